@@ -1,6 +1,6 @@
 // Plays conversations of real agents with a `taskyard`, and says of each whether everything in it was true.
 //
-//   node run.js --binary PATH [--client NAME].. [--subject NAME].. [--only TEXT] [--list]
+//   node run.js --binary PATH [--client NAME].. [--subject NAME].. [--only TEXT] [--at-once COUNT] [--list]
 //
 // A subject is a file in `conversations/`. Without `--client` all programs take part.
 
@@ -18,6 +18,7 @@ const { values: given } = parseArgs({
     client: { type: 'string', multiple: true },
     subject: { type: 'string', multiple: true },
     only: { type: 'string', default: '' },
+    'at-once': { type: 'string', default: '1' },
     list: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
   },
@@ -67,7 +68,9 @@ if (given.list) {
 }
 const failed = [];
 const waits = [];
-for (const conversation of chosen) {
+
+/** Plays one and says how it went. */
+async function tell(conversation) {
   const began = Date.now();
   const error = await failure(conversation);
   const seconds = ((Date.now() - began) / 1000).toFixed(1);
@@ -78,6 +81,13 @@ for (const conversation of chosen) {
   if (reasoned) waits.push(`${conversation.title}: ${error ? `waits for ${reasoned}` : 'no longer waits, take it off waiting.js'}`);
   else if (error) failed.push(conversation.title);
 }
+
+// Each has a house of its own, so that several can be played side by side.
+const left = chosen.values();
+const player = async () => {
+  for (const conversation of left) await tell(conversation);
+};
+await Promise.all(Array.from({ length: Number(given['at-once']) }, player));
 console.log(`\n${chosen.length} played, ${failed.length} failed, ${waits.length} waiting`);
 for (const line of waits) console.log(`  ${line}`);
 if (chosen.length === 0) console.log('nothing was played');

@@ -15,6 +15,8 @@ fn hold(subject: &str) {
     let played = Program::new("node")
         .arg(folder.join("run.js"))
         .args(["--binary", env!("CARGO_BIN_EXE_taskyard"), "--client", "claude-2.1.34", "--subject", subject])
+        // A conversation waits as often as it computes.
+        .args(["--at-once", "3"])
         .output();
     let said = String::from_utf8_lossy(&played.stdout);
     print!("{said}");

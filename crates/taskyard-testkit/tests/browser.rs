@@ -1,7 +1,7 @@
 //! The browser that tests of pages use does what people do, and sees what they see.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use taskyard_testkit::browser::{Browser, Impact, Scheme, Screen};
+use taskyard_testkit::browser::{Browser, Impact, Looking, Scheme, Screen};
 
 /// A page that says what was done to it.
 const PAGE: &str = "data:text/html;charset=utf-8,<!doctype html><html lang=en><title>Yard</title>\
@@ -69,10 +69,15 @@ fn axe_tells_what_is_wrong_and_the_console_what_failed() {
     let browser = Browser::start();
     let window = browser.window();
     window.open("data:text/html,<!doctype html><html lang=en><title>x</title><main><h1>x</h1><img src=x></main><script>throw Error('lost')</script>");
-    let found = window.axe();
+    let found = window.axe(Looking::ForEverything);
     assert!(found.iter().any(|finding| finding.rule == "image-alt" && finding.impact >= Impact::Serious), "{found:?}");
     assert!(window.complaints().iter().any(|line| line.contains("lost")));
     window.open("data:text/html,<!doctype html><html lang=en><title>x</title><main><h1>x</h1></main>");
-    assert!(window.axe().is_empty());
+    assert!(window.axe(Looking::ForEverything).is_empty());
+    window.open("data:text/html,<!doctype html><html lang=en><title>x</title><main><h1>x</h1><img src=x><p style='color:%23eee;background:%23fff'>pale</main>");
+    let rules: Vec<String> = window.axe(Looking::ForColours).into_iter().map(|finding| finding.rule).collect();
+    assert_eq!(rules, ["color-contrast"]);
+    window.complaints();
+    window.open("data:text/html,<!doctype html><html lang=en><title>x</title><main><h1>x</h1></main>");
     assert_eq!(window.complaints(), Vec::<String>::new());
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use taskyard_testkit::browser::{Browser, Impact, Scheme, Screen, Window};
+use taskyard_testkit::browser::{Browser, Impact, Looking, Scheme, Screen, Window};
 use taskyard_testkit::{Home, Server};
 
 use crate::board::Board;
@@ -76,12 +76,15 @@ fn axe_finds_nothing_serious_on_any_page_in_either_scheme_or_size() {
     );
     for path in &paths {
         show(&window, &board, path);
-        for (screen, scheme) in
-            [(Screen::Laptop, Scheme::Light), (Screen::Laptop, Scheme::Dark), (Screen::Phone, Scheme::Light)]
-        {
+        for (screen, scheme, looking) in [
+            (Screen::Laptop, Scheme::Light, Looking::ForEverything),
+            (Screen::Laptop, Scheme::Dark, Looking::ForColours),
+            (Screen::Phone, Scheme::Dark, Looking::ForColours),
+            (Screen::Phone, Scheme::Light, Looking::ForEverything),
+        ] {
             window.show_on(screen);
             window.prefer(scheme);
-            let serious = window.axe().into_iter().filter(|finding| finding.impact >= Impact::Serious);
+            let serious = window.axe(looking).into_iter().filter(|finding| finding.impact >= Impact::Serious);
             found.extend(serious.map(|finding| format!("{path} {} {}: {finding:?}", screen.as_str(), scheme.as_str())));
         }
     }
@@ -91,7 +94,7 @@ fn axe_finds_nothing_serious_on_any_page_in_either_scheme_or_size() {
         window.element(dialog);
         found.extend(
             window
-                .axe()
+                .axe(Looking::ForEverything)
                 .into_iter()
                 .filter(|finding| finding.impact >= Impact::Serious)
                 .map(|finding| format!("{dialog}: {finding:?}")),

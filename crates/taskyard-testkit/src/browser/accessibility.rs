@@ -1,6 +1,6 @@
 //! What axe finds wrong with a page for people who do not see, hear or point as others do.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// How bad something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,10 +28,34 @@ pub struct Finding {
     pub elements: Vec<String>,
 }
 
-/// Runs axe over the page; its source comes before this.
+/// What axe looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looking {
+    /// Everything it has a rule for.
+    ForEverything,
+    /// Colours alone: nothing else of a page is different to a reader who prefers other colours.
+    ForColours,
+}
+
+impl Looking {
+    /// Returns the options that say so.
+    pub(super) fn options(self) -> Value {
+        match self {
+            Self::ForEverything => json!({ "resultTypes": ["violations"] }),
+            Self::ForColours => {
+                json!({ "resultTypes": ["violations"], "runOnly": ["color-contrast", "link-in-text-block"] })
+            }
+        }
+    }
+}
+
+/// Tells whether the page has axe already.
+pub(super) const IS_THERE: &str = "return typeof window.axe === 'object'";
+
+/// Runs axe over the page, with options.
 pub(super) const RUN: &str = "
-    const done = arguments[arguments.length - 1];
-    axe.run(document, { resultTypes: ['violations'] }).then(
+    const [options, done] = arguments;
+    axe.run(document, options).then(
         found => done(found.violations.map(({ id, impact, help, nodes }) => ({ id, impact, help, nodes: nodes.map(node => node.html + ' ' + (node.failureSummary || '')) }))),
         error => done(String(error)));";
 

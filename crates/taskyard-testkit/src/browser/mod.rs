@@ -12,7 +12,7 @@ mod screen;
 mod session;
 mod window;
 
-pub use accessibility::{Finding, Impact};
+pub use accessibility::{Finding, Impact, Looking};
 pub use chromium::Browser;
 pub use element::Element;
 pub use screen::{Picture, Scheme, Screen};

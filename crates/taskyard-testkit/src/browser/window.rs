@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::accessibility::{self, Finding};
+use super::accessibility::{self, Finding, Looking};
 use super::base64;
 use super::driver::DriverError;
 use super::element::Element;
@@ -223,10 +223,14 @@ impl Window {
     }
 
     /// Returns what axe finds wrong with the page.
-    pub fn axe(&self) -> Vec<Finding> {
-        let source = fs::read_to_string(install_axe()).unwrap();
-        let script = format!("{source};\n{}", accessibility::RUN);
-        let answer = self.done("POST", "/execute/async", &json!({ "script": script, "args": [] }));
+    pub fn axe(&self, looking: Looking) -> Vec<Finding> {
+        let execute = |kind: &str, script: &str, arguments: &[Value]| {
+            self.done("POST", &format!("/execute/{kind}"), &json!({ "script": script, "args": arguments }))
+        };
+        if execute("sync", accessibility::IS_THERE, &[]) != true {
+            execute("sync", &fs::read_to_string(install_axe()).unwrap(), &[]);
+        }
+        let answer = execute("async", accessibility::RUN, &[looking.options()]);
         accessibility::findings(&answer)
     }
 
