@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
-/// Counts how often one file is opened, by whatever process.
+/// Counts how often one file is opened, or a directory with what is in it, by whatever process.
 #[derive(Debug)]
 pub struct OpensCounted(OwnedFd);
 
@@ -20,14 +20,26 @@ impl OpensCounted {
         Self(watching)
     }
 
-    /// Returns how often it was opened since this was last asked.
+    /// Returns how often it was opened since this was last asked, and where it is a directory, how often it or what is in it was.
     pub fn take(&self) -> usize {
+        self.take_names().len()
+    }
+
+    /// Returns the names of the files in a directory that were opened since this was last asked, one for each time.
+    pub fn take_files(&self) -> Vec<String> {
+        self.take_names().into_iter().flatten().collect()
+    }
+
+    /// Returns the name of what was opened, for each time; none where it was the path itself.
+    fn take_names(&self) -> Vec<Option<String>> {
         let mut buffer = [MaybeUninit::uninit(); 64 * 1024];
         let mut events = inotify::Reader::new(&self.0, &mut buffer);
-        let mut opens = 0;
+        let mut names = Vec::new();
         while let Ok(event) = events.next() {
-            opens += usize::from(event.events().contains(ReadFlags::OPEN));
+            if event.events().contains(ReadFlags::OPEN) {
+                names.push(event.file_name().map(|name| name.to_string_lossy().into_owned()));
+            }
         }
-        opens
+        names
     }
 }
