@@ -14,7 +14,7 @@ pub enum Assignee {
 }
 
 impl Assignee {
-    /// Reads `role:NAME` or the name of an agent; a blank word names nobody.
+    /// Reads `role:NAME` or the name of an agent; a blank word names no agent.
     pub fn parse(word: &str) -> Option<Self> {
         let word = word.trim();
         let role = word.strip_prefix("role:").map(str::trim).filter(|role| !role.is_empty());

@@ -135,10 +135,10 @@ pub struct Entry {
     pub attempt: Option<AttemptId>,
 }
 
-/// What a commit means for others than the one who made it.
+/// What a commit means for agents other than the one that made it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remark {
-    /// The notice for everybody who shares the list: an agent is gone, and what it left.
+    /// The notice for the agents that share the list: an agent is gone, and what it left.
     pub notice: Option<String>,
     /// The tasks that can start because of it.
     pub now_ready: Vec<TaskId>,

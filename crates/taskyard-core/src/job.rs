@@ -18,9 +18,9 @@ pub enum JobState {
     Completed,
     /// It ended otherwise, by itself.
     Failed,
-    /// It was ended: by somebody's wish, or because its time was up.
+    /// It was ended: at an agent's wish, or because its time was up.
     Killed,
-    /// Its supervisor is gone; nobody knows how it ended.
+    /// Its supervisor is gone; it is not known how it ended.
     Lost,
 }
 
@@ -59,7 +59,7 @@ pub enum JobEnding {
     Exited(i32),
     /// By this signal, which was not ours.
     Signalled(i32),
-    /// Somebody stopped it; how its command took it.
+    /// An agent stopped it; how its command took it.
     Stopped(Farewell),
     /// Its time was up; how its command took it.
     TimedOut(Farewell),
@@ -79,7 +79,7 @@ pub enum Farewell {
     Exited(i32),
     /// It ended by this signal.
     Signalled(i32),
-    /// Nobody could see.
+    /// It could not be seen.
     Unseen,
 }
 
@@ -149,7 +149,7 @@ pub enum JobFate {
         /// What it used.
         usage: JobUsage,
     },
-    /// Nobody knows how it ended.
+    /// It is not known how it ended.
     Lost {
         /// When that was noticed.
         at: Timestamp,
@@ -175,7 +175,7 @@ pub struct JobUsage {
     pub user: Duration,
     /// Time on a processor in the kernel.
     pub system: Duration,
-    /// The most memory its command was seen with, in bytes; none where nobody looked in time.
+    /// The most memory its command was seen with, in bytes; none where its supervisor did not look in time.
     pub peak_memory: Option<u64>,
 }
 

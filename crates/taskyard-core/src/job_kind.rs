@@ -17,7 +17,7 @@ pub enum JobKind {
     InProcessTeammate,
 }
 
-/// A kind of job nobody knows.
+/// An unknown kind of job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is no kind of job; use local_bash, local_agent, remote_agent or in_process_teammate", .word.escape_debug())]
 pub struct UnknownJobKind {

@@ -82,7 +82,7 @@ pub struct Lease {
     pub holder: Option<Holder>,
 }
 
-/// What somebody who writes brings to overcome or to prove a lease.
+/// What a writer brings to overcome or to prove a lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Proof {
     /// Nothing but the name.

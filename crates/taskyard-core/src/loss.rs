@@ -94,7 +94,7 @@ impl Verdict {
         }
     }
 
-    /// Tells whether nobody meant the value to go.
+    /// Tells whether no agent meant the value to go.
     pub const fn is_accident(self) -> bool {
         matches!(self, Self::Certain | Self::Likely)
     }
@@ -113,7 +113,7 @@ impl FromStr for Verdict {
 pub struct Loss {
     /// What it was a value of.
     pub field: TaskField,
-    /// The revision of ours that the value came with; 0 for a note that came earlier than anybody looks back.
+    /// The revision of ours that the value came with; 0 for a note that came earlier than we look back.
     pub revision: Revision,
     /// Whether the other program knew what it did.
     pub verdict: Verdict,

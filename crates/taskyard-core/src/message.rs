@@ -66,7 +66,7 @@ impl MessageKey {
 /// What the programs of agents say to each other, inside the text of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// A task was given to somebody.
+    /// A task was given to a member.
     TaskAssignment {
         /// The task.
         task: String,

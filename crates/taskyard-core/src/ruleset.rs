@@ -32,7 +32,7 @@ impl fmt::Display for ClientVersion {
     }
 }
 
-/// A client version nobody recorded.
+/// A client version whose behaviour was not recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("client version `{version}` is not recorded; use 2.1.34 or 2.1.325")]
 pub struct UnknownClientVersion {

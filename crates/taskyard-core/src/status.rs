@@ -6,9 +6,9 @@ use std::str::FromStr;
 /// The state of a task. Deleted is not a state: a deleted task has no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
-    /// Nobody works on it.
+    /// No agent works on it.
     Pending,
-    /// Somebody works on it.
+    /// An agent works on it.
     InProgress,
     /// Done, or cancelled (then `metadata.cancelled` is set).
     Completed,

@@ -26,7 +26,7 @@ pub struct Task {
     pub description: String,
     /// What is being done, while it is being done ("Writing the parser").
     pub active_form: Option<String>,
-    /// Its owner. The client can store an empty name; that is nobody.
+    /// Its owner. The client can store an empty name; that is no owner.
     pub owner: Option<String>,
     /// Where in its life it is.
     pub status: Status,
@@ -109,7 +109,7 @@ impl Task {
         tags.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// Returns those who may take the task; where it names nobody, everyone may.
+    /// Returns those who may take the task; where it names none, every agent may.
     pub fn assignable_to(&self) -> Vec<Assignee> {
         let words: &[Value] = match self.meta("assignable_to") {
             Some(Value::Array(words)) => words,

@@ -95,7 +95,7 @@ pub struct Team {
     pub lead_session: Option<String>,
     /// The process that leads it, where the client says.
     pub lead_process: Option<LeadProcess>,
-    /// Everybody in it, the lead first.
+    /// Its members, the lead first.
     pub members: Vec<Member>,
 }
 
@@ -110,13 +110,12 @@ impl Team {
         self.members.iter().find(|member| member.is_lead()).map_or(LEAD, |member| member.name.as_str())
     }
 
-    /// Returns everybody but one.
+    /// Returns every member but one.
     pub fn others<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Member> {
         self.members.iter().filter(move |member| member.name != name)
     }
 
-    /// Returns the colour for a member that joins under a name: the one it had, else the first nobody has, else the
-    /// next in turn.
+    /// Returns the colour for a member that joins under a name: the one it had, else the first that no member has, else the next in turn.
     pub fn colour_for(&self, name: &str) -> String {
         self.member(name).and_then(|member| member.color.clone()).unwrap_or_else(|| self.next_colour().to_owned())
     }

@@ -18,7 +18,7 @@ pub struct Entry {
 pub enum What {
     /// A member with this value.
     Member(Value),
-    /// A member whose name others use, too: it is ours only where we put it there, and as long as it has the value we gave it.
+    /// A member whose name other programs use, too: it is ours only where we put it there, and as long as it has the value we gave it.
     Setting(Value),
     /// A word in an array.
     Word(String),

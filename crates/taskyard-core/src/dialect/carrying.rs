@@ -17,9 +17,9 @@ const ORDER: &str = "order";
 /// Whether two objects are the same that have the same keys in another order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyOrder {
-    /// They are not: a file that others wrote comes back to the letter.
+    /// They are not: a file that another program wrote comes back to the letter.
     Counts,
-    /// They are: the order of a task's own keys means nothing, and is not worth a word in somebody else's file.
+    /// They are: the order of a task's own keys means nothing, and is not worth a word in another program's file.
     IsFree,
 }
 

@@ -26,7 +26,7 @@ impl LiveList {
             claimant.resumes.covers(&task.id)
                 && !is_passed_over(task)
                 && self.open_blockers(&task.id).is_empty()
-                // Whoever has a task with open parts goes on with those.
+                // An agent that has a task with open parts goes on with those parts.
                 && self.open_parts(&task.id).is_empty()
         };
         let own: Vec<Task> = self.tasks_of(&claimant.agent, rules).into_iter().filter(is_resumed).collect();

@@ -14,7 +14,7 @@ pub struct LiveList {
     pub(super) records: Vec<Record>,
     pub(super) places: BTreeMap<Key, Slot>,
     free: Vec<Slot>,
-    /// The open tasks that somebody has, by the owner's name as it is written.
+    /// The open tasks that an agent has, by the owner's name as it is written.
     owned: HashMap<Box<str>, BTreeSet<Slot>>,
     length: usize,
     counts: [usize; 3],
@@ -24,7 +24,7 @@ pub struct LiveList {
     pub(super) moments: BTreeSet<(Timestamp, Slot)>,
     /// The moment at which it was last judged.
     pub(super) now: Timestamp,
-    /// What has to be judged again before anybody asks.
+    /// What has to be judged again before a caller asks.
     pub(super) unjudged: Unjudged,
     /// Whether open tasks wait for each other in a circle.
     pub(super) has_circle: bool,
@@ -91,7 +91,7 @@ impl LiveList {
 
     /// Takes in a commit: what it left of each task it changed. What cannot be read any more is as if it were not there.
     ///
-    /// Whoever follows a list and takes in each of its commits in order has what is in its files.
+    /// A follower that takes in each commit of a list in order has what is in its files.
     pub fn apply(&mut self, commit: &Event) {
         for entry in &commit.entries {
             match &entry.after {
@@ -260,7 +260,7 @@ impl LiveList {
         if let Some(parent) = new_parent.filter(|_| old_parent != new_parent) {
             self.records[parent as usize].parts.push(slot);
         }
-        // Last, for whoever is no longer named is let go.
+        // Last, for a blocker that no task names any more is let go.
         for blocker in old_blockers.iter().filter(|blocker| !new_blockers.contains(blocker)) {
             self.records[*blocker as usize].waiting.retain(|other| *other != slot);
             self.forget(*blocker);
@@ -285,7 +285,7 @@ impl LiveList {
         }
     }
 
-    /// Lets a name go that is no task and that nobody names any more.
+    /// Lets a name go that is no task and that no task names any more.
     fn forget(&mut self, slot: Slot) {
         let record = &self.records[slot as usize];
         if record.is_forgotten() && self.places.get(&record.key) == Some(&slot) {

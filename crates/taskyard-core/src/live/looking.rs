@@ -1,4 +1,4 @@
-//! Looking at a list in memory place by place, for whoever arranges all of it: no task is read for that.
+//! Looking at a list in memory place by place, for a view that arranges all of it: it reads no task for that.
 //!
 //! A slot names a task until the list changes next.
 

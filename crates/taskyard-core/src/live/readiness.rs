@@ -95,7 +95,7 @@ impl LiveList {
         self.blockers(slot).map(|blocker| self.id(blocker)).collect()
     }
 
-    /// Returns the open parts of a task. Internal ones are nobody's work, and parts of each other are nobody's parts.
+    /// Returns the open parts of a task. Internal ones are no agent's work, and tasks that are parts of each other are parts of no task.
     pub fn open_parts(&self, id: &TaskId) -> Vec<TaskId> {
         let Some(slot) = self.places.get(&Key::of(id)).copied() else { return Vec::new() };
         let mut parts: Vec<&Key> = self.open_part_slots(slot).map(|part| &self.records[part as usize].key).collect();

@@ -64,7 +64,7 @@ impl Record {
         Self { key, facts: None, waiting: Vec::new(), parts: Vec::new(), chain: 0, ranked: None }
     }
 
-    /// Tells whether nothing is known of it and nobody names it.
+    /// Tells whether nothing is known of it and no task names it.
     pub(super) fn is_forgotten(&self) -> bool {
         self.facts.is_none() && self.waiting.is_empty() && self.parts.is_empty()
     }

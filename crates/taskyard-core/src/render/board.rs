@@ -146,8 +146,8 @@ pub(super) fn bar([pending, in_progress, completed]: [usize; 3], look: &Look) ->
         .with(Tone::Dim, &look.either("─", "-").repeat(rest))
 }
 
-/// Returns, for each task, the places of its subtasks among the shown, in display order. A task whose parents lead back to
-/// itself is nobody's subtask.
+/// Returns, for each task, the places of its subtasks among the shown, in display order. A task whose parents lead back to itself is the
+/// subtask of no task.
 fn children(tasks: &[Task]) -> Vec<Vec<usize>> {
     let places: HashMap<&TaskId, usize> = tasks.iter().enumerate().map(|(place, task)| (&task.id, place)).collect();
     let parents: Vec<Option<usize>> =

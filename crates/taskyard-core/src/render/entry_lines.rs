@@ -79,7 +79,7 @@ fn changes(entry: &Entry) -> Vec<Change> {
     }
 }
 
-/// Tells whether somebody noted something and changed nothing else.
+/// Tells whether the agent noted something and changed nothing else.
 fn only_notes(entry: &Entry, changes: &[Change]) -> bool {
     let is_new_note = |change: &Change| change.field == NOTE && change.from.is_none();
     entry.op == Op::Update && !changes.is_empty() && changes.iter().all(is_new_note)

@@ -1,4 +1,4 @@
-//! A list on one screen: what needs somebody, what is being done, what can start.
+//! A list on one screen: what needs attention, what is being done, what can start.
 
 use crate::rules::claims::readiness::Ranked;
 use crate::{Task, Timestamp};
@@ -16,7 +16,7 @@ pub struct Need {
     pub way: String,
 }
 
-/// A task that somebody is at.
+/// A task that an agent works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnderWay {
     /// The task.
@@ -95,7 +95,7 @@ impl Overview<'_> {
         lines
     }
 
-    /// Returns the first line: the name, how far it is, and how many need somebody. What has no room is left out.
+    /// Returns the first line: the name, how far it is, and how many tasks need attention. What has no room is left out.
     fn header(&self, look: &Look) -> Line {
         let mut line = Line::plain("  ").with(Tone::Strong, self.title).with(Tone::Plain, "  ");
         if look.width.is_none_or(|width| width >= NARROW) {

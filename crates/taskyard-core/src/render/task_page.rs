@@ -30,7 +30,7 @@ pub struct TaskPage<'a> {
     pub subtasks: &'a [Task],
     /// The jobs that run for it, or did.
     pub jobs: &'a [Job],
-    /// The right somebody has to it.
+    /// The lease on it; none where no agent holds one.
     pub lease: Option<(&'a Lease, &'a LeaseState)>,
     /// The entry of its journal by which it was made.
     pub made: Option<&'a Entry>,
@@ -170,7 +170,7 @@ fn title(task: &Task, look: &Look) -> Vec<Line> {
 }
 
 fn description(task: &Task, look: &Look, lines: &mut Vec<Line>) {
-    // What the block says stands among the facts, unless nobody can tell what it says.
+    // What the block says stands among the facts, unless it cannot be told what it says.
     let block = Block::find(&task.description).filter(|block| block.facts().is_ok());
     let prose = block.map(|block| {
         let (before, after) = block.around();

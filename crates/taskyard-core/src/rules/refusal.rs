@@ -81,7 +81,7 @@ pub enum Refusal {
         /// Its open parts.
         parts: Vec<TaskId>,
     },
-    /// Somebody else works on the task.
+    /// Another agent works on the task.
     #[error("{holder} is working on task {task}{}", until_when(*.until))]
     Leased {
         /// The task.
@@ -91,7 +91,7 @@ pub enum Refusal {
         /// When its lease ends by time.
         until: Option<Timestamp>,
     },
-    /// The token proves nothing any more: the lease has ended, and perhaps somebody else has the task now.
+    /// The token proves nothing any more: the lease has ended, and perhaps another agent has the task now.
     #[error("token {token} no longer counts for task {task}: {}", has_it_now(.holder.as_deref(), *.is_completed))]
     StaleToken {
         /// The task.
@@ -142,7 +142,7 @@ pub enum Refusal {
         /// The task.
         task: TaskId,
     },
-    /// A task is not there because somebody meant that, and it was not asked for what was meant to go.
+    /// A task is not there because an agent meant that, and it was not asked for what was meant to go.
     #[error("{}", meant_to_go(.task, *.absence))]
     NotMissing {
         /// The task.
@@ -197,7 +197,7 @@ pub enum Refusal {
         /// The end of what it printed.
         output: String,
     },
-    /// The task demands a check that nobody defined.
+    /// The task demands a check that is not defined.
     #[error("task {task} demands the check `{}`, which is not defined", .check.escape_debug())]
     NoSuchCheck {
         /// The task.

@@ -34,7 +34,7 @@ pub struct Listed<'a> {
     pub tasks: &'a [String],
 }
 
-/// Returns the answer: a line for everybody.
+/// Returns the answer: a line for each member.
 pub fn listed(team: &str, own: &str, members: &[Listed<'_>]) -> Answer {
     let line = |listed: &Listed<'_>| {
         let Listed { member, state, tasks } = listed;

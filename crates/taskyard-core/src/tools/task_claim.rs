@@ -60,7 +60,7 @@ pub struct Won<'a> {
     pub is_resumed: bool,
     /// Why this one, where it was chosen.
     pub why: Option<&'a str>,
-    /// What else the agent's name holds, where nobody gave that name.
+    /// What else the agent's name holds, where the agent was not given that name.
     pub also_held: &'a [TaskId],
 }
 
@@ -111,7 +111,7 @@ pub fn won(won: &Won<'_>) -> Answer {
     Answer::new(text, structured)
 }
 
-/// Returns a sentence on what a name holds that nobody gave; nothing where that is nothing.
+/// Returns a sentence on what a name holds that the agent was not given; nothing where that is nothing.
 pub fn held_by_name(agent: &AgentName, held: &[TaskId]) -> String {
     if held.is_empty() {
         return String::new();

@@ -54,7 +54,7 @@ pub enum Retrieval {
     Success,
     /// It had not when the time was over.
     Timeout,
-    /// It had not, and nobody wanted to wait.
+    /// It had not, and the caller did not want to wait.
     NotReady,
 }
 

@@ -41,7 +41,7 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskRelease, InputError> {
     Ok(TaskRelease { task, reason: fields.text("reason").filter(|reason| !reason.trim().is_empty()) })
 }
 
-/// Returns the answer where the task was given back, or was nobody's.
+/// Returns the answer where the task was given back, or had no owner.
 pub fn released(task: &Task) -> Answer {
     let text = format!(
         "Task #{} given back: it is pending, and others can take it. Call TaskClaim without taskId for another task.",

@@ -111,7 +111,7 @@ pub struct Changed<'a> {
     pub dependents_started: &'a [TaskId],
     /// Whether a member of a team that does not lead it made the change.
     pub is_by_teammate: bool,
-    /// Why somebody it concerns, the new owner say, could not be told.
+    /// Why an agent it concerns, the new owner say, could not be told.
     pub not_told: Option<&'a str>,
     /// Why the block in its description was left as it is, where it was to be changed.
     pub block_left: Option<&'a str>,
@@ -157,7 +157,7 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskUpdate, InputError> {
     })
 }
 
-/// An empty name is nobody's. The client stores it as it is.
+/// An empty name means no owner. The client stores it as it is.
 fn owner_change(owner: String, rules: Rules) -> OwnerChange {
     if owner.is_empty() && !rules.is_client() { OwnerChange::Clear } else { OwnerChange::Set(owner) }
 }

@@ -10,7 +10,7 @@ use crate::{Lease, Status, Task, TaskId, Timestamp};
 
 use super::short_span;
 
-/// Somebody who works on a list.
+/// An agent that works on a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentRow {
     /// The name.
@@ -35,7 +35,7 @@ pub struct AgentRow {
     pub joined: Option<Timestamp>,
 }
 
-/// A task that somebody has.
+/// A task that an agent has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldTask {
     /// The task.
@@ -53,7 +53,7 @@ pub struct HeldTask {
 /// How a lease stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseShown {
-    /// There is none: somebody wrote its name on the task, and that is all.
+    /// There is none: a program wrote its name on the task, and that is all.
     None,
     /// It lives until a moment, or for as long as its holder does.
     Lives(Option<Timestamp>),
@@ -96,7 +96,7 @@ pub fn agent_rows(members: Vec<AgentRow>, held: Vec<HeldTask>) -> Vec<AgentRow> 
     rows
 }
 
-/// Returns the open tasks that somebody has, by number: those with a lease, and those in progress with a name on them.
+/// Returns the open tasks that an agent has, by number: those with a lease, and those in progress with a name on them.
 pub fn held_tasks<'a>(tasks: impl Iterator<Item = &'a Task>, leases: &[(Lease, LeaseState)]) -> Vec<HeldTask> {
     let leases: HashMap<&TaskId, &(Lease, LeaseState)> = leases.iter().map(|lease| (&lease.0.task, lease)).collect();
     let mut held: Vec<HeldTask> = tasks

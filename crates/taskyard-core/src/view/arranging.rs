@@ -56,7 +56,7 @@ impl Arrangement {
         let mut by_status: [Vec<Slot>; 3] = Default::default();
         let mut is_shown = vec![false; list.slots()];
         let mut parts: Vec<Slot> = Vec::new();
-        // Ids are made for a comparison only where somebody filters.
+        // Ids are made for a comparison only where the user filters.
         let is_chosen = |slot: Slot| wanted.chosen.is_none_or(|chosen| chosen.contains(&list.id_at(slot)));
         for (slot, Outline { status, is_part, .. }) in
             list.outlines().filter(|(slot, outline)| !outline.is_internal && is_chosen(*slot))

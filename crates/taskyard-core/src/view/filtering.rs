@@ -1,4 +1,4 @@
-//! Choosing tasks while somebody types.
+//! Choosing tasks while a user types.
 
 use std::collections::{HashMap, HashSet};
 

@@ -23,7 +23,7 @@ pub struct JobRow {
     pub ended: Option<Timestamp>,
     /// The task it belongs to.
     pub task: Option<TaskId>,
-    /// Whether it failed or was lost, and nobody has been told yet.
+    /// Whether it failed or was lost, and no agent has been told yet.
     pub needs_a_person: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct ListRow {
     pub counts: [usize; 3],
     /// When it last changed.
     pub changed: Option<Timestamp>,
-    /// What is gone from it, where its open tasks were removed and nobody meant that.
+    /// What is gone from it, where its open tasks were removed and no agent meant that.
     pub gone: Option<Gone>,
     /// The agents that are alive on it, by name: each has a task with a live lease.
     pub alive: Vec<String>,

@@ -17,7 +17,7 @@ pub struct Need {
 pub enum NeedKind {
     /// It is open, and the moment it was due at is over.
     Overdue,
-    /// So many attempts at it have failed, and nobody has it.
+    /// So many attempts at it have failed, and it has no owner.
     Failed(u64),
 }
 

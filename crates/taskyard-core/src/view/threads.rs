@@ -6,7 +6,7 @@ use crate::render::{Line, Look, Tone, cut_text, said_in_words, wrapped};
 use crate::rules::teams::mailing::{Delivery, DeliveryState};
 use crate::{Message, MessageKey, Timestamp};
 
-/// A conversation with somebody.
+/// A conversation with another member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
     /// The other side of the conversation.

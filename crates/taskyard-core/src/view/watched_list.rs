@@ -1,4 +1,4 @@
-//! A list that somebody watches: read once, then moved on by its commits.
+//! A list that a board watches: read once, then moved on by its commits.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,7 @@ use super::needs::{Need, Notable};
 use crate::live::LiveList;
 use crate::{Event, Revision, Status, TaskId, Timestamp};
 
-/// A list that somebody watches. A follower that moves it on with each of its commits, in order, has what is in its
-/// files.
+/// A list that a board watches. A follower that moves it on with each of its commits, in order, has what is in its files.
 #[derive(Debug)]
 pub struct WatchedList {
     live: LiveList,
@@ -129,7 +128,7 @@ impl WatchedList {
         self.held_back.last().map_or(self.revision, |commit| commit.revision)
     }
 
-    /// Tells whether a commit does nothing but remove tasks of a list of which none is open, and nobody of ours meant it.
+    /// Tells whether a commit does nothing but remove tasks of a list of which none is open, and no process of ours meant it.
     fn takes_what_is_finished(&self, commit: &Event) -> bool {
         let [pending, in_progress, completed] = self.live.counts();
         let only_removes = commit

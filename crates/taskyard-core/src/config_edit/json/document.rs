@@ -24,7 +24,7 @@ pub(super) struct Document<'a> {
     pub(super) tokens: Vec<TokenAndRange<'a>>,
 }
 
-/// Returns what a JSON file means; null for an empty one. Of several members of one name the last counts, as for everybody.
+/// Returns what a JSON file means; null for an empty one. Of several members of one name the last counts, as for other programs.
 pub fn read(text: &str) -> Result<Value, Unfit> {
     Ok(Document::parse(text)?.root.map_or(Value::Null, Value::from))
 }

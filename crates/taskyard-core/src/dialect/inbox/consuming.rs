@@ -1,4 +1,4 @@
-//! Taking messages that somebody has out of an inbox, as each client does it.
+//! Taking messages that were read out of an inbox, as each client does it.
 
 use std::collections::HashSet;
 

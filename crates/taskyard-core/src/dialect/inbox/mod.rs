@@ -1,7 +1,7 @@
 //! The client's inboxes: one JSON array of messages per agent, specified in `docs/formats/teams.md`.
 //!
-//! Reading and writing are pure functions over bytes. Every change keeps what it does not know, byte for byte where it can:
-//! entries that are no messages, keys nobody has heard of, and the order of both.
+//! Reading and writing are pure functions over bytes. Every change keeps what it does not know, byte for byte where it can: entries that
+//! are no messages, keys that we do not know, and the order of both.
 
 mod appending;
 mod consuming;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::json_text;
 
-/// Nobody writes lists in lists in lists deeper than this.
+/// No program writes lists in lists in lists deeper than this.
 const DEEPEST: usize = 64;
 /// More values than this come only from aliases of aliases.
 const MOST_VALUES: usize = 100_000;
@@ -55,7 +55,7 @@ pub enum BadBlock {
     /// It is YAML, and something else than names with values.
     #[error("it holds something else than names with values")]
     NoFacts,
-    /// It holds more than anybody wrote.
+    /// It holds more than a program writes.
     #[error("it holds more than can be read")]
     TooLarge,
     /// What would be written does not mean what it should.

@@ -69,7 +69,7 @@ fn take(field: &str, line: usize, draft: &mut Draft, clock: &Clock) -> Result<()
     let value = value.trim();
     let value = match value.strip_prefix('"').map(|_| serde_json::from_str::<String>(value)) {
         Some(Ok(text)) => text,
-        // Somebody typed a quotation mark.
+        // The user typed a quotation mark.
         Some(Err(_)) | None => value.to_owned(),
     };
     let given = Some(value.clone()).filter(|value| !value.is_empty());

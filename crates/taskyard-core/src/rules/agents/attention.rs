@@ -10,7 +10,7 @@ pub enum Urgency {
     Shutdown,
     /// What the lead says.
     Lead,
-    /// What others say.
+    /// What other members say.
     Others,
 }
 

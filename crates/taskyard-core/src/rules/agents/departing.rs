@@ -13,14 +13,14 @@ pub enum Departure {
     Terminated,
 }
 
-/// Returns the tasks a departing agent leaves behind, each as it will be: pending, and nobody's.
+/// Returns the tasks a departing agent leaves behind, each as it will be: pending, and without an owner.
 pub fn left_behind<'a>(tasks: impl IntoIterator<Item = &'a Task>, agent: &AgentName) -> Vec<Task> {
     let is_left =
         |task: &&Task| task.status.is_open() && task.owner().is_some_and(|owner| is_same_agent(owner, agent.as_str()));
     tasks.into_iter().filter(is_left).map(given_back).collect()
 }
 
-/// Returns a task as it is when nobody has it any more.
+/// Returns a task as it is when it has no owner any more.
 pub fn given_back(task: &Task) -> Task {
     Task { owner: None, status: Status::Pending, ..task.clone() }
 }

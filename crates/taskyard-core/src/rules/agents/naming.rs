@@ -4,9 +4,9 @@ use crate::AgentName;
 
 /// Tells whether two names mean one agent: `bob` is `bob@alpha`, and `bob@alpha` is not `bob@beta`.
 ///
-/// The client writes a teammate's name with its team in some places and without it in others. A name without a team
-/// therefore means that agent of whatever team. The empty name is nobody, not even itself; what has a team and no name before
-/// it is only what is written the same.
+/// The client writes a teammate's name with its team in some places and without it in others. A name without a team therefore means that
+/// agent of whatever team. The empty name is no agent, not even itself; what has a team and no name before it is only what is written the
+/// same.
 pub fn is_same_agent(one: &str, two: &str) -> bool {
     let ((name, team), (other_name, other_team)) = (parts(one), parts(two));
     if name.is_empty() {

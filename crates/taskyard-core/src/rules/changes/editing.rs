@@ -1,4 +1,4 @@
-//! What one person made of a task in an editor, merged with what others made of it meanwhile.
+//! What one person made of a task in an editor, merged with what other agents made of it meanwhile.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -145,7 +145,7 @@ impl Draft {
     }
 }
 
-/// Merges what was made of `base` in an editor with what others made of it meanwhile.
+/// Merges what was made of `base` in an editor with what other agents made of it meanwhile.
 pub fn merge_drafts(base: &Draft, mine: &Draft, now: &Draft) -> MergedDraft {
     let mut conflicts = Vec::new();
     let mut at_odds = |field: &'static str, theirs: Option<String>| conflicts.push(Conflict { field, theirs });

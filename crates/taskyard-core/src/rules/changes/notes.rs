@@ -1,7 +1,7 @@
 //! Notes: remarks on a task, each with its date and its author, in the order in which they were made.
 //!
-//! The journal has every note; `metadata.notes` is the copy that travels with the task. Nobody overwrites a note: what is written
-//! there in another way is added to the notes there are.
+//! The journal has every note; `metadata.notes` is the copy that travels with the task. No change overwrites a note: what is written there
+//! in another way is added to the notes there are.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -13,7 +13,7 @@ use crate::{Metadata, Task, Timestamp};
 use crate::note::elements;
 pub use crate::note::{NOTES, Note, NoteRead, notes_of, read_note};
 
-/// Returns a task with a note added to those it has. What somebody wrote there in another form stays as the first note.
+/// Returns a task with a note added to those it has. What another program wrote there in another form stays as the first note.
 #[must_use]
 pub fn with_note(task: &Task, note: &Note) -> Task {
     let mut task = task.clone();

@@ -66,7 +66,7 @@ impl fmt::Display for Field {
 pub enum OwnerChange {
     /// This one has it now. The client can store an empty name.
     Set(String),
-    /// Nobody has it any more; the key goes from the file.
+    /// It has no owner any more; the key goes from the file.
     Clear,
 }
 

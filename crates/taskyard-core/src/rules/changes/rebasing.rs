@@ -1,4 +1,4 @@
-//! Applying a change to contents that somebody else changed meanwhile.
+//! Applying a change to contents that another program changed meanwhile.
 
 use serde_json::{Map, Value};
 
@@ -25,8 +25,8 @@ pub fn rebase(before: &Task, after: &Task, now: &Task) -> Task {
 
 /// Does the same for what was done by `op`.
 ///
-/// A change that takes a task or gives it back decides its owner. Somebody who took it or completed it meanwhile was
-/// told so, and keeps it: then only the rest of the change is made.
+/// A change that takes a task or gives it back decides its owner. An agent that took it or completed it meanwhile was told so, and keeps
+/// it: then only the rest of the change is made.
 pub fn rebase_by(op: Op, before: &Task, after: &Task, now: &Task) -> Task {
     let rebased = rebase(before, after, now);
     let is_about_having_it = matches!(op, Op::Claim | Op::Release | Op::Expire);

@@ -1,4 +1,4 @@
-//! What somebody who begins to work needs to know of a list.
+//! What an agent that begins to work needs to know of a list.
 
 use super::readiness::{Ranked, rank};
 use crate::rules::graph::open_tasks::OpenTasks;
@@ -9,7 +9,7 @@ use crate::{Rules, Status, Task, Timestamp};
 /// How many tasks that can start are named.
 const BEST: usize = 3;
 
-/// What somebody who begins to work needs to know of a list. Internal tasks are left out.
+/// What an agent that begins to work needs to know of a list. Internal tasks are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brief {
     /// How many tasks are pending, in progress, completed.
@@ -22,7 +22,7 @@ pub struct Brief {
     pub ready: usize,
     /// How many open tasks wait for others.
     pub blocked: usize,
-    /// What is gone, where no task file is left though nobody deleted the tasks.
+    /// What is gone, where no task file is left though no agent deleted the tasks.
     pub gone: Option<Gone>,
 }
 

@@ -29,10 +29,10 @@ pub struct Claimant {
 /// Which of the tasks it has a claimant is given again when it asks for the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Resumes {
-    /// Every one: somebody gave the claimant its name, so they are its own.
+    /// Every one: the claimant was given its name, so they are its own.
     #[default]
     All,
-    /// These alone: nobody gave the name, and others may act under it at the same time.
+    /// These alone: the agent was not given the name, and others may act under it at the same time.
     Only(HashSet<TaskId>),
 }
 
@@ -52,7 +52,7 @@ pub enum ClaimRefusal {
     /// There is no such task.
     #[error("there is no such task")]
     TaskNotFound,
-    /// Somebody else has it.
+    /// Another agent has it.
     #[error("{}", has_it(.by, *.free_at))]
     AlreadyClaimed {
         /// Who.
@@ -77,10 +77,10 @@ pub enum ClaimRefusal {
         /// What it has to do.
         with: Vec<TaskId>,
     },
-    /// It is for others.
+    /// It is for other agents.
     #[error("{}", not_allowed(.only_for))]
     NotAllowed {
-        /// For whom; empty for the client's own bookkeeping, which is for nobody.
+        /// For whom; empty for the client's own bookkeeping, which is for no agent.
         only_for: Vec<Assignee>,
     },
     /// The agent has to show its plan first, and the lead has not approved it.
@@ -92,7 +92,7 @@ pub enum ClaimRefusal {
     /// Nothing can start now.
     #[error("nothing is ready")]
     NothingReady {
-        /// How many tasks could start but are for others.
+        /// How many tasks could start but are for other agents.
         for_others: usize,
         /// When the first of those can start that wait for their moment alone.
         next_at: Option<Timestamp>,
@@ -131,8 +131,8 @@ fn not_allowed(only_for: &[Assignee]) -> String {
 
 /// Judges whether a task may be given to a claimant, without what else it has to do; [`judge_load`] judges that.
 ///
-/// The client's order of reasons: somebody has it, it is completed, it is blocked. Ours stand between the last two, and do
-/// not exist in the client's rules.
+/// The client's order of reasons: an agent has it, it is completed, it is blocked. Ours stand between the last two, and do not exist in the
+/// client's rules.
 pub fn judge_claim(
     task: &Task,
     open_blockers: &[TaskId],

@@ -279,7 +279,7 @@ mod tests {
         let tasks = [task(1, &[], &[]), part(2, 1, &[1])];
         assert_eq!(circle(&tasks, &[(2, 1)], &[]), Some(vec![2, 1, 2]));
         assert_eq!(circle(&tasks, &[], &[2]), Some(vec![1, 2, 1]));
-        // Nobody is stopped by a circle that was there already.
+        // No change is stopped by a circle that was there already.
         assert_eq!(circle(&tasks, &[], &[]), None);
     }
 

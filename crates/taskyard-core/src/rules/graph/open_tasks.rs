@@ -46,13 +46,13 @@ impl OpenTasks {
         self.of_parts(task, OpenParts::parts)
     }
 
-    /// Tells whether a task can start now: pending, nobody's, not internal, nothing open before it, no part of it open, and not
+    /// Tells whether a task can start now: pending, without an owner, not internal, nothing open before it, no part of it open, and not
     /// deferred.
     pub fn can_start(&self, task: &Task, open_blockers: &[TaskId], now: Timestamp) -> bool {
         open_blockers.is_empty() && self.is_ready(task, now)
     }
 
-    /// Tells whether a task can start now, whose blockers nobody has looked for yet.
+    /// Tells whether a task can start now, whose blockers were not looked for yet.
     pub fn is_ready(&self, task: &Task, now: Timestamp) -> bool {
         self.waits_for_time_alone(task) && self.deferred(task).is_none_or(|defer| defer <= now)
     }

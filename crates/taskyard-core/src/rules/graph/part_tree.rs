@@ -1,6 +1,6 @@
 //! Which task is a part of which, as a tree without circles.
 //!
-//! Parts that lead back to themselves, which foreign files may hold, are nobody's parts.
+//! Parts that lead back to themselves, which foreign files may hold, are parts of no task.
 
 use super::positions::Positions;
 use crate::{Task, TaskId};
@@ -58,7 +58,7 @@ impl Tree {
     }
 }
 
-/// Makes every task that is in a circle nobody's part.
+/// Makes every task that is in a circle the part of no task.
 fn forget_circles(above: &mut [Option<usize>]) {
     // Which walk came by each position, counted from one.
     let mut walked = vec![0_usize; above.len()];

@@ -12,7 +12,7 @@ use crate::{Rules, Task, TaskId, Timestamp};
 /// What parts mean for the open tasks of a list, worked out once for all of them.
 #[derive(Debug)]
 pub(crate) struct OpenParts {
-    /// For each task, its open parts. Internal ones are nobody's work.
+    /// For each task, its open parts. Internal ones are no agent's work.
     parts: Vec<Vec<TaskId>>,
     /// For each task, the open tasks that those wait for which it is a part of.
     blockers: Vec<Vec<TaskId>>,
@@ -71,7 +71,7 @@ fn inherited(tasks: &[Task], tree: &Tree, open: &Positions) -> Vec<Vec<TaskId>> 
     blockers
 }
 
-/// Returns the open parts of a task, given all tasks of the list. Internal ones are nobody's work.
+/// Returns the open parts of a task, given all tasks of the list. Internal ones are no agent's work.
 pub fn open_parts(parent: &TaskId, tasks: &[Task]) -> Vec<TaskId> {
     let Some(tree) = Tree::of(tasks) else { return Vec::new() };
     let is_wanted = |(position, task): &(usize, &Task)| {

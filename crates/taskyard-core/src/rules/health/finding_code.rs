@@ -24,7 +24,7 @@ pub enum FindingCode {
     OrphanParent,
     /// Tasks are parts of each other in a circle.
     ParentCycle,
-    /// Somebody owns an open task who has no lease on it and shows no life.
+    /// An agent owns an open task, has no lease on it and shows no life.
     StaleOwner,
     /// A file that is nearly a task, and that the client takes for none.
     Invisible,
@@ -34,7 +34,7 @@ pub enum FindingCode {
     StaleLock,
     /// Something in the place of a lock that would last for ever.
     LockInTheWay,
-    /// A temporary file nobody needs.
+    /// A temporary file that no process needs.
     Leftover,
     /// A `.highwatermark` that holds no number, or one that is too large.
     BadMark,
@@ -44,7 +44,7 @@ pub enum FindingCode {
     NumberTooLarge,
     /// Another program removed every task of the list.
     EmptiedList,
-    /// An open task that is not there, though nobody deleted it on purpose.
+    /// An open task that is not there, though no agent deleted it on purpose.
     MissingTask,
     /// A write of another program took back what was acknowledged since it read.
     TakenBack,
@@ -113,7 +113,7 @@ impl FindingCode {
         matches!(self, Self::LargeJournal | Self::GoneLists | Self::FewWatches)
     }
 
-    /// Says what comes of such a defect when nobody mends it.
+    /// Says what comes of such a defect when it is not mended.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::OneSidedEdge => {

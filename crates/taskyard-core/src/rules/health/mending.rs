@@ -61,7 +61,7 @@ pub enum Mend {
         /// The tasks to change.
         parts: Vec<TaskId>,
     },
-    /// The task is pending again, and nobody's.
+    /// The task is pending again, and without an owner.
     Release {
         /// The task to change.
         task: TaskId,

@@ -10,7 +10,7 @@ use crate::{Entry, Image, Op, Task, Timestamp};
 /// How long the owner of a task may show no life where nothing else is said.
 pub const OWNER_SILENCE: Duration = Duration::from_secs(24 * 3600);
 
-/// Tells whether an owner may keep a task from others without being there: the task is open, and no lease would ever end that.
+/// Tells whether an owner may keep a task from other agents without being there: the task is open, and no lease would ever end that.
 pub fn may_be_abandoned(task: &Task) -> bool {
     task.status.is_open() && !task.is_internal() && task.owner().is_some()
 }

@@ -16,7 +16,7 @@ pub struct EdgesLost {
 }
 
 impl EdgesLost {
-    /// The verbs of the entries that are looked at: what an update took away somebody meant to take away, and those who work on a task
+    /// The verbs of the entries that are looked at: what an update took away an agent meant to take away, and agents that work on a task
     /// leave its edges alone.
     pub const OPS: [Op; 11] = [
         Op::Delete,

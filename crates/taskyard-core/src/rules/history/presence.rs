@@ -67,8 +67,8 @@ pub fn absences(past: &[Step]) -> Vec<Option<Absence>> {
     after_each
 }
 
-/// Tells why a task is not there after an undo: for what it was before the oldest revision that was taken back. Where those
-/// revisions changed nothing about that, neither does the undo: somebody may have deleted the task on purpose since.
+/// Tells why a task is not there after an undo: for what it was before the oldest revision that was taken back. Where those revisions
+/// changed nothing about that, neither does the undo: an agent may have deleted the task on purpose since.
 fn after_undo(undo: &Step, before_each: &[(Revision, Option<Absence>)], now: Option<Absence>) -> Absence {
     let is_undone = |(revision, _): &(Revision, Option<Absence>)| undo.undoes.contains(revision);
     let oldest = before_each.iter().find(|before| is_undone(before)).and_then(|(_, absence)| *absence);

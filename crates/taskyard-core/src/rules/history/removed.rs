@@ -5,9 +5,9 @@ use crate::{Entry, Image, Revision, Task, Timestamp};
 /// Why a task that the journal knows is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Absence {
-    /// Another program removed it, or an undo took away what a restore had brought back. Nobody deleted it on purpose.
+    /// Another program removed it, or an undo took away what a restore had brought back. No agent deleted it on purpose.
     Missing,
-    /// Somebody deleted it or cleared the list with Taskyard.
+    /// An agent deleted it or cleared the list with Taskyard.
     Deleted,
     /// It moved to another list.
     Moved,
@@ -28,7 +28,7 @@ pub struct Removed {
     pub image: Image,
     /// Why it is not there.
     pub absence: Absence,
-    /// The entry by which it went. Where nobody has noticed that yet, the last one it was there in.
+    /// The entry by which it went. Where no reader has noticed that yet, the last one it was there in.
     pub entry: Entry,
     /// The first revision that has it no more.
     pub since: Revision,
@@ -37,7 +37,7 @@ pub struct Removed {
 }
 
 impl Removed {
-    /// Tells whether nobody meant the task to go, and its number is free.
+    /// Tells whether no agent meant the task to go, and its number is free.
     pub fn is_missing(&self) -> bool {
         self.absence == Absence::Missing
     }

@@ -54,8 +54,8 @@ impl Replacements {
         self.0.iter().map(|removed| removed.since).min()
     }
 
-    /// Takes an entry by which a task came that was not there before. What is made with the same texts is the same task, whoever brought
-    /// it back.
+    /// Takes an entry by which a task came that was not there before. What is made with the same texts is the same task, whichever program
+    /// brought it back.
     pub fn add_arrival(&mut self, entry: &Entry) {
         if self.first().is_none_or(|first| entry.revision < first) || entry.before.is_some() {
             return;

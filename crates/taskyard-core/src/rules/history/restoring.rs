@@ -1,4 +1,4 @@
-//! Which tasks that the journal knows are not there, whether anybody meant that, and what brings them back.
+//! Which tasks that the journal knows are not there, whether an agent meant that, and what brings them back.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -75,7 +75,7 @@ fn told_by(task: &TaskId, past: &[&Entry]) -> Option<Removed> {
     let is_going = |entry: &&&Entry| entry.before.is_some() && entry.after.is_none();
     let went_by = past.iter().rev().find(is_going).copied().filter(|_| last.after.is_none());
     let entry = match absence {
-        // That somebody meant it, and then no longer did, does not change how the task went.
+        // That an agent meant it, and then no longer did, does not change how the task went.
         Absence::Missing => went_by.unwrap_or(last),
         Absence::Deleted | Absence::Moved | Absence::Renumbered | Absence::Unmade | Absence::Replaced => last,
     };

@@ -8,13 +8,13 @@ use crate::{Task, TaskId};
 /// What becomes of the copy of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyFate {
-    /// Its number is free and nobody meant it to be gone: it comes back.
+    /// Its number is free and no agent meant it to be gone: it comes back.
     Returns,
     /// The list has the task as it is in the copy.
     Same,
     /// Something else stands under its number, which is never replaced.
     Different,
-    /// Somebody meant it to be gone since, in this way.
+    /// An agent has meant it to be gone since, in this way.
     Meant(Absence),
 }
 
@@ -35,7 +35,7 @@ impl<'a> NumbersNow<'a> {
         Self { present, meant }
     }
 
-    /// Says what becomes of the copy of a task; what somebody meant to go stays away.
+    /// Says what becomes of the copy of a task; what an agent meant to go stays away.
     pub fn judge(&self, copy: &Task) -> CopyFate {
         match (self.present.get(&copy.id), self.meant.get(&copy.id)) {
             (Some(Some(task)), _) if *task == copy => CopyFate::Same,
@@ -45,7 +45,7 @@ impl<'a> NumbersNow<'a> {
         }
     }
 
-    /// Says the same where also that comes back which somebody meant to go.
+    /// Says the same where what an agent meant to go comes back, too.
     pub fn judge_with_deleted(&self, copy: &Task) -> CopyFate {
         match self.judge(copy) {
             CopyFate::Meant(_) => CopyFate::Returns,

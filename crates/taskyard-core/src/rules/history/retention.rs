@@ -25,7 +25,7 @@ pub struct Terms {
     pub gone_before: Timestamp,
     /// Whether the list's own place is gone, and every task with it.
     pub list_is_gone: bool,
-    /// Whether somebody named the task as one that may go although nobody deleted it on purpose.
+    /// Whether the caller named the task as one that may go although no agent deleted it on purpose.
     pub is_named: bool,
     /// Whether the last entry tells how far the list goes: its newest revision or its highest number.
     pub is_mark: bool,
@@ -68,7 +68,7 @@ pub fn thin(past: &[Past], terms: &Terms, is_open: &mut dyn FnMut(usize, Side) -
         with_replaced(&past[..old], terms, &mut kept);
         kept
     };
-    // Of a list that is gone nobody has written down that its tasks are.
+    // Of a list that is gone the journal does not say that its tasks are.
     let is_unnoticed = terms.list_is_gone && old == past.len();
     if is_unnoticed || reads_the_same(&steps, &states, &kept) { kept } else { vec![Keep::Whole; old] }
 }

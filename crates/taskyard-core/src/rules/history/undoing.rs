@@ -12,7 +12,7 @@ pub struct TakenBack {
     pub task: TaskId,
     /// The newest of the revisions that changed it.
     pub revision: Revision,
-    /// How it must stand now, or somebody changed it since.
+    /// How it must stand now; where it does not, a writer has changed it since.
     pub expected: Option<Image>,
     /// How it stood before, and will stand again.
     pub before: Option<Image>,
@@ -31,7 +31,7 @@ pub struct NewestToUndo {
 impl NewestToUndo {
     /// Tells whether a revision of this verb may be the one, or says what is taken back; others need not be looked at.
     pub fn is_of_interest(op: Op) -> bool {
-        // A lease that ended is nobody's doing.
+        // A lease that ended is no agent's doing.
         !op.is_elsewhere() && op != Op::Expire
     }
 
@@ -67,8 +67,8 @@ pub struct TakingBack {
 impl TakingBack {
     /// Takes the next entry.
     ///
-    /// Refused where a task did not stay between two of the revisions as the first left it: then somebody else changed it, and
-    /// that change would be lost.
+    /// Refused where a task did not stay between two of the revisions as the first left it: then another writer changed it, and that change
+    /// would be lost.
     pub fn add(&mut self, entry: &Entry) -> Result<(), Refusal> {
         if self.revisions.last() != Some(&entry.revision) {
             self.revisions.push(entry.revision);

@@ -3,7 +3,7 @@
 use super::removed::Removed;
 use crate::Timestamp;
 
-/// What is gone from a list of which no task file is left, though nobody deleted it on purpose. Internal tasks are not counted.
+/// What is gone from a list of which no task file is left, though no agent deleted it on purpose. Internal tasks are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone {
     /// How many of the tasks were open.
@@ -14,7 +14,7 @@ pub struct Gone {
     pub with: Option<KeptIn>,
     /// When one of them was last known to be there.
     pub last_seen: Timestamp,
-    /// When somebody first looked and found none.
+    /// When a reader first looked and found none.
     pub noticed: Timestamp,
 }
 
@@ -40,7 +40,7 @@ pub fn gone(missing: &[Removed], with: Option<KeptIn>, last_look: Option<Timesta
     let visible = || missing.iter().filter(|removed| removed.is_missing() && !removed.task.is_internal());
     let open = visible().filter(|removed| removed.task.status.is_open()).count();
     let last_seen = visible().map(|removed| removed.last_seen).max()?;
-    // What nobody has written down yet is noticed now.
+    // What is not in the journal yet is noticed now.
     let noticed = visible().map(|removed| if removed.entry.after.is_some() { now } else { removed.entry.at }).max()?;
     // A look after that found other tasks, which have been deleted since.
     let last_look = last_look.filter(|last_look| *last_look <= noticed);

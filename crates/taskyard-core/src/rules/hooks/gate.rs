@@ -41,7 +41,7 @@ pub fn system_when_interactive(enable_tasks: Option<&str>) -> System {
     system(enable_tasks, System::Tasks)
 }
 
-/// Says which system is on, given `CLAUDE_CODE_ENABLE_TASKS`, where nobody sits before the terminal.
+/// Says which system is on, given `CLAUDE_CODE_ENABLE_TASKS`, where no person sits before the terminal.
 pub fn system_when_not_interactive(enable_tasks: Option<&str>) -> System {
     system(enable_tasks, System::Todos)
 }

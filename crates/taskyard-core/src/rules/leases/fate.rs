@@ -17,15 +17,15 @@ pub enum Fate {
 /// How an agent lost a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// Somebody else completed it.
+    /// Another agent completed it.
     CompletedBy(String),
-    /// Somebody has it now, or the same agent by another lease.
+    /// Another agent has it now, or the same agent by another lease.
     TakenBy(String),
-    /// It went back, and nobody has it.
+    /// It went back, and has no owner.
     WentBack,
     /// It was removed.
     Removed,
-    /// The store was out of reach for as long as the lease lives, so that others may have it.
+    /// The store was out of reach for as long as the lease lives, so that other agents may have it.
     NotRenewed,
 }
 

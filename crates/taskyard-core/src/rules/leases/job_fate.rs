@@ -56,8 +56,8 @@ pub fn judge_job(record: &LivingRecord, last_seen: Timestamp, now: &Moment, seen
     }
 }
 
-/// Tells whether the task of a job is to be opened again: that was wished, and the job failed, ran out of time or was lost. One that
-/// somebody stopped is no failure.
+/// Tells whether the task of a job is to be opened again: that was wished, and the job failed, ran out of time or was lost. One that an
+/// agent stopped is no failure.
 pub fn reopens_its_task(job: &Job) -> bool {
     let has_failed = match job.state() {
         JobState::Failed | JobState::Lost => true,

@@ -1,4 +1,4 @@
-//! Whether a lease is alive, and what it forbids others.
+//! Whether a lease is alive, and what it forbids other agents.
 
 use std::time::Duration;
 
@@ -45,9 +45,9 @@ impl LeaseState {
 
 /// Judges a lease; `see` tells what is known of the process it lives with.
 ///
-/// Within one run of the machine the clock that only goes forward decides, whatever the wall clock is set to. Across runs and
-/// machines the wall clock decides, with a margin in favour of the holder. Nothing has to be written for a lease to end: whoever
-/// looks comes to the same answer.
+/// Within one run of the machine the clock that only goes forward decides, whatever the wall clock is set to. Across runs and machines the
+/// wall clock decides, with a margin in favour of the holder. Nothing has to be written for a lease to end: every reader comes to the same
+/// answer.
 pub fn judge_lease(lease: &Lease, now: &Moment, see: impl FnOnce(&ProcessMark) -> ProcessSeen) -> LeaseState {
     if lease.ends.as_ref().is_some_and(|end| is_past(end, now)) {
         return LeaseState::TimeIsOver;
@@ -70,8 +70,8 @@ pub fn by_the_wall_clock(wall: Timestamp) -> Moment {
     Moment { wall, boot: String::new(), since_boot: 0 }
 }
 
-/// Tells whether a lease still belongs to its task: the task is open, and its file names the holder. Another program may have
-/// completed it or given it to somebody else; its word counts.
+/// Tells whether a lease still belongs to its task: the task is open, and its file names the holder. Another program may have completed it
+/// or given it to another agent; its word counts.
 pub fn holds(lease: &Lease, task: &Task) -> bool {
     let is_owner = task.owner().is_some_and(|owner| is_same_agent(owner, lease.agent.as_str()));
     task.id == lease.task && task.status.is_open() && is_owner
@@ -95,7 +95,7 @@ pub fn judge_write(
     }
 }
 
-/// Returns the refusal of a write under somebody else's lease.
+/// Returns the refusal of a write under another agent's lease.
 pub fn leased(task: &TaskId, lease: &Lease) -> Refusal {
     Refusal::Leased { task: task.clone(), holder: lease.agent.clone(), until: lease.ends.as_ref().map(|end| end.wall) }
 }

@@ -18,7 +18,7 @@ pub enum Liveness {
     Alive,
     /// The judging process sees that it has ended, or its machine was off since.
     Dead,
-    /// It cannot be seen from where the judge stands, or nobody said what to look at.
+    /// It cannot be seen from where the judge stands, or it was not told what to look at.
     #[default]
     Unknown,
 }
@@ -41,11 +41,11 @@ pub enum Sight {
     RunningSince(u64),
     /// There is none, or only what its parent has not noticed the end of.
     Gone,
-    /// Nobody lets us see: no process table is mounted, or it hides the processes of others.
+    /// The system does not let us see: no process table is mounted, or it hides the processes of other users.
     Hidden,
 }
 
-/// Judges a process from where somebody stands. `look` is asked only where the id means the same to both.
+/// Judges a process from where the judging process stands. `look` is asked only where the id means the same to both.
 ///
 /// Two machine ids that differ say that nothing can be known, whatever else is the same: containers have ids of their own and
 /// share the run of their machine.

@@ -1,4 +1,4 @@
-//! For how long somebody has something, and whether the holder lives.
+//! For how long an agent holds a task or a job, and whether the holder lives.
 
 pub mod expiry;
 pub mod fate;

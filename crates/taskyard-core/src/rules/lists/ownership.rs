@@ -14,13 +14,13 @@ pub struct Rights {
 /// Why a configuration file does not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
-    /// Somebody else wrote it.
+    /// Another user wrote it.
     #[error("it belongs to another user (uid {owner})")]
     ForeignFile {
         /// That user's number.
         owner: u32,
     },
-    /// Somebody else can exchange it.
+    /// Another user can exchange it.
     #[error("its directory belongs to another user (uid {owner})")]
     ForeignDirectory {
         /// That user's number.
@@ -46,7 +46,7 @@ pub enum Doubt {
     },
 }
 
-/// Judges a file that came with a directory: nobody but the user and root may be able to write or exchange it.
+/// Judges a file that came with a directory: no other user but root may be able to write or exchange it.
 pub fn judge_project_file(
     user: u32,
     file: Rights,
@@ -59,8 +59,8 @@ pub fn judge_project_file(
         .or_else(|| is_open_to_group(directory).then_some(Doubt::DirectoryOpenToGroup { group: directory.group }))
 }
 
-/// Judges a file in the user's own configuration: it must be the user's or root's, and not everybody's to write or exchange.
-/// Which groups may help with it is the user's own decision.
+/// Judges a file in the user's own configuration: it must be the user's or root's, and not every user's to write or exchange. Which groups
+/// may help with it is the user's own decision.
 pub fn judge_users_file(user: u32, file: Rights, directory: Rights) -> Option<Doubt> {
     let is_foreign = |rights: Rights| rights.owner != user && rights.owner != 0;
     let is_open_to_all = |rights: Rights| rights.mode & 0o002 != 0;
@@ -76,8 +76,8 @@ pub fn judge_users_file(user: u32, file: Rights, directory: Rights) -> Option<Do
     is_open_to_all(directory).then_some(Doubt::DirectoryOpenToAll)
 }
 
-/// Tells whether a group is its owner's private one: it has the owner's name, or the owner's number where neither has a name, and
-/// nobody else is in it. `users` and `groups` are the contents of `/etc/passwd` and `/etc/group`.
+/// Tells whether a group is its owner's private one: it has the owner's name, or the owner's number where neither has a name, and no other
+/// user is in it. `users` and `groups` are the contents of `/etc/passwd` and `/etc/group`.
 pub fn is_private_group(owner: u32, group: u32, users: &str, groups: &str) -> bool {
     let fields = |line: &'_ str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
     let number = |fields: &[String], place: usize| fields.get(place).and_then(|text| text.parse::<u32>().ok());

@@ -16,7 +16,7 @@ pub struct Filter {
     pub or_blocked: bool,
     /// Only tasks of this owner.
     pub owner: Option<String>,
-    /// Only tasks that can start now: pending, nobody's, nothing open before them.
+    /// Only tasks that can start now: pending, without an owner, nothing open before them.
     pub ready: bool,
     /// Only open tasks that wait for others.
     pub blocked: bool,

@@ -7,7 +7,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 /// Shorter words are taken as they are: every other word is near them.
 const SHORTEST: usize = 4;
-/// Longer texts than this are no words anybody mistypes.
+/// Longer texts than this are no words that a user mistypes.
 const LONGEST: usize = 48;
 
 /// Finds words that are spelt nearly like one: letters may be missing, and one may be wrong, too many, or have changed places with the

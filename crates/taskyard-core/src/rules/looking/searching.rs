@@ -32,7 +32,7 @@ pub struct Hit {
     pub score: u32,
 }
 
-/// A search: what is asked for, and which of its words nobody wrote, so that they may be mistyped.
+/// A search: what is asked for, and which of its words are in no task, so that they may be mistyped.
 #[derive(Debug)]
 pub struct Search<'a> {
     query: &'a Query,

@@ -41,7 +41,7 @@ pub struct Stats {
     pub longest_chain: Vec<TaskId>,
     /// The newest commit counted.
     pub revision: Revision,
-    /// What is gone, where no task file is left though nobody deleted the tasks.
+    /// What is gone, where no task file is left though no agent deleted the tasks.
     pub gone: Option<Gone>,
 }
 

@@ -9,7 +9,7 @@ use crate::{Member, Message, MessageKey, Protocol, Team};
 /// Why a message cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreachable {
-    /// There is nobody of that name.
+    /// There is no member of that name.
     #[error("there is nobody called `{}` in team {team}", .name.escape_debug())]
     NoSuchMember {
         /// The name that was given.

@@ -39,7 +39,7 @@ impl MemberState {
 /// The signs of a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signs {
-    /// How it stands with what it lives with; none where nobody said what that is.
+    /// How it stands with what it lives with; none where it is not known which process that is.
     pub standing: Option<Standing>,
     /// Whether it has tasks in progress.
     pub is_at_work: bool,
@@ -49,7 +49,7 @@ pub struct Signs {
     pub plan: PlanState,
 }
 
-/// Says what a member is doing. The dead come first, then what others wait for.
+/// Says what a member is doing. The dead come first, then what other members wait for.
 pub fn judge_member(member: &Member, signs: &Signs) -> MemberState {
     match *signs {
         Signs { standing: Some(Standing::Ended | Standing::Silent), .. } => MemberState::Ghost,
@@ -71,8 +71,8 @@ pub fn ended_members<'a>(team: &'a Team, lead_mail: &[Message]) -> Vec<&'a Membe
     team.members.iter().filter(has_ended).collect()
 }
 
-/// Returns when whoever joins now counts as having joined: after everything that one of its name said when it ended, whatever the clock
-/// was that told the time then.
+/// Returns when a member that joins now counts as having joined: after everything that an earlier member of its name said when it ended,
+/// whatever clock told the time then.
 pub fn joined_after(name: &str, lead_mail: &[Message], now: Timestamp) -> Timestamp {
     let said = last_words(lead_mail).remove(name);
     said.map_or(now, |sent| now.max(Timestamp(sent.0.saturating_add(1))))
@@ -91,10 +91,10 @@ fn last_words(lead_mail: &[Message]) -> HashMap<String, Timestamp> {
     said
 }
 
-/// Why nobody can join under a name.
+/// Why no agent can join under a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadMemberName {
-    /// It cannot be the name of anybody.
+    /// It cannot be the name of a member.
     #[error("`{}` cannot be the name of a member: {why}", .name.escape_debug())]
     Unfit {
         /// The name.
@@ -102,7 +102,7 @@ pub enum BadMemberName {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// Its inbox would be that of somebody else.
+    /// Its inbox would be that of another member.
     #[error("`{}` would share its inbox with {with}", .name.escape_debug())]
     SharesInbox {
         /// The name.
@@ -115,7 +115,7 @@ pub enum BadMemberName {
 /// The longest name of an inbox, so that its lock and what is written beside it have names, too.
 const LONGEST_INBOX_NAME: usize = 200;
 
-/// Judges whether somebody can join a team under a name: it must say who is meant, and the inbox must be its own.
+/// Judges whether an agent can join a team under a name: it must say who is meant, and the inbox must be its own.
 pub fn judge_member_name(team: &Team, name: &str) -> Result<(), BadMemberName> {
     let inbox = inbox_name(name);
     let unfit = |why| Err(BadMemberName::Unfit { name: name.to_owned(), why });

@@ -1,4 +1,4 @@
-//! Which team's list is meant where somebody who is in teams works.
+//! Which team's list is meant where an agent works that is in teams.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use crate::{Member, Team};
 
 /// Tells whether being in a team says anything of the list one works on.
 ///
-/// The newest client makes a team for every session by itself, without anybody asking for it: whoever the client put
-/// there works on the list of the project, as the people there do. An agent that joined such a team chose it.
+/// The newest client makes a team for every session by itself, without being asked: an agent that the client put there works on the list of
+/// the project, as the people there do. An agent that joined such a team chose it.
 pub fn chooses_a_list(team: &Team, member: &Member) -> bool {
     let is_made_by_itself =
         team.lead_session.as_deref().is_some_and(|session| team.name.as_str() == short_session_list(session));
@@ -16,8 +16,8 @@ pub fn chooses_a_list(team: &Team, member: &Member) -> bool {
     !is_made_by_itself || !(member.is_lead() || member.prompt.is_some())
 }
 
-/// Returns which of the directories in which somebody joined a team is the one that counts in a directory: that one itself,
-/// or the nearest above it. None where all are elsewhere, and where two teams were joined in the same one.
+/// Returns which of the directories in which an agent joined a team is the one that counts in a directory: that one itself, or the nearest
+/// above it. None where all are elsewhere, and where two teams were joined in the same one.
 ///
 /// All paths have their links resolved. One that is relative names no place, and counts nowhere.
 pub fn nearest_above(joined: &[Option<&Path>], here: &Path) -> Option<usize> {

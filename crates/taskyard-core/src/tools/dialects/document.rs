@@ -75,7 +75,7 @@ pub struct TodoWrite {
     pub status: Option<Status>,
     /// All tasks it waits for, where that was said.
     pub dependencies: Option<Vec<TaskId>>,
-    /// Its owner, where one was given; nobody where it is empty.
+    /// Its owner, where one was given; none where it is empty.
     pub assignee: Option<String>,
     /// What else is kept with it, key by key.
     pub metadata: Option<Metadata>,

@@ -88,7 +88,7 @@ pub struct Move {
     pub status: String,
     /// What there is to note.
     pub notes: Option<String>,
-    /// Whose it is, where that was said; nobody's where it is empty.
+    /// Its owner, where one was given; none where it is empty.
     pub owner: Option<String>,
     /// What else is kept with it, key by key.
     pub metadata: Metadata,
@@ -110,7 +110,7 @@ pub fn read_create(input: &Value, rules: Rules) -> Result<Create, InputError> {
 /// Reads what is to be moved on.
 pub fn read_update(input: &Value, rules: Rules) -> Result<Move, InputError> {
     let mut input = input.clone();
-    // Nobody, in either of its names.
+    // No owner, in either of its names.
     for place in ["/assigned_to", "/metadata/subagent_id"] {
         if let Some(owner) = input.pointer_mut(place).filter(|owner| owner.is_null()) {
             *owner = Value::String(String::new());

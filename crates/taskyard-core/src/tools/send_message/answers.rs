@@ -106,7 +106,7 @@ pub fn answered_plan(to: &str, request: &str, rejection: Option<&str>, rules: Ru
     said_or(json!({ "success": true, "message": message, "request_id": request }), &message, rules)
 }
 
-/// Returns the answer where nobody of that name can be written to.
+/// Returns the answer where no member of that name can be written to.
 pub fn unreachable(unreachable: &Unreachable, rules: Rules) -> Answer {
     let (Unreachable::NoSuchMember { name, .. } | Unreachable::AnotherTeam { name, .. }) = unreachable;
     if rules.is_client() {

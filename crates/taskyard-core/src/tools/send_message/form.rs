@@ -8,7 +8,7 @@ use crate::rules::hooks::gate::System;
 use crate::tools::schema::{Field, Object, Shape, Unknown};
 use crate::tools::{Annotations, Tool, ToolSet};
 
-/// Writes to others.
+/// Writes to other members.
 pub const TOOL: Tool = Tool {
     name: "SendMessage",
     description: "Write to a member of your team, or to all of them with to \"*\". What you write as plain text outside of this \
@@ -28,7 +28,7 @@ pub const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
-/// Writes to others, as the newest client has it: nobody can be written to by `*`.
+/// Writes to other members, as the newest client has it: `*` reaches none.
 pub(super) const CLIENTS_TOOL: Tool = Tool {
     description: "Write to a member of your team; call once per member to reach several. What you write as plain text outside of \
         this tool reaches nobody. Give a summary of a few words. An object as message asks a member to end (shutdown_request), \

@@ -9,7 +9,7 @@ use crate::tools::schema::{Field, Issue, Object, Shape, Step, Unknown, Wrong, ch
 use crate::tools::tool::Fields;
 use crate::tools::{InputError, Tool};
 
-/// Writes to others, as the older client has it.
+/// Writes to other members, as the older client has it.
 ///
 /// As in the client, its schema wants the type alone and its check other fields for every type: the description says which.
 pub(super) const OLD_TOOL: Tool = Tool {

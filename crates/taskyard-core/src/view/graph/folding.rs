@@ -1,4 +1,4 @@
-//! What is not shown because somebody folded what it waits for.
+//! What is not shown because the user folded what it waits for.
 
 use crate::render::graph::Network;
 

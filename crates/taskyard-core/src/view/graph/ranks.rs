@@ -8,7 +8,7 @@ use crate::render::graph::Network;
 
 use super::wiring::{Gap, Wire, WireEnd};
 
-/// Beyond so many lanes, lines over several ranks are not drawn: nobody could follow them.
+/// Beyond so many lanes, lines over several ranks are not drawn: no reader could follow them.
 const MOST_LANES: usize = 20_000;
 /// How often the order within the ranks is bettered.
 const SWEEPS: usize = 4;

@@ -47,7 +47,7 @@ pub struct Judged {
 struct Taken {
     field: TaskField,
     revision: Revision,
-    /// Whether it can be put back without asking: ours is fresh, and nobody put it back before.
+    /// Whether it can be put back without asking: ours is fresh, and we did not put it back before.
     is_fresh: bool,
 }
 
@@ -62,8 +62,8 @@ pub fn judge(write: &OutsideWrite<'_>, past: &[Entry]) -> Vec<Loss> {
     losses(judged, does_more)
 }
 
-/// Judges outside writes that are one: those of a file that holds all tasks. Whatever changed in one task was written by whoever took
-/// back something in another.
+/// Judges outside writes that are one: those of a file that holds all tasks. Whatever changed in one task was written by the program that
+/// took back something in another.
 pub fn judge_together<'a>(writes: impl IntoIterator<Item = (OutsideWrite<'a>, &'a [Entry])>) -> Vec<Vec<Loss>> {
     let judged: Vec<Judged> = writes.into_iter().map(|(write, past)| look(&write, past)).collect();
     let does_more = judged.iter().any(|judged| judged.does_more);
@@ -172,7 +172,7 @@ fn look(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
     judged
 }
 
-/// Tells whether a write gives a task that is being worked on, or done, to somebody else.
+/// Tells whether a write gives a task that is being worked on, or done, to another agent.
 fn begins_work(before: &Fields, after: &Fields) -> bool {
     let owner = after.get(&TaskField::Owner);
     let is_begun = after.get(&TaskField::Status).is_some_and(|status| status != Status::Pending.as_str());
@@ -195,7 +195,7 @@ fn look_at_return(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
 }
 
 /// Tells whether something was written after ours, and no longer than this after it. What looks older than ours was not written now:
-/// somebody put an old file there.
+/// another program put an old file there.
 fn is_within(written: Timestamp, ours: Timestamp, longest: Duration) -> bool {
     !is_later(written, ours, longest) && !is_later(ours, written, CLOCK_GRAIN)
 }

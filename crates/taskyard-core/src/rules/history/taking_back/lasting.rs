@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::fields::{Fields, differing, fields, give};
 use crate::{Entry, Image, Loss, Task, TaskField, TaskId};
 
-/// What another program took back without knowing and nobody has put back since.
+/// What another program took back without knowing and no process of ours has put back since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StillLost {
     /// The task.
@@ -18,8 +18,8 @@ pub struct StillLost {
     pub losses: Vec<Loss>,
 }
 
-/// What other programs took back and nobody has put back yet, as one reads the journal. What somebody of ours has written since counts,
-/// and so does what another program wrote in its place.
+/// What other programs took back and no process of ours has put back yet, as one reads the journal. What a writer of ours has written since
+/// counts, and so does what another program wrote in its place.
 #[derive(Clone, Debug, Default)]
 pub struct OpenLosses(BTreeMap<TaskId, BTreeMap<TaskField, (Entry, Loss)>>);
 

@@ -1,7 +1,7 @@
 //! Which acknowledged values a write of another program took back, and what becomes of them.
 //!
-//! The client rewrites whole files from what it read before. What was written in between is gone then, and nobody meant that. The
-//! journal knows what was written and what the file said before, so that such a write is told from one that was meant.
+//! The client rewrites whole files from what it read before. What was written in between is gone then, and no agent meant that. The journal
+//! knows what was written and what the file said before, so that such a write is told from one that was meant.
 
 mod fields;
 mod judging;

@@ -1,4 +1,4 @@
-//! The rule by examples, and against a model that knows what everybody read.
+//! The rule by examples, and against a model that knows what each writer read.
 
 use std::collections::HashMap;
 
@@ -301,7 +301,7 @@ fn in_a_file_of_all_tasks_one_write_changes_several() {
     assert!(judge(&first, &past).iter().all(|loss| loss.verdict == Verdict::Meant));
 }
 
-/// What somebody does in the model.
+/// What an agent does in the model.
 #[derive(Clone, Debug)]
 enum Deed {
     /// One of ours gives a field this value.

@@ -7,9 +7,9 @@ use crate::{Entry, Image, Status, Task, TaskId, Timestamp};
 /// The states that charts tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LifeState {
-    /// Nobody works on it.
+    /// No agent works on it.
     Pending,
-    /// Somebody works on it.
+    /// An agent works on it.
     InProgress,
     /// It is done.
     Completed,

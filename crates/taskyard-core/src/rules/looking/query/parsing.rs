@@ -10,7 +10,7 @@ use super::mistake::Mistake;
 use super::terms::{FLAGS, condition};
 use super::tokens::{Placed, Token, tokens};
 
-/// How deep brackets and negations go. Nobody means more, and the stack is finite.
+/// How deep brackets and negations go. No user means more, and the stack is finite.
 const DEEPEST: usize = 64;
 
 impl Query {

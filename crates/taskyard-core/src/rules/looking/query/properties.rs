@@ -14,7 +14,7 @@ const WORDS: [&str; 6] = ["parser", "Parse", "ÜBER", "ready", "or", "a:b"];
 const TAGS: [&str; 3] = ["db", "old", "two words"];
 const AGENTS: [&str; 2] = ["ana", "ben"];
 
-/// A query as it was thought of, before anybody wrote it down.
+/// A query as it was thought of, before it is written down.
 #[derive(Clone, Debug)]
 enum Thought {
     All(Vec<Thought>),
@@ -76,7 +76,7 @@ impl Thought {
         let is_open = task.status != Status::Completed;
         let find = |id: &TaskId| tasks.iter().find(|other| other.id == *id);
         let parent = meta("parent").map(|value| TaskId::stored(value.as_str().unwrap()));
-        // The lists below are one level deep, so that nobody is a part of a part.
+        // The lists below are one level deep, so that no task is a part of a part.
         let above = parent.as_ref().and_then(find).filter(|above| above.status != Status::Completed);
         let mut waits_for: Vec<&TaskId> = task.blocked_by.iter().collect();
         if is_open {

@@ -1,4 +1,4 @@
-//! In which order chosen tasks come, where somebody says so.
+//! In which order chosen tasks come, where a caller says so.
 
 use std::cmp::Ordering;
 use std::str::FromStr;
@@ -19,13 +19,13 @@ pub enum SortKey {
     Status,
     /// By title.
     Subject,
-    /// By owner; what nobody owns comes last.
+    /// By owner; what has no owner comes last.
     Owner,
     /// What is due first comes first; what is not due comes last.
     Due,
     /// What may start first comes first; what may start at any time comes before that.
     Defer,
-    /// The shortest first; what nobody estimated comes last.
+    /// The shortest first; what has no estimate comes last.
     Estimate,
     /// The oldest first.
     Age,

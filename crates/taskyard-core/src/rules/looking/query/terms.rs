@@ -22,7 +22,7 @@ pub(super) const FLAGS: [&str; 4] = ["ready", "blocked", "overdue", "deferred"];
 /// The states that can be asked for.
 const STATES: [&str; 7] = ["pending", "in_progress", "completed", "open", "blocked", "cancelled", "done"];
 
-/// What others call our fields.
+/// What other programs call our fields.
 const OTHER_NAMES: [(&str, &str); 9] = [
     ("state", "status"),
     ("is", "status"),
