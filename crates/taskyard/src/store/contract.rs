@@ -24,10 +24,10 @@ use super::{
 /// process of ours exists on that list. A commit happens entirely or not at all, whatever dies; once it has returned it
 /// survives the death of the process and of the machine.
 ///
-/// **Implementers** may answer [`StoreError::Conflict`] from a commit when somebody else changed what the transaction read:
-/// nothing has happened then, and the caller starts over. Where they answer [`StoreError::Unavailable`] from a commit nobody can
-/// tell whether it happened: the caller opens the list again and asks the journal for its attempt. They may keep lists that hold things no task can be read from;
-/// those are [`UnreadableTask`]s, and are never overwritten by a commit.
+/// **Implementers** may answer [`StoreError::Conflict`] from a commit when another writer changed what the transaction read: nothing has
+/// happened then, and the caller starts over. Where they answer [`StoreError::Unavailable`] from a commit no caller can tell whether it
+/// happened: the caller opens the list again and asks the journal for its attempt. They may keep lists that hold things no task can be read
+/// from; those are [`UnreadableTask`]s, and are never overwritten by a commit.
 pub trait Store: Debug + Send + Sync {
     /// Returns the moment it is by the clock that leases are given and end by.
     fn now(&self) -> Result<Moment, StoreError>;
@@ -60,7 +60,7 @@ pub trait Store: Debug + Send + Sync {
         wait_for_turn(patience, || self.try_write(list), |waited| StoreError::Busy { by: by(), waited })
     }
 
-    /// Opens a transaction where nobody else is at it; none otherwise, without waiting.
+    /// Opens a transaction where no other writer has one; none otherwise, without waiting.
     fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError>;
 
     /// Opens a transaction over two lists at once, for what moves from one to the other. It commits on both or on neither.
@@ -88,8 +88,8 @@ pub trait Store: Debug + Send + Sync {
         Ok(self.lists()?.into_iter().map(|info| info.list).collect())
     }
 
-    /// Prepares to call `moved` whenever a list may have come or gone; nothing is watched before [`Watch::keep_up`]. A store of which
-    /// nobody tells that is looked at now and then.
+    /// Prepares to call `moved` whenever a list may have come or gone; nothing is watched before [`Watch::keep_up`]. A store that cannot
+    /// tell that is looked at now and then.
     fn watch_names(&self, _moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
         Ok(Box::new(Untold))
     }
@@ -205,13 +205,13 @@ pub trait Txn: Snapshot {
         Ok(matches!(self.find(id)?, Lookup::Missing))
     }
 
-    /// Tells whether another program has written, since anybody last recorded it, to a task that was read here.
+    /// Tells whether another program has written, since a process of ours last recorded it, to a task that was read here.
     fn has_met_outside_writes(&self) -> Result<bool, StoreError> {
         Ok(false)
     }
 
-    /// Stages a task: over the one of that id, or new where nobody has to know whether it is. In client rules every call is one
-    /// write of the client.
+    /// Stages a task: over the one of that id, or new, where the caller does not care which. In client rules every call is one write of the
+    /// client.
     fn put(&mut self, task: Task) -> Result<(), StoreError>;
 
     /// Stages the exact contents of a task's file, as an undo brings them back over the ones there.
@@ -234,8 +234,8 @@ pub trait Txn: Snapshot {
         }
     }
 
-    /// Stages what takes the place of exactly these contents, from which no task can be read; without an image they go. The journal
-    /// keeps them. Only somebody who was asked does this; where something else stands there, nothing is staged and the answer is no.
+    /// Stages what takes the place of exactly these contents, from which no task can be read; without an image they go. The journal keeps
+    /// them. Only a command that was asked to mend does this; where something else stands there, nothing is staged and the answer is no.
     fn replace_broken(&mut self, _id: &TaskId, _broken: &Image, _by: Option<Image>) -> Result<bool, StoreError> {
         Ok(false)
     }
@@ -247,8 +247,8 @@ pub trait Txn: Snapshot {
     /// or takes back that it was meant. Where something stands under that name nothing is staged.
     fn note_absent(&mut self, id: &TaskId) -> Result<(), StoreError>;
 
-    /// Keeps other programs out of the list as a whole until the transaction ends, where they know a lock for that. Of use to whoever
-    /// decides by everything that is in the list, and asked for before anything is read. The turn alone keeps out those of ours.
+    /// Keeps other programs out of the list as a whole until the transaction ends, where they know a lock for that. Of use to a caller that
+    /// decides by everything in the list; it calls this before it reads anything. The turn alone keeps out those of ours.
     fn lock_list(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -263,8 +263,8 @@ pub trait Txn: Snapshot {
     /// Stages a change of a lease that is there.
     fn set_lease(&mut self, lease: Lease) -> Result<(), StoreError>;
 
-    /// Stages the end of a task's lease. A lease also ends with the commit that completes its task, removes it, or gives it
-    /// to somebody else, whoever makes it.
+    /// Stages the end of a task's lease. A lease also ends with the commit that completes its task, removes it, or gives it to another
+    /// agent, whichever agent commits.
     fn end_lease(&mut self, task: &TaskId) -> Result<(), StoreError>;
 
     /// Makes everything staged happen, all of it or nothing, and returns the commit as its listeners learn of it. With
@@ -306,7 +306,7 @@ pub struct Signature {
     pub op: Op,
     /// The revisions an undo takes back.
     pub undoes: Vec<Revision>,
-    /// What it means for others.
+    /// What it means for other agents.
     pub remark: Remark,
     /// What tells this attempt at a commit from every other one, should its answer be lost.
     pub attempt: AttemptId,

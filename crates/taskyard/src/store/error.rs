@@ -38,7 +38,7 @@ pub enum StoreError {
         /// What came of trying.
         source: Cause,
     },
-    /// Somebody else is at it, and nothing has happened.
+    /// Another process is at the list, and nothing has happened.
     #[error("{by}{}", gave_up(*.waited))]
     Busy {
         /// Who, as far as that can be told.
@@ -62,7 +62,7 @@ pub enum StoreError {
         /// What it is; none for a regular file.
         found: Option<SpecialFile>,
     },
-    /// Somebody else changed what the transaction read; nothing has happened.
+    /// Another writer changed what the transaction read; nothing has happened.
     #[error("task {task} was changed by another program at the same moment")]
     Conflict {
         /// The task that changed.

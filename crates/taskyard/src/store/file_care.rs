@@ -18,8 +18,8 @@ pub trait FileCare: Debug + Send + Sync {
     /// Returns the lists whose place is gone while our memory of them is there, each with that place, by name.
     fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError>;
 
-    /// Returns the readable tasks of a list nobody of ours may ever have worked on, and remembers nothing of the look: for looking
-    /// through many lists.
+    /// Returns the readable tasks of a list that we may never have worked on, and remembers nothing of the look: for looking through many
+    /// lists.
     fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError>;
 
     /// Returns a list in a few numbers, where the store finds them in less time than it takes to read the list; nothing of the look is recorded.
@@ -28,7 +28,7 @@ pub trait FileCare: Debug + Send + Sync {
     }
 
     /// Tells what was last seen of a list from what will be seen later, where the store knows that without looking; it takes a few
-    /// microseconds and waits for nobody. Two equal sightings mean that nobody has changed a task in between.
+    /// microseconds and waits for no lock. Two equal sightings mean that no program has changed a task in between.
     fn sighting(&self, _list: &ListId) -> Option<Sighting> {
         None
     }
@@ -51,7 +51,7 @@ pub trait FileCare: Debug + Send + Sync {
     }
 
     /// Takes up the writes of other programs that did not know of ours, as far as this store recorded them since it was last asked; it
-    /// looks at nothing and waits for nobody.
+    /// looks at nothing and waits for no lock.
     fn take_stale_writes(&self, _list: &ListId) -> Vec<StaleWrite> {
         Vec::new()
     }
@@ -86,7 +86,7 @@ pub trait FileCare: Debug + Send + Sync {
     /// Has the files of a list reach the disk and lets go of its journal, so that what is old can be tidied.
     fn flush(&self, _list: &ListId) {}
 
-    /// Returns what lies about in the list's place and serves nobody: abandoned locks, temporary files, a broken mark.
+    /// Returns what lies about in the list's place and no program uses: abandoned locks, temporary files, a broken mark.
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError>;
 
     /// Removes that litter, as far as it is still the same, and returns what was removed.
@@ -95,8 +95,8 @@ pub trait FileCare: Debug + Send + Sync {
     /// Returns every list that has a place, by name, without looking into any.
     fn lists_with_a_place(&self) -> Result<Vec<ListId>, StoreError>;
 
-    /// Copies a list, its files and our memory of it, as both are at one moment, even while others write. Where our
-    /// memory cannot be read the files are copied as they are.
+    /// Copies a list, its files and our memory of it, as both are at one moment, even while writers are at work. Where our memory cannot be
+    /// read the files are copied as they are.
     fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError>;
 
     /// Puts a copy of our memory of a list in its place, where there is none yet, and tells whether it did. One process at a time does

@@ -1,4 +1,4 @@
-//! Directories behind links. One's own may be anywhere; a link to somebody else's would let them decide what is in a list.
+//! Directories behind links. The user's own may be anywhere; a link to another user's would let that user decide what is in a list.
 
 use std::io;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use rustix::fs::{FileType, lstat, stat};
 use rustix::process::geteuid;
 
-/// Fails where one of these is a link to a directory that belongs to another user. What is no link, and what leads nowhere, is for
-/// others to judge.
+/// Fails where one of these is a link to a directory that belongs to another user. What is no link, and what leads nowhere, is for other
+/// code to judge.
 pub(super) fn must_not_be_foreign<'a>(paths: impl IntoIterator<Item = &'a Path>) -> io::Result<()> {
     for path in paths {
         let is_link = lstat(path).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink);
@@ -39,7 +39,7 @@ mod tests {
         for name in ["own", "theirs"] {
             fs::create_dir(path(name)).unwrap();
         }
-        // Who may not give a directory away finds one of root's.
+        // A user that may not give a directory away finds one of root's.
         let theirs = chown(path("theirs"), Some(12_345), None).map_or(PathBuf::from("/"), |()| path("theirs"));
         symlink(path("own"), path("to-own")).unwrap();
         symlink(&theirs, path("to-theirs")).unwrap();

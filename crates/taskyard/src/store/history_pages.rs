@@ -21,8 +21,8 @@ pub trait HistorySource {
 
 /// A part of the journal in pages of whole revisions, oldest first: however much it is, only one page of it is in memory.
 ///
-/// What is committed after the first question is not part of it. Nothing is held between two pages, so a reader may take its time: others
-/// write meanwhile, and revisions that somebody thins before they are reached are left out.
+/// What is committed after the first question is not part of it. Nothing is held between two pages, so a reader may take its time: writers
+/// go on meanwhile, and revisions that another process thins before they are reached are left out.
 #[derive(Debug)]
 pub struct HistoryPages<'a, S: HistorySource + ?Sized> {
     store: &'a S,
@@ -91,8 +91,8 @@ const FIRST: usize = 4;
 const MORE: usize = 4;
 const MOST: usize = 64;
 
-/// A part of the journal in pages of whole revisions, each oldest entry first, the newest page first: for whoever finds what it looks for
-/// near the end.
+/// A part of the journal in pages of whole revisions, each oldest entry first, the newest page first: for a caller that finds what it looks
+/// for near the end.
 #[derive(Debug)]
 pub struct HistoryBackwards<'a, S: HistorySource + ?Sized> {
     store: &'a S,

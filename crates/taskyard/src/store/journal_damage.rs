@@ -81,8 +81,8 @@ fn found_at(at: Option<Timestamp>) -> String {
 }
 
 impl JournalDamage {
-    /// Tells whether it is kept until somebody mends it. What only cannot be opened may be opened again tomorrow, and then nothing
-    /// was lost.
+    /// Tells whether it is kept until `doctor` mends it. What only cannot be opened may be opened again tomorrow, and then nothing was
+    /// lost.
     pub(in crate::store) fn is_kept(&self) -> bool {
         !matches!(self, Self::Unopenable { .. } | Self::Found { .. })
     }

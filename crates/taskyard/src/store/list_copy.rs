@@ -1,4 +1,4 @@
-//! A list as somebody carries it elsewhere: its files and our memory of it, both of one moment.
+//! A list as a backup carries it elsewhere: its files and our memory of it, both of one moment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::regular_file::{self, NotRead};
 
 /// Larger files than this are no part of any list, and are left where they are.
 const LARGEST: u64 = 256 * 1024 * 1024;
-/// A file that nobody touched for this long is not in the middle of being written.
+/// A file that no program touched for this long is not in the middle of being written.
 const SURELY_WRITTEN: Duration = Duration::from_secs(2);
 /// What may be half written is read again for so long.
 const LOOKING_AGAIN: Duration = Duration::from_millis(500);
@@ -60,7 +60,7 @@ impl ListCopy {
         mode: Option<u32>,
     ) -> Result<(), StoreError> {
         to.take_file(name, contents)?;
-        // Where nobody has seen them, they are those of a new file.
+        // Where we have not seen them, they are those of a new file.
         self.modes.insert(name.to_owned(), mode.unwrap_or(0o644));
         Ok(())
     }
@@ -151,7 +151,7 @@ fn read_settled(path: &Path) -> Result<Vec<u8>, NotRead> {
     }
 }
 
-/// Tells whether a directory of this name is a lock of the client's, of use to nobody who has a copy.
+/// Tells whether a directory of this name is a lock of the client's, of no use in a copy.
 pub(crate) fn is_lock(name: &str, found: &fs::Metadata) -> bool {
     found.is_dir() && name.ends_with(".lock")
 }

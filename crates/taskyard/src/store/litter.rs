@@ -60,7 +60,7 @@ pub enum Litter {
         /// The highest number that was used.
         used: u64,
     },
-    /// A task that is hidden from the client beside one of the same number that is not: the hidden one counts for nobody.
+    /// A task that is hidden from the client beside one of the same number that is not: the hidden one does not count.
     Shadowed {
         /// The hidden file.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! A list in memory, while somebody asks it.
+//! A list in memory, while callers ask it.
 
 use std::fmt;
 use std::ops::Deref;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static MICROSECONDS: AtomicU64 = AtomicU64::new(0);
 
-/// A wait that is shorter than this is none: nobody held the lock.
+/// A wait that is shorter than this is none: no rival held the lock.
 const NONE: Duration = Duration::from_micros(200);
 
 /// How often and for how long this process has waited for the locks of lists since it began.
@@ -26,7 +26,7 @@ pub fn lock_waits() -> LockWaits {
     }
 }
 
-/// Notes that somebody waited for a lock since then.
+/// Notes that a process waited for a lock since then.
 pub(crate) fn note_wait(since: Instant) {
     let waited = since.elapsed();
     if waited >= NONE {

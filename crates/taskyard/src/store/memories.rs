@@ -34,7 +34,7 @@ impl ListMemory {
             .max(super::directories::changed(&self.sidecar.join("journal.sqlite-wal")))
     }
 
-    /// Tidies the journal in it; none where there is none. Tasks that are named may go although nobody deleted them on purpose.
+    /// Tidies the journal in it; none where there is none. Tasks that are named may go although no agent deleted them on purpose.
     pub fn tidy(&self, terms: &TidyTerms, named: &HashSet<TaskId>) -> Result<Option<TidiedJournal>, StoreError> {
         tidy(&self.sidecar, terms, named)
     }
@@ -76,7 +76,7 @@ fn is_sidecar(path: &Path) -> bool {
     path.is_dir() && !path.file_name().is_some_and(is_leaving)
 }
 
-/// Removes what is left of memories that somebody who died had put away already.
+/// Removes what is left of memories that a process had put away already when it died.
 pub fn finish_putting_away(data: &Path) {
     remove_what_is_leaving(data);
 }

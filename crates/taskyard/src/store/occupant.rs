@@ -29,7 +29,7 @@ pub enum Occupant {
         /// The process, where the system tells.
         process: Option<i32>,
     },
-    /// Somebody at a store that is no file of ours.
+    /// A process at a store that is no file of ours.
     Elsewhere {
         /// Who it is, in the words of that store.
         who: String,

@@ -23,7 +23,7 @@ pub trait SharedCare: Debug + Send + Sync {
 pub struct ThinOut {
     /// For how long everything is kept.
     pub keep: Duration,
-    /// The tasks of a list that may go although nobody deleted them on purpose.
+    /// The tasks of a list that may go although no agent deleted them on purpose.
     pub named: Option<(ListId, HashSet<TaskId>)>,
     /// Whether everything stays as it is.
     pub is_dry: bool,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use taskyard_core::SpecialFile;
 
-/// Why what stands in a lock's place keeps others waiting, though nobody works behind it.
+/// Why what stands in a lock's place keeps writers waiting, though no process works behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum StuckLock {

@@ -1,4 +1,4 @@
-//! Something that goes on until nobody wants it any more.
+//! Something that goes on until the caller drops it.
 
 use std::fmt::Debug;
 

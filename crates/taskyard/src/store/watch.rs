@@ -6,7 +6,7 @@ use taskyard_core::Entry;
 
 use super::{HistoryQuery, StoreError};
 
-/// Where nobody tells a follower that something moved, it looks this often.
+/// How often a follower looks where the store cannot tell that something moved.
 pub const UNTOLD: Duration = Duration::from_secs(1);
 
 /// Watches something for one follower, until it is dropped.
@@ -22,7 +22,7 @@ pub trait ListWatch: Watch {
     fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError>;
 }
 
-/// Watches what nobody tells of.
+/// Watches where the store cannot tell that something moved.
 #[derive(Debug)]
 pub struct Untold;
 

@@ -91,7 +91,7 @@ fn write(over: Option<&Value>, task: &taskyard_core::Task, around: &Around, now:
         let times = Times { created: created.unwrap_or(now).to_owned(), updated: updated.to_owned() };
         Value::Object(document::write(over, task, around, &times))
     };
-    // That others wait for a task is written with them, and changes nothing about the task itself.
+    // That other tasks wait for a task is written with them, and changes nothing about the task itself.
     let unchanged = updated.map(written).filter(|same| Some(same) == over);
     unchanged.unwrap_or_else(|| written(now))
 }

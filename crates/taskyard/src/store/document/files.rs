@@ -43,7 +43,7 @@ pub(super) fn look(
 ) -> Result<Loaded<Raw>, StoreError> {
     let began = clock::wall();
     let Some(Read { bytes, stamp, is_unmoved }) = read(path)? else { return Ok(Loaded::Absent) };
-    // Nobody wrote while we read: they would have left a later time.
+    // No program wrote while we read: it would have left a later time.
     let is_settled = is_unmoved && stamp.is_settled(began);
     let Some(rewrite) = rewrite else {
         return match is_settled || (is_unmoved && is_quiet()?) {

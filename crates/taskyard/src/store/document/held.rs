@@ -25,7 +25,7 @@ use crate::store::{Occupant, StoreError};
 /// How long the lock of a document is waited for that is not one of our lists.
 const PATIENCE: Duration = Duration::from_secs(12);
 
-/// A document that nobody else writes to who knows its lock.
+/// A document that no other program writes to that knows its lock.
 #[derive(Debug)]
 pub(in crate::store) struct Held {
     /// The file, locked; none where there is none.
@@ -47,9 +47,8 @@ impl Drop for NewFile {
     }
 }
 
-/// Locks the file, and looks that it is still the one of that name: a program that replaced it meanwhile left us the
-/// lock of a file that is nobody's any more. Where there is no file there is nothing to lock. Returns none where others
-/// kept it.
+/// Locks the file, and looks that it is still the one of that name: a program that replaced it meanwhile left us the lock of a file that no
+/// program uses any more. Where there is no file there is nothing to lock. Returns none where another program kept it.
 pub(super) fn hold(path: &Path, patience: Duration) -> Result<Option<Held>, StoreError> {
     let started = Instant::now();
     loop {
@@ -87,9 +86,9 @@ pub(crate) fn replace_document(path: &Path, text: &str) -> Result<(), StoreError
     }
 }
 
-/// Reads a whole document under its lock, or without it where others keep it.
+/// Reads a whole document under its lock, or without it where another program keeps it.
 pub(crate) fn read_locked_document(path: &Path) -> io::Result<Vec<u8>> {
-    // What comes through a pipe is nobody's file.
+    // What comes through a pipe has no file to lock.
     if !fs::metadata(path)?.is_file() {
         return fs::read(path);
     }
@@ -130,7 +129,7 @@ impl Held {
         let Some(before) = before else { return self.make(path, &after.bytes) };
         let Some(file) = self.file.as_ref().filter(|_| self.is_at(path)) else { return Ok(false) };
         let failed = |error| StoreError::io("cannot write", path)(error);
-        // Somebody who knows no lock may have written since; only what is known may be overwritten in part.
+        // A program that knows no lock may have written since; only what is known may be overwritten in part.
         match contents(file) {
             Ok(found) if found == before.bytes => {}
             Ok(_) => return Ok(false),
@@ -185,7 +184,7 @@ impl Held {
         Ok(self.is_at(path))
     }
 
-    /// Makes a document where there is none. Returns false where somebody else made one meanwhile: they keep it.
+    /// Makes a document where there is none. Returns false where another program made one meanwhile: that one stays.
     fn make(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, StoreError> {
         let new = match self.new.take() {
             Some(new) => new,

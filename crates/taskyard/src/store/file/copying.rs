@@ -1,4 +1,4 @@
-//! Copying a list out while others write to it: the files are those of a revision of the journal that is copied with them.
+//! Copying a list out while writers are at work: the files are those of a revision of the journal that is copied with them.
 //!
 //! The journal knows what every file held at each of its revisions. So one transaction that reads it is the moment, and whatever
 //! happens to the files meanwhile does not matter. Only what the journal does not know comes from the files as they are.
@@ -61,8 +61,9 @@ pub(in crate::store) fn take_memory(handle: &Handle, copy: &Path) -> Result<bool
     Ok(installed)
 }
 
-/// Records what other programs did, so that the journal knows every file. Where somebody writes to a file without end, or keeps the turn,
-/// that is given up: what is not recorded then is no part of the moment, or comes along as it is where the journal knows nothing of it.
+/// Records what other programs did, so that the journal knows every file. Where a program writes to a file without end, or a writer keeps
+/// the turn, we give that up: what is not recorded then is no part of the moment, or comes along as it is where the journal knows nothing
+/// of it.
 fn record(handle: &Handle) -> Result<(), StoreError> {
     let started = Instant::now();
     let mut is_complete = handle.observe()?;
@@ -90,7 +91,7 @@ fn copy_moment(
     reach("backup: the moment of a list");
     to.take_journal(&mut |copy| journal.copy_to(copy))?;
     let mut copy = ListCopy { revision, has_journal: true, ..ListCopy::default() };
-    // To a copy every task is one, whoever hides it from whom.
+    // A copy takes hidden tasks, too, in whatever rules they are hidden.
     let place = ListPaths { sees_hidden: true, ..handle.place.clone() };
     let directory = place.open()?;
     copy.exists = directory.is_some();

@@ -39,7 +39,7 @@ pub(in crate::store) fn flush_what_is_old(handle: &Handle, journal: &Journal, wr
     }
 }
 
-/// Does the same, however lately somebody looked.
+/// Does the same, however lately another process looked.
 pub(in crate::store) fn flush_what_is_old_now(handle: &Handle, journal: &Journal) {
     handle.next_flush_look.store(0, Ordering::Relaxed);
     flush_what_is_old(handle, journal, 0);

@@ -38,7 +38,7 @@ pub(in crate::store) struct Handle {
     pub(in crate::store) crowding: AtomicU32,
     /// Whether files of an earlier boot have been looked after.
     boot_is_known: AtomicBool,
-    /// When somebody last asked for the list.
+    /// When a caller last asked for the list.
     asked: Mutex<Instant>,
 }
 
@@ -64,17 +64,17 @@ impl Handle {
         }
     }
 
-    /// Takes note that somebody asks for the list.
+    /// Takes note that a caller asks for the list.
     pub(in crate::store) fn is_asked_for(&self) {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Returns for how long nobody has asked for the list.
+    /// Returns for how long no caller has asked for the list.
     pub(in crate::store) fn unasked(&self) -> Duration {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
-    /// Lets go of what is kept of the list in memory, where nobody is looking at it.
+    /// Lets go of what is kept of the list in memory, where no reader is looking at it.
     pub(in crate::store) fn let_go(&self) {
         if let Ok(mut live) = self.live.try_lock() {
             *live = Live::default();

@@ -39,8 +39,8 @@ pub(in crate::store) fn raise_mark(turn: &WriteTurn, mark: f64) -> Result<(), St
     replaced.map_err(StoreError::io("cannot write", turn.place.directory.join(".highwatermark")))
 }
 
-/// Writes a mark over a lower one, as the client does: file systems flush what is renamed over something, and others wait for the
-/// list's lock. Digits over no more digits than they are can be told at any moment.
+/// Writes a mark over a lower one, as the client does: file systems flush what is renamed over something, and rivals wait for the list's
+/// lock. Digits over no more digits than they are can be told at any moment.
 fn overwrite_mark(turn: &WriteTurn, text: &[u8]) -> Result<(), NotRead> {
     let file = regular_file::open_to_change(&turn.place.directory.join(".highwatermark"))?;
     let mut found = [0; 32];

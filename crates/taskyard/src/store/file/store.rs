@@ -31,7 +31,7 @@ use crate::store::{
     Litter, Moved, Sighting, Snapshot, StaleWrite, Store, StoreClock, StoreError, Txn, TxnPair, Watch,
 };
 
-/// How long a list that nobody asks for stays in memory.
+/// How long a list that no caller asks for stays in memory.
 const KEEPS: Duration = Duration::from_secs(300);
 
 /// How a file store is opened.
@@ -51,15 +51,15 @@ pub struct FileStore {
     options: FileStoreOptions,
     clock: StoreClock,
     handles: Mutex<Handles>,
-    /// How long a list that nobody asks for stays in memory.
+    /// How long a list that no caller asks for stays in memory.
     keeps: Duration,
 }
 
-/// The lists that somebody asked for.
+/// The lists that callers asked for.
 #[derive(Debug)]
 struct Handles {
     by_list: HashMap<ListId, Arc<Handle>>,
-    /// When it was last looked which of them nobody asks for any more.
+    /// When we last looked which of them no caller asks for any more.
     looked_through: Instant,
 }
 
@@ -76,8 +76,8 @@ impl FileStore {
         Self { clock, ..self }
     }
 
-    /// Lets go of a list in memory when nobody has asked for it for so long; it is read again when somebody does. Five minutes where
-    /// nothing is said.
+    /// Lets go of a list in memory when no caller has asked for it for so long; it is read again when one does. Five minutes where nothing
+    /// is said.
     #[must_use]
     pub fn letting_go_after(self, keeps: Duration) -> Self {
         Self { keeps, ..self }
@@ -118,7 +118,7 @@ impl FileStore {
 }
 
 impl Handles {
-    /// Lets go of the lists that nobody has asked for in so long, now and then.
+    /// Lets go of the lists that no caller has asked for in so long, now and then.
     fn let_go_of_those_unasked(&mut self, keeps: Duration) {
         if self.looked_through.elapsed() < keeps / 4 {
             return;
@@ -129,7 +129,7 @@ impl Handles {
             if !is_asked_for {
                 handle.let_go();
             }
-            // Whoever follows the list has it all the same.
+            // A follower of the list keeps it all the same.
             is_asked_for || Arc::strong_count(handle) > 1
         });
     }
@@ -185,7 +185,7 @@ impl Store for FileStore {
 
     fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
         let handle = self.handle(list);
-        // Whoever follows a journal that is damaged would wait in vain.
+        // A follower of a damaged journal would wait in vain.
         handle.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
         Ok(following::watch(handle, moved))
     }
@@ -235,7 +235,7 @@ impl FileCare for FileStore {
 
     fn sighting(&self, list: &ListId) -> Option<Sighting> {
         let handle = self.handle(list);
-        // Whoever looks at this moment will know more than we do.
+        // The caller that looks at this moment will know more than we do.
         let mut live = handle.live.try_lock().ok()?;
         live.sighting(&handle.place.directory, || handle.state().unwrap_or_default())
     }
@@ -309,7 +309,7 @@ impl FileCare for FileStore {
         if let Some(journal) = handle.journal_to_read() {
             flush::flush_what_is_old_now(&handle, &journal);
         }
-        // A list is put away only while nobody has its journal open.
+        // A list is put away only while no process has its journal open.
         handle.journals.close_idle();
     }
 
@@ -347,7 +347,7 @@ impl FileCare for FileStore {
 impl FileStore {
     fn info(&self, list: ListId, path: PathBuf) -> Result<ListInfo, StoreError> {
         let handle = self.handle(&list);
-        // A list that nobody has touched for long stays in the archive when many are looked at.
+        // A list that no process has touched for long stays in the archive when many are looked at.
         let scan = match handle.journals.is_there() {
             true => handle.journals.glancing(|journal| scan::scan(&handle.place, journal))?,
             false => scan::scan(&handle.place, None)?,

@@ -14,7 +14,7 @@ pub trait Followed: Send + Sync {
     /// Returns the directories in which something moves when the list changes.
     fn places(&self) -> Vec<&Path>;
 
-    /// Records what other programs did, where others write to the list's files. Returns whether nothing is left to record.
+    /// Records what other programs did, where other programs write to the list's files. Returns whether nothing is left to record.
     fn observe(&self) -> Result<bool, StoreError> {
         Ok(true)
     }

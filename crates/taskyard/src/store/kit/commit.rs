@@ -9,7 +9,7 @@ use super::staging::{Change, Staging};
 use super::state::{Kept, ListState, key_of, number_of};
 use crate::store::{HistoryQuery, Signature};
 
-/// Everything that one transaction changes. It has no entries where only leases change: then it is no revision, and nobody is told.
+/// Everything that one transaction changes. It has no entries where only leases change: then it is no revision, and no follower is told.
 #[derive(Clone, Debug)]
 pub struct Commit {
     /// What happens to each task.
@@ -96,7 +96,7 @@ pub fn select(journal: &[Event], query: &HistoryQuery) -> Vec<Entry> {
         .filter(is_attempt)
         .map(|event| event.entries.iter().filter(is_wanted).cloned().collect::<Vec<_>>())
         .filter(|entries| !entries.is_empty())
-        // Whoever wants the oldest of the newest only knows those at the end.
+        // A caller that wants the oldest of the newest only knows those at the end.
         .take(query.oldest.filter(|_| query.newest.is_none()).unwrap_or(usize::MAX))
         .collect();
     if let Some(newest) = query.newest {

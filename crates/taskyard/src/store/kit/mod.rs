@@ -2,7 +2,7 @@
 //!
 //! A store keeps, for each list, a journal of commits. With the kit it is four steps and nothing else:
 //!
-//! 1. **lock**: wait until nobody else writes to the list;
+//! 1. **lock**: wait until no other process writes to the list;
 //! 2. **catch up**: bring the [`ListState`] that this process has of the list to the newest revision, by [`ListState::apply`] of every
 //!    [`Commit`] that it has not seen;
 //! 3. **stage**: hand out a [`StagedTxn`] over that state, which does everything that a transaction can do;

@@ -1,4 +1,4 @@
-//! A list as it was when somebody looked.
+//! A list as it was when a reader looked.
 
 use std::sync::Arc;
 

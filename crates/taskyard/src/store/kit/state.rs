@@ -28,7 +28,7 @@ impl Kept {
         Arc::new(Self { id, image, task })
     }
 
-    /// Returns what stands here, as somebody who looks it up learns of it.
+    /// Returns what stands here, as a caller that looks it up learns of it.
     pub fn lookup(&self, home: &Home) -> Lookup {
         match &self.task {
             Ok(task) => Lookup::Found(Box::new(task.clone()), self.image.clone()),

@@ -36,7 +36,7 @@ pub trait Writer: Debug {
         None
     }
 
-    /// Tells whether another program has written to the list, and nobody has recorded that yet.
+    /// Tells whether another program has written to the list, and no process has recorded that yet.
     fn has_met_outside_writes(&self) -> bool {
         false
     }
@@ -170,8 +170,8 @@ pub struct StagedPair<W: Writer> {
 }
 
 impl<W: Writer> StagedPair<W> {
-    /// Opens both, in the one order in which everybody does, so that two pairs never wait for each other. `open` is called with
-    /// the lesser of the two keys first. A list is no pair with itself.
+    /// Opens both, in the one order in which every caller does, so that two pairs never wait for each other. `open` is called with the
+    /// lesser of the two keys first. A list is no pair with itself.
     pub fn open<K: Ord>(
         (from, into): (&K, &K),
         open: impl Fn(&K) -> Result<StagedTxn<W>, StoreError>,

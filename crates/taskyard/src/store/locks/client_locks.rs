@@ -14,11 +14,11 @@ pub(in crate::store) const PATIENCE_IN_TURN: Duration = Duration::from_millis(60
 /// The client's locks that a turn has taken.
 #[derive(Debug)]
 pub(in crate::store) struct ClientLocks {
-    /// How long others are waited for.
+    /// How long we wait for rivals.
     pub(in crate::store) patience: Duration,
     /// Whether the list's lock is kept until everything is written out: the decision hangs on the whole list.
     pub(in crate::store) keeps_list: bool,
-    /// Somebody else's lock on the list that was waited for in vain, and is not waited for again.
+    /// A rival's lock on the list that we waited for in vain, and do not wait for again.
     pub(in crate::store) passed_by: Option<Look>,
     pub(in crate::store) list: Option<Arc<Lock>>,
     pub(in crate::store) tasks: Vec<Arc<Lock>>,

@@ -35,7 +35,8 @@ pub(in crate::store) fn clear_dead_locks(directory: BorrowedFd<'_>, memory: &Fil
     Ok(())
 }
 
-/// Tells whether whoever made something of ours is gone; its process id is in the name. A living one may be waiting for a lock.
+/// Tells whether the process that made something of ours is gone; its process id is in the name. A living process may be waiting for a
+/// lock.
 pub(in crate::store) fn maker_is_dead(name: &str) -> bool {
     let process = name.trim_start_matches(OURS).split('-').next().and_then(|word| word.parse().ok());
     process.is_none_or(is_seen_dead)

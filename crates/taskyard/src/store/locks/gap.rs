@@ -11,7 +11,7 @@ use crate::clock;
 
 /// A rival that was met this recently is taken to be still there.
 const RIVAL_STAYS: i64 = 60_000_000_000;
-/// Nobody of ours waits longer than this for the sake of others.
+/// No process of ours waits longer than this for the sake of rivals.
 const LONGEST: i64 = 5_000_000;
 /// Where no rival was met, our writers may follow each other for so long ...
 const LONGEST_STREAK: i64 = 20_000_000;

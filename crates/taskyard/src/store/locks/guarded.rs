@@ -3,8 +3,8 @@
 //! The same turns as for a list: our own processes queue in the kernel, rivals get their chance in between, a dead one's lock is
 //! cleared away, and nothing is renamed into place when the lock is no longer ours or the file is no longer the one we read.
 //!
-//! The client does not wait for a lock on an inbox, and loses its message where one is held. So the file is first read, and the new
-//! one written and flushed, with no lock but our turn; the client's lock is taken for a last look and the rename. Only where others
+//! The client does not wait for a lock on an inbox, and loses its message where one is held. So the file is first read, and the new one
+//! written and flushed, with no lock but our turn; the client's lock is taken for a last look and the rename. Only where another program
 //! wrote meanwhile, or half a file was seen, is all of it done under the lock.
 
 use std::ffi::CString;
@@ -119,13 +119,13 @@ impl Guarded {
         Found::of(read).map_err(StoreError::io("cannot read", &self.path))
     }
 
-    /// Returns what tells the file as it was last read or written here from what it will be when somebody else writes it.
+    /// Returns what tells the file as it was last read or written here from what it will be when another program writes it.
     pub(crate) fn print(&self) -> Option<Print> {
         self.seen.map(|(print, _)| Print(print))
     }
 
-    /// Replaces the file that was read: written beside it, flushed to the disk, and renamed. A power loss leaves the old or the
-    /// new one. Returns false, and has done nothing, where somebody else took the lock or wrote the file since it was read.
+    /// Replaces the file that was read: written beside it, flushed to the disk, and renamed. A power loss leaves the old or the new one.
+    /// Returns false, and has done nothing, where a rival took the lock or wrote the file since it was read.
     pub(crate) fn replace(&mut self, bytes: &[u8]) -> Result<bool, StoreError> {
         Ok(self.replace_if(bytes, || true)? == Replaced::Yes)
     }
@@ -209,7 +209,7 @@ fn sum_of(bytes: &[u8]) -> u64 {
 pub(crate) enum Replaced {
     /// It is the new one.
     Yes,
-    /// Somebody else took the lock or wrote the file; it is as they left it.
+    /// A rival took the lock or wrote the file; it is as the rival left it.
     No,
     /// The new contents are not as they should be; it is as it was.
     NotRight,
@@ -251,7 +251,7 @@ fn make(directory: std::os::fd::BorrowedFd<'_>, name: &std::ffi::CStr, first: &[
     let made = write(directory, &temporary, first, None).and_then(|_| {
         match rustix::fs::renameat_with(directory, &*temporary, directory, name, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(true),
-            // Somebody was faster.
+            // A rival was faster.
             Err(Errno::EXIST) => Ok(false),
             // Not every file system can rename without replacing; a link cannot replace anything either.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {

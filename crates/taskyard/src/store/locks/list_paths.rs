@@ -130,7 +130,7 @@ pub(in crate::store) fn task_of(name: &str) -> Option<TaskId> {
     name.strip_suffix(".json")?.parse().ok().filter(|id: &TaskId| !name.starts_with('#') && !id.as_str().is_empty())
 }
 
-/// Reads the names in a directory, `.` and `..` left out; names that are no UTF-8 are nobody's.
+/// Reads the names in a directory, `.` and `..` left out; names that are no UTF-8 are no program's.
 pub(in crate::store) fn names(directory: BorrowedFd<'_>, path: &Path) -> Result<Vec<String>, StoreError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     // A descriptor of its own: two readers must not share one position.

@@ -1,6 +1,6 @@
 //! The client's lock: a directory beside the locked file, refreshed while it is held, dead when it is not.
 //!
-//! This module makes, looks at, takes over and removes single locks. Who waits for whom is `queue.rs` and `turn.rs`.
+//! This module makes, looks at, takes over and removes single locks. Which writer waits for which is `queue.rs` and `turn.rs`.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -20,8 +20,8 @@ use crate::clock;
 /// A lock whose holder showed no sign of life for this long is dead, as the client has it.
 pub(in crate::store) const LIFE: Duration = Duration::from_secs(10);
 
-/// What our locks are made with. The sticky bit means nothing on a directory nobody puts anything into; by it we tell our own
-/// from a rival's that got the inode of one of ours within the same tick of the clock.
+/// What our locks are made with. The sticky bit means nothing on a directory that stays empty; by it we tell our own from a rival's that
+/// got the inode of one of ours within the same tick of the clock.
 const MODE: u32 = 0o777 | STICKY;
 const STICKY: u32 = 0o1000;
 /// A candidate older than this, in nanoseconds, shows a sign of life when it becomes a lock.
@@ -81,9 +81,9 @@ impl Drop for Lock {
     }
 }
 
-/// A lock that is about to be taken: a directory under a name of ours, so that it is known which one it is, and is written
-/// down (`turn.rs`), before it becomes the lock. Whoever is killed at any moment leaves nothing that the next one of ours
-/// cannot tell from a rival's.
+/// A lock that is about to be taken: a directory under a name of ours, so that it is known which one it is, and is written down
+/// (`turn.rs`), before it becomes the lock. A process that is killed at any moment leaves nothing that our next process cannot tell from a
+/// rival's.
 #[derive(Debug)]
 pub(in crate::store) struct Candidate {
     directory: Arc<OwnedFd>,
@@ -100,9 +100,9 @@ pub(in crate::store) struct Candidate {
 pub(in crate::store) enum Attempt {
     /// It is ours.
     Taken(Lock),
-    /// Somebody holds it.
+    /// A rival holds it.
     Held(Candidate),
-    /// Somebody cleared our directory away, taking us for dead.
+    /// Another process of ours cleared our directory away, taking us for dead.
     Gone,
 }
 
@@ -228,7 +228,7 @@ pub(in crate::store) fn take_aside(
     Ok(false)
 }
 
-/// Removes what was moved aside. A file or directory with something in it is somebody's: it is kept under another name.
+/// Removes what was moved aside. A file or directory with something in it is a program's: it is kept under another name.
 fn clear(directory: BorrowedFd<'_>, name: &CStr, aside: &CStr, seen: &Look) -> io::Result<()> {
     let flags = if is_directory(seen) { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     let is_full_file = seen.kind == FileType::RegularFile && seen.print.size > 0;
@@ -240,7 +240,7 @@ fn clear(directory: BorrowedFd<'_>, name: &CStr, aside: &CStr, seen: &Look) -> i
     }
 }
 
-/// Renames something to a name that nobody uses, `wanted` or one like it.
+/// Renames something to a name that no program uses, `wanted` or one like it.
 pub(in crate::store) fn set_aside(directory: BorrowedFd<'_>, name: &CStr, wanted: &str) -> io::Result<()> {
     for attempt in 1.. {
         let free = if attempt == 1 { c_name(wanted) } else { c_name(&format!("{wanted}-{attempt}")) };
@@ -287,7 +287,7 @@ pub(in crate::store) fn process() -> u32 {
     *PROCESS.get_or_init(std::process::id)
 }
 
-/// Returns a name in the list's directory that nobody else uses.
+/// Returns a name in the list's directory that no other process uses.
 pub(in crate::store) fn temporary_name(purpose: &str) -> CString {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

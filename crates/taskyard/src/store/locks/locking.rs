@@ -50,7 +50,7 @@ impl Drop for Ready {
 }
 
 impl WriteTurn {
-    /// Takes the client's lock on the list, waiting for others as long as this turn does.
+    /// Takes the client's lock on the list, waiting for rivals as long as this turn does.
     pub(in crate::store) fn lock_list(&mut self) -> Result<(), StoreError> {
         self.lock(&Wanted { list: true, tasks: Vec::new() })
     }
@@ -60,7 +60,7 @@ impl WriteTurn {
         self.lock(&Wanted { list: false, tasks: ids.to_vec() })
     }
 
-    /// Takes the client's locks, waiting for others as long as this turn does.
+    /// Takes the client's locks, waiting for rivals as long as this turn does.
     pub(in crate::store) fn lock(&mut self, wanted: &Wanted) -> Result<(), StoreError> {
         let mut ready = self.ready(wanted)?;
         let started = Instant::now();
@@ -71,7 +71,7 @@ impl WriteTurn {
             let taken = waiting.acquire(&self.directory, candidate, patience);
             self.note_rival(&waiting);
             let lock = taken.map_err(|error| match error {
-                // Whoever has the turn gives it back before it waits on.
+                // The writer that has the turn gives it back before it waits on.
                 StoreError::Busy { by, .. } if self.locks.patience <= PATIENCE_IN_TURN => {
                     StoreError::Busy { by, waited: Duration::ZERO }
                 }
@@ -107,7 +107,7 @@ impl WriteTurn {
         let (second_look, sightings) = (self.second_look(), self.sightings());
         for ((name, path), names) in places.into_iter().zip(names) {
             let made = names.make(&self.directory).map_err(StoreError::io("cannot take the lock", &path));
-            // Somebody removed the whole list in that instant.
+            // Another program removed the whole list in that instant.
             let candidate = made.map_err(|error| match error {
                 StoreError::Io { ref source, .. } if source.kind() == io::ErrorKind::NotFound => {
                     StoreError::Conflict { task: wanted.tasks.first().cloned().unwrap_or_else(|| TaskId::number(0)) }
@@ -123,7 +123,7 @@ impl WriteTurn {
         Ok(ready)
     }
 
-    /// Takes the locks where nobody holds one of them; else none, and returns one that is held.
+    /// Takes the locks where no rival holds one of them; else none, and returns one that is held.
     pub(in crate::store) fn try_lock(&mut self, mut ready: Ready) -> Result<Option<Waiting>, StoreError> {
         let had_list = self.locks.has_list();
         let give_back = |turn: &mut Self| {
@@ -153,7 +153,7 @@ impl WriteTurn {
         Ok(None)
     }
 
-    /// Returns the list's lock and how it looks, where somebody else holds it and lives.
+    /// Returns the list's lock and how it looks, where a living rival holds it.
     pub(in crate::store) fn list_lock_of_others(&self) -> Option<(Waiting, Look)> {
         if self.locks.has_list() {
             return None;
@@ -164,7 +164,7 @@ impl WriteTurn {
         (age(&look) < LIFE).then(|| (waiting(), look))
     }
 
-    /// Waits until nobody holds a lock, as long as this turn waits for others.
+    /// Waits until no rival holds a lock, as long as this turn waits for rivals.
     pub(in crate::store) fn wait_until_free(&self, waiting: &Waiting, started: Instant) -> Result<(), StoreError> {
         let patience = self.locks.patience.saturating_sub(started.elapsed());
         waiting.wait_until_free(&self.directory, patience).map_err(|error| match error {

@@ -1,8 +1,8 @@
 //! Going past a queue whose head does not move: a kernel lock lasts as long as its process does, also where that was suspended.
 //!
-//! Those who go past are kept apart by a link beside the queue's file, which leads nowhere and says whose it is. They
-//! leave word that they went past; then whoever gets to the head makes this link, too, before it has the turn, and
-//! leaves word that all is as it was. A process that was passed finds another count of turns than its own, and stops.
+//! A link beside the queue's file keeps apart the processes that go past; it leads nowhere and says whose it is. They leave word that they
+//! went past; then the writer that gets to the head makes this link, too, before it has the turn, and leaves word that all is as it was. A
+//! process that was passed finds another count of turns than its own, and stops.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::clock;
 use crate::liveness::{is_seen_dead, space_tag};
 use crate::store::new_name::rename_to_new;
 
-/// The right to go past, or to keep others from it. Dropping it gives it back.
+/// The right to go past, or to keep other processes from it. Dropping it gives it back.
 #[derive(Debug)]
 pub(in crate::store) struct Passing {
     link: PathBuf,
@@ -35,7 +35,7 @@ impl Drop for Passing {
     }
 }
 
-/// Makes the link, where nobody alive has made it.
+/// Makes the link, where no living process has made it.
 pub(in crate::store) fn try_take(queue: &Path) -> io::Result<Option<Passing>> {
     let link = beside(queue, "passing");
     for _ in 0..2 {
@@ -54,7 +54,7 @@ pub(in crate::store) fn try_take(queue: &Path) -> io::Result<Option<Passing>> {
     Ok(None)
 }
 
-/// Makes the link, waiting for whoever has it.
+/// Makes the link, after a wait for the process that has it.
 pub(in crate::store) fn take(queue: &Path, patience: Duration) -> io::Result<Option<Passing>> {
     let (started, mut backoff) = (Instant::now(), Backoff::default());
     loop {
@@ -66,7 +66,7 @@ pub(in crate::store) fn take(queue: &Path, patience: Duration) -> io::Result<Opt
     }
 }
 
-/// Removes a link of one that is dead; what somebody else put there in this instant is put back.
+/// Removes a link of a dead process; what another process put there in this instant is put back.
 fn take_away(queue: &Path, link: &Path, words: &OsString) -> io::Result<()> {
     let aside = beside(queue, &format!("passed-{}", new_words()));
     match fs::rename(link, &aside) {
@@ -100,7 +100,8 @@ fn is_dead(words: &OsString) -> bool {
     space == space_tag() && is_seen_dead(process)
 }
 
-/// Tells whether whoever made a link showed no sign of life for as long as a lock lives: in the queue's file, once it has the turn.
+/// Tells whether the process that made a link showed no sign of life for as long as a lock lives: in the queue's file, once it has the
+/// turn.
 fn is_silent(queue: &Path, link: &Path) -> bool {
     let changed =
         |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.mtime() * 1_000_000_000 + found.mtime_nsec());
@@ -127,7 +128,7 @@ mod tests {
         // No process has this id.
         symlink(format!("4194305-{}-0-0", space_tag()), folder.path().join("queue.passing")).unwrap();
         let second = try_take(&queue).unwrap().unwrap();
-        // Somebody took it over: it is theirs to give back.
+        // Another process took it over: that one gives it back.
         fs::remove_file(&second.link).unwrap();
         symlink(new_words(), &second.link).unwrap();
         drop(second);

@@ -22,7 +22,7 @@ use crate::store::{Occupant, StoreError};
 
 /// How often a waiter looks whether the one ahead still moves.
 const GLANCE: Duration = Duration::from_millis(200);
-/// How long one of ours waits for whoever is alive and does not make way.
+/// How long a process of ours waits for a holder that is alive and does not make way.
 pub(in crate::store) const PATIENCE: Duration = Duration::from_secs(12);
 /// A clock that is this far off was set.
 const CLOCK_WAS_SET: i64 = 2_000_000_000;
@@ -34,16 +34,16 @@ pub(in crate::store) struct Queue {
     pub(in crate::store) path: PathBuf,
     /// False when the one at the head does not move and we went past it.
     pub(in crate::store) is_head: bool,
-    /// Keeps others from going past.
+    /// Keeps other processes from going past.
     passing: Option<Passing>,
 }
 
 impl Queue {
-    /// Returns what our processes told each other last, once nobody else can have the turn; none where somebody kept it for so long.
+    /// Returns what our processes told each other last, once no other process can have the turn; none where one kept it for so long.
     pub(in crate::store) fn words(&mut self, patience: Duration) -> Result<Option<TurnRecord>, StoreError> {
         loop {
             let state = turn_record::load_or_new(&self.file, &self.path)?;
-            // At the head, and yet somebody is said to be busy or to have gone past: it is dead, or went past another head.
+            // We are at the head, and yet a writer is said to be busy or to have gone past: it is dead, or went past another head.
             let is_doubtful = self.is_head && (state.busy || state.is_past_queue);
             if !is_doubtful || self.passing.is_some() {
                 return Ok(Some(state));
@@ -62,7 +62,7 @@ impl Queue {
 }
 
 impl Drop for Queue {
-    /// Lets the next one in at once: somebody else may still have the file open for a moment.
+    /// Lets the next one in at once: another process may still have the file open for a moment.
     fn drop(&mut self) {
         if self.is_head {
             let _ = flock(&self.file, FlockOperation::Unlock);
@@ -70,7 +70,7 @@ impl Drop for Queue {
     }
 }
 
-/// Goes to the head of the queue if nobody is there.
+/// Goes to the head of the queue if no writer is there.
 pub(in crate::store) fn try_enter(path: &Path) -> Result<Option<Queue>, StoreError> {
     let file = turn_record::open(path).map_err(StoreError::io("cannot open", path))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -96,7 +96,7 @@ pub(in crate::store) fn enter(path: &Path) -> Result<Queue, StoreError> {
     let mut ahead = Ahead::first_seen(&glances);
     loop {
         match receiver.recv_timeout(GLANCE) {
-            // The list was put away while we waited: whoever begins anew finds it.
+            // The list was put away while we waited: a caller that begins anew finds it.
             Ok(Ok(file)) if was_put_away(&file) => return Err(held_for_a_moment(path)),
             Ok(Ok(file)) => return Ok(head(file, path)),
             Ok(Err(error)) => return Err(StoreError::io("cannot lock", path)(error.into())),
@@ -129,7 +129,7 @@ fn head(file: File, path: &Path) -> Queue {
 fn pass(path: &Path, file: &File, seen: &TurnRecord) -> Result<Option<Passing>, StoreError> {
     let taken = passing::try_take(path).map_err(StoreError::io("cannot lock", path))?;
     let now = turn_record::load(file).unwrap_or_default();
-    // Others may have gone past meanwhile, and be done. But where there is a new head, the queue counts again.
+    // Other processes may have gone past meanwhile, and be done. But where there is a new head, the queue counts again.
     Ok(taken.filter(|_| now.is_past_queue || now.turns == seen.turns))
 }
 
@@ -144,7 +144,7 @@ fn was_put_away(file: &File) -> bool {
     file.metadata().is_ok_and(|found| found.nlink() == 0)
 }
 
-/// Says that somebody is at the list who will not be there when it is tried again.
+/// Says that a process is at the list that will not be there when it is tried again.
 fn held_for_a_moment(path: &Path) -> StoreError {
     StoreError::Busy { by: Occupant::FileLocker { file: path.to_owned(), process: None }, waited: Duration::ZERO }
 }

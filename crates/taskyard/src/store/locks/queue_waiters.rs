@@ -23,13 +23,14 @@ struct Idle {
     next: Sender<Wait>,
 }
 
-/// A file that is to be locked, and who wants to have it then. When nobody does any more, the file is dropped and with it the lock.
+/// A file that is to be locked, and the channel to the thread that wants it then. When that thread is gone, the file is dropped and with it
+/// the lock.
 struct Wait {
     file: File,
     locked: Sender<Result<File, Errno>>,
 }
 
-/// Has a file locked as soon as everybody ahead has let go of it.
+/// Has a file locked as soon as every writer ahead has let go of it.
 pub(in crate::store) fn lock(file: File) -> io::Result<Receiver<Result<File, Errno>>> {
     let (locked, receiver) = channel();
     let wait = Wait { file, locked };
@@ -76,7 +77,7 @@ fn stay_for_another(next: &Sender<Wait>, waits: &Receiver<Wait>) -> Option<Wait>
             all.remove(place);
             None
         }
-        // Somebody has taken this one up and is about to say for what.
+        // Another thread has taken this one up and is about to say for what.
         None => {
             drop(all);
             waits.recv().ok()

@@ -1,7 +1,7 @@
 //! Since when a lock has been there whose time lies in the future.
 //!
-//! Such a lock would never grow old by its own time. So whoever of ours meets one writes down when that was, by the clock that only
-//! goes forward, in a small file beside the queue; the next one finds it there. A living holder changes the lock's time whenever it
+//! Such a lock would never grow old by its own time. So a process of ours that meets one writes down when that was, by the clock that only
+//! goes forward, in a small file beside the queue; the next process finds it there. A living holder changes the lock's time whenever it
 //! shows a sign of life, and is then seen for the first time again.
 
 use std::ffi::CStr;

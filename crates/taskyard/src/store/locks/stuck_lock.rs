@@ -1,4 +1,4 @@
-//! Locks that would last for ever: found by whoever looks a list over, and ended when asked to.
+//! Locks that would last for ever: found by `doctor`, and ended when it is asked to.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -31,8 +31,8 @@ pub(in crate::store) fn judge(name: &CStr, look: &Look, sightings: &Sightings) -
     }
 }
 
-/// Takes a stuck lock out of the way, however long it has to be looked at to be sure that nobody holds it. Returns whether the way
-/// is free; a lock that moves meanwhile is held, and is left alone.
+/// Takes a stuck lock out of the way, however long it has to be looked at to be sure that no program holds it. Returns whether the way is
+/// free; a lock that moves meanwhile is held, and is left alone.
 pub(in crate::store) fn end(directory: BorrowedFd<'_>, name: &CStr, sightings: &Sightings) -> io::Result<bool> {
     let Some(first) = look_at(directory, name)? else { return Ok(true) };
     let started = Instant::now();

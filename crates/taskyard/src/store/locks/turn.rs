@@ -1,5 +1,5 @@
-//! One writer's turn at a list: the head of our queue. It keeps our own writers apart, and nobody else: the client's locks are
-//! taken within a turn, for as long as it takes to write files out (`client_locks.rs`).
+//! One writer's turn at a list: the head of our queue. It keeps our own writers apart, and no other program: the client's locks are taken
+//! within a turn, for as long as it takes to write files out (`client_locks.rs`).
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -56,7 +56,7 @@ impl WriteTurn {
         }
     }
 
-    /// Takes a turn if nobody of ours is at it. Nobody else is waited for in it, either.
+    /// Takes a turn if no writer of ours has one. In it we do not wait for other programs, either.
     pub(in crate::store) fn try_take(place: &ListPaths, queue_file: &Path) -> Result<Option<Self>, StoreError> {
         let Some(mut queue) = queue::try_enter(queue_file)? else { return Ok(None) };
         if queue.words(Duration::ZERO)?.is_none() {
@@ -74,7 +74,7 @@ impl WriteTurn {
             Some(directory) => directory,
             None => place.make()?,
         });
-        // Somebody may have gone past us while we were suspended just now.
+        // Another process may have gone past us while we were suspended just now.
         let Some(state) = queue.words(PATIENCE)? else { return Err(queue.held(PATIENCE)) };
         if state.busy {
             clear_dead_locks(directory.as_fd(), &queue.file).map_err(StoreError::io("cannot write", &queue.path))?;
@@ -115,15 +115,15 @@ impl WriteTurn {
         self.is_mine() && self.locks.are_ours_with(lock_of_task)
     }
 
-    /// Tells whether nobody of ours took the turn over.
+    /// Tells whether no process of ours took the turn over.
     pub(in crate::store) fn is_mine(&self) -> bool {
         let Some(queue) = &self.queue else { return false };
         let now = turn_record::load(&queue.file).unwrap_or_default();
         (now.turns, now.holder) == (self.state.turns, self.state.holder)
     }
 
-    /// Tells whether the words our processes leave each other are still ours to write. A turn that was ours a moment ago is:
-    /// nobody takes one over within seconds, and at worst files are looked at once more.
+    /// Tells whether the words our processes leave each other are still ours to write. A turn that was ours a moment ago is: no process
+    /// takes one over within seconds, and at worst files are looked at once more.
     fn may_tell(&self) -> bool {
         let now = clock::since_boot();
         if now - self.seen_ours.get() < A_MOMENT {
@@ -181,7 +181,7 @@ impl WriteTurn {
     pub(in crate::store) fn release(&mut self) {
         self.unlock();
         reach("turn: before giving back");
-        // A turn that was taken over means that somebody else writes these words now.
+        // A turn that was taken over means that another writer writes these words now.
         if self.state.busy && self.is_mine() {
             self.state.busy = false;
             // The locks are struck off: what is made in their place may get the same inode within the same tick.

@@ -1,7 +1,7 @@
 //! The few words our processes leave each other about one list, in a file of ours beside the journal.
 //!
-//! The file is also the one that writers queue on (`queue.rs`). It is written with `pwrite` by whoever has the turn
-//! and survives the death of a process, not a power loss; nothing in it is needed after one (see `repair.rs`).
+//! The file is also the one that writers queue on (`queue.rs`). The writer that has the turn writes it with `pwrite`; it survives the death
+//! of a process, not a power loss; nothing in it is needed after one (see `repair.rs`).
 
 use std::fs::File;
 use std::io;
@@ -17,10 +17,10 @@ const WORDS: usize = 11;
 const HOLDER_AT: u64 = (WORDS * 8 - 8) as u64;
 /// Where the names of the locks that are held begin.
 const HELD_AT: u64 = (WORDS * 8) as u64;
-/// What the word for being busy says of whoever is.
+/// What the number for being busy says of the writer that is.
 const AT_THE_HEAD: u64 = 1;
 const PAST_THE_QUEUE: u64 = 2;
-/// Nobody is busy, and the last one went past the queue.
+/// No writer is busy, and the last one went past the queue.
 const WAS_PAST_THE_QUEUE: u64 = 3;
 /// More lock names than this are not remembered; a crash then leaves locks that go stale by themselves.
 const LONGEST_HELD: usize = 1 << 20;
@@ -32,7 +32,7 @@ pub(in crate::store) struct TurnRecord {
     pub(in crate::store) sequence: u64,
     /// Every commit up to this revision has been written out.
     pub(in crate::store) applied: u64,
-    /// Counts the turns. Whoever has one finds its own number here for as long as nobody took the turn over.
+    /// Counts the turns. A writer finds its own number here until another process takes the turn over.
     pub(in crate::store) turns: u64,
     /// When the list's lock was last given back, on the clock that only goes forward.
     pub(in crate::store) released: i64,
@@ -44,7 +44,7 @@ pub(in crate::store) struct TurnRecord {
     pub(in crate::store) streak: i64,
     /// When one of ours last found the lock in a rival's hands.
     pub(in crate::store) rival_met: i64,
-    /// Whether somebody is between taking the turn and giving it back. Found set by the next one, its setter has died.
+    /// Whether a writer is between taking the turn and giving it back. Where the next writer finds it set, the one before has died.
     pub(in crate::store) busy: bool,
     /// Whether the last turn was taken past the queue: then the head of the queue does not say who may write (`passing.rs`).
     pub(in crate::store) is_past_queue: bool,
@@ -130,8 +130,8 @@ pub(in crate::store) fn save_held(file: &File, holder: u32, held: &[HeldName]) -
     file.write_all_at(&bytes, HOLDER_AT)
 }
 
-/// Writes only up to which revision everything has been written out. Of use to whoever has no turn: whatever it overwrites, a
-/// number too low means no more than that files are looked at again.
+/// Writes only up to which revision everything has been written out. Of use to a process that has no turn: whatever it overwrites, a number
+/// too low means no more than that files are looked at again.
 pub(in crate::store) fn save_applied(file: &File, applied: u64) -> io::Result<()> {
     file.write_all_at(&applied.to_le_bytes(), 2 * 8)
 }

@@ -22,7 +22,7 @@ use crate::store::{Occupant, StoreError};
 pub(in crate::store) const SHORT_SECOND_LOOK: Duration = Duration::from_millis(25);
 /// Two looks at a dead lock are this far apart when the clock was set since the list was last locked, for then every lock looks old until it is refreshed.
 pub(in crate::store) const LONG_SECOND_LOOK: Duration = Duration::from_secs(6);
-/// How long something is waited for that stands in a lock's place and can be none: whoever put it there does not know the protocol.
+/// How long we wait for something that stands in a lock's place and can be none: the program that put it there does not know the protocol.
 const NO_LOCK_PATIENCE: Duration = Duration::from_millis(300);
 
 /// One lock that is waited for.
@@ -34,7 +34,7 @@ pub(in crate::store) struct Waiting {
     pub(in crate::store) second_look: Duration,
     pub(in crate::store) sightings: Sightings,
     pub(in crate::store) names: LockNames,
-    /// Whether somebody else turned out to hold it.
+    /// Whether a rival turned out to hold it.
     pub(in crate::store) met_a_rival: Cell<bool>,
 }
 
@@ -47,7 +47,7 @@ pub(in crate::store) struct LockNames {
 }
 
 impl LockNames {
-    /// Returns names nobody else uses.
+    /// Returns names that no other process uses.
     pub(in crate::store) fn new() -> Self {
         Self { candidate: Candidate::name(), aside: temporary_name("stale") }
     }
@@ -93,7 +93,7 @@ impl Waiting {
                     self.met_a_rival.set(true);
                     candidate
                 }
-                // Somebody of ours cleared it away, taking us for dead: the turn is no longer ours.
+                // A process of ours cleared it away, taking us for dead: the turn is no longer ours.
                 Attempt::Gone => {
                     candidate = self.names.make(directory).map_err(io("cannot take the lock"))?;
                     continue;
@@ -106,7 +106,7 @@ impl Waiting {
         }
     }
 
-    /// Waits until nobody holds the lock.
+    /// Waits until no rival holds the lock.
     pub(in crate::store) fn wait_until_free(&self, directory: &OwnedFd, patience: Duration) -> Result<(), StoreError> {
         let (started, mut backoff) = (Instant::now(), Backoff::default());
         while look_at(directory.as_fd(), &self.name).is_ok_and(|look| look.is_some()) {

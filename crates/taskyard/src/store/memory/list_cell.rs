@@ -9,7 +9,7 @@ use crate::store::kit::{Home, ListState, Staging, Writer, select};
 use crate::store::{HistoryQuery, Signature, StoreClock, StoreError};
 use crate::watching::Watchers;
 
-/// A list, shared by everybody who reads, writes or watches it.
+/// A list, shared by all callers that read, write or watch it.
 #[derive(Debug)]
 pub(super) struct ListCell {
     pub(super) list: ListId,
@@ -63,7 +63,7 @@ impl ListCell {
         MemoryTurn(Arc::clone(self))
     }
 
-    /// Waits for nobody: the turn, where it is free.
+    /// Returns the turn where it is free, without waiting.
     pub(super) fn try_turn(self: &Arc<Self>) -> Option<MemoryTurn> {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         (!std::mem::replace(&mut *writing, true)).then(|| MemoryTurn(Arc::clone(self)))

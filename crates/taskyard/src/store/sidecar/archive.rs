@@ -1,4 +1,4 @@
-//! The memory of lists that nobody has touched for long, all in one small database: how far each list goes, and what is still kept of
+//! The memory of lists that no process has touched for long, all in one small database: how far each list goes, and what is still kept of
 //! its tasks. A list that comes to life again gets its own journal back, which goes on above that.
 
 use std::fs::{self, File};
@@ -112,7 +112,7 @@ pub(super) fn forget(sidecar: &Path) {
         archive.map_or(Ok(0), |archive| archive.execute("DELETE FROM lists WHERE name = ?1", [name_of(sidecar)]))
     });
     if let Err(error) = forgotten {
-        // Where a journal is, nobody asks.
+        // Where a journal is, we do not ask the archive.
         tracing::debug!(%error, "what was kept of a list is not forgotten");
     }
 }
@@ -175,7 +175,7 @@ impl Journal {
 /// Opens the archive beside a sidecar; none where there is none.
 fn look(sidecar: &Path) -> Result<Option<(Database, String)>, StoreError> {
     let data = data_of(sidecar);
-    // Asked by everybody who comes to a list that is new to us.
+    // Every process asks this that comes to a list that is new to us.
     if fs::symlink_metadata(data.join(ARCHIVE.file)).is_err() {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! Reading a small journal that nobody has open: from a copy, with nothing put beside it.
+//! Reading a small journal that no process has open: from a copy, with nothing put beside it.
 //!
 //! SQLite makes a log and its index for every process that opens a database, and the last one to close it takes them
 //! away. A process that only looks at a short list would do nothing else for most of its time.
@@ -16,8 +16,8 @@ use crate::private::has_database;
 use crate::sqlite::Database;
 
 impl Journal {
-    /// Reads the journal as its file has it. None where somebody has it open, where it is large, and where anything
-    /// about it is not as it should be: then it is to be opened, and the process that opens it says what is wrong.
+    /// Reads the journal as its file has it. None where a process has it open, where it is large, and where anything about it is not as it
+    /// should be: then it is to be opened, and the process that opens it says what is wrong.
     pub(super) fn copy_at_rest(sidecar: &Path) -> Option<Self> {
         // Before the database, as when it is opened.
         let (file, stamp) = look_at_stamp(sidecar).ok()??;
@@ -45,7 +45,7 @@ impl Journal {
         Some(journal)
     }
 
-    /// Tells whether this is a copy of the journal to which nobody has written since.
+    /// Tells whether this is a copy of the journal to which no process has written since.
     pub(in crate::store) fn is_at_rest(&self) -> bool {
         self.rest.as_ref().is_some_and(AtRest::is_still_so)
     }
@@ -79,7 +79,7 @@ mod tests {
         journal.fold_at_close();
     }
 
-    /// Has it look as if nobody had written for a while.
+    /// Has it look as if it had not been written to for a while.
     fn let_settle(place: &Path) {
         let before = SystemTime::now() - Duration::from_secs(5);
         File::options().append(true).open(place.join("journal.sqlite")).unwrap().set_modified(before).unwrap();
@@ -180,7 +180,7 @@ mod tests {
                     }
                     journal.end(transaction).unwrap();
                     journal.fold_at_close();
-                    // Now and then it rests until somebody has read it.
+                    // Now and then it rests until the reader has read it.
                     let before = seen.load(Ordering::Relaxed);
                     while value % 3 == 0 && seen.load(Ordering::Relaxed) == before {
                         thread::yield_now();

@@ -33,7 +33,7 @@ pub(super) enum Health {
     Damaged(JournalDamage),
 }
 
-/// Looks over the journal of a sidecar. `written` is a revision that somebody else knows to have been written.
+/// Looks over the journal of a sidecar. `written` is a revision that the caller knows to have been written.
 pub(super) fn examine(sidecar: &Path, written: Revision) -> Result<Health, StoreError> {
     let found = match look_over(sidecar, written) {
         Err(StoreError::JournalDamaged { what, .. }) => Some(what),
@@ -73,7 +73,7 @@ fn look_over(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>,
     };
     let format = journal.database.format("open").map_err(judge)?;
     if format > FORMAT {
-        // Whoever is newer raises the format in the stamp first. Where the stamp says otherwise the number may be damaged, or the stamp
+        // A newer Taskyard raises the format in the stamp first. Where the stamp says otherwise the number may be damaged, or the stamp
         // older than its database: what may be a newer Taskyard's is left alone, unless no release will ever have that format.
         return match format <= HIGHEST_TO_COME {
             true => Err(StoreError::NewerJournal { path: journal.database.path, format }),

@@ -1,4 +1,4 @@
-//! Keeping what was found wrong with a journal, so that nobody writes to it before it is mended.
+//! Keeping what was found wrong with a journal, so that no process writes to it before it is mended.
 
 use std::io;
 use std::path::Path;
@@ -27,8 +27,8 @@ pub(super) fn newer(sidecar: &Path, stamp: &Stamp) -> StoreError {
     StoreError::NewerJournal { path: sidecar.join(DATABASE), format: stamp.newer_format() }
 }
 
-/// Keeps what was found wrong with the journal in a sidecar, and returns it as an error. What a newer Taskyard writes makes no sense to
-/// whoever is older, and is not damaged by that.
+/// Keeps what was found wrong with the journal in a sidecar, and returns it as an error. What a newer Taskyard writes makes no sense to an
+/// older one, and is not damaged by that.
 pub(super) fn damaged(sidecar: &Path, what: JournalDamage) -> StoreError {
     if let Ok(Some((_, stamp))) = look_at_stamp(sidecar)
         && stamp.is_newer()

@@ -42,7 +42,7 @@ pub(in crate::store) struct Journal {
     pub(super) log: Option<File>,
     /// How many pages the log held after our last commit.
     pub(super) pages: Arc<AtomicI32>,
-    /// How large the pages are; 0 before somebody has asked.
+    /// How large the pages are; 0 before it was asked for.
     pub(super) page_size: Cell<i64>,
     /// Whether this connection has begun a transaction yet, and whether SQLite was kept from flushing in the last one.
     pub(super) has_begun: Cell<bool>,
@@ -52,7 +52,7 @@ pub(in crate::store) struct Journal {
     /// Which of the databases in this place it is, by the stamp and by its inode.
     pub(super) generation: u64,
     inode: u64,
-    /// Whether it is read where nobody can write, and as if nobody did.
+    /// Whether it is read where no process can write, and as if none did.
     pub(super) is_unchanging: bool,
     /// What it was copied from, where it is a copy in memory.
     pub(super) rest: Option<AtRest>,
@@ -90,8 +90,8 @@ impl Journal {
             counted.store(pages, Ordering::Relaxed);
             Ok(())
         };
-        // SQLite would copy the log while nobody else can open the database; see `fold_at_close`. (The hook also turns off its
-        // copying inside of a commit, with the locks held; see `copy_log`.)
+        // SQLite would copy the log while no other process can open the database; see `fold_at_close`. (The hook also turns off its copying
+        // inside of a commit, with the locks held; see `copy_log`.)
         let set = database.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         let set = set.and_then(|_| database.connection.wal_hook(Some(count)));
         let set = set.and_then(|()| map_files(&database.connection));
@@ -122,7 +122,7 @@ impl Journal {
         })
     }
 
-    /// Begins a transaction that may write, when nobody else is in one.
+    /// Begins a transaction that may write, when no other process is in one.
     pub(in crate::store) fn begin(&self) -> Result<Transaction<'_>, StoreError> {
         self.pending.set(Marks::default());
         self.flush_as_usual()?;
@@ -158,7 +158,7 @@ impl Journal {
         }
     }
 
-    /// Tells whether this still is the database of its place, and nobody has found it damaged.
+    /// Tells whether this still is the database of its place, and no process has found it damaged.
     pub(in crate::store) fn is_current(&self) -> bool {
         self.checked.set(Instant::now());
         let stamp = self.stamp.as_ref().and_then(StampFile::read);

@@ -271,8 +271,8 @@ pub(super) fn split(text: &str) -> Vec<Revision> {
     text.split(',').filter_map(|word| word.parse().ok()).map(Revision).collect()
 }
 
-/// Says of a whole commit what there is to say, on its first entry: what it means for others, and which attempt it was; and of each entry
-/// what it took back.
+/// Says of a whole commit what there is to say, on its first entry: what it means for other agents, and which attempt it was; and of each
+/// entry what it took back.
 fn remark_as_text(signature: Option<&Signature>, losses: &[Loss]) -> Option<String> {
     let mut said = json!({});
     if let Some(Signature { remark, attempt, .. }) = signature {

@@ -42,7 +42,7 @@ pub(in crate::store) fn install(sidecar: &Path, list: &Path, copy: &Path) -> Res
     reach("restore: the journal is ready");
     match fs::rename(&staging, sidecar) {
         Ok(()) => {}
-        // Somebody has begun one meanwhile, and that one counts.
+        // Another process has begun one meanwhile, and that one counts.
         Err(error) if matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists) => {
             remove(&staging)?;
             return Ok(false);
@@ -107,7 +107,7 @@ fn staging_of(sidecar: &Path) -> PathBuf {
     sidecar.with_file_name(format!("{STAGING}{name}"))
 }
 
-/// Removes what somebody left who died on the way.
+/// Removes what a process left that died on the way.
 fn remove(staging: &Path) -> Result<(), StoreError> {
     match fs::remove_dir_all(staging) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io("cannot remove", staging)(error)),

@@ -27,12 +27,12 @@ pub(in crate::store) struct Journals {
     /// Whether the list is kept in another dialect.
     has_forms: bool,
     pool: JournalPool,
-    /// A copy of the journal that was made while nobody had it open.
+    /// A copy of the journal that was made while no process had it open.
     copy: Mutex<Option<Journal>>,
     damage: Mutex<Option<JournalDamage>>,
     /// The format of the journal, where a newer Taskyard has it.
     newer: Mutex<Option<i64>>,
-    /// The stale writes of others that were recorded through these connections and nobody has taken up yet.
+    /// The stale writes of other programs that were recorded through these connections and no caller has taken up yet.
     stale_writes: Mutex<Vec<StaleWrite>>,
 }
 
@@ -120,7 +120,7 @@ impl Journals {
     /// Puts a connection back for the next one.
     pub(in crate::store) fn give_back(&self, journal: Journal) {
         journal.stamp_commits();
-        // Nobody takes up again what was found to be damaged.
+        // No caller takes up again what was found to be damaged.
         if self.damage().is_none() || journal.found.is_some() {
             self.pool.give_back(journal);
         }
@@ -149,7 +149,8 @@ impl Journals {
         }
     }
 
-    /// Reads with a copy of the journal where nobody has it open, so that nothing has to be made for it; else as [`Self::reading`] does.
+    /// Reads with a copy of the journal where no process has it open, so that nothing has to be made for it; else as [`Self::reading`]
+    /// does.
     pub(in crate::store) fn glancing<T>(
         &self,
         read: impl Fn(Option<&Journal>) -> Result<T, StoreError>,
@@ -165,7 +166,7 @@ impl Journals {
         self.reading(read)
     }
 
-    /// Takes a copy of the journal as it is now, for reading. None where somebody has it open, this process included, and where anything
+    /// Takes a copy of the journal as it is now, for reading. None where a process has it open, this process included, and where anything
     /// is not as it should be.
     pub(in crate::store) fn take_copy(&self) -> Option<Journal> {
         if !self.pool.is_empty() || self.damage().is_some() || self.newer_format().is_some() {
@@ -209,7 +210,7 @@ impl Journals {
         *self.newer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what is known to be wrong with the journal as the error of somebody who needs it.
+    /// Returns what is known to be wrong with the journal as the error of a caller that needs it.
     pub(in crate::store) fn refusal(&self) -> Option<StoreError> {
         let path = self.sidecar.as_ref()?.join(DATABASE);
         match self.damage() {
@@ -230,7 +231,7 @@ impl Journals {
         self.pool.clear();
     }
 
-    /// Closes every connection that nobody uses at this moment.
+    /// Closes every connection that no caller uses at this moment.
     pub(in crate::store) fn close_idle(&self) {
         self.pool.clear();
     }
@@ -241,14 +242,14 @@ impl Journals {
         self.set_damage(None);
     }
 
-    /// Keeps stale writes that were recorded until somebody takes them up.
+    /// Keeps stale writes that were recorded until a caller takes them up.
     pub(in crate::store) fn note_stale_writes(&self, stale: Vec<StaleWrite>) {
         if !stale.is_empty() {
             self.stale_writes.lock().unwrap_or_else(PoisonError::into_inner).extend(stale);
         }
     }
 
-    /// Takes up the stale writes that were recorded since somebody last did.
+    /// Takes up the stale writes that were recorded since a caller last did.
     pub(in crate::store) fn take_stale_writes(&self) -> Vec<StaleWrite> {
         std::mem::take(&mut *self.stale_writes.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -64,8 +64,8 @@ impl Journal {
         self.rows(KNOWN_COLUMNS, [], known)
     }
 
-    /// Returns every known file with its fingerprint, and the task in it. The contents themselves are left where they are:
-    /// for a file that has not changed nobody needs them.
+    /// Returns every known file with its fingerprint, and the task in it. The contents themselves are left where they are: for a file that
+    /// has not changed they are not needed.
     pub(in crate::store) fn known_tasks(&self) -> Result<Vec<KnownTask>, StoreError> {
         self.rows(KNOWN_COLUMNS, [], |row| {
             sums::check(row, TABLE)?;

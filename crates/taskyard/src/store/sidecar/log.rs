@@ -32,9 +32,9 @@ const KEEP_NAMES: [u32; 3] = [0xef53, 0x5846_5342, 0x9123_683e];
 impl Journal {
     /// Begins the first transaction of a connection.
     ///
-    /// A process that begins a log anew has to flush its head before anything else, or pages of the log before it could
-    /// be taken for new ones. SQLite does so in the middle of the commit, while others wait for the list's locks. Where
-    /// there is no log before it, that can wait until [`Self::sync`].
+    /// A process that begins a log anew has to flush its head before anything else, or pages of the log before it could be taken for new
+    /// ones. SQLite does so in the middle of the commit, while rivals wait for the list's locks. Where there is no log before it, that can
+    /// wait until [`Self::sync`].
     pub(super) fn begin_log(&self) -> Result<Transaction<'_>, StoreError> {
         if self.has_log() {
             return self.database.begin().map_err(judge);
@@ -42,7 +42,7 @@ impl Journal {
         self.database.batch("write", "PRAGMA synchronous = OFF").map_err(judge)?;
         self.is_unflushed.set(true);
         let transaction = self.database.begin().map_err(judge)?;
-        // From here on nobody else writes to the log.
+        // From here on no other process writes to the log.
         if !self.has_log() {
             return Ok(transaction);
         }
@@ -93,7 +93,7 @@ impl Journal {
             let _ = self.database.batch("write", "PRAGMA wal_checkpoint(PASSIVE)");
         }
         if bytes > LARGE_LOG {
-            // The next process that opens the database would read a large log from end to end. Nobody waits for this.
+            // The next process that opens the database would read a large log from end to end. No caller waits for this.
             let copy = |database: &Connection| database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
             let _ = self.database.without_waiting(copy);
             self.pages.store(0, Ordering::Relaxed);
@@ -121,9 +121,9 @@ impl Journal {
     /// Closes the connection. Where it is the last one to the database, of any process, the log is copied into the database first, and
     /// the files beside it go: most lists are short and soon left alone, and their log is larger than they are.
     ///
-    /// Nobody is waited for, and others may open, read and write the database while the disk is. Only when there is
-    /// nothing left to copy does SQLite keep them out for the moment in which it removes the files. A process that dies
-    /// in between leaves the log as it was to the next one that opens the database next.
+    /// We wait for no process, and other processes may open, read and write the database while we wait for the disk. Only when there is
+    /// nothing left to copy does SQLite keep them out for the moment in which it removes the files. A process that dies in between leaves
+    /// the log as it was to the process that opens the database next.
     pub(super) fn fold_at_close(self) {
         let is_ours_to_fold = !self.database.connection.is_readonly("main").unwrap_or(true) && self.is_current();
         if !is_ours_to_fold || self.flush_as_usual().is_err() || self.has_log() && !self.is_copied_for_the_last() {
@@ -132,7 +132,7 @@ impl Journal {
         let _ = self.database.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
     }
 
-    /// Copies the log where nobody else has the database open, as far as the system tells. Tells whether nothing is left to copy.
+    /// Copies the log where no other process has the database open, as far as the system tells. Tells whether nothing is left to copy.
     fn is_copied_for_the_last(&self) -> bool {
         let copy = |database: &Connection| {
             let left =

@@ -1,7 +1,7 @@
 //! Putting a new journal in the place of a damaged one.
 //!
-//! It may die anywhere and be begun again: until the new database is complete nothing has happened, and from then on only names
-//! change. All that time the stamp lets nobody write.
+//! It may die anywhere and be begun again: until the new database is complete nothing has happened, and from then on only names change. All
+//! that time the stamp lets no process write.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

@@ -27,7 +27,7 @@ pub(super) const BEGUN: &str = "begun";
 impl Journal {
     /// Opens the journal in a list's own directory of ours, making it where there is none.
     pub(in crate::store) fn open(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
-        // Before the database: whoever writes stamps what is in the database already.
+        // Before the database: a writer stamps what is in the database already.
         let stamped = refuse_damaged(sidecar)?;
         if is_there(sidecar, stamped.as_ref())? {
             let path = sidecar.join(DATABASE);
@@ -143,7 +143,7 @@ impl Journal {
             // A log that is left would be taken for that of the new database, and thrown away.
             aside::keep_log(sidecar)?;
         }
-        // Nobody had touched the list for long, and now somebody does.
+        // No process had touched the list for long, and now one does.
         let archived = if is_there || is_gone { None } else { archive::find(sidecar)? };
         let above = archived.as_ref().map_or(stamped_above, |archived| archived.marks);
         let path = sidecar.join(DATABASE);
@@ -160,7 +160,7 @@ impl Journal {
                     archive::forget(sidecar);
                 }
             }
-            // Somebody was before us.
+            // Another process was before us.
             FORMAT => {}
             _ => journal.upgrade(&alone, &file)?,
         }
@@ -266,7 +266,7 @@ pub(super) fn begun_from(text: &str) -> Marks {
     Marks { revision: words.next().unwrap_or(0), token: 0, number: words.next().unwrap_or(0) }
 }
 
-/// Waits until nobody else makes or mends the journal of this sidecar.
+/// Waits until no other process makes or mends the journal of this sidecar.
 pub(super) fn lock_alone(sidecar: &Path) -> Result<Alone, StoreError> {
     Alone::in_directory(sidecar).map_err(judge)
 }

@@ -81,7 +81,7 @@ impl Journal {
         for change in changes {
             let written = change.written.map_or(at, |written| Timestamp(written / 1_000_000).min(at));
             let past = match (change.before, change.after) {
-                // What it held before says that somebody of ours knew it.
+                // What it held before says that a writer of ours knew it.
                 (Some(_), Some(_)) => self.recent(change.task, written, LONGEST_PAST)?,
                 (None, Some(_)) => self.recent(change.task, written, 1)?,
                 (_, None) => Vec::new(),

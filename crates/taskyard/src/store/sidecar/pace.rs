@@ -28,7 +28,7 @@ impl Pace {
         Self { rests: false, ..Self::unhurried() }
     }
 
-    /// Ends after so long, and waits for nobody.
+    /// Ends after so long, and waits for no lock.
     pub fn at_most(time: Duration) -> Self {
         let began = Instant::now();
         Self { until: Some(began + time), rests: false, began: Cell::new(began) }

@@ -19,7 +19,7 @@ pub(super) struct JournalPool {
     idle: Mutex<IdleJournals>,
 }
 
-/// The connections that nobody uses just now.
+/// The connections that no caller uses just now.
 #[derive(Debug, Default)]
 struct IdleJournals(Vec<Journal>);
 
@@ -75,7 +75,7 @@ impl JournalPool {
 }
 
 impl Drop for IdleJournals {
-    /// Nobody of this process uses the journal any more: the last connection folds the log in, where it can.
+    /// No thread of this process uses the journal any more: the last connection folds the log in, where it can.
     fn drop(&mut self) {
         let last = self.0.pop();
         self.0.clear();

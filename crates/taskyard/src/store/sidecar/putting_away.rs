@@ -1,4 +1,4 @@
-//! Putting the memory of a list away that nobody has touched for long: what is kept of it goes to the archive, and its directory goes.
+//! Putting the memory of a list away that no process has touched for long: what is kept of it goes to the archive, and its directory goes.
 //!
 //! It happens only while no other process has the journal open. It may die anywhere: until the directory has another name the journal is
 //! in its place, and counts; from then on the archive does.
@@ -25,7 +25,7 @@ use crate::store::directories::changed;
 /// What the name of a directory begins with that is about to be removed.
 pub(in crate::store) const LEAVING: &str = ".leaving-";
 
-/// Puts the memory of a list away where nothing has happened to the list since a moment, and nobody is at it. Tells whether it did.
+/// Puts the memory of a list away where nothing has happened to the list since a moment, and no process is at it. Tells whether it did.
 pub(super) fn put_away(sidecar: &Path, list: &Path, idle_since: Timestamp) -> Result<bool, StoreError> {
     let alone = lock_alone(sidecar)?;
     if !alone.is_at(sidecar) {
@@ -56,7 +56,7 @@ pub(super) fn put_away(sidecar: &Path, list: &Path, idle_since: Timestamp) -> Re
     Ok(true)
 }
 
-/// Removes what somebody who died had put away already.
+/// Removes what a process had put away already when it died.
 pub(in crate::store) fn remove_what_is_leaving(data: &Path) {
     for entry in fs::read_dir(data.join("lists")).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(LEAVING) {
@@ -65,7 +65,7 @@ pub(in crate::store) fn remove_what_is_leaving(data: &Path) {
     }
 }
 
-/// Goes to the head of the queue, where nobody is there and nobody left a turn unfinished.
+/// Goes to the head of the queue, where no writer is there and none left a turn unfinished.
 fn head_of_queue(sidecar: &Path) -> Option<File> {
     let mut file = private::open(&sidecar.join("queue")).ok()?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;

@@ -1,4 +1,4 @@
-//! A database file that nobody has open.
+//! A database file that no process has open.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use crate::sqlite::beside;
 /// Larger ones are opened: copying them takes longer than making a log.
 pub(super) const LARGEST: u64 = 128 << 10;
 
-/// A database file that nobody had open, as it was then.
+/// A database file that no process had open, as it was then.
 #[derive(Debug)]
 pub(super) struct AtRest {
     path: PathBuf,
@@ -19,7 +19,7 @@ pub(super) struct AtRest {
 }
 
 impl AtRest {
-    /// Looks at a database; none where somebody has it open, or may have written to it at this instant, or it is large.
+    /// Looks at a database; none where a process has it open, or may have written to it at this instant, or it is large.
     pub(super) fn find(path: &Path) -> Option<Self> {
         let print = Fingerprint::of(&fs::metadata(path).ok()?);
         let is_small = print.size <= LARGEST;
@@ -28,9 +28,9 @@ impl AtRest {
             .then(|| Self { path: path.to_owned(), print })
     }
 
-    /// Tells whether nobody has written to the database since.
+    /// Tells whether no process has written to the database since.
     ///
-    /// Everybody writes to the log first, which is there until it is copied into the file. So where there is no log now, what was
+    /// Every process writes to the log first, which is there until it is copied into the file. So where there is no log now, what was
     /// written has changed the file.
     pub(super) fn is_still_so(&self) -> bool {
         !may_have_log(&self.path) && fs::metadata(&self.path).is_ok_and(|found| Fingerprint::of(&found) == self.print)

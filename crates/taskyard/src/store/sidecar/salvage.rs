@@ -142,7 +142,7 @@ impl Journal {
         self.set_fact(BEGUN, format!("{} {}", saved.marks.revision, saved.marks.number))?;
         self.set_fact(TOKEN, saved.marks.token.cast_signed())?;
         self.set_fact("overtaken", saved.overtaken + 1)?;
-        // What was saved may be older than the files: nobody is to carry it out once more.
+        // What was saved may be older than the files: no process is to carry it out once more.
         self.set_fact("flushed", revision)?;
         if beside.has_forms {
             self.set_fact("applied", revision)?;
@@ -160,8 +160,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes down which tasks are not there though no entry that was saved says how they went: somebody may have deleted them on
-    /// purpose. Returns the last revision.
+    /// Writes down which tasks are not there though no entry that was saved says how they went: an agent may have deleted them on purpose.
+    /// Returns the last revision.
     fn note_unaccounted(&self, saved: &Saved, beside: &Beside) -> Result<Revision, StoreError> {
         let last = Revision(saved.marks.revision);
         let mut gone: Vec<&TaskId> = Vec::new();

@@ -44,7 +44,7 @@ impl Seats {
         Seat { seats: Arc::clone(self), borrower }
     }
 
-    /// Tells whether nobody has a seat.
+    /// Tells whether no caller has a seat.
     pub(super) fn are_free(&self) -> bool {
         self.borrowers().is_empty()
     }

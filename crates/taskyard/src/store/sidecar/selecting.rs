@@ -90,7 +90,7 @@ impl Journal {
                 Page::Whole(entries) => return Ok(entries),
                 Page::Gap(gap) => gap,
             };
-            // Somebody may have thinned the journal since it was opened.
+            // Another process may have thinned the journal since it was opened.
             match self.thinned()? {
                 later if later > begun => begun = later,
                 _ => return Err(damaged(self.database.path.parent().unwrap_or(Path::new("")), gap)),

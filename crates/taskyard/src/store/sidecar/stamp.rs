@@ -61,7 +61,7 @@ pub(super) enum Standstill {
     None,
     /// It was damaged, and a new one was begun.
     BegunAnew,
-    /// It is damaged, and nobody writes to it.
+    /// It is damaged, and no process writes to it.
     Damaged,
 }
 
@@ -225,7 +225,7 @@ impl StampFile {
         });
     }
 
-    /// Changes what it says, waiting for others; returns whether it could.
+    /// Changes what it says, waiting for other processes; returns whether it could.
     pub(super) fn change(&self, change: impl FnOnce(&mut Stamp)) -> bool {
         self.change_in(Duration::from_secs(2), change)
     }
@@ -251,7 +251,7 @@ impl StampFile {
 }
 
 impl Stamp {
-    /// Tells whether somebody found the journal damaged, so that nobody writes to it.
+    /// Tells whether a process found the journal damaged, so that none writes to it.
     pub(super) fn is_damaged(&self) -> bool {
         self.standstill == Standstill::Damaged
     }

@@ -2,7 +2,7 @@
 //! for as long as that is promised (`taskyard_core::rules::history::retention`).
 //!
 //! The fact `thinned` is the revision up to which entries may be missing. It is raised in the transaction that takes the first of them
-//! away, so that nobody ever takes what is thinned out for what is lost.
+//! away, so that no reader ever takes what is thinned out for what is lost.
 
 use std::collections::HashSet;
 
@@ -37,7 +37,7 @@ pub(super) struct Thinning<'a> {
     pub(super) gone_before: Timestamp,
     /// Whether the list's own place is gone.
     pub(super) list_is_gone: bool,
-    /// The tasks that may go although nobody deleted them on purpose.
+    /// The tasks that may go although no agent deleted them on purpose.
     pub(super) named: &'a HashSet<TaskId>,
 }
 
@@ -98,7 +98,7 @@ impl Journal {
         Ok(thinned)
     }
 
-    /// Begins a transaction; a caller with little time waits for nobody.
+    /// Begins a transaction; a caller with little time waits for no lock.
     pub(super) fn begin_when(&self, pace: &Pace) -> Result<rusqlite::Transaction<'_>, StoreError> {
         pace.begin_step();
         match pace.is_short() {
@@ -287,7 +287,7 @@ impl Journal {
             }
         }
         let Some((first, _)) = replaced.first() else { return Ok(()) };
-        // What is made with the same texts is the same task, whoever brought it back.
+        // What is made with the same texts is the same task, whichever program brought it back.
         let made =
             "id > ?1 AND before IS NULL AND op <> 'changed_elsewhere' AND (after IS NOT NULL OR packed IS NOT NULL)";
         self.rows(&entries_where(made), [told[*first].id], |row| {

@@ -15,7 +15,7 @@ use super::thinning::Thinning;
 use super::{Journal, NewEntry};
 use crate::store::{HistoryQuery, Signature};
 
-/// What somebody does to a task.
+/// What an agent or another program does to a task.
 #[derive(Clone, Debug)]
 enum Change {
     /// Makes it, or changes it: its title, and whether it is open.
@@ -169,7 +169,7 @@ impl World {
         assert_eq!(standing.highest_number, highest);
     }
 
-    /// Every removed task whose time has not passed, and every open one that nobody deleted, can be brought back as it last was; and no
+    /// Every removed task whose time has not passed, and every open one that no agent deleted, can be brought back as it last was; and no
     /// other one is said to be missing.
     fn check_removed(&self, left: &[Entry]) {
         let told = |entries: &[Entry]| -> Vec<(TaskId, Image, Absence)> {
@@ -214,7 +214,7 @@ impl World {
     }
 }
 
-/// Whoever takes back that a task was made, of which nothing older is kept, cannot tell that it had been deleted before; nobody misses it
+/// A caller that undoes the making of a task of which nothing older is kept cannot tell that it had been deleted before; no list misses it
 /// in either case.
 fn as_meant(absence: Absence) -> Absence {
     if absence == Absence::Unmade { Absence::Deleted } else { absence }

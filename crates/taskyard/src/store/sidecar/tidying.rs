@@ -228,7 +228,7 @@ impl Journal {
         if pace.has_left(UNDIVIDED) {
             let copy =
                 |database: &rusqlite::Connection| database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            // Somebody who reads is not waited for; the next one copies it.
+            // We do not wait for a reader; the next process copies it.
             let _ = self.database.without_waiting(copy);
             reach("gc: copied the log");
         }
@@ -244,7 +244,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes the database anew as a whole; where time is short, only if nobody is at it.
+    /// Makes the database anew as a whole; where time is short, only if no process is at it.
     fn make_anew(&self, pace: &Pace) -> Result<(), StoreError> {
         match pace.is_short() {
             true => {

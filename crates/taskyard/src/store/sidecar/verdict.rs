@@ -21,7 +21,7 @@ struct Wire {
     found: String,
 }
 
-/// Keeps what was found, and lets nobody write to the journal any more. What was found first stays.
+/// Keeps what was found, and lets no process write to the journal any more. What was found first stays.
 pub(super) fn keep(sidecar: &Path, what: &JournalDamage) {
     if !what.is_kept() {
         return;

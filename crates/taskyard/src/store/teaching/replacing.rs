@@ -1,4 +1,4 @@
-//! Putting one file of a folder in its place. Nobody else keeps to a lock here, so that the last look at a file is the last thing
+//! Putting one file of a folder in its place. No other program keeps to a lock here, so that the last look at a file is the last thing
 //! before it is replaced.
 
 use std::fs::{self, File};
@@ -87,7 +87,7 @@ fn write(
     let temporary = folder.join(format!("{TEMPORARY}{}-{name}.tmp", std::process::id()));
     let written = || -> io::Result<bool> {
         regular_file::must_be_replaceable(&path)?;
-        // One of our number may have died here, and somebody else may have put a link there.
+        // A process of our number may have died here, and another user may have put a link there.
         let _ = fs::remove_file(&temporary);
         let mut file = create_replacement(&temporary, &path)?;
         file.write_all(bytes)?;

@@ -15,16 +15,16 @@ use taskyard_core::{Status, Task, TaskId};
 use super::replacing::{Replaced, contents, put, read};
 use crate::store::StoreError;
 
-/// How long others may take between their look at a file and their writing to it.
+/// How long rivals may take between their look at a file and their writing to it.
 const MOMENT: Duration = Duration::from_millis(50);
 /// How often we look at least: where the machine is so busy that we get to it seldom, so do they.
 const LOOKS: u32 = 40;
-/// How long we wait at most, also for somebody to finish what is half written.
+/// How long we wait at most, also for a rival to finish what is half written.
 const LONGEST: Duration = Duration::from_millis(250);
 /// How often we look.
 const STEP: Duration = Duration::from_millis(1);
 
-/// Tells whether a change takes a task that nobody had.
+/// Tells whether a change takes a task that had no owner.
 pub(super) fn is_taken(id: &TaskId, before: &[u8], after: &[u8]) -> bool {
     let task = |bytes: &[u8]| teaching::read(id, bytes, None, &[]).ok();
     let is_free = |task: &Task| task.status == Status::Pending && task.owner().is_none();
@@ -51,7 +51,7 @@ pub(super) fn yield_to_rivals(folder: &Path, taken: &[Replaced]) -> Result<(), S
     Ok(())
 }
 
-/// Brings back what somebody wrote to the file that was replaced. Returns whether they are not done yet.
+/// Brings back what a rival wrote to the file that was replaced. Returns whether it is not done yet.
 fn bring_back(folder: &Path, replaced: &Replaced) -> Result<bool, StoreError> {
     let path = folder.join(&replaced.name);
     let theirs = contents(&replaced.old).map_err(StoreError::io("cannot read", &path))?;

@@ -113,7 +113,7 @@ pub(super) fn write_out<F: DialectFiles>(
         reach("translated: saved");
         rewrites::note_applied(writer.journal(), event.revision)?;
     } else {
-        // Somebody who knows no lock wrote since we looked, or put another file there: the commit is made over what they wrote.
+        // A program that knows no lock wrote since we looked, or put another file there: the commit is made over what it wrote.
         writer.repair().map_err(|error| unfinished(&open_list.path, error))?;
     }
     pack_what_is_applied(writer.journal(), event);

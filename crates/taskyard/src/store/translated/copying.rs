@@ -1,4 +1,4 @@
-//! Copying a list out while others write to it: its files and the moment of the journal are taken in one turn.
+//! Copying a list out while writers are at work: its files and the moment of the journal are taken in one turn.
 
 use std::fs::Metadata;
 use std::path::Path;

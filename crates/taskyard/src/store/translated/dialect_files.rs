@@ -26,16 +26,16 @@ pub(in crate::store) enum Loaded<R> {
     Whole(R),
     /// A commit was not in them, or not all of it, and was made whole from what the journal keeps of it.
     Completed(R),
-    /// Somebody is writing: look again.
+    /// A rival is writing: look again.
     Moving,
-    /// Nothing can be read from them; look again, for somebody may be writing.
+    /// Nothing can be read from them; look again, for a rival may be writing.
     Torn(Box<StoreError>),
 }
 
 /// The files of a dialect.
 ///
-/// [`DialectFiles::forms`] of what [`DialectFiles::change`] returned are those of what [`DialectFiles::load`] reads after [`DialectFiles::save`]: that is how our
-/// own writing is told from that of others.
+/// [`DialectFiles::forms`] of what [`DialectFiles::change`] returned are those of what [`DialectFiles::load`] reads after
+/// [`DialectFiles::save`]: that is how our own writing is told from that of other programs.
 pub(in crate::store) trait DialectFiles: Debug + Send + Sync + 'static {
     /// The files of a list, read.
     type Raw: Debug + Clone + Send + Sync;
@@ -68,7 +68,7 @@ pub(in crate::store) trait DialectFiles: Debug + Send + Sync + 'static {
     /// Returns what the names of our temporary files in that directory begin with; the id of their process follows.
     fn temporary(&self, path: &Path) -> String;
 
-    /// Takes the dialect's own lock, waiting no longer than this; none where others kept it.
+    /// Takes the dialect's own lock, waiting no longer than this; none where another program kept it.
     fn hold(&self, path: &Path, patience: Duration) -> Result<Option<Self::Held>, StoreError>;
 
     /// Tells whether what is locked still is what stands at the path.
@@ -141,7 +141,7 @@ pub(in crate::store) trait DialectFiles: Debug + Send + Sync + 'static {
         after: &Self::Raw,
     ) -> Result<bool, StoreError>;
 
-    /// Finishes, by what the journal kept, a writing that its writer did not finish. Returns false where others wrote since.
+    /// Finishes, by what the journal kept, a writing that its writer did not finish. Returns false where another program wrote since.
     fn finish_rewrite(&self, _path: &Path, _held: &mut Self::Held, _rewrite: &[u8]) -> Result<bool, StoreError> {
         Ok(false)
     }

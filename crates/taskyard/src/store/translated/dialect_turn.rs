@@ -32,7 +32,7 @@ impl<F: DialectFiles> TranslatedTurn<F> {
     /// Waits for the turn.
     pub(super) fn take(dialect: &F, path: &Path, queue: &Path) -> Result<Self, StoreError> {
         let started = Instant::now();
-        // A suspended process does not move, and neither does anybody behind it.
+        // A suspended process does not move, and neither does any process behind it.
         let is_worth_waiting = || started.elapsed() < LONG_PATIENCE && !flock_holder(queue).is_some_and(is_suspended);
         let waited_for = lock_while(open(queue)?, PATIENCE, is_worth_waiting);
         let Some(file) = waited_for.map_err(StoreError::io("cannot lock", queue))? else {
@@ -43,7 +43,7 @@ impl<F: DialectFiles> TranslatedTurn<F> {
         Ok(turn)
     }
 
-    /// Takes the turn where nobody else has it.
+    /// Takes the turn where no other process has it.
     pub(super) fn try_take(dialect: &F, path: &Path, queue: &Path) -> Result<Option<Self>, StoreError> {
         let file = open(queue)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -59,7 +59,7 @@ impl<F: DialectFiles> TranslatedTurn<F> {
         self.held.as_mut().expect("a turn without the lock is given back at once")
     }
 
-    /// Takes the dialect's own lock again where the files have been replaced, and what is locked is nobody's any more.
+    /// Takes the dialect's own lock again where the files have been replaced, and no program uses what is locked any more.
     pub(super) fn keep_held(&mut self, dialect: &F, path: &Path) -> Result<(), StoreError> {
         match dialect.is_held(path, self.held()) {
             true => Ok(()),
@@ -69,7 +69,7 @@ impl<F: DialectFiles> TranslatedTurn<F> {
 
     fn hold(&mut self, dialect: &F, path: &Path) -> Result<(), StoreError> {
         let waiting = Instant::now();
-        // Whoever gave the files their name back must not be found waiting for itself.
+        // We let go first: where a rival gave the files their name back, we would wait for our own lock.
         self.held = None;
         self.held = dialect.hold(path, PATIENCE)?;
         if self.held.is_some() { Ok(()) } else { Err(held(path, waiting.elapsed())) }
@@ -81,12 +81,12 @@ fn held(path: &Path, waited: Duration) -> StoreError {
     StoreError::Busy { by: Occupant::FileLocker { file: path.to_owned(), process }, waited }
 }
 
-/// Locks a file, waiting no longer than this; none where others kept it.
+/// Locks a file, waiting no longer than this; none where another process kept it.
 pub(in crate::store) fn lock_in_time(file: File, patience: Duration) -> io::Result<Option<File>> {
     lock_while(file, patience, || false)
 }
 
-/// Locks a file, waiting for so long, and as often again as that is found to be worth it; none where others kept it.
+/// Locks a file, waiting for so long, and as often again as that is found to be worth it; none where another process kept it.
 fn lock_while(file: File, patience: Duration, is_worth_waiting: impl Fn() -> bool) -> io::Result<Option<File>> {
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => return Ok(Some(file)),
@@ -95,8 +95,8 @@ fn lock_while(file: File, patience: Duration, is_worth_waiting: impl Fn() -> boo
         Err(error) => return Err(error.into()),
     }
     let (sender, receiver) = channel();
-    // The kernel has no flock with a time limit, so a thread sleeps in it. When nobody takes what it sends any more, the file
-    // is dropped and with it the lock.
+    // The kernel has no flock with a time limit, so a thread sleeps in it. When the receiver is gone, the file is dropped and with it the
+    // lock.
     thread::Builder::new().name("taskyard-queue".to_owned()).stack_size(64 * 1024).spawn(move || {
         let locked = flock(&file, FlockOperation::LockExclusive);
         let _ = sender.send(locked.map(|()| file));

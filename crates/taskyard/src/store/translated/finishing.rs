@@ -19,7 +19,7 @@ use crate::failpoint::reach;
 use crate::store::StoreError;
 use crate::store::sidecar::{Formed, Journal};
 
-/// How often we begin again where somebody who knows no lock keeps writing.
+/// How often we begin again where a program that knows no lock keeps writing.
 const TRIES: u32 = 20;
 
 impl<F: DialectFiles> OpenList<F> {
@@ -34,7 +34,7 @@ impl<F: DialectFiles> OpenList<F> {
         Ok((turn, journal))
     }
 
-    /// Takes a turn where nobody else has one, and finishes what a dead writer began.
+    /// Takes a turn where no other writer has one, and finishes what a dead writer began.
     pub(super) fn try_take_turn(&self) -> Result<Option<(TranslatedTurn<F>, Journal)>, StoreError> {
         let journal = self.journal()?;
         match TranslatedTurn::try_take(&*self.dialect, &self.path, &self.queue())? {
@@ -67,7 +67,7 @@ pub(super) fn repair<F: DialectFiles>(
     Err(StoreError::Conflict { task: TaskId::number(0) })
 }
 
-/// Writes out what is in the journal and not in the files. Returns false where somebody wrote at the same moment.
+/// Writes out what is in the journal and not in the files. Returns false where a rival wrote at the same moment.
 fn finish<F: DialectFiles>(
     open_list: &OpenList<F>,
     turn: &mut TranslatedTurn<F>,
@@ -111,13 +111,13 @@ fn finish<F: DialectFiles>(
         if entry.before.is_none() && entry.after.is_some() && forms.contains_key(&entry.task) {
             let is_ours = |now: &Task| task.as_ref().is_some_and(|task| task.subject == now.subject);
             if now.as_ref().is_some_and(is_ours) {
-                // It was written, and somebody else changed it since.
+                // It was written, and another program changed it since.
                 continue;
             }
             renamed.add(open_list, raw.as_ref(), &entry.task);
         }
         let task = match (task, now, before) {
-            // Somebody else wrote since: what was to be changed is changed in what they wrote.
+            // Another program wrote since: what was to be changed is changed in what it wrote.
             (Some(after), Some(now), Some(before)) if now != before && now != after => {
                 let merged = rebase_by(entry.op, &before, &after, &now);
                 if merged != after
@@ -146,7 +146,7 @@ fn finish<F: DialectFiles>(
     let written = dialect.forms(&after);
     let transaction = journal.begin()?;
     for (task, form) in &written {
-        // Also of tasks that only follow the change of another, unless somebody else changed them.
+        // Also of tasks that only follow the change of another, unless another program changed them.
         let follows = |formed: &Formed| formed.form.as_ref() == forms.get(task) && formed.form.as_ref() != Some(form);
         if let Some(formed) = known.get(task).filter(|formed| changes.contains_key(task) || follows(formed)) {
             journal.set_form(task, &Formed { form: Some(form.clone()), image: formed.image.clone() })?;

@@ -17,7 +17,7 @@ use crate::store::StoreError;
 use crate::store::kit::{Kept, ListState};
 use crate::store::sidecar::Journal;
 
-/// Files that somebody is writing are looked at again for so long.
+/// Files that a program is writing are looked at again for so long.
 const LOOKING_AGAIN: Duration = Duration::from_millis(500);
 
 /// Looks at a list without a lock.

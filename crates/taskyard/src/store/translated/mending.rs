@@ -24,7 +24,7 @@ pub(super) fn mend<F: DialectFiles>(open_list: &OpenList<F>) -> Result<(), Store
     open_list.journals.forget();
     *open_list.remembered() = None;
     drop(turn);
-    // What other programs did while nobody could record it.
+    // What other programs did while we could not record it.
     recording::observe(open_list).map(drop)
 }
 

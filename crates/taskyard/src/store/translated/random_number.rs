@@ -1,4 +1,4 @@
-//! Numbers nobody can foresee, for ids.
+//! Random numbers, for ids.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 

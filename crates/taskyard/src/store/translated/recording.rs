@@ -20,7 +20,7 @@ use crate::store::kit::ListState;
 use crate::store::sidecar::{Extent, Journal, OutsideChange};
 use crate::store::{FileLayout, StaleWrite, StoreError};
 
-/// Records what other programs did, where nobody is at it. Returns whether nothing is left to record.
+/// Records what other programs did, where no writer has the turn. Returns whether nothing is left to record.
 pub(super) fn observe<F: DialectFiles>(open_list: &OpenList<F>) -> Result<bool, StoreError> {
     let journal = open_list.journal_to_read();
     if let Some(refusal) = open_list.journals.refusal().filter(|_| journal.is_none()) {
@@ -45,8 +45,8 @@ pub(super) fn observe<F: DialectFiles>(open_list: &OpenList<F>) -> Result<bool, 
     }
 }
 
-/// Records what other programs did, and finishes what ours began, where nobody is at it. Returns the list as it is then, for a
-/// reader; none where somebody is.
+/// Records what other programs did, and finishes what ours began, where no writer has the turn. Returns the list as it is then, for a
+/// reader; none where a writer has it.
 pub(super) fn record_what_is_new<F: DialectFiles>(open_list: &OpenList<F>) -> Result<Option<ListState>, StoreError> {
     let Some((_turn, journal)) = open_list.try_take_turn()? else { return Ok(None) };
     let state = record_in_turn(open_list, &journal)?;
@@ -107,7 +107,7 @@ pub(super) fn record<F: DialectFiles>(
     Ok(stale)
 }
 
-/// Looks at a list for somebody who only reads, and records what other programs did where nobody is at it.
+/// Looks at a list for a reader, and records what other programs did where no writer has the turn.
 pub(super) fn look_and_record<F: DialectFiles>(open_list: &OpenList<F>) -> Result<Arc<ListState>, StoreError> {
     let seen = open_list.journals.reading(|journal| {
         let seen = look(open_list, journal)?;
@@ -119,7 +119,7 @@ pub(super) fn look_and_record<F: DialectFiles>(open_list: &OpenList<F>) -> Resul
     if seen.is_quiet() {
         return Ok(Arc::new(seen.state));
     }
-    // The first look at a list that others made: from here on nothing of it can be lost.
+    // The first look at a list that other programs made: from here on nothing of it can be lost.
     match record_what_is_new(open_list) {
         Ok(Some(state)) => return Ok(Arc::new(state)),
         Ok(None) => {}

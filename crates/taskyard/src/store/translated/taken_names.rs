@@ -56,7 +56,7 @@ impl RenamedTasks {
         touched
     }
 
-    /// Journals what the others wrote under the names that were to be ours, and then ours, and returns the newest revision.
+    /// Journals what the other programs wrote under the names that were to be ours, and then ours, and returns the newest revision.
     pub(super) fn record<F: DialectFiles>(
         &self,
         open_list: &OpenList<F>,

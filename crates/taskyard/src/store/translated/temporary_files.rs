@@ -1,5 +1,4 @@
-//! What lies about beside a list's files and serves nobody: temporary files of dead writers. Old versions that were kept are no
-//! litter.
+//! What lies about beside a list's files and no program uses: temporary files of dead writers. Old versions that were kept are no litter.
 
 use std::fs;
 use std::io;
@@ -29,7 +28,7 @@ pub(super) fn sweep<F: DialectFiles>(open_list: &OpenList<F>, litter: &[Litter])
     }
     let torn = litter.iter().filter(|item| matches!(item, Litter::TornFile { .. }));
     let set_aside: Vec<&Litter> = torn.filter(|item| set_aside(open_list, item)).collect();
-    // With the turn in our hands nobody of ours is in the middle of anything.
+    // With the turn in our hands no other process of ours is in the middle of anything.
     let (_turn, journal) = open_list.take_turn()?;
     open_list.give_back(journal);
     let still_there = find(open_list)?;
@@ -47,7 +46,7 @@ pub(super) fn sweep<F: DialectFiles>(open_list: &OpenList<F>, litter: &[Litter])
 fn set_aside<F: DialectFiles>(open_list: &OpenList<F>, torn: &Litter) -> bool {
     let Litter::TornFile { path } = torn else { return false };
     let is_torn = || matches!(open_list.dialect.load(&open_list.path), Err(StoreError::NoTask { path: found, .. }) if found == *path);
-    // What is no regular file cannot be locked, and nobody works behind it.
+    // What is no regular file cannot be locked, and no process works behind it.
     if matches!(special_at(path), Ok(Some(_))) {
         return rename_aside(path);
     }

@@ -54,7 +54,7 @@ pub(super) fn commit<F: DialectFiles>(
             committing::write_out(from, &left, &from_files)?;
             left
         }
-        // Somebody wrote to the list that things leave: it follows by its note.
+        // A rival wrote to the list that things leave: it follows by its note.
         Err(_) => {
             let open_list = Arc::clone(&from.open_list);
             drop(from);

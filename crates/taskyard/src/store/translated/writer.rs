@@ -32,7 +32,7 @@ impl<F: DialectFiles> TranslatedWriter<F> {
         Self::catch_up(open_list, turn, journal)
     }
 
-    /// Begins where nobody else is at it.
+    /// Begins where no other writer has the turn.
     pub(super) fn try_begin(open_list: Arc<OpenList<F>>) -> Result<Option<StagedTxn<Self>>, StoreError> {
         open_list.try_take_turn()?.map(|(turn, journal)| Self::catch_up(open_list, turn, journal)).transpose()
     }

@@ -41,8 +41,8 @@ impl Live {
     /// Brings the list up to date, and returns it. Returns none where it is not worth keeping, or cannot be kept: then the files are
     /// looked at instead.
     ///
-    /// Whoever asks has a connection to the journal before it locks this: those who have one and wait for a turn wait for the writer
-    /// whose turn it is, and that one waits for this.
+    /// The caller has a connection to the journal before it locks this: writers that have one and wait for a turn wait for the writer whose
+    /// turn it is, and that writer waits for this.
     pub(in crate::store) fn catch_up(
         &mut self,
         handle: &Handle,
@@ -63,7 +63,7 @@ impl Live {
         Ok(self.seen.as_mut())
     }
 
-    /// Returns the list in memory as it is now, for as long as nobody else asks; none where the files are to be looked at instead.
+    /// Returns the list in memory as it is now, for as long as no other caller asks; none where the files are to be looked at instead.
     pub(in crate::store) fn view<'a>(
         handle: &'a Handle,
         journal: &Journal,
@@ -187,8 +187,8 @@ impl Live {
 }
 
 impl Seen {
-    /// Records what other programs did. What cannot be recorded yet is looked at again. That files look different which hold the same is
-    /// left to whoever looks at all of them: here they are not recognised by their looks.
+    /// Records what other programs did. What cannot be recorded yet is looked at again. A file that looks different and holds the same is
+    /// left to a look at all files: here files are not recognised by their looks.
     fn record(&mut self, handle: &Handle, journal: &Journal, scan: &Scan) -> Result<(), StoreError> {
         if scan.changes.is_empty() {
             return Ok(());

@@ -22,7 +22,7 @@ use crate::store::locks::list_paths::{ListPaths, file_name};
 use crate::store::locks::lock::temporary_name;
 use crate::store::new_name::rename_to_new;
 
-/// A file that nobody touched for this long is not in the middle of being written.
+/// A file that no program touched for this long is not in the middle of being written.
 const SURELY_WRITTEN: i64 = 2_000_000_000;
 
 /// What stands under a task's name on disk.
@@ -108,7 +108,7 @@ pub(in crate::store) fn write_temporary(
 
 fn write_new(directory: BorrowedFd<'_>, name: &CStr, image: &Image, mode: Option<u32>) -> io::Result<Look> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    // New files are for everybody the umask allows, as the client makes them; what was private is so from the first moment.
+    // New files are for every user the umask allows, as the client makes them; what was private is so from the first moment.
     let first_mode = Mode::from_raw_mode(mode.unwrap_or(0o666));
     let mut file = File::from(rustix::fs::openat(directory, name, flags, first_mode)?);
     file.write_all(image.bytes())?;

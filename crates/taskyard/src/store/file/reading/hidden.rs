@@ -1,7 +1,7 @@
 //! Tasks that other tools hide from the client under a dot name, `.7.json`, or `..7.json` where they did so twice.
 //!
-//! Such a file is the task's own where there is none under the plain name; where there is, the plain one counts. A task stays
-//! hidden while we write to it, until it is open again. In the client's rules nobody sees it.
+//! Such a file is the task's own where there is none under the plain name; where there is, the plain one counts. A task stays hidden while
+//! we write to it, until it is open again. In the client's rules it is not seen.
 
 use std::ffi::CString;
 use std::io;
@@ -38,7 +38,7 @@ pub(in crate::store) fn other_names(place: &ListPaths, id: &TaskId) -> impl Iter
     hidden_names(id).filter(move |_| sees_hidden).map(|name| c_name(&name))
 }
 
-/// Tells whether a task is there for others and not for the client, whose rules are ours.
+/// Tells whether a task is there for other programs and not for the client, whose rules are ours.
 pub(in crate::store) fn is_out_of_sight(place: &ListPaths, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<bool> {
     for name in hidden_names(id).filter(|_| !place.sees_hidden) {
         if look_at(directory, &c_name(&name))?.is_some() {

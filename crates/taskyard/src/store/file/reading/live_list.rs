@@ -1,8 +1,8 @@
 //! The list of a long-lived process, in memory, moved on by what the kernel tells of its files.
 //!
 //! A server is asked about the same list again and again. Looking at every file each time costs a `statx` for each; here it costs one read
-//! that finds nothing, or the reading of the files that something was done to. The kernel queues what a program does to a file before
-//! that program's call returns, so whoever asks afterwards is told. Nothing is decided here for good: a commit reads again what it writes.
+//! that finds nothing, or the reading of the files that something was done to. The kernel queues what a program does to a file before that
+//! program's call returns, so a caller that asks afterwards is told. Nothing is decided here for good: a commit reads again what it writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ pub(in crate::store) struct Live {
     pub(in crate::store) asked: u32,
     pub(in crate::store) watch: Option<ListWatch>,
     pub(in crate::store) seen: Option<Seen>,
-    /// Whether it was said that nobody tells of changes.
+    /// Whether it was said that the system does not tell of changes.
     pub(in crate::store) is_untold_said: bool,
 }
 
@@ -50,7 +50,7 @@ pub(in crate::store) struct Seen {
 }
 
 impl Live {
-    /// Tells whether nobody has asked for the list before, and takes it that somebody does now.
+    /// Tells whether no caller has asked for the list before, and takes note that one does now.
     pub(in crate::store) fn is_asked_first(&mut self) -> bool {
         let is_first = self.asked == 0;
         self.asked = self.asked.max(1);

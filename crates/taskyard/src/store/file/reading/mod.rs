@@ -1,4 +1,4 @@
-//! What the files of a list hold, seen without changing them. Who looks also records what others did.
+//! What the files of a list hold, seen without changing them. A reader also records what other programs did.
 
 pub(in crate::store) mod catching_up;
 pub(in crate::store) mod dependents;

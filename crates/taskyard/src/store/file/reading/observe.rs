@@ -117,8 +117,8 @@ pub(in crate::store) fn observe_alone(handle: &Handle) -> Result<bool, StoreErro
     Ok(is_all_settled && is_complete)
 }
 
-/// Records what a look at the list found, as far as it can be trusted, when nobody of ours is writing. Returns whether
-/// nothing is left to record.
+/// Records what a look at the list found, as far as it can be trusted, when no writer of ours has the turn. Returns whether nothing is left
+/// to record.
 pub(in crate::store) fn record(handle: &Handle, journal: &Journal, scan: &Scan) -> bool {
     let changes: Vec<&Change> = scan.changes.iter().filter(|change| is_settled(change, scan.seen)).collect();
     if changes.is_empty() && scan.reprints.is_empty() {
@@ -135,7 +135,7 @@ pub(in crate::store) fn record(handle: &Handle, journal: &Journal, scan: &Scan) 
         Ok(recorded) => recorded,
         Err(error) => {
             handle.journals.note(&error);
-            // Whoever only reads is not troubled by a journal that cannot be written.
+            // A reader is not troubled by a journal that cannot be written.
             tracing::debug!(%error, "outside changes are not recorded");
             true
         }
@@ -210,7 +210,7 @@ fn is_written_out(journal: &Journal, state: &TurnRecord, newest: Revision) -> Re
     if state.turns == 0 || state.applied >= newest.0 {
         return Ok(true);
     }
-    // Whoever recorded what other programs did may have died before it could say so.
+    // The process that recorded what other programs did may have died before it could say so.
     let pending = journal.after(Revision(state.applied))?;
     Ok(pending.iter().all(|stored| stored.entry.op.is_elsewhere()))
 }

@@ -1,7 +1,7 @@
-//! A list in a few numbers, for whoever looks at it several times a second: every file is recognised by its fingerprint, and of its
+//! A list in a few numbers, for a caller that looks at it several times a second: every file is recognised by its fingerprint, and of its
 //! contents only what a summary needs is remembered from the last time, with the summary itself.
 //!
-//! It opens no journal, takes no lock and records nothing of what others did.
+//! It opens no journal, takes no lock and records nothing of what other programs did.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -38,7 +38,7 @@ const WORTH_A_THREAD: usize = 300;
 /// Returns the summary of a list. None where one of our writers is at work or died at it, where files are hidden or half written, and
 /// where we have no memory of the list: then it takes the usual look.
 pub(in crate::store) fn summary(handle: &Handle, rules: Rules) -> Option<Summary> {
-    // Where nobody of ours has written there are no words of theirs.
+    // Where no process of ours has written there is no record of a turn.
     let state = || Some(handle.state().unwrap_or_default()).filter(is_settled);
     let before = state()?;
     if !handle.journals.is_there() || !handle.is_same_boot() {
@@ -56,7 +56,7 @@ pub(in crate::store) fn summary(handle: &Handle, rules: Rules) -> Option<Summary
         }
         memory => look_anew(handle, directory.as_fd(), memory, (rules, seen, folder))?,
     };
-    // Whoever has begun to write since may have written some of it and not the rest.
+    // A writer that has begun since may have written some of it and not the rest.
     (state()?.sequence == before.sequence).then_some(summary)
 }
 
@@ -257,7 +257,7 @@ fn write<'a>(sidecar: &Path, header: &Header, outlined: impl Iterator<Item = &'a
         fs::rename(&new, sidecar.join(FILE))
     });
     if written.is_err() {
-        // Somebody who died may have left it. Somebody who is at it loses nothing that is not found out again.
+        // A process that died may have left it. A process that is at it loses nothing that is not found out again.
         let _ = fs::remove_file(&new);
     }
     written
@@ -350,7 +350,7 @@ mod tests {
         age();
         assert_eq!(seen(place.path()).counts, [count, 0, 0]);
         assert!(remembers_all());
-        // What is remembered is the answer: numbers that nobody counted come back.
+        // What is remembered is the answer: numbers that were not counted come back.
         let text = fs::read_to_string(&memory).unwrap();
         fs::write(&memory, text.replace(&format!("[{count},0,0]"), "[7,7,7]")).unwrap();
         let summary = || yard(place.path()).summary().unwrap().counts;

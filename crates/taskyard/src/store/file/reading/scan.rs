@@ -83,7 +83,7 @@ pub(in crate::store) fn scan(place: &ListPaths, journal: Option<&Journal>) -> Re
         };
         match look {
             Some(look) => scan.add(&looking, known.id.clone(), look, Some(known))?,
-            // To the client it is gone, and comes back when it pleases others.
+            // To the client it is gone, and comes back when another program gives it its plain name again.
             None if hidden::is_out_of_sight(place, looking.directory, &known.id)
                 .map_err(StoreError::io("cannot look at", place.task_file(&known.id)))? => {}
             None => scan.add_missing(known, journal)?,
@@ -107,8 +107,8 @@ pub(in crate::store) fn scan(place: &ListPaths, journal: Option<&Journal>) -> Re
     Ok(scan)
 }
 
-/// Looks at the files of some tasks. One that was moved there as it is, and looks as the one that our writers moved there, is theirs: others
-/// would have had to write to it.
+/// Looks at the files of some tasks. One that was moved there as it is, and looks as the one that our writers moved there, is theirs:
+/// another program would have had to write to it.
 pub(in crate::store) fn scan_some(
     place: &ListPaths,
     journal: &Journal,
@@ -137,7 +137,7 @@ pub(in crate::store) fn scan_some(
             (Contents::Missing, Some(directory)) => hidden::is_out_of_sight(place, directory.as_fd(), id),
             _ => Ok(false),
         };
-        // To the client it is gone, and comes back when it pleases others.
+        // To the client it is gone, and comes back when another program gives it its plain name again.
         if is_out_of_sight.map_err(StoreError::io("cannot look at", place.task_file(id)))? {
             continue;
         }
@@ -196,7 +196,7 @@ impl Scan {
     ) -> Result<(), StoreError> {
         match known {
             Some(known) if known.print == look.print && known.print.is_settled(known.seen) => {
-                // A restored file gets the mode it had last, which somebody may have changed without touching the contents.
+                // A restored file gets the mode it had last, which a user may have changed without touching the contents.
                 if known.mode.is_some_and(|mode| mode != look.mode) {
                     self.reprints.push((id.clone(), look));
                 }
@@ -232,7 +232,7 @@ impl Scan {
         let (image, mode) = known.map_or((None, None), |(image, mode)| (Some(image), mode));
         match contents.image() {
             Some((found, look)) if image.as_ref() == Some(found) => self.reprints.push((id.clone(), *look)),
-            // What may be half written is nobody's change yet.
+            // What may be half written is no change yet.
             Some(_) if matches!(&contents, Contents::Broken(why, _) if why.may_be_torn()) => {}
             Some((found, look)) => {
                 let after = Some((found.clone(), *look));

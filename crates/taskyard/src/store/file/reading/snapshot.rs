@@ -33,7 +33,7 @@ pub(in crate::store) struct FileSnapshot {
     is_recorded: Cell<bool>,
 }
 
-/// A look at a list while nobody of ours wrote.
+/// A look at a list while no process of ours wrote.
 struct Resting {
     scan: Scan,
     /// Whether the journal need not be opened, because nothing is to be written down.
@@ -57,7 +57,7 @@ impl FileSnapshot {
 
     fn look(&self) -> Result<Scan, StoreError> {
         let handle = &self.handle;
-        // Whoever looks once and ends need not be told of anything, nor open the journal for it.
+        // A process that looks once and ends need not be told of anything, nor open the journal for it.
         if handle.live().is_asked_first() {
             return self.look_at_files();
         }
@@ -92,7 +92,7 @@ impl FileSnapshot {
             scan => scan?,
         };
         if journal.is_none() && !scan.changes.is_empty() {
-            // The first look at a list that others made: from here on nothing of it can be lost.
+            // The first look at a list that other programs made: from here on nothing of it can be lost.
             journal =
                 self.handle.journal().inspect_err(|error| tracing::debug!(%error, "reading without a journal")).ok();
         }
@@ -109,8 +109,8 @@ impl FileSnapshot {
         Ok(scan)
     }
 
-    /// Looks with a copy of the journal, where nobody has it open and nobody of ours writes all the while. What else happens is for
-    /// those who look the usual way.
+    /// Looks with a copy of the journal, where no process has it open and none of ours writes all the while. What else happens is left to
+    /// readers that look the usual way.
     fn look_at_rest(&self) -> Option<Resting> {
         let journals = &self.handle.journals;
         let copy = journals.take_copy()?;
@@ -258,7 +258,7 @@ fn complete(scan: &mut Scan, journal: &Journal, applied: Revision) -> Result<(),
     let commits = since(entries);
     scan.tasks.retain(|task| !commits.contains_key(&task.id));
     scan.problems.retain(|problem| !commits.contains_key(&problem.task));
-    // What was seen while others wrote is not to be recorded.
+    // What was seen while a writer was at work is not to be recorded.
     scan.changes.clear();
     scan.reprints.clear();
     scan.was_disturbed = true;

@@ -39,7 +39,7 @@ pub(in crate::store) fn is_blank(image: &Image) -> bool {
     image.bytes().iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace())
 }
 
-/// Removes the temporary files and set-aside locks of ours that nobody needs any more.
+/// Removes the temporary files and set-aside locks of ours that no process needs any more.
 pub(in crate::store) fn clear_away(turn: &WriteTurn) -> Result<(), StoreError> {
     for name in ours(turn)? {
         if rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::empty()).is_err() {
@@ -49,7 +49,7 @@ pub(in crate::store) fn clear_away(turn: &WriteTurn) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Reads what a file holds, for whoever decides what became of a commit.
+/// Reads what a file holds, for a caller that decides what became of a commit.
 pub(in crate::store) fn contents(turn: &WriteTurn, id: &TaskId) -> Result<Contents, StoreError> {
     files::read(&turn.place, turn.directory.as_fd(), id)
         .map_err(StoreError::io("cannot read", turn.place.task_file(id)))

@@ -1,4 +1,4 @@
-//! What lies about in a list's directory and serves nobody.
+//! What lies about in a list's directory and no program uses.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -32,7 +32,7 @@ pub(in crate::store) fn find(handle: &Handle) -> Result<Vec<Litter>, StoreError>
     look_for(handle, handle.state().is_some_and(|state| state.busy))
 }
 
-/// Finds litter, given whether somebody of ours may be in the middle of something.
+/// Finds litter, given whether a writer of ours may be in the middle of something.
 fn look_for(handle: &Handle, is_busy: bool) -> Result<Vec<Litter>, StoreError> {
     let Some(directory) = handle.place.open()? else { return Ok(Vec::new()) };
     let mut litter = Vec::new();
@@ -70,14 +70,14 @@ pub(in crate::store) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<
     if litter.is_empty() {
         return Ok(Vec::new());
     }
-    // Nobody gets a turn while something that is no lock stands in the lock's place.
+    // No writer gets a turn while something that is no lock stands in the lock's place.
     let (in_the_way, others): (Vec<&Litter>, Vec<&Litter>) =
         litter.iter().partition(|item| matches!(item, Litter::LockInTheWay { .. }));
     let mut swept = end_locks(handle, &in_the_way)?;
     if others.is_empty() {
         return Ok(swept);
     }
-    // With the turn in our hands nobody of ours is in the middle of anything; a dead lock is taken over on the way.
+    // With the turn in our hands no other process of ours is in the middle of anything; a dead lock is taken over on the way.
     let (mut turn, journal) = handle.take_turn()?;
     turn.locks.patience = PATIENCE;
     turn.lock_list()?;

@@ -42,7 +42,7 @@ pub(in crate::store) fn mend(handle: &Handle) -> Result<(), StoreError> {
     turn.release();
     handle.give_back(journal);
     drop(turn);
-    // What other programs did while nobody could record it.
+    // What other programs did while we could not record it.
     handle.observe().map(drop)
 }
 

@@ -105,7 +105,7 @@ fn follow<'a>(
     let now = found.image().map(|(image, _)| image);
     let known = journal.known(task)?.map(|known| known.image);
     let after = match (after, now) {
-        // Somebody wrote in between: what the move changes is changed in what they wrote. What they removed stays removed.
+        // Another program wrote in between: what the move changes is changed in what it wrote. What it removed stays removed.
         (Some(after), Some(now)) => Some(rebased(Op::Merge, task, known.as_ref(), after, now, rules)),
         (Some(_), None) | (None, _) => None,
     };

@@ -33,7 +33,7 @@ pub(in crate::store) fn recover(
     sidecar: &Path,
     rules: Rules,
 ) -> Result<(), StoreError> {
-    // A list whose directory had been flushed did not lose it with the power: somebody removed it.
+    // A list whose directory had been flushed did not lose it with the power: another program removed it.
     let was_removed = turn.is_new && journal.fact::<i64>("flushed")?.is_some();
     if journal.newest()? > Revision(0) && !was_removed {
         // Whether a merge was under way is told by the journals alone; the words of our processes may be lost.

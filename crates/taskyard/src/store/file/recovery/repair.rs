@@ -149,20 +149,20 @@ fn finish_rewrite(
     let now = contents(turn, id)?;
     let before = stored.entry.before.as_ref();
     let renamed = match &now {
-        // Somebody removed it in between. What was changed in it is gone with it, as if they had come a moment later.
+        // Another program removed it in between. What was changed in it is gone with it, as if that program had come a moment later.
         Contents::Missing if before.is_some() => Ok(()),
         Contents::Missing => rename_to_new(directory, &**temporary, &*name),
-        // Somebody took the name of a new task in this very instant; it gets another the next time.
+        // Another program took the name of a new task in this very instant; it gets another the next time.
         found if before.is_none() && found.image().map(|(image, _)| image) != Some(after) => {
             return Err(StoreError::Conflict { task: id.clone() });
         }
-        // Somebody put something there that is no task: it is theirs, and is left alone.
+        // Another program put something there that is no task: we leave it alone.
         Contents::Broken(why, found) if !found.as_ref().is_some_and(|(image, _)| is_blank(image)) => {
             tracing::warn!(task = %id, %why, "a change is not written over what no task can be read from");
             Ok(())
         }
         Contents::Task(_, found, _) if before != Some(found) && found != after => {
-            // Somebody wrote in between: what we changed is changed in what they wrote.
+            // Another program wrote in between: what we changed is changed in what it wrote.
             let image = rebased(stored.entry.op, id, before, after, found, rules);
             files::replace(directory, &name, image.bytes())
         }

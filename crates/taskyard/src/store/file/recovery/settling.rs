@@ -1,4 +1,4 @@
-//! Taking a turn at a list: whoever has one first finishes what a dead writer began.
+//! Taking a turn at a list: the writer that gets it first finishes what a dead writer began.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ impl Handle {
             let journal = self.journal()?;
             let turn = WriteTurn::take(&self.place, &self.queue_file()?)?;
             match self.settled(turn, journal) {
-                // Somebody else keeps a lock that is needed to finish. The turn was given back, and others had theirs.
+                // A rival keeps a lock that is needed to finish. We gave the turn back, and other writers had theirs.
                 Err(StoreError::Busy { by, waited }) if waited.is_zero() => {
                     if started.elapsed() > PATIENCE {
                         return Err(StoreError::Busy { by, waited: started.elapsed() });
@@ -29,7 +29,7 @@ impl Handle {
         }
     }
 
-    /// Takes a turn where nobody else has one, and finishes what a dead writer began.
+    /// Takes a turn where no other writer has one, and finishes what a dead writer began.
     pub(in crate::store) fn try_take_turn(&self) -> Result<Option<(WriteTurn, Journal)>, StoreError> {
         // Opening it makes the place that the queue is in.
         let journal = self.journal()?;
@@ -47,7 +47,7 @@ impl Handle {
         }
     }
 
-    /// Finishes what a dead writer began, where one did and nobody is at it.
+    /// Finishes what a dead writer began, where one did and no writer has the turn.
     pub(in crate::store) fn settle(&self) {
         let is_unsettled = |state: TurnRecord| state.busy || state.sequence % 2 == 1;
         if !self.place.directory.exists() {
@@ -75,7 +75,7 @@ impl Handle {
         mut turn: WriteTurn,
         journal: Journal,
     ) -> Result<(WriteTurn, Journal), StoreError> {
-        // Whoever had the turn before us may have put another database in the place of this one.
+        // The writer that had the turn before us may have put another database in the place of this one.
         let mut journal = self.journals.renewed(journal)?;
         if !self.is_same_boot() {
             power::recover(&mut turn, &mut journal, self.sidecar()?, self.rules)?;

@@ -21,7 +21,7 @@ use crate::store::new_name::rename_to_new;
 pub(in crate::store) enum Hindrance {
     /// The lock was taken over while we slept.
     LockLost,
-    /// Somebody wrote one of the files without asking for its lock.
+    /// Another program wrote one of the files without asking for its lock.
     Changed,
     /// The system refused.
     Failed(StoreError),
@@ -46,13 +46,13 @@ pub(in crate::store) fn apply(turn: &mut WriteTurn, plan: &Plan) -> Result<(), H
             return Err(Hindrance::LockLost);
         }
         raise_mark(turn, mark).map_err(|error| match error {
-            // Who took the turn from us cleared the temporary file away.
+            // The process that took the turn from us cleared the temporary file away.
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Hindrance::LockLost,
             error => Hindrance::Failed(unfinished(turn, error)),
         })?;
         reach("mark: raised");
     }
-    // New names come first. Replacing a file may take its time, and nobody who creates has to wait for that.
+    // New names come first. Replacing a file may take its time, and no rival that creates a task has to wait for that.
     let is_new_name = |write: &Write| write.before.is_none();
     let (new, others) = plan.writes.split_at(plan.writes.partition_point(is_new_name));
     for write in new {
@@ -93,7 +93,7 @@ fn apply_one(turn: &WriteTurn, write: &Write) -> Result<(), Hindrance> {
             Err(Errno::NOENT) => return Err(Hindrance::Changed),
             Err(error) => return Err(unfinished("cannot rename to", error.into())),
         },
-        // There is nothing to remove, and what comes to be there in this instant is somebody else's.
+        // There is nothing to remove, and what comes to be there in this instant is another program's.
         (None, None) => {}
         (Some(_), None) => match rustix::fs::unlinkat(directory, &*name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}

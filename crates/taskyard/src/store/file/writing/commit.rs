@@ -26,7 +26,7 @@ use crate::store::locks::waiting::Waiting;
 use crate::store::sidecar::{Journal, Known, NewEntry};
 use crate::store::{Signature, StoreError};
 
-/// How often the locks are taken as the last thing before the commit exists, which works where nobody holds them.
+/// How often the locks are taken as the last thing before the commit exists, which works where no rival holds them.
 const EAGER_ATTEMPTS: u32 = 3;
 /// How long a claim lets the holder of the list's lock finish, which it does not need itself: nearly as long as the client waits for a lock.
 const COURTESY: Duration = Duration::from_millis(2500);
@@ -67,8 +67,8 @@ pub(in crate::store) fn commit_plan(
 ) -> Result<Event, StoreError> {
     let written = write_journal(&mut txn, &mut plan, signature);
     let event = written.inspect_err(|_| plan::discard(&txn.turn, &plan))?;
-    // A change of several files must be on the disk before the first of them is touched: half of it could survive a power
-    // loss otherwise. A change of one file cannot be halved, so its flush can wait until the locks are free for others.
+    // A change of several files must be on the disk before the first of them is touched: half of it could survive a power loss otherwise. A
+    // change of one file cannot be halved, so its flush can wait until the locks are free for rivals.
     if plan.can_be_halved() {
         txn.sync()?;
     }
@@ -103,7 +103,7 @@ pub(in crate::store) fn carry_out(mut txn: FileTxn, plan: &Plan, event: Event) -
 fn write_journal(txn: &mut FileTxn, plan: &mut Plan, signature: &Signature) -> Result<Event, StoreError> {
     let (started, wanted) = (Instant::now(), plan.locks_to_commit());
     if plan.needs_list_lock() && !wanted.list {
-        // It will be needed as soon as the commit exists. Whoever keeps it for long is waited for now.
+        // It will be needed as soon as the commit exists. We wait now for a rival that keeps it for long.
         if let Some((lock, _)) = txn.turn.list_lock_of_others() {
             txn.turn.wait_until_free(&lock, started)?;
         }
@@ -117,14 +117,14 @@ fn write_journal(txn: &mut FileTxn, plan: &mut Plan, signature: &Signature) -> R
             Written::Held { lock, .. } => {
                 let patience = COURTESY.saturating_sub(started.elapsed());
                 if lock.wait_until_free(&txn.turn.directory, patience).is_err() {
-                    // Whoever keeps the list locked for so long is not waited for, as the client would not.
+                    // We do not wait for a rival that keeps the list locked for so long, nor would the client.
                     txn.turn.locks.passed_by = txn.turn.list_lock_of_others().map(|(_, look)| look);
                     break;
                 }
             }
         }
     }
-    // Where many want the same, whoever is ready takes it first.
+    // Where many want the same task, the agent that is ready takes it first.
     let keeps_others_out = signature.op == Op::Claim && txn.turn.locks.passed_by.is_none();
     txn.turn.locks.keeps_list |= keeps_others_out;
     txn.turn.lock(&Wanted { list: wanted.list || keeps_others_out, ..wanted })?;
@@ -151,7 +151,7 @@ enum Written {
     /// It does not, and what other programs did was written instead: they took back something of ours without knowing. The judgement
     /// was made on what they left there, and what they took back comes first.
     StaleWrites,
-    /// It does not: somebody holds this lock.
+    /// It does not: a rival holds this lock.
     Held {
         lock: Waiting,
         /// Whether the commit needs the lock; else it only lets its holder finish.
@@ -159,8 +159,8 @@ enum Written {
     },
 }
 
-/// Writes the rows, takes the locks that are ready, and looks again. While others wait for those, nothing is done but that look, the
-/// end of the transaction and the renames.
+/// Writes the rows, takes the locks that are ready, and looks again. While rivals wait for those, nothing is done but that look, the end of
+/// the transaction and the renames.
 fn write_entries(
     txn: &mut FileTxn,
     plan: &mut Plan,
@@ -176,7 +176,7 @@ fn write_entries(
     let transaction = journal.begin()?;
     reach("journal: open");
     if !journal.stands_as(&txn.standing)? {
-        // Somebody of ours had a turn since we read: ours was taken over.
+        // A writer of ours had a turn since we read: ours was taken over.
         return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
     }
     let next = txn.standing.newest.next();
@@ -250,8 +250,8 @@ fn write_entries(
     Ok(Written::Exists(event(txn, plan, revision, at, signature)))
 }
 
-/// Returns the list's lock where a claim was written out while somebody else held it: a claim that asks whether the agent is idle is
-/// made under that lock alone, and may have been decided before ours was to be seen.
+/// Returns the list's lock where a claim was written out while a rival held it: a claim that asks whether the agent is idle is made under
+/// that lock alone, and may have been decided before ours was to be seen.
 fn contested(turn: &WriteTurn, event: &Event) -> Option<Waiting> {
     let is_claim = event.entries.first().is_some_and(|entry| entry.op == Op::Claim);
     let (lock, look) = is_claim.then(|| turn.list_lock_of_others()).flatten()?;
@@ -259,8 +259,8 @@ fn contested(turn: &WriteTurn, event: &Event) -> Option<Waiting> {
     (!was_passed_by).then_some(lock)
 }
 
-/// Waits until whoever held the list's lock while a claim was written out has let go of it, so that the file says who won. A holder that
-/// shows no sign of life for as long as a lock lives has lost.
+/// Waits until the rival that held the list's lock while a claim was written out has let go of it, so that the file says who won. A holder
+/// that shows no sign of life for as long as a lock lives has lost.
 fn wait_until_decided(turn: &WriteTurn, contested: Option<Waiting>) {
     if let Some(lock) = contested {
         let _ = lock.wait_until_free(&turn.directory, UNTIL_DECIDED);

@@ -77,7 +77,7 @@ impl TxnPair for FilePair {
             let task = coming.writes[0].id.clone();
             commit::write_locked(&mut into, &mut coming, signature, |journal| match journal.confirm_move(&token)? {
                 true => Ok(()),
-                // We were asleep, and somebody of ours had a turn at the list that things leave.
+                // We were asleep, and a writer of ours had a turn at the list that things leave.
                 false => Err(StoreError::Conflict { task: task.clone() }),
             })
         });

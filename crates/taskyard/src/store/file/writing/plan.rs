@@ -58,8 +58,8 @@ impl Plan {
         self.writes.iter().filter_map(|write| write.after.as_ref()).map(|after| after.image.bytes().len() as u64).sum()
     }
 
-    /// Returns what has to be locked before the commit exists. Nobody waits for a flush with the list locked: a change of several
-    /// files takes the list's lock when the journal is on the disk.
+    /// Returns what has to be locked before the commit exists. No rival waits for a flush with the list locked: a change of several files
+    /// takes the list's lock when the journal is on the disk.
     pub(in crate::store) fn locks_to_commit(&self) -> Wanted {
         let list = self.needs_list_lock() && (!self.can_be_halved() || !self.shown.is_empty());
         Wanted { list, tasks: self.locked.clone() }
@@ -137,7 +137,7 @@ fn prepare_one(turn: &WriteTurn, directory: BorrowedFd<'_>, id: TaskId, staged: 
     Ok(Write { id, before, after })
 }
 
-/// Tells whether a task that is done and hidden is open again, so that everybody has to see it.
+/// Tells whether a task that is done and hidden is open again, so that every program has to see it.
 fn is_to_be_shown(turn: &WriteTurn, write: &Write) -> Result<bool, StoreError> {
     let is_open = |after: &After| after.image.task(&write.id).is_ok_and(|task| task.status.is_open());
     if write.before.is_none() || !write.after.as_ref().is_some_and(is_open) {
@@ -164,7 +164,7 @@ pub(in crate::store) fn verify(turn: &WriteTurn, plan: &mut Plan) -> Result<(), 
         }
     }
     for id in &plan.shown {
-        // Whatever becomes of the commit: what was done may be seen again by everybody.
+        // Whatever becomes of the commit: what was done may be seen again by every program.
         hidden::unhide(&turn.place, directory, id)
             .map_err(StoreError::io("cannot rename to", turn.place.task_file(id)))?;
     }

@@ -20,7 +20,7 @@ use crate::store::locks::client_locks::PATIENCE_IN_TURN;
 use crate::store::locks::turn::WriteTurn;
 use crate::store::sidecar::{Journal, Standing};
 
-/// Where others were faster with new numbers so often in a row, the list is locked before one is chosen.
+/// Where rivals were faster with new numbers so often in a row, the list is locked before one is chosen.
 const CROWDED: u32 = 3;
 
 /// A list while we change it.
@@ -50,7 +50,7 @@ impl FileTxn {
         Self::begin(handle, turn, journal)
     }
 
-    /// Begins where nobody else is at it.
+    /// Begins where no other writer has the turn.
     pub(in crate::store) fn try_open(handle: Arc<Handle>) -> Result<Option<Self>, StoreError> {
         match handle.try_take_turn()? {
             Some((turn, journal)) => match Self::begin(handle, turn, journal) {
@@ -64,7 +64,7 @@ impl FileTxn {
     fn begin(handle: Arc<Handle>, mut turn: WriteTurn, journal: Journal) -> Result<Self, StoreError> {
         turn.locks.patience = PATIENCE_IN_TURN;
         if handle.crowding.load(Ordering::Relaxed) >= CROWDED {
-            // Others were faster with the numbers that we had chosen; now they wait until we have chosen.
+            // Rivals were faster with the numbers that we had chosen; now they wait until we have chosen.
             turn.lock_list()?;
         }
         let standing = journal.standing()?;
@@ -149,8 +149,8 @@ impl FileTxn {
         Ok(Numbers { highest_file: highest_file.max(staged), mark, journaled: self.standing.highest_number as f64 })
     }
 
-    /// Tells whether the numbers that were given out, under which there still is nothing, were not used and given up meanwhile: then
-    /// the mark was raised. Others who make tasks take the next number each, and so cannot go past one without using it.
+    /// Tells whether the numbers that were given out, under which there still is nothing, were not used and given up meanwhile: then the
+    /// mark was raised. Other programs that make tasks take the next number each, and so cannot go past one without using it.
     pub(in crate::store) fn are_numbers_unused(&self) -> bool {
         self.mark.get().is_none_or(|seen| numbers::mark(&self.turn.place.directory) <= seen)
     }
