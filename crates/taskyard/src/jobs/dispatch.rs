@@ -1,4 +1,4 @@
-//! What the program that jobs run in does for them when nobody types: it looks after one, and becomes its command.
+//! What the program that jobs run in does for them when no user typed the command: it looks after one, and becomes its command.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -15,7 +15,7 @@ use super::trampoline::trampoline;
 use super::{JobPlace, JobSettings, Jobs};
 use crate::process::{Cancel, cancel_when_stopped, hear_of_children, survive_file_size_limits};
 
-/// Does what a job needs of this program, where it was started for that; none where somebody else started it.
+/// Does what a job needs of this program, where it was started for that; none where another program started it.
 ///
 /// A job is looked after by a small process of its own, which is this program once more, and so is the first moment of its command. A
 /// program that starts jobs or runs [`work`](crate::work) therefore calls this before anything else in `main`, and ends with the exit
@@ -81,7 +81,7 @@ fn hear_signals() -> Cancel {
     cancel
 }
 
-/// Tells the process that started us, which listens on stdout until then, and nobody else afterwards.
+/// Tells the process that started us, which listens on stdout until then, and no other process afterwards.
 fn tell(ready: Result<(), String>) {
     let word = ready.map_or_else(|why| why.replace('\n', " "), |()| READY.to_owned());
     let mut stdout = std::io::stdout().lock();

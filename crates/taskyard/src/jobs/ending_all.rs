@@ -12,11 +12,11 @@ use super::record::Record;
 use crate::liveness::sees_processes;
 use crate::machine::Machine;
 
-/// How many looks in a row have to find nobody, where only looking tells.
+/// How many looks in a row have to find no process, where only looking tells.
 const ENOUGH_LOOKS: u32 = 3;
 /// How often those who became our children are killed at once.
 const QUICK_LOOKS: u32 = 30;
-/// How often is looked for those who are to be asked: one look may miss somebody beside whom another one ends.
+/// How often we look for the processes that are to be asked: one look may miss a process beside which another one ends.
 const LOOKS_TO_ASK: u32 = 2;
 
 /// What descends from this process, which has adopted everything its descendants left behind.
@@ -26,11 +26,11 @@ const LOOKS_TO_ASK: u32 = 2;
 pub(super) struct Family<'a> {
     data: &'a Path,
     own: u32,
-    /// The command everybody else descends from, until it was reaped.
+    /// The command that all other processes descend from, until it was reaped.
     command: Option<u32>,
     /// Whether there was a child left when we last looked.
     may_have_children: bool,
-    /// How many looks in a row have found nobody.
+    /// How many looks in a row have found no process.
     empty_looks: u32,
 }
 
@@ -64,11 +64,11 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Tells whether nobody is alive.
+    /// Tells whether no process of the job is alive.
     ///
-    /// A process that loses its parent becomes our child: without a child we have no descendants, and that is certain.
-    /// Where the supervisor of another job is our child, several looks that find nobody else have to agree: one may
-    /// miss somebody who hands on to a child of his own that very moment.
+    /// A process that loses its parent becomes our child: without a child we have no descendants, and that is certain. Where the supervisor
+    /// of another job is our child, several looks that find no other process have to agree: one may miss a process that hands on to a child
+    /// of its own that very moment.
     pub(super) fn is_alone(&mut self) -> bool {
         if !self.may_have_children {
             return true;
@@ -77,8 +77,7 @@ impl<'a> Family<'a> {
         self.empty_looks >= ENOUGH_LOOKS
     }
 
-    /// Asks everybody who is alive to end. A process that begins later is not asked: it may be what brings things in
-    /// order.
+    /// Asks every living process of the job to end. A process that begins later is not asked: it may be what brings things in order.
     pub(super) fn ask(&self) {
         self.signal_unseen(&[Signal::TERM, Signal::CONT]);
         let mut asked = HashSet::new();
@@ -93,8 +92,8 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Kills everybody who is alive, and again and again those who became our children meanwhile: who hands on from process to
-    /// process is faster than a look at all of them.
+    /// Kills every living process of the job, and again and again those that became our children meanwhile: a program that hands on from
+    /// process to process is faster than a look at all of them.
     pub(super) fn kill(&self) {
         self.signal_unseen(&[Signal::KILL]);
         let kill = |process: &Process| {
@@ -117,7 +116,7 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Returns everybody who is alive.
+    /// Returns every living process of the job.
     fn living(&self) -> Vec<Process> {
         if !self.may_have_children {
             return Vec::new();

@@ -40,7 +40,7 @@ pub enum JobError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
-    /// What lies where output belongs is no directory of ours, or everybody may write there.
+    /// What lies where output belongs is no directory of ours, or every user may write there.
     #[error("`{}` is not a directory that only we can write to; output is not put there", .path.display())]
     ForeignDirectory {
         /// The directory.

@@ -21,7 +21,7 @@ pub enum Waited {
     Over(Job),
     /// It has not, and the time is up.
     TimedOut(Job),
-    /// It has not, and nobody wants to know any more.
+    /// It has not, and the caller gave up waiting.
     Cancelled(Job),
 }
 
@@ -57,7 +57,7 @@ impl Jobs {
         }
     }
 
-    /// Sleeps until a job has written more than so much, has ended, or nobody wants to know any more; returns it.
+    /// Sleeps until a job has written more than so much, has ended, or the caller gives up; returns it.
     pub fn wait_for_output(&self, id: &JobId, offset: u64, cancel: &Cancel) -> Result<Job, JobError> {
         let failed = |error| JobError::io("cannot wait for", &self.place.data)(error);
         let wakeup = Wakeup::on(cancel).map_err(failed)?;

@@ -19,7 +19,7 @@ pub struct Swept {
     pub jobs: Vec<Job>,
     /// How many bytes their output took.
     pub bytes: u64,
-    /// Jobs whose file was exchanged by somebody: it was left alone.
+    /// Jobs whose file another program exchanged: it was left alone.
     pub foreign: Vec<Job>,
 }
 

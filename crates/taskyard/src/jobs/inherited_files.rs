@@ -1,7 +1,7 @@
 //! Files that the process that started us left open for us.
 //!
-//! A job lives long, and must not hold them: a lock on one, the pipe at the other end of which somebody waits for its end. Closing a
-//! number of which nobody knows the owner is not for safe Rust, so a shell does it, where there is anything to close.
+//! A job lives long, and must not hold them: a lock on one, the pipe at the other end of which a reader waits for its end. Closing a file
+//! descriptor whose owner we do not know is not for safe Rust, so a shell does it, where there is anything to close.
 
 use std::path::Path;
 use std::process::Command;

@@ -15,7 +15,7 @@ use crate::liveness::own_mark;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long we wait before we look again.
 const PAUSE: Duration = Duration::from_millis(2);
-/// How many looks in a row have to find nobody: one may hand on to another while we look.
+/// How many looks in a row have to find no process: one may hand on to another while we look.
 const ENOUGH_LOOKS: u32 = 5;
 
 /// Kills everything that still runs of jobs without a supervisor, and returns what would not end.
@@ -73,7 +73,7 @@ impl Wanted {
             if let Some(pipe) = record.pipe {
                 wanted.pipes.insert(pipe, since);
             }
-            // While the supervisor's number is somebody else's, so may the session of that number be.
+            // While the supervisor's number is another process's, so may the session of that number be.
             if let Some(pid) = supervisor.map(|mark| mark.pid).filter(|pid| !has_process(*pid)) {
                 wanted.sessions.insert(pid, since);
             }
@@ -95,8 +95,8 @@ impl Wanted {
 /// Kills the processes that are found, at once, and returns them.
 fn find_and_kill(wanted: &Wanted) -> Vec<Process> {
     let own = std::process::id();
-    // One that we are just starting has all our files open until it becomes another program. Only the first process of all is
-    // given the children of others.
+    // One that we are just starting has all our files open until it becomes another program. Only the first process of all is given the
+    // children of other processes.
     let is_ours = |process: &Process| process.pid == own || process.parent == own && own != 1;
     let kill = |process: &Process| {
         processes::signal(process, Signal::KILL);

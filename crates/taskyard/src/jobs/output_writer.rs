@@ -51,7 +51,7 @@ pub(super) struct OutputWriter {
 }
 
 impl OutputWriter {
-    /// Makes both files. Nobody but us may read them, and nothing that is already there is touched.
+    /// Makes both files. No other user may read them, and nothing that is already there is touched.
     pub(super) fn create(path: &Path, map: &Path, limit: u64) -> io::Result<Self> {
         let file = private::create_new(path)?;
         Ok(Self {

@@ -92,13 +92,13 @@ impl JobPlace {
         self.data.join("jobs").join(format!("{id}.map"))
     }
 
-    /// Makes the directory of what we keep of jobs, for nobody but us.
+    /// Makes the directory of what we keep of jobs, closed to other users.
     pub(super) fn prepare_data(&self) -> Result<(), JobError> {
         let jobs = self.data.join("jobs");
         private::make_directory(&jobs).map_err(JobError::io("cannot create", jobs))
     }
 
-    /// Makes the directories a job needs, for nobody but us.
+    /// Makes the directories a job needs, closed to other users.
     pub(super) fn prepare(&self, output_file: &Path) -> Result<(), JobError> {
         self.prepare_data()?;
         let Some(folder) = output_file.parent() else { return Ok(()) };
@@ -120,9 +120,9 @@ fn clients_folder() -> String {
     format!("claude-{}", geteuid().as_raw())
 }
 
-/// Makes a directory for output, or takes the one that is there where it is ours and nobody else could have put anything into it.
+/// Makes a directory for output, or takes the one that is there where it is ours and no other user could have put anything into it.
 fn make_ours(directory: &Path) -> Result<(), JobError> {
-    // Everybody may write to the directory for temporary files: somebody else may have been there before us.
+    // Every user may write to the directory for temporary files: another user may have been there before us.
     match fs::symlink_metadata(directory) {
         Ok(found) if !found.is_dir() || found.uid() != geteuid().as_raw() || found.mode() & 0o002 != 0 => {
             return Err(JobError::ForeignDirectory { path: directory.to_owned() });

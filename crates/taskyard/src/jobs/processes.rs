@@ -20,7 +20,7 @@ pub(super) fn all() -> impl Iterator<Item = Process> {
 
 /// Returns everything that descends from a process, except those who are passed over, with what descends from them.
 pub(super) fn descendants(root: u32, is_passed_over: impl Fn(&Process) -> bool) -> Vec<Process> {
-    // Where the system does not tell who is whose child, everybody is asked for his parent.
+    // Where the system does not tell which process is whose child, we ask each process for its parent.
     let everybody = if tells_of_children() { None } else { Some(all().collect::<Vec<_>>()) };
     let children_of = |parent: u32| match &everybody {
         None => children(parent),
@@ -120,7 +120,7 @@ mod tests {
         for process in below(child.id()) {
             assert!(signal(&process, Signal::KILL));
         }
-        // A number that another process had is nobody's to signal.
+        // A number that another process had is not ours to signal.
         assert!(!signal(&Process { started: shell.started + 1, ..shell }, Signal::KILL));
         child.wait().unwrap();
         assert_eq!(look_at(child.id()), None);

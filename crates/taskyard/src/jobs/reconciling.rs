@@ -1,4 +1,4 @@
-//! Putting right what is recorded of jobs that nobody looks after any more.
+//! Putting right what is recorded of jobs that no supervisor looks after any more.
 
 use taskyard_core::rules::leases::job_fate::{Verdict, judge_job};
 use taskyard_core::rules::leases::liveness::Liveness;
@@ -64,7 +64,7 @@ impl Jobs {
         Ok(lost)
     }
 
-    /// Records that nobody knows how a job ended, unless something else was recorded since.
+    /// Records that it is not known how a job ended, unless something else was recorded since.
     pub(super) fn record_loss(&self, machine: &mut Machine, judged: &Record) -> Result<Option<Job>, JobError> {
         let known = self.with_output(judged.clone());
         let mut is_ours = false;

@@ -20,12 +20,12 @@ use crate::machine::JobRow;
 /// How much room is set aside for a job that begins.
 const FIRST_ROOM: u64 = 1 << 20;
 
-/// Everything that is kept of a job: what others may know of it, and what we need to find and end it.
+/// Everything that is kept of a job: what callers may know of it, and what we need to find and end it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Record {
-    /// What others may know.
+    /// What callers may know.
     pub(super) job: Job,
-    /// What its processes carry in their environment, so that they are told from all others.
+    /// What its processes carry in their environment, so that they are told from all other processes.
     pub(super) token: String,
     /// The process that started it, on the machine and in the pid namespace that all its processes live in.
     pub(super) starter: ProcessMark,
@@ -33,7 +33,7 @@ pub(super) struct Record {
     pub(super) pipe: Option<u64>,
     /// How long it has when it is asked to end.
     pub(super) grace: Duration,
-    /// Whether somebody wants it stopped.
+    /// Whether a command asked to stop it.
     pub(super) is_stop_asked: bool,
     /// The file of its output: device and number, so that another file in its place is told from it.
     pub(super) identity: Option<(u64, u64)>,

@@ -45,7 +45,7 @@ impl Jobs {
         Ok(self.with_output(record).job)
     }
 
-    /// Returns the job that somebody means: by its id, or by its name, which means the newest of that name.
+    /// Returns the job that a caller means: by its id, or by its name, which means the newest of that name.
     pub fn find(&self, name: &str) -> Result<Job, JobError> {
         if let Ok(id) = name.parse::<JobId>()
             && let Some(record) = self.true_record(&id)?
@@ -105,7 +105,7 @@ impl Jobs {
     pub(super) fn records(&self, which: &JobRows<'_>) -> Result<Vec<Record>, JobError> {
         let Some(machine) = Machine::look(&self.place.data)? else { return Ok(Vec::new()) };
         let rows: Vec<JobRow> = machine.job_rows(which)?;
-        // One that a newer Taskyard wrote, and that we cannot read, keeps nobody from the others.
+        // One that a newer Taskyard wrote, and that we cannot read, keeps no caller from the others.
         let readable = |row: &JobRow| {
             Record::from_row(row).inspect_err(|error| tracing::warn!(job = row.id, %error, "passed over")).ok()
         };

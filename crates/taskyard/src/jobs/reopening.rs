@@ -32,8 +32,8 @@ impl Jobs {
         self.reopening_mark().exists()
     }
 
-    /// Returns the jobs whose tasks are to be opened again: they have failed, ran out of time or were lost, that was wished, and
-    /// nobody has done it yet.
+    /// Returns the jobs whose tasks are to be opened again: they have failed, ran out of time or were lost, that was wished, and no process
+    /// has done it yet.
     pub fn to_be_reopened(&self) -> Result<Vec<Job>, JobError> {
         let mut found = Vec::new();
         if !self.may_reopen_tasks() {

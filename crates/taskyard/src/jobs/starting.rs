@@ -37,7 +37,7 @@ impl Jobs {
         let data = self.place.data.clone();
         loop {
             let id = JobId::from_random(new.kind, self.place.settings.output_form, random()?);
-            // Somebody else's file may lie there, left by a client, and its name belongs to that program.
+            // Another program's file may lie there, left by a client, and its name belongs to that program.
             if std::fs::symlink_metadata(self.place.output_file(&id, new)).is_ok() {
                 continue;
             }

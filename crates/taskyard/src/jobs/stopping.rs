@@ -56,7 +56,7 @@ impl Jobs {
                 JobFate::Running { supervisor, .. } => Some(supervisor),
             };
             if self.judge(&record).is_some() {
-                // Nobody is left to do it for us.
+                // No supervisor is left to do it for us.
                 let pids = leftovers::kill(&[&record]);
                 self.record_loss(&mut machine, &record)?;
                 if !pids.is_empty() {

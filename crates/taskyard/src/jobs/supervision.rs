@@ -1,7 +1,7 @@
 //! Looking after a command and everything it started, until it has ended: what the supervisors of jobs and of tied commands have
 //! in common.
 //!
-//! Nothing is recorded here, and nobody's output is read: that is up to the supervisor that runs the command.
+//! Nothing is recorded here, and no output is read: that is up to the supervisor that runs the command.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -24,7 +24,7 @@ const BEATS_IN_A_SILENCE: u32 = 6;
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long what a command left behind has to end when it is asked to.
 const SHORT_GRACE: Duration = Duration::from_secs(2);
-/// How soon is looked again whether everybody has ended.
+/// How soon we look again whether every process has ended.
 const SOON: Duration = Duration::from_millis(10);
 /// How long is waited for processes that were killed.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ pub(super) struct Supervision<'a> {
     pub(super) started: Started,
     /// Our data directory, where jobs that the command starts are on record: they stand for themselves.
     pub(super) data: &'a Path,
-    /// How long everybody has who is asked to end.
+    /// How long a process has that is asked to end.
     pub(super) grace: Duration,
     /// How long the command may take.
     pub(super) time_limit: Option<Duration>,
@@ -70,9 +70,9 @@ pub(super) trait Duties {
 /// What is wished of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// Everybody is to be asked to end, and killed after the grace period.
+    /// All processes are to be asked to end, and killed after the grace period.
     Ask,
-    /// Everybody is to be killed at once.
+    /// All processes are to be killed at once.
     Kill,
 }
 
@@ -87,12 +87,12 @@ pub(super) struct Ended {
     pub(super) why_not: Option<String>,
 }
 
-/// Why everybody is being ended.
+/// Why all processes are being ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// The command has ended; this is about what it left behind.
     Itself,
-    /// Somebody wants it.
+    /// A command asked for it.
     Wish,
     /// The time is up.
     Time,
@@ -105,14 +105,14 @@ enum Phase {
     Running,
     /// It has ended; what it left behind may have something to say.
     LastWords(Instant),
-    /// Everybody was asked to end.
+    /// All processes were asked to end.
     Asked(Cause, Instant),
-    /// Everybody is killed.
+    /// All processes are killed.
     Killing(Cause, Instant),
 }
 
 impl Supervision<'_> {
-    /// Lets the command begin, with this to read, and looks after it until nobody is left who is to end with it. It is asked to end
+    /// Lets the command begin, with this to read, and looks after it until no process is left that is to end with it. It is asked to end
     /// when `cancel` is cancelled, when the duties wish so, and when its time is up.
     pub(super) fn look_after(mut self, input: &[u8], cancel: &Cancel, duties: &mut impl Duties) -> io::Result<Ended> {
         let wakeup = Wakeup::on(cancel)?;
@@ -121,7 +121,7 @@ impl Supervision<'_> {
         let mut phase = Phase::Running;
         let mut beat = Instant::now() + FIRST_BEAT;
         let limit = self.time_limit.and_then(|limit| Instant::now().checked_add(limit));
-        // Where nobody hears it, the command has ended already.
+        // Where the pipe has no reader, the command has ended already.
         let _ = self.started.begin(input);
         let cause = loop {
             let until = match phase {

@@ -49,7 +49,7 @@ pub(super) fn supervise(
         Err(error) => supervisor.not_started(&error),
     };
     let recorded = supervisor.record_end(&how);
-    // Nobody waits for signs of a job that is known to have ended.
+    // No reader waits for signs of a job that is known to have ended.
     Signs::in_data(&jobs.place.data).take_back();
     recorded
 }
@@ -89,7 +89,7 @@ impl<'a> Supervisor<'a> {
                 Ok((Self { jobs, record, writer, pipes, buffer, machine: None, room, peak_memory: None }, started))
             }
             Err(error) => {
-                // Nobody will ever ask for what nothing was written to.
+                // No command will ever ask for an output to which nothing was written.
                 let _ = std::fs::remove_file(&record.job.output_file);
                 let _ = std::fs::remove_file(place.map_file(id));
                 Err(error)
@@ -114,7 +114,7 @@ impl<'a> Supervisor<'a> {
         machine.hurry()?;
         let mut is_ours = false;
         jobs.change(&mut machine, &record.job.id.clone(), |now| {
-            // Somebody may have given us up meanwhile, or wants the job stopped.
+            // A command may have given us up meanwhile, or asked to stop the job.
             is_ours = matches!(now.job.fate, JobFate::Pending);
             if is_ours {
                 record.is_stop_asked = now.is_stop_asked;
@@ -134,7 +134,7 @@ impl<'a> Supervisor<'a> {
         JobEnding::NotStarted { code, why }
     }
 
-    /// Lets the command begin, and looks after it until nobody is left.
+    /// Lets the command begin, and looks after it until none of its processes is left.
     fn look_after(&mut self, started: Started, cancel: &Cancel) -> Result<JobEnding, JobError> {
         let data = self.jobs.place.data.clone();
         let supervision = Supervision {
@@ -146,7 +146,7 @@ impl<'a> Supervisor<'a> {
         };
         let failed = |error| JobError::io("cannot look after", "a job")(error);
         let ended = supervision.look_after(b"", cancel, self).map_err(failed)?;
-        // Nobody of ours is there to write any more.
+        // No process of the job is there to write any more.
         let mut before = None;
         while before != Some(self.writer.output().written) {
             before = Some(self.writer.output().written);

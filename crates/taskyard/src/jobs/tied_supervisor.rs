@@ -21,9 +21,9 @@ use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish};
 use crate::failpoint::reach;
 use crate::process::Cancel;
 
-/// What is written to have everybody asked to end.
+/// What is written to have all processes asked to end.
 pub(super) const ASK: u8 = b'a';
-/// What is written to have everybody killed.
+/// What is written to have all processes killed.
 pub(super) const KILL: u8 = b'k';
 
 /// What a supervisor says of a command, in a line each.
@@ -68,7 +68,7 @@ impl CommandNews {
 /// When `cancel` is cancelled, everything is asked to end.
 pub(super) fn supervise_tied(place: &JobPlace, words: &[OsString], cancel: &Cancel) -> io::Result<()> {
     let mut line = UnixStream::from(fcntl_dupfd_cloexec(stdin(), 3)?);
-    // Nobody else may keep the line open.
+    // No other process may keep the line open.
     dup2_stdin(File::open("/dev/null")?)?;
     adopt_orphans()?;
     let input = read_input(&mut line)?;
@@ -82,7 +82,7 @@ pub(super) fn supervise_tied(place: &JobPlace, words: &[OsString], cancel: &Canc
     };
     let mut waiting = Waiting { line, is_gone: false, has_wished: false };
     let ended = supervision.look_after(&input, cancel, &mut waiting)?;
-    // Whom somebody else asked to end tells how it did.
+    // A command that another process asked to end tells how it ended.
     let is_stopped = ended.cause == Cause::Wish && waiting.has_wished;
     let status = ended.status.filter(|_| !is_stopped);
     waiting.say(&status.map_or(CommandNews::Stopped, |status| CommandNews::Ended(status.as_raw())));
@@ -100,7 +100,7 @@ struct Waiting {
 
 impl Waiting {
     fn say(&mut self, news: &CommandNews) {
-        // That nobody hears it is noticed when the line is read.
+        // That the other end is closed is noticed when the line is read.
         let _ = self.line.write_all(news.line().as_bytes());
     }
 }

@@ -13,7 +13,7 @@ use crate::process::file_of;
 
 /// The variable that holds a job's id in the environment of everything it starts.
 pub(super) const JOB: &str = "TASKYARD_JOB";
-/// The variable that tells a job's processes from all others.
+/// The variable that tells a job's processes from all other processes.
 pub(super) const TOKEN: &str = "TASKYARD_JOB_TOKEN";
 /// What is written when the command may begin, before what it is to read.
 pub(super) const GO: u8 = b'g';
@@ -26,11 +26,11 @@ pub(super) fn trampoline(supervisor: u32, words: &[std::ffi::OsString]) -> u8 {
         Ok(Some(mut telling)) => {
             let Some((program, arguments)) = words.split_first() else { return 127 };
             let error = Command::new(program).args(arguments).exec();
-            // Nobody may be left to hear it.
+            // The supervisor may be gone.
             let _ = telling.write_all(error.to_string().as_bytes());
             if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
         }
-        // Nobody wants us any more.
+        // The supervisor is gone.
         Ok(None) | Err(_) => 126,
     }
 }

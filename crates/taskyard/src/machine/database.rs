@@ -37,8 +37,8 @@ impl Machine {
         Ok(Database::look(data, &MACHINE)?.map(|database| Self { database }))
     }
 
-    /// Opens the database of a data directory for a glance, whoever wrote it: what a newer Taskyard says in its tables may be more than
-    /// we know.
+    /// Opens the database of a data directory for a glance, whichever release wrote it: what a newer Taskyard says in its tables may be
+    /// more than we know.
     pub fn glance(data: &Path) -> Option<Self> {
         Some(Self { database: Database::connect_to_read(data.join(MACHINE.file), &MACHINE).ok()? })
     }
@@ -66,7 +66,7 @@ impl Machine {
         Ok(self.database.batch("write", "PRAGMA synchronous = NORMAL")?)
     }
 
-    /// Has commits reach the disk before anybody is told.
+    /// Has commits reach the disk before a caller is told.
     pub(crate) fn take_care(&self) -> Result<(), MachineError> {
         Ok(self.database.batch("write", "PRAGMA synchronous = FULL")?)
     }

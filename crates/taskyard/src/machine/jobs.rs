@@ -62,7 +62,7 @@ impl Machine {
         Ok(self.database.rows(&query, params_from_iter(values), read)?)
     }
 
-    /// Returns the row of a job, or what was kept of it for a notice that nobody has acknowledged.
+    /// Returns the row of a job, or what was kept of it for a notice that no agent has acknowledged.
     pub(crate) fn told_job_row(&self, id: &str) -> Result<Option<JobRow>, MachineError> {
         match self.job_row(id)? {
             Some(row) => Ok(Some(row)),
@@ -103,7 +103,7 @@ pub(crate) fn replace_job(transaction: &Database, row: &JobRow) -> Result<(), Da
     write(transaction, query, row)
 }
 
-/// Takes a row away. What there is to tell of it, and nobody has acknowledged, can still be told.
+/// Takes a row away. What there is to tell of it, and no agent has acknowledged, can still be told.
 pub(crate) fn remove_job(transaction: &Database, id: &str) -> Result<(), DatabaseError> {
     keep_for_notice(transaction, id)?;
     transaction.execute("DELETE FROM jobs WHERE id = ?1", [id]).map(drop)

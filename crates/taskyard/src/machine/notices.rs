@@ -6,7 +6,7 @@ use super::job_row::{JobRow, read as read_job};
 use super::{Machine, MachineError};
 use crate::sqlite::{Database, DatabaseError};
 
-/// What is true of a notice that nobody needs any more.
+/// What is true of a notice that no agent needs any more.
 const HEARD_AND_GONE: &str = "acknowledged_at IS NOT NULL AND job NOT IN (SELECT id FROM jobs)";
 
 /// One row.
@@ -27,7 +27,7 @@ pub(crate) struct NoticeRow {
 pub(crate) enum NoticeRows {
     /// All of them.
     All,
-    /// Those nobody has acknowledged.
+    /// Those that no agent has acknowledged.
     Waiting,
 }
 

@@ -25,7 +25,7 @@ struct Wakers {
     members: Vec<(u64, Box<dyn FnOnce() + Send>)>,
 }
 
-/// Says that somebody will act on a cancellation and bring things in order, as long as it lives.
+/// Says that a caller will act on a cancellation and bring things in order, as long as it lives.
 #[derive(Debug)]
 #[must_use = "the attendance ends when this is dropped"]
 pub struct Attendance(Cancel);
@@ -36,7 +36,7 @@ impl Cancel {
         Self::default()
     }
 
-    /// Cancels, and wakes everybody who waits.
+    /// Cancels, and wakes every thread that waits.
     pub fn cancel(&self) {
         let woken = {
             let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +69,7 @@ impl Cancel {
 
     /// Calls this once when it is cancelled, at once where it is already; never after the subscription was dropped.
     ///
-    /// It is called on the thread that cancels: let it wake somebody, and no more.
+    /// It is called on the thread that cancels: let it wake a thread, and no more.
     pub fn on_cancel(&self, wake: impl FnOnce() + Send + 'static) -> Subscription {
         let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_cancelled() {
@@ -93,7 +93,7 @@ impl Cancel {
         Attendance(self.clone())
     }
 
-    /// Tells whether anybody will act on a cancellation. The code that ends the process gives them the time for it.
+    /// Tells whether a caller will act on a cancellation. The code that ends the process gives it the time for that.
     pub fn is_attended(&self) -> bool {
         self.0.attending.load(Ordering::SeqCst) > 0
     }

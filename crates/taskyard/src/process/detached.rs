@@ -1,4 +1,4 @@
-//! Starting a command that nobody waits for.
+//! Starting a command that no process waits for.
 
 use std::io;
 use std::process::Stdio;

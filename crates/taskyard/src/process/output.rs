@@ -48,8 +48,8 @@ impl Output {
         }
     }
 
-    /// Passes on what comes after the command has ended, until the pipes are closed or nothing more comes. What comes even later
-    /// is passed on by somebody else.
+    /// Passes on what comes after the command has ended, until the pipes are closed or nothing more comes. Another thread passes on what
+    /// comes even later.
     pub(crate) fn hear_last_words(mut self) -> io::Result<()> {
         // However slowly it is taken: a pipe holds no more than is read here.
         self.drain();

@@ -9,7 +9,7 @@ use rustix::pipe::fcntl_setpipe_size;
 
 /// The size of the pipe of a command that writes much.
 const LARGE_PIPE: usize = 1 << 20;
-/// What a pipe holds that nobody enlarged.
+/// What a pipe holds that was not enlarged.
 const SMALL_PIPE: usize = 64 << 10;
 /// How often is read before anything else is looked at.
 const READS: usize = 16;

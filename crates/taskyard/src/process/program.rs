@@ -124,7 +124,7 @@ pub(super) struct Running {
 
 impl Running {
     pub(super) fn start(program: &Program, stdout: Stdio, stderr: Stdio) -> io::Result<Self> {
-        // A command that does not read keeps nobody waiting.
+        // A command that does not read does not keep us waiting.
         let child = program.command(&[]).stdin(file_of(&program.stdin)?).stdout(stdout).stderr(stderr).spawn()?;
         let group = Pid::from_child(&child);
         Ok(Self { child, group, handle: end_of(group), is_reaped: false })
@@ -165,7 +165,7 @@ impl Running {
     }
 
     fn kill(&mut self, why: Ending) -> io::Result<Ending> {
-        // It may have ended this very moment; then there is nobody left to kill.
+        // It may have ended this very moment; then there is nothing left to kill.
         let _ = kill_process_group(self.group, Signal::KILL);
         self.reap()?;
         Ok(why)

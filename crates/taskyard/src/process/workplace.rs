@@ -3,14 +3,13 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A place among the few workers of a server. A worker that has to wait for another program leaves its place to others
-/// meanwhile.
+/// A place among the few workers of a server. A worker that has to wait for another program leaves its place to other calls meanwhile.
 pub trait Workplace: Debug + Send + Sync {
-    /// Calls `wait` once, with the place free for others until it returns. No lock may be held.
+    /// Calls `wait` once, with the place free for other calls until it returns. No lock may be held.
     fn leave_while(&self, wait: &mut dyn FnMut());
 }
 
-/// Waits for another program, with the place among workers free for others where there is one.
+/// Waits for another program, with the place among workers free for other calls where there is one.
 pub(crate) fn wait_aside<T>(workplace: Option<&Arc<dyn Workplace>>, wait: impl FnOnce() -> T) -> T {
     let Some(workplace) = workplace else { return wait() };
     let (mut wait, mut came_of_it) = (Some(wait), None);

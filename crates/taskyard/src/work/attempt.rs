@@ -18,7 +18,7 @@ use crate::operations::{StopAnswer, Stopped};
 use crate::store::StoreError;
 use crate::{Error, Outcome as Done};
 
-/// How often a write is tried that others keep from happening: it may be all that is left to do after hours of work.
+/// How often a write is tried that other writers keep from happening: it may be all that is left to do after hours of work.
 const INSISTENCE: u32 = 5;
 
 /// One attempt of a worker at a task.
@@ -218,7 +218,7 @@ impl Attempt {
     }
 }
 
-/// Writes, and tries again where others were in the way.
+/// Writes, and tries again where other writers were in the way.
 fn insist<T>(write: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     for _ in 1..INSISTENCE {
         match write() {

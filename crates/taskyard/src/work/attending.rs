@@ -34,7 +34,7 @@ pub(super) fn attend(yard: &Yard, worker: &AgentName) -> Result<Attended, Error>
     let urgent = first(deliveries.iter().map(|delivery| &delivery.message), &lead);
     let request = urgent.and_then(|message| Some((message.key(), read_protocol(&message.text)?)));
     if let Some((key, Protocol::ShutdownRequest { request, .. })) = request {
-        // A refusal means that the team is gone, and with it everybody to tell.
+        // A refusal means that the team is gone, and with it all members to tell.
         let _ = teams.answer_shutdown(&seat, &request, None)?;
         teams.acknowledge(&seat, &[key])?;
         let _ = yard.leave_team(teams, &seat, Departure::Shutdown)?;
@@ -68,8 +68,8 @@ impl Mail {
         self.deliveries.iter().flat_map(|delivery| &delivery.keys)
     }
 
-    /// Returns the messages that are worth a command of their own: none unless somebody in the team wrote words among them. What
-    /// programs say to each other, and what is said of those who left, waits for the next task; so does what was tried too often.
+    /// Returns the messages that are worth a command of their own: none unless a member of the team wrote words among them. What programs
+    /// say to each other, and what is said of members that left, waits for the next task; so does what was tried too often.
     pub(super) fn worth_an_errand(mut self, is_given_up: impl Fn(&MessageKey) -> bool) -> Option<Self> {
         let seat = self.seat.as_ref()?;
         self.deliveries.retain(|delivery| !delivery.keys.iter().any(&is_given_up));

@@ -28,8 +28,8 @@ use crate::{Error, Yard};
 const MOST_LOOKS: u32 = 8;
 
 impl Yard {
-    /// Works the list off: takes what is ready, runs the command for each task, completes it or gives it back, until nothing
-    /// is left that could be taken and nobody of ours is busy.
+    /// Works the list off: takes what is ready, runs the command for each task, completes it or gives it back, until nothing is left that
+    /// could be taken and no member of the crew is busy.
     ///
     /// Asked to stop, it takes nothing more, ends the commands, and gives the tasks back.
     pub fn work(&self, order: Order, stop: &Stop, listener: WorkListener) -> Result<WorkReport, WorkError> {
@@ -64,7 +64,7 @@ impl Yard {
     }
 }
 
-/// Everybody who works, and what has come of it.
+/// The members that work, and what has come of it.
 struct Crew {
     site: Arc<Site>,
     members: Vec<Member>,
@@ -144,7 +144,7 @@ impl Office {
         let office = self.clone();
         let task = move || {
             let news = panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(News::Panicked);
-            // The crew hears us as long as anybody is busy.
+            // The crew hears us as long as a member is busy.
             let _ = office.tell.send(Message { member, news });
             office.bell.ring();
         };
@@ -181,12 +181,12 @@ impl Crew {
         }
     }
 
-    /// Tells whether nobody is busy.
+    /// Tells whether no member is busy.
     fn is_at_rest(&self) -> bool {
         self.members.iter().all(|member| matches!(member.state, SeatState::Free | SeatState::Retired))
     }
 
-    /// Sleeps until something happens, and looks whether everybody still has what they work on.
+    /// Sleeps until something happens, and looks whether each member still has what it works on.
     fn sleep(&self, alarm: &mut Alarm) -> Result<(), Error> {
         let deferred_to = self.members.iter().filter_map(|member| member.deferred_to).min();
         alarm.wait_at_most(&self.site.yard, None, deferred_to)?;
@@ -201,7 +201,7 @@ impl Crew {
         Ok(())
     }
 
-    /// Gives everybody who is free something to do, as far as there is something.
+    /// Gives each free member something to do, as far as there is something.
     fn hand_out(&mut self) -> Result<(), WorkError> {
         for number in 0..self.members.len() {
             if self.members[number].is_free() && !self.site.stop.asked().is_cancelled() {
@@ -243,11 +243,11 @@ impl Crew {
         member.state = SeatState::Busy(Box::new(assignment.nudge()), assignment.task().clone());
         (member.is_idle, member.looks, member.deferred_to) = (false, 0, None);
         let commissioned = self.office.commission(number, move || News::Ended(assignment.carry_out()));
-        // Without a thread nobody will report; the lease ends with us.
+        // Without a thread no member will report; the lease ends with us.
         commissioned.inspect_err(|_| self.members[number].state = SeatState::Free)
     }
 
-    /// Gives somebody something to do for whom there is no task.
+    /// Gives a member something to do for which there is no task.
     fn employ_otherwise(&mut self, number: usize, mail: Mail) -> Result<(), WorkError> {
         let (member, most) = (&mut self.members[number], self.site.order.retries);
         let is_given_up = |key: &MessageKey| member.failed_errands.get(key).is_some_and(|times| *times > most);

@@ -18,7 +18,7 @@ pub struct WorkReport {
     pub gave_up: Vec<TaskId>,
     /// Those that went back because we were stopped.
     pub interrupted: Vec<TaskId>,
-    /// Those that others have or completed now.
+    /// Those that other agents have or completed now.
     pub lost: Vec<TaskId>,
     /// Those that were not taken because they had failed too often before.
     pub passed_over: Vec<TaskId>,
