@@ -33,7 +33,7 @@ impl NoticeBoard {
 
     /// Tells whether something may wait for an agent; costs next to nothing.
     pub fn may_have_any(&self, agent: &AgentName) -> bool {
-        // Somebody is just looking: that may take a moment, and the caller has none.
+        // Another thread is just looking: that may take a moment, and the caller has none.
         let Ok(known) = self.known.try_lock() else { return true };
         known.as_ref().is_none_or(|known| {
             known.waiting.iter().any(|notice| notice.agent == *agent) || self.notices.version() != Some(known.version)

@@ -11,18 +11,18 @@ use crate::store::Moved;
 
 /// Keeps notices beside the lists they belong to, until they were heard.
 pub trait Notices: fmt::Debug + Send + Sync {
-    /// Queues the news that a job has ended for the agent that started it: once, however often it is called. Of a job that has
-    /// not ended, or that somebody stopped, there is no news.
+    /// Queues the news that a job has ended for the agent that started it: once, however often it is called. Of a job that has not ended,
+    /// or that an agent stopped, there is no news.
     fn queue(&self, job: &Job) -> Result<(), NoticeError>;
 
-    /// Returns what waits on a list, whoever it is for, oldest first.
+    /// Returns what waits on a list, whichever agent it is for, oldest first.
     fn waiting(&self, list: &ListId) -> Result<Vec<Notice>, NoticeError>;
 
     /// Returns what was queued on a list, heard or not, oldest first, but for these jobs. What was heard may be forgotten.
     fn queued(&self, list: &ListId, but: &BTreeSet<JobId>) -> Result<Vec<Notice>, NoticeError>;
 
-    /// Records that notices are told now, and leaves those among them that still wait: what somebody has acknowledged meanwhile
-    /// is not to be told.
+    /// Records that notices are told now, and leaves those among them that still wait: what the agent has acknowledged meanwhile is not to
+    /// be told.
     fn deliver(&self, notices: &mut Vec<Notice>) -> Result<(), NoticeError>;
 
     /// Records that notices were heard, and returns how many of them had waited for that. They are never told again.

@@ -25,8 +25,8 @@ impl ForwardedNotices {
         Self { here, there, keeps_here: false }
     }
 
-    /// Does the same for a store that ends with its process: what was passed on is kept here, too, until it was heard. Somebody else
-    /// may be meant, with a store of the same address.
+    /// Does the same for a store that ends with its process: what was passed on is kept here, too, until it was heard. An agent in another
+    /// process may be meant, with a store of the same address.
     pub fn keeping(here: MachineNotices, there: Arc<dyn Notices>) -> Self {
         Self { here, there, keeps_here: true }
     }

@@ -33,7 +33,7 @@ impl MachineNotices {
         Self { store: Some(address.to_string()), ..self }
     }
 
-    /// Reads the jobs that rows tell of, also those that were tidied away. One that cannot be read keeps nobody from the others.
+    /// Reads the jobs that rows tell of, also those that were tidied away. One that cannot be read does not keep us from the others.
     fn read(&self, machine: &Machine, rows: Vec<NoticeRow>) -> Result<Vec<Notice>, MachineError> {
         let mut notices = Vec::with_capacity(rows.len());
         for NoticeRow { job, agent, queued, delivered } in rows {

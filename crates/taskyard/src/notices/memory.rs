@@ -31,7 +31,7 @@ struct KeptNotice {
     is_acknowledged: bool,
 }
 
-/// Somebody who is told that something was queued, until this is dropped.
+/// A follower that is told that something was queued, until this is dropped.
 struct MemoryWatch {
     _watching: Watching,
 }

@@ -2,7 +2,7 @@
 
 use taskyard_core::{AgentName, Job, Timestamp};
 
-/// A job has ended, and somebody should know.
+/// The news that a job has ended, for the agent that started it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// The job.

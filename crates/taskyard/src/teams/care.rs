@@ -38,14 +38,14 @@ pub trait TeamFileCare: Debug + Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum TeamTrouble {
-    /// An inbox cannot be read: nobody can write to its owner.
+    /// An inbox cannot be read: no member can write to its owner.
     TornInbox {
         /// The inbox.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
     },
-    /// The file of a team cannot be read: its members are in no team as far as anybody can tell.
+    /// The file of a team cannot be read: its members are in no team as far as we can tell.
     TornTeamFile {
         /// The file.
         path: PathBuf,
@@ -92,7 +92,7 @@ pub enum Mended {
     },
     /// It was out of place, and has another name now, or is gone.
     SetAside,
-    /// It was whole: somebody had been writing it, or has mended it.
+    /// It was whole: another program had been writing it, or has mended it.
     WasWhole,
     /// It is too large, no file, or nothing in it makes a team; it is left alone.
     BeyondMending,

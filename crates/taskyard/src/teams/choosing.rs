@@ -1,4 +1,4 @@
-//! Which team's list somebody works on.
+//! Which team's list an agent works on.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::TeamError;
 use super::register::Teams;
 use super::seat::Seat;
 
-/// A seat in the team whose list somebody works on.
+/// A seat in the team whose list an agent works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenSeat {
     /// The seat.
@@ -30,8 +30,8 @@ pub enum ChosenBy {
 }
 
 impl Teams {
-    /// Returns the seat of somebody in the team whose list it works on in the caller's directory; none where it works on the list
-    /// of the directory.
+    /// Returns the seat of an agent in the team whose list it works on in the caller's directory; none where it works on the list of the
+    /// directory.
     ///
     /// In strict rules a name alone carries no list into another directory: it is the team that was joined in the directory or
     /// nearest above it, or the only one of an agent that the client's own team environment says acts.
@@ -51,7 +51,7 @@ impl Teams {
         Ok(nearest.map(|number| ChosenSeat { seat: seats.swap_remove(number), by: ChosenBy::Directory }))
     }
 
-    /// Returns where somebody sits in the team whose list this is; none where it is in no such team, or in several.
+    /// Returns where an agent sits in the team whose list this is; none where it is in no such team, or in several.
     pub fn seat_on(&self, agent: &AgentName, list: &ListId) -> Result<Option<Seat>, TeamError> {
         let mut seats = self.seats_of(agent)?;
         seats.retain(|seat| self.list_of(&seat.team.name).is_ok_and(|of_team| of_team == *list));
@@ -69,7 +69,7 @@ fn only(seats: Vec<Seat>) -> Option<Seat> {
     <[Seat; 1]>::try_from(seats).ok().map(|[seat]| seat)
 }
 
-/// Returns the directory in which a member joined. A relative one is relative to nobody knows what.
+/// Returns the directory in which a member joined. A relative one does not say relative to what.
 fn joined_in(seat: &Seat) -> Option<PathBuf> {
     let joined = Path::new(seat.member()?.cwd.as_deref()?);
     joined.is_absolute().then(|| behind_links(joined))

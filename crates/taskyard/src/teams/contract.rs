@@ -4,8 +4,8 @@
 //! what it is given and hands it out. It knows no rule but those that are written here. No path and no type of a database
 //! crosses this line: what only the client's files know is behind [`TeamStore::care`].
 //!
-//! Every method may be called by several threads and processes at once. Where a promise says that something happens in one
-//! step, nobody sees half of it, also when the process dies in between. A closure may run more than once, and has no side effects.
+//! Every method may be called by several threads and processes at once. Where a promise says that something happens in one step, no reader
+//! sees half of it, also when the process dies in between. A closure may run more than once, and has no side effects.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -53,7 +53,7 @@ pub trait Roster: Debug + Send + Sync {
     /// Takes a member out. Returns whether it was there: of several who take out the same one only one does.
     fn remove_member(&self, team: &TeamName, member: &str) -> Result<bool, TeamError>;
 
-    /// Removes a team with its mailboxes and its seats; nobody sees half a team.
+    /// Removes a team with its mailboxes and its seats; no reader sees half a team.
     fn remove_team(&self, team: &Team) -> Result<(), TeamError>;
 
     /// Tells whether a task list exists, for teams whose name the client spells in two ways. A place with one spelling need not look.
@@ -118,7 +118,7 @@ pub trait SeatMemory: Debug + Send + Sync {
     /// Returns what is remembered of the seats of a team, by member. A team that was made anew under the same name begins with none.
     fn seats_in(&self, team: &Team) -> Result<HashMap<String, SeatRecord>, TeamError>;
 
-    /// Returns the seats that somebody acting under a name has taken, in whatever team.
+    /// Returns the seats that an agent acting under a name has taken, in whatever team.
     fn seats_of(&self, agent: &AgentName) -> Result<Vec<SeatTaken>, TeamError>;
 
     /// Changes what is remembered of a seat, in one step. The closure begins with the default where nothing is remembered; what is the
@@ -144,7 +144,7 @@ pub struct Posted<'a> {
     pub to: &'a str,
     /// The message.
     pub message: &'a Message,
-    /// What its sender can look up later; none where nobody will. That it cannot be remembered is worth a warning, and no failure.
+    /// What its sender can look up later; none where it will not. That it cannot be remembered is worth a warning, and no failure.
     pub trace: Option<Trace<'a>>,
 }
 
@@ -177,8 +177,8 @@ pub struct Mailbox {
 /// What came of saying that one has messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acknowledged {
-    /// How many were still unread in the inbox, those included that were acknowledged before and not taken out. The others another
-    /// reader had.
+    /// How many were still unread in the inbox, those included that were acknowledged before and not taken out. Another reader had the
+    /// rest.
     pub taken: usize,
     /// The entries that were no messages, and where they are kept now.
     pub set_aside: Vec<SetAside>,
@@ -193,7 +193,7 @@ pub struct SetAside {
     pub count: usize,
 }
 
-/// The messages that somebody sent.
+/// The messages that a member sent.
 #[derive(Debug, Default)]
 pub struct SentFound {
     /// The messages, newest first.

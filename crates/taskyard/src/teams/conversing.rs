@@ -1,4 +1,4 @@
-//! Everything that somebody wrote and was written, for a display that shows it as conversations.
+//! Everything that a member wrote and was written, for a display that shows it as conversations.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use super::receiving::waiting_in;
 use super::register::Teams;
 use super::seat::Seat;
 
-/// What somebody wrote and was written.
+/// What a member wrote and was written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Correspondence {
     /// What came and is not acknowledged yet, oldest first.
@@ -23,8 +23,8 @@ pub struct Correspondence {
 }
 
 impl Teams {
-    /// Returns what a member wrote, so much at most, and was written. Of what it sent the whole text is told where it still lies in the inbox
-    /// of whoever it is for, else what it says in a few words.
+    /// Returns what a member wrote, so much at most, and was written. Of a message that it sent the whole text is told where it still lies
+    /// in the inbox of its recipient, else its summary.
     pub fn correspondence(&self, seat: &Seat, most: usize) -> Result<Correspondence, TeamError> {
         let mailbox = self.store.mailbox(&seat.team, &seat.name)?;
         let waiting = waiting_in(&mailbox);

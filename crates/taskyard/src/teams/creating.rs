@@ -27,7 +27,7 @@ const WORDS: [[&str; 8]; 3] = [
 ];
 
 impl Teams {
-    /// Makes a team that somebody leads, who has the lead's seat from then on.
+    /// Makes a team that an agent leads: it has the lead's seat from then on.
     pub fn create(&self, new: &NewTeam, lead: &AgentName) -> Judged<Seat> {
         let is_client = self.rules().is_client();
         if is_client && let Some(seat) = self.only_seat(lead)?.filter(Seat::is_lead) {
@@ -40,7 +40,7 @@ impl Teams {
             record.sit(lead, None, team.created_at);
             match self.store.team(&name)? {
                 None => {
-                    // Where somebody was faster, that one is found the next time.
+                    // Where another process was faster, its team is found the next time.
                     if self.store.make_team(&team, &record)? {
                         self.read_roster_again();
                         return Ok(Ok(Seat { team, name: LEAD.to_owned() }));
@@ -81,7 +81,7 @@ impl Teams {
         self.care().map_or(Ok(()), |care| care.make_list(list))
     }
 
-    /// Returns the members that stand in the way of deleting a team: everybody but the lead, and in our rules but the dead.
+    /// Returns the members that stand in the way of deleting a team: every member but the lead, and in our rules but the dead.
     pub fn standing_in_the_way(&self, team: &Team) -> Result<Vec<String>, TeamError> {
         let dead = if self.rules().is_client() { Vec::new() } else { self.ghosts(team)? };
         let is_in_the_way = |member: &&Member| !member.is_lead() && !dead.iter().any(|ghost| ghost.name == member.name);

@@ -10,7 +10,7 @@ use super::register::Teams;
 use super::seat_record::SeatRecord;
 
 impl Teams {
-    /// Tells at little cost whether something may have come for leads that nobody has acted upon; none where nothing has, and in the
+    /// Tells at little cost whether something may have come for leads that no process has acted upon; none where nothing has, and in the
     /// client's rules, whose leads read by themselves.
     pub fn new_lead_mail(&self) -> Option<LeadMail> {
         if self.rules().is_client() { None } else { self.store.new_lead_mail() }

@@ -29,7 +29,7 @@ pub enum TeamError {
         /// Why not.
         source: Box<TeamError>,
     },
-    /// Messages count as read, and are still in the inbox, where nobody is shown them again.
+    /// Messages count as read, and are still in the inbox, where they are shown to no agent again.
     #[error("acknowledged, and still in the inbox: {source}")]
     StillInInbox {
         /// Why they are.

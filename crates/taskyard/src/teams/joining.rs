@@ -14,7 +14,7 @@ use crate::clock;
 use crate::failpoint::reach;
 use crate::liveness::{liveness_of, longest_silence, mark_of, own_mark, standpoint};
 
-/// Somebody who is to join.
+/// An agent that is to join.
 #[derive(Clone, Debug)]
 pub struct NewMember {
     /// The name it acts under, which is its name in the team.
@@ -27,7 +27,7 @@ pub struct NewMember {
     pub plan_mode_required: bool,
     /// What it lives with.
     pub presence: Presence,
-    /// What the client's program behind it runs in; none where there is no such program, or nobody said.
+    /// What the client's program behind it runs in; none where there is no such program, or it was not told.
     pub backend: Option<Backend>,
 }
 
@@ -93,7 +93,7 @@ impl Presence {
 }
 
 impl Teams {
-    /// Lets somebody into a team. A member takes the same seat again, unless somebody living sits there.
+    /// Lets an agent into a team. A member takes the same seat again, unless a living one sits there.
     pub fn join(&self, team: &Team, new: &NewMember) -> Judged<Seat> {
         let name = match new.agent.as_str().split_once('@') {
             Some((_, of)) if of != team.name.as_str() => new.agent.as_str(),
@@ -130,8 +130,8 @@ impl Teams {
         if let Some(left_over) = before.get(name).filter(|_| is_there.is_none())
             && self.store.team(&team.name)?.is_none_or(|team| team.member(name).is_none())
         {
-            // What is remembered of a seat nobody has is of one who died while leaving: its plan approves nothing of this one's. Whoever
-            // sits down meanwhile was in the team before.
+            // What is remembered of an empty seat is of a member that died while leaving: its plan approves nothing of this one's. An agent
+            // that sits down meanwhile was in the team before.
             self.store.change_seat(team, name, &mut |seat| {
                 if seat == left_over {
                     *seat = SeatRecord::default();
@@ -162,11 +162,11 @@ impl Teams {
         Ok(Ok(Seat { team: added.team, name: name.to_owned() }))
     }
 
-    /// Tells whether somebody else sits in a seat who lives.
+    /// Tells whether another living agent sits in a seat.
     fn is_taken(&self, team: &Team, seat: Option<&SeatRecord>, new: &NewMember) -> bool {
         let holder = seat.and_then(|seat| seat.holder.as_ref());
         let is_another = holder.is_some_and(|holder| Some(holder) != new.presence.holder());
-        // Who has no seat of ours is the client's own.
+        // A member without a seat of ours is the client's own.
         let is_foreign = seat.is_none_or(|seat| seat.agent != new.agent.as_str());
         match self.standing_of(team, seat) {
             Some(Standing::Lives | Standing::LivesUnseen(_)) => is_another || is_foreign,
@@ -195,7 +195,7 @@ impl Teams {
         Ok(Ok(was_there))
     }
 
-    /// Writes down that somebody lives, and what it does.
+    /// Writes down that a member lives, and what it does.
     pub fn show_life(&self, seat: &Seat, activity: &str) -> Result<(), TeamError> {
         let now = self.now();
         self.store.change_seat(&seat.team, &seat.name, &mut |record| {
@@ -217,7 +217,7 @@ impl Teams {
         Ok(team.members.iter().filter_map(ghost).collect())
     }
 
-    /// Returns whether the process of the member in a seat lives; none where nobody said what that is.
+    /// Returns whether the process of the member in a seat lives; none where it is not known which process that is.
     pub(super) fn standing_of(&self, team: &Team, seat: Option<&SeatRecord>) -> Option<Standing> {
         if let Some((holder, seen)) = seat.and_then(|seat| Some((seat.holder.as_ref()?, seat.seen?))) {
             let known_alive = by_the_wall_clock(seen);

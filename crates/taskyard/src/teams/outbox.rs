@@ -23,7 +23,7 @@ pub struct SentMessage {
     pub state: DeliveryState,
 }
 
-/// How far somebody's messages came.
+/// How far the messages of a member came.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// The messages, newest first.

@@ -31,7 +31,7 @@ pub enum TeamRefusal {
         /// The teams.
         teams: Vec<String>,
     },
-    /// Nobody of that name can be written to.
+    /// No member of that name can be written to.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
     /// The name, or one that gives the same directory, is in use.
@@ -56,7 +56,7 @@ pub enum TeamRefusal {
         /// Its members.
         members: Vec<String>,
     },
-    /// Nobody can join under that name.
+    /// No agent can join under that name.
     #[error(transparent)]
     BadMemberName(#[from] BadMemberName),
     /// The agent that wants to join leads the team.
@@ -69,7 +69,7 @@ pub enum TeamRefusal {
         /// The lead's name in it.
         lead: String,
     },
-    /// Somebody living has that name.
+    /// A living member has that name.
     #[error("there is a {name} in team {team} already")]
     NameInUse {
         /// The name.

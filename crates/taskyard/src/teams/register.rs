@@ -1,4 +1,4 @@
-//! All teams there are, and where somebody sits.
+//! All teams there are, and where an agent sits.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -60,14 +60,14 @@ impl Teams {
         Self { signs: Some(Signs::in_data(data)), ..self }
     }
 
-    /// Returns the same teams for one call: the roster is read at most once, and again after this call has changed it. Whoever waits
+    /// Returns the same teams for one call: the roster is read at most once, and again after this call has changed it. A caller that waits
     /// within a call takes another one for each look.
     #[must_use]
     pub fn for_one_call(&self) -> Self {
         Self { roster: Some(Mutex::default()), ..self.lasting() }
     }
 
-    /// Returns the same teams for as long as somebody wants them: the roster is read whenever it is asked for.
+    /// Returns the same teams for as long as a caller wants them: the roster is read whenever it is asked for.
     #[must_use]
     pub fn lasting(&self) -> Self {
         Self {
@@ -149,8 +149,8 @@ impl Teams {
         Ok(TeamRefusal::NoSuchTeam { team: name.to_owned(), teams })
     }
 
-    /// Returns where somebody sits: in the team that is named, else in the only one. An agent that is found nowhere
-    /// while there is a team that cannot be read may be in that one, so that is an error.
+    /// Returns where an agent sits: in the team that is named, else in the only one. An agent that is found nowhere while there is a team
+    /// that cannot be read may be in that one, so that is an error.
     pub fn seat(&self, agent: &AgentName, team: Option<&str>) -> Judged<Seat> {
         let found = match team {
             Some(name) => match self.find(name)? {
@@ -173,13 +173,13 @@ impl Teams {
         })
     }
 
-    /// Returns where somebody sits; none where that is nowhere, or in several teams. That a team cannot be read is an error to
-    /// those we know to be in it, and nothing to others.
+    /// Returns where an agent sits; none where that is nowhere, or in several teams. That a team cannot be read is an error for agents that
+    /// we know to be in it, and nothing for others.
     pub fn only_seat(&self, agent: &AgentName) -> Result<Option<Seat>, TeamError> {
         Ok(<[Seat; 1]>::try_from(self.seats_of(agent)?).ok().map(|[seat]| seat))
     }
 
-    /// Returns everywhere somebody sits, under the terms of [`Self::only_seat`].
+    /// Returns everywhere an agent sits, under the terms of [`Self::only_seat`].
     pub fn seats_of(&self, agent: &AgentName) -> Result<Vec<Seat>, TeamError> {
         let found = self.roster()?;
         let seats = self.seats(agent, &found.teams)?;
@@ -271,7 +271,7 @@ fn is_same_name(team: &Team, name: &str) -> bool {
     team.name.directory() == name || team.name.as_str().eq_ignore_ascii_case(name)
 }
 
-/// Returns why the first of those teams cannot be read. What cannot be read is kept by nobody else.
+/// Returns why the first of those teams cannot be read. No other caller keeps what cannot be read.
 fn first_error(found: Arc<TeamsFound>, is_meant: impl Fn(&str) -> bool) -> Option<TeamError> {
     let unreadable = Arc::into_inner(found)?.unreadable;
     unreadable.into_iter().find(|team| is_meant(&team.directory)).map(|team| team.error)

@@ -36,7 +36,7 @@ pub struct Plan {
     pub at: Timestamp,
 }
 
-/// A seat that somebody took.
+/// A seat that an agent took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeatTaken {
     /// The name of the team's directory, as `TeamName::directory` makes it.
@@ -48,7 +48,7 @@ pub struct SeatTaken {
 }
 
 impl SeatRecord {
-    /// Has somebody sit down, or sit down again; what was counted there stays.
+    /// Has an agent sit down, or sit down again; what was counted there stays.
     pub(super) fn sit(&mut self, agent: &AgentName, holder: Option<Holder>, now: Timestamp) {
         self.agent = agent.to_string();
         self.holder = holder;

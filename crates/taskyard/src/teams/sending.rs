@@ -11,7 +11,7 @@ use super::register::Teams;
 use super::seat::Seat;
 use super::{Judged, TeamError};
 
-/// What is said to somebody.
+/// What is written to a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Letter {
     /// The words.
@@ -51,7 +51,7 @@ impl Teams {
         self.deliver_to(from, &name, letter)
     }
 
-    /// Writes to everybody else in the team; whom it could not be written to is told with the reason.
+    /// Writes to every other member of the team; the answer names those whom it did not reach, with the reason.
     #[expect(clippy::type_complexity, reason = "whom it reached, and whom it did not")]
     pub fn broadcast(&self, from: &Seat, letter: &Letter) -> Judged<(Vec<Sent>, Vec<(String, TeamError)>)> {
         let (mut sent, mut failed) = (Vec::new(), Vec::new());
@@ -160,7 +160,7 @@ impl Teams {
         self.send(from, to, &letter)
     }
 
-    /// Writes as the client does where it knows of no team: to anybody, in the mailboxes of a team of that name.
+    /// Writes as the client does where it knows of no team: to any name, in the mailboxes of a team of that name.
     pub fn send_as_the_client(&self, sender: &str, team: &TeamName, to: &str, letter: &Letter) -> Judged<Sent> {
         let message = self.message(sender, None, letter);
         if !self.store.deliver(&Posted { team, to, message: &message, trace: None })? {

@@ -1,4 +1,4 @@
-//! What everybody in a team is doing.
+//! What each member of a team is doing.
 
 use taskyard_core::rules::agents::naming::is_same_agent;
 use taskyard_core::rules::leases::liveness::Standing;
@@ -32,7 +32,7 @@ pub struct MemberShown {
     pub member: Member,
     /// What it is doing.
     pub state: MemberState,
-    /// How it stands with what it lives with; none where nobody said what that is.
+    /// How it stands with what it lives with; none where it is not known which process that is.
     pub standing: Option<Standing>,
     /// The process it lives or lived with, where that is known.
     pub process: Option<u32>,
@@ -73,7 +73,7 @@ impl MemberShown {
 }
 
 impl Teams {
-    /// Returns what everybody in a team is doing, given its tasks.
+    /// Returns what each member of a team is doing, given its tasks.
     pub fn show(&self, team: &Team, tasks: &[Task]) -> Result<TeamShown, TeamError> {
         let mut seats = self.store.seats_in(team)?;
         let show = |member: &Member| self.show_member(team, member, seats.remove(&member.name), tasks);

@@ -15,9 +15,9 @@ pub struct TodoOwner {
     pub agent: String,
 }
 
-/// Keeps todo lists. A reader sees a whole list, the one before a write or the one after; nobody waits for anybody.
+/// Keeps todo lists. A reader sees a whole list, the one before a write or the one after; no caller waits for another.
 pub trait Todos: fmt::Debug + Send + Sync {
-    /// Returns a list; none where nobody ever wrote it.
+    /// Returns a list; none where no agent ever wrote it.
     fn read(&self, of: &TodoOwner) -> Result<Option<Vec<Todo>>, TodoError>;
 
     /// Puts a list in the place of the one before.

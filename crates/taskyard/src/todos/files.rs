@@ -68,7 +68,7 @@ fn write_new(temporary: &Path, path: &Path, contents: &[u8]) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Returns a name beside the file that no other writer uses. It does not end in `.json`: nobody takes it for a list.
+/// Returns a name beside the file that no other writer uses. It does not end in `.json`: no client takes it for a list.
 fn temporary(path: &Path) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

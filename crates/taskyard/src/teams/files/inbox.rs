@@ -15,7 +15,7 @@ use crate::store::{Found, Guarded, Replaced, StoreError, read_unlocked};
 use crate::teams::{SetAside, TeamError};
 use crate::{clock, private};
 
-/// How often a change begins again because somebody wrote without the lock.
+/// How often a change begins again because a client wrote without the lock.
 const ATTEMPTS: u32 = 16;
 /// ... the first of them with the client kept out only while the file is replaced.
 const EAGER_ATTEMPTS: u32 = 3;
@@ -55,7 +55,7 @@ impl Inbox {
         self.change_keeping(|bytes| Ok((Draft::Unsure(inbox::append(bytes, message, version)?), ())), |()| Ok(()))
     }
 
-    /// Takes messages out that somebody has, and what is no message where it is to be set aside.
+    /// Takes messages out that the recipient has read, and what is no message where it is to be set aside.
     pub(super) fn consume(
         &self,
         is_read: impl Fn(&MessageKey) -> bool,
@@ -111,7 +111,7 @@ impl Inbox {
     ) -> Result<T, TeamError> {
         let mut was_missing = false;
         for attempt in 1..=ATTEMPTS {
-            // First with nobody kept out while we write and flush; what goes wrong there is done again under the lock.
+            // First with no client kept out while we write and flush; what goes wrong there is done again under the lock.
             let is_locked = attempt > EAGER_ATTEMPTS;
             let take = if is_locked { Guarded::lock } else { Guarded::wait_for_turn };
             let mut guarded = take(&self.path, &self.queues, EMPTY.as_bytes())?;

@@ -89,7 +89,7 @@ impl Mailboxes for FileTeams {
             self.remember(|memory| memory.acknowledge(&inbox, keys, now))?;
             reach("messages: acknowledged");
         }
-        // Those of before, too: whoever said it may have died before they were taken out.
+        // Those of before, too: the process that acknowledged them may have died before it took them out.
         let asked: HashSet<&MessageKey> = keys.iter().collect();
         let is_acknowledged = |key: &MessageKey| {
             let known = || self.remembered(|memory| memory.is_acknowledged(&inbox, key));
@@ -143,7 +143,7 @@ impl Mailboxes for FileTeams {
     }
 }
 
-/// What is known of the messages to somebody.
+/// What is known of the messages to a member.
 struct Known {
     /// Those that lie in the inbox, and whether they are marked as read; none where that cannot be told.
     in_inbox: Option<HashMap<String, bool>>,
@@ -176,7 +176,7 @@ impl FileTeams {
         Ok(mailbox)
     }
 
-    /// Returns what is known of the messages to somebody, and why its inbox cannot be read where it cannot.
+    /// Returns what is known of the messages to a member, and why its inbox cannot be read where it cannot.
     fn known(&self, team: &Team, recipient: &str) -> Result<(Known, Option<TeamError>), TeamError> {
         let (in_inbox, error) = match self.contents(team, recipient) {
             Ok(mailbox) => (Some(mailbox.messages), None),

@@ -14,7 +14,7 @@ use crate::teams::TeamFileError;
 use crate::teams::{Mended, TeamError, TeamFileCare, TeamTrouble, TeamsFound};
 use crate::{clock, private};
 
-/// How often a change begins again because somebody wrote without the lock.
+/// How often a change begins again because a client wrote without the lock.
 const ATTEMPTS: u32 = 16;
 /// So many names are tried for something that is set aside.
 const ASIDE: usize = 1000;

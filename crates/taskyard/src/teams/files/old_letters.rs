@@ -1,4 +1,4 @@
-//! Forgetting messages that nobody asks for any more, of all teams of a data directory.
+//! Forgetting messages that no agent asks for any more, of all teams of a data directory.
 
 use std::path::Path;
 

@@ -144,7 +144,7 @@ impl FileTeams {
     }
 }
 
-/// Moves a directory out of the way and removes it, so that nobody sees half a team.
+/// Moves a directory out of the way and removes it, so that no reader sees half a team.
 fn remove(directory: &Path) -> Result<(), TeamError> {
     let parent = directory.parent().unwrap_or(directory);
     let aside = parent.join(format!("{REMOVED}{}", random_id()));

@@ -54,10 +54,10 @@ impl TeamFile {
         Ok(())
     }
 
-    /// Adds a member, in the colour it had before, or in one that nobody has; none where there is no file.
+    /// Adds a member, in the colour it had before, or in one that no member has; none where there is no file.
     pub(super) fn add(&self, member: &Member, version: ClientVersion) -> Result<Option<Added>, TeamError> {
         self.change(|bytes| {
-            // Of those who join at once each must see the colours of the others.
+            // Of several members that join at once each must see the colours of the others.
             let there = team_file::read(bytes)?;
             let color = Some(there.colour_for(&member.name));
             let changed = team_file::with_member(bytes, &Member { color, ..member.clone() }, version)?;

@@ -10,7 +10,7 @@ use crate::store::Moved;
 use crate::teams::TeamWatch;
 use crate::watching::PlacesWatched;
 
-/// Watches the directories in which something moves when somebody is written to or joins a team.
+/// Watches the directories in which something moves when an agent is written to or joins a team.
 #[derive(Debug)]
 pub(super) struct FileWatch {
     paths: TeamPaths,

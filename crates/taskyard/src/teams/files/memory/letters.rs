@@ -7,7 +7,7 @@ use taskyard_core::{MessageKey, Timestamp};
 use super::Memory;
 use crate::teams::TeamError;
 
-/// What is acknowledged is forgotten after this long, in milliseconds: by then nobody sends the same message again.
+/// What is acknowledged is forgotten after this long, in milliseconds: by then no agent sends the same message again.
 const REMEMBERED: i64 = 30 * 24 * 60 * 60 * 1000;
 
 /// So many messages are not looked up one by one.
@@ -129,7 +129,7 @@ impl Memory {
     }
 }
 
-/// Returns the moment before which nobody needs what was acknowledged.
+/// Returns the moment before which no reader needs what was acknowledged.
 fn long_before(now: Timestamp) -> i64 {
     now.0.saturating_sub(REMEMBERED)
 }

@@ -21,7 +21,7 @@ impl Memory {
         Ok(read(&self.database, team, None)?)
     }
 
-    /// Returns the seats that somebody acting under a name has, as team and member.
+    /// Returns the seats that an agent acting under a name has, as team and member.
     pub(in crate::teams::files) fn seats_of(&self, agent: &str) -> Result<Vec<(String, String)>, TeamError> {
         let query = "SELECT team, member FROM seats WHERE agent = ?1";
         Ok(self.database.rows(query, [agent], |row| Ok((row.get(0)?, row.get(1)?)))?)
