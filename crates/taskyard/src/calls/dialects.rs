@@ -16,7 +16,7 @@ use super::toolbox::NoAnswer;
 use crate::operations::{ClaimOutcome, Filter, NewTask, Update};
 use crate::{Outcome, clock};
 
-/// How often a task is looked for again that others make and remove at the same time.
+/// How often a task is looked for again that other agents make and remove at the same time.
 const ATTEMPTS: u32 = 16;
 
 impl Toolbox {
@@ -65,7 +65,7 @@ impl Toolbox {
             };
             match outcome {
                 Outcome::Done((id, now_ready)) => return Ok(document::written(&id, &now_ready, &self.elements()?)),
-                // Somebody made it, or removed it, since we looked.
+                // Another agent made it, or removed it, since we looked.
                 Outcome::Refused(Refusal::TaskExists { .. }) => {}
                 Outcome::Refused(Refusal::NoSuchTask { task }) if write.id.as_ref() == Some(&task) => {}
                 Outcome::Refused(refusal) => return self.forbidden(&refusal),
@@ -203,9 +203,9 @@ impl Toolbox {
         }
     }
 
-    /// Returns why a task cannot be begun by an agent, whoever acts where none is named: another one has it.
+    /// Returns why an agent cannot begin a task: another one has it. Where no agent is named, it is the actor.
     fn is_anothers(&self, id: &TaskId, agent: Option<&str>) -> Result<Option<Refusal>, NoAnswer> {
-        // What a dead agent had is nobody's.
+        // What a dead agent had has no owner.
         let task = self.tasks()?.into_iter().find(|task| task.id == *id && task.status.is_open());
         let Some(task) = task else { return Ok(None) };
         let is_wanted = |owner: &&str| match agent {

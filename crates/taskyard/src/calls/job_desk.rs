@@ -34,7 +34,7 @@ pub struct JobDesk {
 }
 
 impl JobDesk {
-    /// Waits for a job, with the place among workers free for others.
+    /// Waits for a job, with the place among workers free for other calls.
     pub(super) fn aside<T>(&self, wait: impl FnOnce(&Jobs) -> T) -> T {
         wait_aside(self.workplace.as_ref(), || wait(&self.jobs))
     }

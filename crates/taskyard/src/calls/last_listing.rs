@@ -29,7 +29,7 @@ struct Kept {
 }
 
 impl LastListing {
-    /// Returns the answer to a call where it is the same as the last one. Waits for nobody.
+    /// Returns the answer to a call where it is the same as the last one. Waits for no lock.
     pub fn again(&self, yard: &Yard, tool: &str, input: &Value) -> Option<Arc<Answer>> {
         let asks_for_all = tool == task_list::TOOL.name && input.as_object().is_some_and(serde_json::Map::is_empty);
         let sighting = sighting(yard).filter(|_| asks_for_all)?;

@@ -68,7 +68,7 @@ struct Post<'a> {
 }
 
 impl Post<'_> {
-    /// Tells whether somebody no longer lives. The client does not say so.
+    /// Tells whether a member no longer lives. The client does not say so.
     fn is_ghost(&self, seat: &Seat, name: &str) -> Result<bool, NoAnswer> {
         Ok(!self.rules.is_client() && self.teams.ghosts(&seat.team)?.iter().any(|ghost| ghost.name == name))
     }

@@ -1,5 +1,5 @@
-//! Several agents on one connection, under a name that nobody gave: the client's agent and its subagents. Which of them calls is told by
-//! the client's transcripts, so that what a subagent claims is its own.
+//! Several agents on one connection, under a name that the user did not give: the client's agent and its subagents. Which of them calls is
+//! told by the client's transcripts, so that what a subagent claims is its own.
 
 use std::sync::{Arc, PoisonError};
 
@@ -35,8 +35,8 @@ impl Toolbox {
         Self { yard: self.yard.acting_as(agent), claim, ..self.clone() }
     }
 
-    /// Returns the tools with which a change may be made that was refused: the task was claimed over this connection, by whoever calls
-    /// or by one of its subagents. What another subagent has claimed is that one's.
+    /// Returns the tools with which a change may be made that was refused: the task was claimed over this connection, by the caller or by
+    /// one of its subagents. What another subagent has claimed is that one's.
     pub(super) fn entitled_after(&self, refusal: &Refusal) -> Result<Option<Self>, NoAnswer> {
         let Refusal::Leased { task, .. } = refusal else { return Ok(None) };
         let Some(lease) = self.yard.lease(task)? else { return Ok(None) };
@@ -59,7 +59,7 @@ impl Toolbox {
         Ok(Some(Self { yard: self.yard.acting_as(agent).proving(lease.token), shared: None, ..self.clone() }))
     }
 
-    /// Returns the subagent that calls; none where the session's own agent does, or nobody can tell.
+    /// Returns the subagent that calls; none where the session's own agent does, or it cannot be told.
     fn calling_subagent(&self) -> Option<AgentName> {
         let shared = self.shared.as_ref()?;
         let workplace = self.desk.as_ref().and_then(|desk| desk.workplace.as_ref());

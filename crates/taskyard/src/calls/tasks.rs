@@ -88,7 +88,7 @@ impl Toolbox {
         }
     }
 
-    /// Adds a note and changes nothing else, whoever has the task.
+    /// Adds a note and changes nothing else, whichever agent has the task.
     fn note(&self, task: &TaskId, text: &str) -> Result<Answer, NoAnswer> {
         match self.yard.note(task, text)? {
             Outcome::Done(noted) => {

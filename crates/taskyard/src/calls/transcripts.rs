@@ -26,7 +26,7 @@ const RECENT: Duration = Duration::from_secs(60);
 const TAIL: u64 = 1024 * 1024;
 /// So much of one is where it is read as a whole.
 const LONGEST: u64 = 64 * 1024 * 1024;
-/// So many sessions are looked at where nobody says which it is.
+/// So many sessions are looked at where it is not known which it is.
 const SESSIONS: usize = 8;
 
 /// The agent that made a call.
@@ -36,7 +36,7 @@ pub(super) enum CalledBy {
     Session,
     /// A subagent, by the id that the client gives it.
     Subagent(String),
-    /// Nobody can tell.
+    /// It cannot be told.
     Unknown,
 }
 

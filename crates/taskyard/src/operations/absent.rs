@@ -11,7 +11,7 @@ use crate::store::{HistoryQuery, LastEntry, Lookup, StoreError, UnreadableTask};
 use crate::{Error, Yard};
 
 impl Yard {
-    /// Tells whether a task is not there though nobody meant that.
+    /// Tells whether a task is not there though no agent meant that.
     pub fn is_missing(&self, id: &TaskId) -> Result<bool, Error> {
         let is_there = !matches!(self.store().read(self.list_id())?.find(id)?, Lookup::Missing);
         Ok(!is_there && self.missing_task(id)?.is_some())
@@ -53,7 +53,7 @@ impl Yard {
     ) -> Result<Vec<Removed>, StoreError> {
         let mut absent = Vec::new();
         for entry in last.iter().filter(|entry| !taken.contains(&entry.task)) {
-            // Of most tasks that are gone the last entry says why: what they were is not read where nobody asks for it.
+            // Of most tasks that are gone the last entry says why: what they were is not read where the caller does not ask for it.
             if told_by_last(entry).is_none_or(|absence| reasons.contains(&absence)) {
                 absent.extend(self.absent_task(&entry.task)?);
             }
@@ -84,12 +84,12 @@ impl Yard {
         Ok(by_number(absent, replaced.into_removed()))
     }
 
-    /// Returns the tasks that are not there though nobody meant that, by number.
+    /// Returns the tasks that are not there though no agent meant that, by number.
     pub(super) fn missing(&self, tasks: &[Task], problems: &[UnreadableTask]) -> Result<Vec<Removed>, StoreError> {
         self.removed_for(&[Absence::Missing], tasks, problems)
     }
 
-    /// Returns a task that was just found not to be there, where nobody meant that.
+    /// Returns a task that was just found not to be there, where no agent meant that.
     pub(super) fn missing_task(&self, id: &TaskId) -> Result<Option<Task>, StoreError> {
         let missing = self.absent_task(&TaskId::stored(id.file_stem()))?.filter(Removed::is_missing);
         Ok(missing.map(|missing| missing.task))

@@ -1,4 +1,4 @@
-//! Summing a list up for somebody who begins to work.
+//! Summing a list up for an agent that begins to work.
 
 use taskyard_core::rules::claims::briefing::{Brief, brief};
 
@@ -6,7 +6,7 @@ use super::reading::Reading;
 use crate::{Error, Yard};
 
 impl Yard {
-    /// Returns what somebody who begins to work needs to know of the list.
+    /// Returns what an agent that begins to work needs to know of the list.
     pub fn brief(&self) -> Result<Brief, Error> {
         let Reading { tasks, gone, .. } = self.look()?;
         Ok(Brief { gone, ..brief(&tasks, self.now()?.wall, self.rules()) })

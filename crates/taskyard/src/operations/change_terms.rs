@@ -31,7 +31,7 @@ pub struct Update {
     pub kind: Option<Kind>,
     /// What becomes of its tags.
     pub tags: TagChange,
-    /// How long the lease lives that its owner gets, who keeps it though it is opened again; none: it is opened for everybody.
+    /// How long the lease lives that its owner gets, who keeps it though it is opened again; none: it is opened for every agent.
     pub lease_for_owner: Option<Duration>,
 }
 
@@ -104,7 +104,7 @@ pub(super) fn without_old_cancellation(mut patch: Patch, task: &Task) -> Patch {
     patch
 }
 
-/// Gives a task that a teammate starts and nobody has to that teammate, as the client does.
+/// Gives a task without an owner that a teammate starts to that teammate, as the client does.
 pub(super) fn with_owner(mut update: Update, task: &Task, seat: Option<&Seat>) -> Update {
     let starts = update.patch.status == Some(Status::InProgress);
     let is_nobodys = update.patch.owner.is_none() && task.owner().is_none();

@@ -1,4 +1,4 @@
-//! Staging changes of tasks, as strict rules have it and as the client does, and what they mean for others.
+//! Staging changes of tasks, as strict rules have it and as the client does, and what they mean for other tasks.
 
 use std::time::Duration;
 

@@ -13,10 +13,10 @@ use super::claim_terms::{Claim, Resuming};
 use crate::store::{StoreError, Txn};
 use crate::{Error, Yard};
 
-/// Of a list in memory, so many of the best are looked at. Where others were faster meanwhile, it is asked again.
+/// Of a list in memory, so many of the best are looked at. Where other agents were faster meanwhile, it is asked again.
 const BEST: usize = 4;
 
-/// What could be taken next, best first, and what else the agent's name holds, where nobody gave that name.
+/// What could be taken next, best first, and what else the agent's name holds, where the agent was not given that name.
 pub(super) type Choice = (Vec<Candidate>, Vec<TaskId>);
 
 impl Yard {
@@ -98,7 +98,7 @@ impl Yard {
         };
         let times = self.times_for(&claim.query);
         let is_passed_over = |task: &Task| {
-            // Nobody holds what nobody has.
+            // A task without an owner has no holder.
             let is_held = task.owner().is_some() && is_held_elsewhere(task);
             let is_unwanted =
                 || !claim.query.is_empty() && claim.passes_over(task, times.get(&task.id).copied(), now.wall);
@@ -111,8 +111,8 @@ impl Yard {
         Ok((live.candidates(&claimant, is_passed_over, BEST, self.rules())?, also_held))
     }
 
-    /// Returns which tasks of its own the agent is given again. Whoever has the name of its session goes on with what a server of that
-    /// session held that has ended: no other agent of the name can be at work through it.
+    /// Returns which tasks of its own the agent is given again. An agent that has the name of its session goes on with what a server of
+    /// that session held that has ended: no other agent of the name can be at work through it.
     fn resumes(&self, leases: &[Lease], claim: &Claim, now: &Moment) -> Resumes {
         let has_ended = |lease: &&Lease| matches!(self.world().judge_at(lease, now), LeaseState::Lapsing(_));
         match claim.resuming {
@@ -133,9 +133,9 @@ impl Yard {
         Ok(self.held_in(&self.look()?.tasks))
     }
 
-    /// Tells whether a lease lives with another process than the one that asks. Who asks without a process of its own may be
-    /// working for the one that holds it, as an agent does that `work` has started. A process that has ended holds nothing against
-    /// a new one of the same name.
+    /// Tells whether a lease lives with another process than the one that asks. An agent that asks without a process of its own may be
+    /// working for the one that holds it, as an agent does that `work` has started. A process that has ended holds nothing against a new
+    /// one of the same name.
     pub(super) fn is_held_by_another(&self, lease: &Lease, asking: Option<&Holder>, now: &Moment) -> bool {
         let is_another = match (&lease.holder, asking) {
             (Some(holding), Some(asking)) => holding.process() != asking.process(),

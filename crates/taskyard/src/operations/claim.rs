@@ -18,8 +18,8 @@ use crate::leases::{Alarm, Woken};
 use crate::store::{Lookup, NewLease, StoreError, Txn};
 use crate::{Error, Yard};
 
-/// How often the list is looked at without a lock when others were faster with everything that was ready. After that it is
-/// looked at under the lock, where nobody can be faster.
+/// How often the list is looked at without a lock when other agents were faster with everything that was ready. After that it is looked at
+/// under the lock, where no agent can be faster.
 const LOOKS: u32 = 4;
 
 /// What came of a claim.
@@ -49,7 +49,7 @@ pub struct Claimed {
     pub why: Option<String>,
     /// The commit; none where the file already said so.
     pub revision: Option<Revision>,
-    /// What else the agent's name holds, where nobody gave that name: others may be at work on it.
+    /// What else the agent's name holds, where the agent was not given that name: other agents of the name may be at work on it.
     pub also_held: Vec<TaskId>,
 }
 
@@ -90,7 +90,7 @@ impl Yard {
                 if txn.revision() == seen {
                     return Ok(self.attempt_first(txn, &candidates, &HashSet::new(), claim)?);
                 }
-                // Others were at work meanwhile, and may have taken what was best.
+                // Other agents were at work meanwhile, and may have taken what was best.
                 match self.choose_again(txn, claim)? {
                     Some(Ok(candidates)) => Ok(self.attempt_first(txn, &candidates, &HashSet::new(), claim)?),
                     Some(Err(refusal)) => Ok(Err((refusal, None))),
@@ -98,7 +98,7 @@ impl Yard {
                 }
             })?;
             match self.confirmed(concluded(outcome))? {
-                // Others were faster with all of them, or with the one we had; there may be something new.
+                // Other agents were faster with all of them, or with the one we had; there may be something new.
                 ClaimOutcome::Refused {
                     refusal:
                         ClaimRefusal::NothingReady { .. }
@@ -142,12 +142,12 @@ impl Yard {
         }
     }
 
-    /// Looks whether what was won is ours. A process that slept past the life of its locks between its commit and the file has
-    /// lost to whoever took the task meanwhile: that one was told so first, and the file is theirs.
+    /// Looks whether what was won is ours. A process that slept past the life of its locks between its commit and the file has lost to the
+    /// agent that took the task meanwhile: that agent was told so first, and the file is its own.
     pub(super) fn confirmed(&self, outcome: ClaimOutcome) -> Result<ClaimOutcome, Error> {
         let ClaimOutcome::Claimed(claimed) = &outcome else { return Ok(outcome) };
         if self.store().care().is_none() {
-            // Where there are no files, nobody has them but who commits.
+            // Where there are no files, only the process that commits has them.
             if let Some(holder) = &claimed.lease.holder {
                 self.holds_now(holder);
             }
@@ -172,7 +172,7 @@ impl Yard {
         Ok(ClaimOutcome::Refused { refusal, task: Some(task) })
     }
 
-    /// Ends a lease on a task that turned out to be somebody else's.
+    /// Ends a lease on a task that turned out to be another agent's.
     fn give_up(&self, lease: &Lease) {
         let given_up = self.transact(Op::Release, |txn, _| {
             let is_it = |other: &Lease| (&other.task, other.token) == (&lease.task, lease.token);
@@ -283,7 +283,7 @@ impl Yard {
             // The same agent asks again: it has the task, and its token goes on counting.
             Some(lease) if claim.holder.is_none() || lease.holder == claim.holder => {
                 let lease = match self.world().judge_at(&lease, &now) {
-                    // Whoever asks lives, and its server does not: from now on it lives by time.
+                    // The agent that asks lives, and its server does not: from now on the lease lives by time.
                     LeaseState::Lapsing(_) => Lease { holder: None, ttl: claim.ttl, ..lease },
                     // Older releases gave one that outlived its connection an end, and no time of its own to begin anew.
                     _ => Lease { ttl: lease.ttl.or(lease.ends.as_ref().and(claim.ttl)), ..lease },
@@ -320,7 +320,7 @@ impl Yard {
     }
 }
 
-/// Says when a task comes back that somebody has whose server has ended.
+/// Says when a task comes back whose holder's server has ended.
 fn until_free(refusal: ClaimRefusal, state: Option<&LeaseState>) -> ClaimRefusal {
     match (refusal, state) {
         (ClaimRefusal::AlreadyClaimed { by, .. }, Some(LeaseState::Lapsing(end))) => {

@@ -12,7 +12,7 @@ use super::named_once::once;
 use super::outcome::Outcome;
 use crate::{Error, Yard};
 
-/// A task that was not given to whoever asked for several.
+/// A task that was not given to an agent that asked for several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedClaim {
     /// The task.

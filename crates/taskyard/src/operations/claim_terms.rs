@@ -36,12 +36,12 @@ pub struct Claim {
 /// Which of the tasks it has an agent is given again when it asks for the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resuming {
-    /// All: somebody gave the agent its name.
+    /// All: the agent was given its name.
     #[default]
     All,
-    /// What a server of its own session held that has ended: the agent has the name of its session, which others may share.
+    /// What a server of its own session held that has ended: the agent has the name of its session, which other agents may share.
     FromEndedServer,
-    /// None: the agent has the name of its login or its session, which others may share.
+    /// None: the agent has the name of its login or its session, which other agents may share.
     Nothing,
 }
 

@@ -19,7 +19,7 @@ use crate::{Error, Outcome, Yard, clock};
 
 /// What came of asking before a task is completed.
 pub(super) enum Consulted {
-    /// The change completes nothing, so nobody was asked.
+    /// The change completes nothing, so no hook or check was asked.
     NotNeeded,
     /// The hooks and these checks let it pass.
     Passed { checks: Vec<String> },
@@ -29,7 +29,7 @@ pub(super) enum Consulted {
 pub(super) struct Consultation {
     /// What came of it for each.
     pub(super) about: Vec<Consulted>,
-    /// The turn in which hooks were handed the list: until the change is made, nobody else's are.
+    /// The turn in which hooks were handed the list: until the change is made, no other process hands it to hooks.
     _turn: Option<Arc<HookTurn>>,
 }
 
@@ -142,7 +142,7 @@ impl Yard {
         self.transact(Op::Delete, |txn, _| {
             let mut gone = Vec::with_capacity(tasks.len());
             for Task { id, .. } in tasks {
-                // Somebody may have removed it already.
+                // Another agent may have removed it already.
                 if let Some(task) = txn.find(id)?.task() {
                     txn.remove(id)?;
                     gone.push(task);

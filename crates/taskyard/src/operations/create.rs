@@ -80,7 +80,7 @@ impl Yard {
         }
     }
 
-    /// Makes a task; first asks whoever is asked when a task comes into the state it is to begin in.
+    /// Makes a task; first asks the hooks and checks of the status it is to begin in.
     fn judge_and_make(&self, mut new: NewTask) -> Result<Outcome<Created>, Error> {
         let Some(status) = new.first_status() else { return self.make(&new, None) };
         let seat = self.seat()?;
@@ -103,7 +103,7 @@ impl Yard {
                 new.owner = Some(owner);
             }
             match self.make(&new, seat.as_ref())? {
-                // Somebody took the id while hooks were asked.
+                // Another agent took the id while hooks were asked.
                 Outcome::Refused(Refusal::TaskExists { .. }) if gives_id => {}
                 outcome => return Ok(outcome),
             }

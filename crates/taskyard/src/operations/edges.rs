@@ -15,8 +15,8 @@ pub(super) fn connect_strictly(bench: &mut Workbench<'_>, edges: &[Edge], parts:
     if bench.may_close_circle(&new, parts) { refuse_circles(bench, &new, parts) } else { Ok(()) }
 }
 
-/// Adds edges at both ends, and returns those that are new. Nothing leads to itself or to no task; circles are for whoever calls to look for,
-/// once for all that is attached.
+/// Adds edges at both ends, and returns those that are new. Nothing leads to itself or to no task; the caller looks for circles, once for
+/// all that is attached.
 pub(super) fn attach(bench: &mut Workbench<'_>, edges: &[Edge], parts: &[TaskId]) -> Result<Vec<Edge>, Halt> {
     let mut new = Vec::new();
     for edge in edges {

@@ -1,4 +1,4 @@
-//! Saving what somebody made of a task in an editor.
+//! Saving what a user made of a task in an editor.
 
 use std::cell::RefCell;
 
@@ -12,9 +12,9 @@ use crate::{Error, Outcome, Yard};
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Edited {
-    /// It is saved, with what others changed meanwhile.
+    /// It is saved, with what other agents changed meanwhile.
     Saved(Box<Updated>),
-    /// Others changed the same in another way, and nothing is saved.
+    /// Another agent changed the same in another way, and nothing is saved.
     AtOdds {
         /// The task as it is now.
         now: Box<Draft>,
@@ -24,7 +24,7 @@ pub enum Edited {
 }
 
 impl Yard {
-    /// Saves what was made of a task that stood there as `base`, merged with what others made of it meanwhile.
+    /// Saves what was made of a task that stood there as `base`, merged with what other agents made of it meanwhile.
     pub fn save_draft(&self, id: &TaskId, base: &Draft, mine: &Draft) -> Result<Outcome<Edited>, Error> {
         let at_odds = RefCell::new(None);
         let outcome = self.change(id, |task: &Task| {

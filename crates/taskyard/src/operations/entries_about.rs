@@ -1,4 +1,4 @@
-//! What of a commit is about tasks that somebody asks for.
+//! What of a commit is about tasks that a caller asks for.
 
 use taskyard_core::rules::looking::query::{ListSurroundings, Query, Surroundings, Times};
 use taskyard_core::{Entry, Event, Task, Timestamp};

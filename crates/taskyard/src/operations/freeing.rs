@@ -83,7 +83,7 @@ fn open_parts(bench: &mut Workbench<'_>, ties: &Ties, task: &TaskId) -> Result<V
         let Some(part) = bench.find(id)?.filter(|part| part.status.is_open() && !part.is_internal()).cloned() else {
             continue;
         };
-        // Parts of each other are nobody's parts.
+        // Tasks that are parts of each other are parts of no task.
         if !ancestors(&part, |id| bench.named(id))?.is_empty() {
             open.push(id.clone());
         }

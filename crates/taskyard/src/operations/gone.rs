@@ -21,18 +21,18 @@ pub struct GoneList {
 }
 
 impl Yard {
-    /// Tells what is gone from the list where no task file is left, though nobody deleted it on purpose.
+    /// Tells what is gone from the list where no task file is left, though no agent deleted it on purpose.
     pub fn gone(&self) -> Result<Option<Gone>, Error> {
         Ok(self.look()?.gone)
     }
 
     /// Returns those of some lists that lost open tasks and have no task file left, then all whose place is gone.
     pub fn gone_among(&self, lists: &[ListInfo]) -> Result<Vec<GoneList>, Error> {
-        // Where there are no files, nobody removes a task but whoever means to.
+        // Where there are no files, no program removes a task without meaning to.
         let Some(care) = self.store().care() else { return Ok(Vec::new()) };
         let mut candidates = Vec::new();
         for info in lists.iter().filter(|info| info.counts == [0; 3]) {
-            // A list that nobody of ours ever worked on is looked at without remembering anything of it.
+            // A list that no process of ours of ours ever worked on is looked at without remembering anything of it.
             if care.glance(&info.list)?.is_empty() {
                 candidates.push((info.list.clone(), info.path.clone()));
             }
@@ -49,7 +49,7 @@ impl Yard {
 
     /// Tells what is gone from a list that was just found without a task file, given what it is kept in where that is gone, too.
     ///
-    /// Whoever only looks is not troubled by a journal that cannot be read.
+    /// A reader is not troubled by a journal that cannot be read.
     pub(super) fn gone_with(&self, with: Option<KeptIn>) -> Option<Gone> {
         let missing = self.missing(&[], &[]);
         let missing = missing.inspect_err(|error| tracing::debug!(%error, "what is gone is not known")).ok()?;

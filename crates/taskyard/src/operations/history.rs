@@ -16,7 +16,7 @@ impl Yard {
         Ok(entries)
     }
 
-    /// Reads the journal of the list in pages, oldest entry first, as far as it has happened by now: for whoever wants much of it.
+    /// Reads the journal of the list in pages, oldest entry first, as far as it has happened by now: for a caller that wants much of it.
     pub fn history_in_pages(&self, query: HistoryQuery) -> Result<HistoryPages<'_, dyn Store + '_>, Error> {
         // Looking may find a stale write; what is done about that is history, too.
         let pages = self.pages(query.clone())?;

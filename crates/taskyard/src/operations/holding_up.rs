@@ -31,7 +31,7 @@ pub(super) fn open_blockers(
     Ok(with_those_above(open, above))
 }
 
-/// Returns the tasks that got an open part after a revision. Whoever looked at the list then does not know of those.
+/// Returns the tasks that got an open part after a revision. A caller that looked at the list then does not know of those.
 pub(super) fn parents_since(yard: &Yard, seen: Revision) -> Result<HashSet<TaskId>, StoreError> {
     if yard.rules().is_client() {
         return Ok(HashSet::new());

@@ -85,7 +85,7 @@ impl Yard {
     }
 }
 
-/// Returns a time without its fraction: the formats of others state whole seconds.
+/// Returns a time without its fraction: the formats of other programs state whole seconds.
 pub(super) fn whole_seconds(time: &str) -> String {
     time.split_once('.').map_or_else(|| time.to_owned(), |(seconds, _)| format!("{seconds}Z"))
 }

@@ -40,9 +40,9 @@ enum KeeperSignal {
 }
 
 impl Yard {
-    /// Keeps a lease of whoever acts alive while it works on the task. `lost` is called once, on the keeper's thread, when the task is
-    /// no longer its own: somebody overruled the lease, the task was removed, or the store stayed out of reach for as long as the
-    /// lease lives. Whoever works must stop then. It is not called where the agent completed the task itself.
+    /// Keeps a lease of the actor alive while it works on the task. The keeper calls `lost` once, on its own thread, when the task is no
+    /// longer the actor's: another agent overruled the lease, the task was removed, or the store stayed out of reach for as long as the
+    /// lease lives. The actor must stop working then. The keeper does not call it where the actor completed the task itself.
     ///
     /// ```
     /// # use std::sync::Arc;

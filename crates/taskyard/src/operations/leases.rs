@@ -1,4 +1,4 @@
-//! What every operation does about leases: it lets the dead ones end, keeps its own alive, and respects those of others.
+//! What every operation does about leases: it lets the dead ones end, keeps its own alive, and respects those of other agents.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::{Error, Yard};
 /// Stages the end of leases that no longer count, those of one agent at a time, and returns what the commit is to be signed
 /// with; none where nothing is to be done.
 ///
-/// What such a lease held goes back: pending, and nobody's. A task that another program has changed since stays as it is.
+/// What such a lease held goes back: pending, and without an owner. A task that another program has changed since stays as it is.
 pub(crate) fn stage_ended_leases(txn: &mut dyn Txn, yard: &Yard) -> Result<Option<Signature>, StoreError> {
     let leases = txn.leases()?;
     if leases.is_empty() {
@@ -33,7 +33,7 @@ pub(crate) fn stage_ended_leases(txn: &mut dyn Txn, yard: &Yard) -> Result<Optio
             continue;
         }
         match txn.find(&lease.task)? {
-            // Nobody can tell at this moment whether it still is the holder's.
+            // It cannot be told at this moment whether it still is the holder's.
             Lookup::Unreadable(_) => continue,
             Lookup::Found(task, _) if holds(&lease, &task) => {
                 txn.put(given_back(&task))?;
@@ -50,7 +50,7 @@ pub(crate) fn stage_ended_leases(txn: &mut dyn Txn, yard: &Yard) -> Result<Optio
     Ok(Some(Signature { remark, ..Signature::new(agent, Op::Expire) }))
 }
 
-/// Gives the leases of whoever acts their time again: whatever an agent does shows that it is alive.
+/// Gives the leases of the actor their time again: whatever an agent does shows that it is alive.
 pub(crate) fn show_life(txn: &mut dyn Txn, yard: &Yard) -> Result<(), StoreError> {
     for lease in own_renewals(txn.leases()?, yard)? {
         txn.set_lease(lease)?;
@@ -58,7 +58,7 @@ pub(crate) fn show_life(txn: &mut dyn Txn, yard: &Yard) -> Result<(), StoreError
     Ok(())
 }
 
-/// Returns the leases of an agent that are alive and worth renewing, renewed. A lease that has ended stays so, whoever asks.
+/// Returns the leases of an agent that are alive and worth renewing, renewed. A lease that has ended stays so, whichever agent asks.
 pub(super) fn own_renewals(leases: Vec<Lease>, yard: &Yard) -> Result<Vec<Lease>, StoreError> {
     if leases.is_empty() {
         return Ok(leases);
@@ -77,12 +77,12 @@ pub(super) fn lease_on(txn: &dyn Txn, task: &Task) -> Result<Option<Lease>, Stor
 }
 
 impl Yard {
-    /// Refuses a change of a task that somebody else works on, and one whose token no longer counts.
+    /// Refuses a change of a task that another agent works on, and one whose token no longer counts.
     pub(super) fn respect_lease(&self, txn: &dyn Txn, task: &Task) -> Result<(), Halt> {
         self.respect_leases(txn, std::slice::from_ref(task))
     }
 
-    /// Refuses a change of tasks where somebody else works on one of them.
+    /// Refuses a change of tasks where another agent works on one of them.
     pub(super) fn respect_leases(&self, txn: &dyn Txn, tasks: &[Task]) -> Result<(), Halt> {
         let leases: HashMap<TaskId, Lease> =
             txn.leases()?.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
@@ -93,7 +93,7 @@ impl Yard {
         Ok(())
     }
 
-    /// Returns those of several tasks whose change is refused because somebody else works on them.
+    /// Returns those of several tasks whose change is refused because another agent works on them.
     pub(super) fn refused_by_leases(&self, txn: &dyn Txn, tasks: &[Task]) -> Result<Vec<RefusedTask>, StoreError> {
         let leases: HashMap<TaskId, Lease> =
             txn.leases()?.into_iter().map(|lease| (lease.task.clone(), lease)).collect();

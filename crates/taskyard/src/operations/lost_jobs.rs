@@ -11,8 +11,8 @@ use crate::opening::Address;
 use crate::{Error, Outcome, Yard};
 
 impl Yard {
-    /// Opens the tasks again whose jobs failed, ran out of time or were lost, where that was wished and nobody has done it: on every
-    /// list of the store, whose address this is. Whoever is about to look at a list or to change it calls this before.
+    /// Opens the tasks again whose jobs failed, ran out of time or were lost, where that was wished and no other process has done it: on
+    /// every list of the store, whose address this is. A command calls this before it looks at a list or changes it.
     pub fn reopen_tasks_of_jobs(&self, jobs: &Jobs, address: &Address) -> Result<(), Error> {
         if !jobs.may_reopen_tasks() {
             return Ok(());

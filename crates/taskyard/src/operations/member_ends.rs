@@ -1,4 +1,4 @@
-//! What becomes of members who have told their lead that they end: whoever comes next takes them out.
+//! What becomes of members who have told their lead that they end: the next command takes them out.
 
 use taskyard_core::Team;
 use taskyard_core::rules::agents::departing::Departure;
@@ -8,8 +8,8 @@ use crate::teams::{Seat, Teams};
 use crate::{Error, Yard};
 
 impl Yard {
-    /// Takes those out of all teams that are led with us who have told their lead that they end: their tasks come back, and the others
-    /// are told, each once, but for whoever acts. Costs a look at the inboxes of leads where nothing has come for any.
+    /// Takes those out of all teams that are led with us who have told their lead that they end: their tasks come back, and the other
+    /// members are told, each once, but for the actor. Costs a look at the inboxes of leads where nothing has come for any.
     pub fn take_out_ended(&self) -> Result<Vec<Pruned>, Error> {
         let Some((teams, mail)) = self.teams().and_then(|teams| Some((teams, teams.new_lead_mail()?))) else {
             return Ok(Vec::new());
@@ -29,7 +29,7 @@ impl Yard {
         }
     }
 
-    /// Does the same for one team. Several may do it at once, and one of them tells the others.
+    /// Does the same for one team. Several processes may do it at once, and one of them tells the other members.
     fn take_out_ended_of(&self, teams: &Teams, team: &Team) -> Result<Vec<Pruned>, Error> {
         let ended = teams.ended(team).unwrap_or_else(|error| {
             // An inbox that cannot be read is looked at again when it has changed; `doctor` tells of it.
@@ -39,7 +39,7 @@ impl Yard {
         if ended.is_empty() {
             return Ok(Vec::new());
         }
-        // Somebody may have taken one out since the team was read, and one of that name may have come back.
+        // Another process may have taken a member out since the team was read, and one of that name may have come back.
         let Ok(mut team) = teams.lasting().find(team.name.as_str())? else { return Ok(Vec::new()) };
         let actor = teams.seat(self.actor(), Some(team.name.as_str()))?.ok();
         let is_told = |member: &str| actor.as_ref().is_none_or(|actor| actor.name != member);

@@ -39,7 +39,7 @@ impl Yard {
         self.on(from.clone()).return_ended_leases()?;
         let outcome = self.transact_both(Op::Merge, from, into, |pair| {
             let tasks = pair.source().tasks()?;
-            // Numbers change with the list: nobody's work is moved away under their hands.
+            // Numbers change with the list: no agent's work is moved away under its hands.
             let moving: Vec<Task> = tasks.iter().filter(|task| which.moves(task)).cloned().collect();
             self.respect_leases(pair.source(), &moving)?;
             let new_ids = pair.target().new_ids(moving.len())?;

@@ -20,7 +20,7 @@ pub enum Move {
     Done,
     /// They are completed without having been done.
     Cancel,
-    /// They are pending again, and nobody's.
+    /// They are pending again, and without an owner.
     Reopen,
     /// They are pending again; their owners keep them, with a lease for a time.
     ReopenForOwner(Duration),
@@ -92,7 +92,7 @@ impl Yard {
         self.change(id, |_| to(Status::Completed, Some(cancelled(Value::Bool(true)))))
     }
 
-    /// Makes a task pending again, cancelled or not, and nobody's.
+    /// Makes a task pending again, cancelled or not, and without an owner.
     pub fn reopen(&self, id: &TaskId) -> Result<Outcome<Updated>, Error> {
         self.change(id, reopening)
     }
@@ -104,7 +104,7 @@ impl Yard {
     }
 }
 
-/// Returns what makes a task pending again, for whoever takes it.
+/// Returns what makes a task pending again, for any agent to take.
 pub(super) fn reopening(task: &Task) -> Update {
     let mut update = to(Status::Pending, no_longer_cancelled(task));
     update.patch.owner = task.owner.as_ref().map(|_| OwnerChange::Clear);

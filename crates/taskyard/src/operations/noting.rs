@@ -25,7 +25,8 @@ pub struct Noted {
 }
 
 impl Yard {
-    /// Adds a note to a task, whoever has it: a remark takes nothing from anybody. Whoever owns the task or takes part in it is told.
+    /// Adds a note to a task, whichever agent has it: a remark takes nothing from the holder. The owner of the task and those who take part
+    /// in it are told.
     pub fn note(&self, id: &TaskId, text: &str) -> Result<Outcome<Noted>, Error> {
         self.put_back_lost_notes(id)?;
         let outcome = self.transact(Op::Update, |txn, _| {
@@ -71,8 +72,8 @@ impl Yard {
         })
     }
 
-    /// Tells those who own a task, made it, or noted something on it of a new note. Members of the list's team can be told; nobody is told
-    /// what they noted themselves.
+    /// Tells those who own a task, made it, or noted something on it of a new note. Members of the list's team can be told; no agent is
+    /// told what it noted itself.
     pub fn tell_of_note(&self, task: &Task, text: &str) -> Vec<OwnerTold> {
         let Some(teams) = self.teams() else { return Vec::new() };
         let Some(seat) = self.seat_to_note_from(teams) else { return Vec::new() };
@@ -84,14 +85,14 @@ impl Yard {
         let letter = Letter::new(format!("Note on task #{} ({}): {text}", task.id, task.shown_subject()));
         let tell = |to: String| match teams.send(&seat, &to, &letter) {
             Ok(Ok(_)) => Some(OwnerTold::Sent { to }),
-            // Whoever is no member cannot be written to.
+            // An agent that is no member cannot be written to.
             Ok(Err(_)) => None,
             Err(error) => Some(OwnerTold::Failed { to, why: error.to_string() }),
         };
         names.into_iter().filter_map(tell).collect()
     }
 
-    /// Returns the seat from which whoever acts writes to the team of this list: its own, or that of a guest.
+    /// Returns the seat from which the actor writes to the team of this list: its own, or that of a guest.
     fn seat_to_note_from(&self, teams: &Teams) -> Option<Seat> {
         if let Ok(Some(seat)) = self.seat() {
             return Some(seat);
@@ -100,7 +101,7 @@ impl Yard {
         Some(Seat { team, name: self.actor().as_str().to_owned() })
     }
 
-    /// Returns a note of this moment by whoever acts.
+    /// Returns a note by the actor, of this moment.
     pub(super) fn new_note(&self, text: &str) -> Result<Note, StoreError> {
         Ok(Note { at: self.now()?.wall, author: self.actor().clone(), text: text.to_owned() })
     }

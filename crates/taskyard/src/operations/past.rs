@@ -7,7 +7,7 @@ use super::reading::Reading;
 use crate::store::{HistoryQuery, HistorySource as _, StoreError};
 use crate::{Error, Yard};
 
-/// The past of a list as far as it was read, for whoever asks again: then only what is new is read.
+/// The past of a list as far as it was read, for a caller that asks again: then only what is new is read.
 #[derive(Clone, Debug, Default)]
 pub struct KnownPast {
     past: ListPast,

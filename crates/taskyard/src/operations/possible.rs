@@ -72,7 +72,7 @@ impl Yard {
         Possible { done: told.collect(), refused }
     }
 
-    /// Tells whether somebody else judges whether these tasks may be completed.
+    /// Tells whether hooks or checks judge whether these tasks may be completed.
     fn is_judged_by_others(&self, ids: &[TaskId]) -> Result<bool, Error> {
         let Some(hooks) = self.hooks() else { return Ok(false) };
         if !hooks.find(HookEvent::TaskCompleted, None).is_empty() {

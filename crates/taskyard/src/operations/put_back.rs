@@ -14,9 +14,9 @@ use super::workbench::Workbench;
 use crate::store::{HistoryQuery, Lookup, Signature, StaleWrite, StoreError, Txn};
 use crate::{Error, Yard};
 
-/// How often somebody who only looks tries to put something back, and how long it waits each time: a writer is done soon.
+/// How often a reader tries to put something back, and how long it waits each time: a writer is done soon.
 const TRIES: u32 = 10;
-/// ... and where notes are lost, which nobody takes for a loss that was meant.
+/// ... and where notes are lost, which no agent takes for a loss that was meant.
 const TRIES_FOR_NOTES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(3);
 
@@ -28,7 +28,7 @@ const PARENT: &str = "parent";
 
 impl Yard {
     /// Puts back what stale writes took back that this process has recorded, each in a revision that can be undone, and returns whether
-    /// anything changed. A failure is no failure of whoever asked for something else: `doctor` tells of what stays lost.
+    /// anything changed. A failure here does not fail the caller, which asked for something else: `doctor` tells of what stays lost.
     pub(crate) fn put_back_stale_writes(&self) -> bool {
         let stale = self.stale_writes_to_put_back();
         let put_back = |write: &StaleWrite| {
@@ -38,7 +38,7 @@ impl Yard {
         stale.iter().map(put_back).filter(|done| matches!(told(done), Ok(true))).count() > 0
     }
 
-    /// Does the same for somebody who only looks, as far as that takes no waiting for others.
+    /// Does the same for a reader, as far as that takes no waiting for writers.
     pub(super) fn try_to_put_back_stale_writes(&self) -> bool {
         let stale = self.stale_writes_to_put_back();
         stale.iter().filter(|write| matches!(told(&self.try_to_put_back(write)), Ok(true))).count() > 0
@@ -57,8 +57,8 @@ impl Yard {
         Ok(false)
     }
 
-    /// Records what other programs wrote and nobody has recorded, and puts back what they took back without knowing. Returns whether
-    /// anything changed.
+    /// Records what other programs wrote and no process of ours has recorded, and puts back what they took back without knowing. Returns
+    /// whether anything changed.
     pub(crate) fn put_back_unrecorded_writes(&self) -> Result<bool, StoreError> {
         if !self.puts_back() {
             return Ok(false);
@@ -68,8 +68,8 @@ impl Yard {
         Ok(self.put_back_stale_writes())
     }
 
-    /// Puts back notes of a task that another program lost and that nobody put back: whoever recorded the loss died, or others kept
-    /// writing. Returns whether anything changed.
+    /// Puts back notes of a task that another program lost and that were not put back: the process that recorded the loss died, or other
+    /// programs kept writing. Returns whether anything changed.
     pub(super) fn put_back_lost_notes(&self, id: &TaskId) -> Result<bool, Error> {
         match self.history(&recent(&TaskId::stored(id.file_stem()))) {
             Ok(entries) => self.put_back_notes_lost_in(&entries),

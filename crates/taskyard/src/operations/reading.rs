@@ -18,7 +18,7 @@ pub(super) struct Reading {
     /// The tasks, by number. Where a file cannot be read at this moment, its last known state stands in its place.
     pub(super) tasks: Vec<Task>,
     pub(super) problems: Vec<UnreadableTask>,
-    /// The leases, each with what it is now; those that have ended and whose return nobody could record are among them.
+    /// The leases, each with what it is now; those that have ended and whose return no process could record are among them.
     pub(super) leases: Vec<(Lease, LeaseState)>,
     pub(super) revision: Revision,
     pub(super) exists: bool,
@@ -61,7 +61,7 @@ impl Yard {
 
     /// Lets dead leases end and keeps our own alive, as far as that takes no waiting; returns whether tasks came back.
     ///
-    /// Whoever only looks is not troubled by a journal that cannot be written.
+    /// A reader is not troubled by a journal that cannot be written.
     fn let_leases_end_or_live(&self, leases: &[Lease]) -> Result<bool, StoreError> {
         if leases.is_empty() {
             return Ok(false);
@@ -88,7 +88,7 @@ impl Yard {
     }
 }
 
-/// Shows what leases held that have ended as it will be once somebody has recorded it. Nobody has to write for a lease to end.
+/// Shows what leases held that have ended as it will be once a process has recorded it. No process has to write for a lease to end.
 fn give_back(tasks: &mut [Task], leases: &[(Lease, LeaseState)]) {
     let ended: HashMap<&TaskId, &Lease> =
         leases.iter().filter(|(_, state)| !state.is_alive()).map(|(lease, _)| (&lease.task, lease)).collect();

@@ -11,7 +11,7 @@ use crate::{Error, Yard};
 pub struct Ready {
     /// The tasks, best first: by priority, what is overdue first, then by the chain behind each, then by number.
     pub ranked: Vec<Ranked>,
-    /// What is gone, where no task file is left though nobody deleted the tasks.
+    /// What is gone, where no task file is left though no agent deleted the tasks.
     pub gone: Option<Gone>,
 }
 

@@ -20,7 +20,7 @@ use crate::{Error, Outcome, Yard};
 pub struct Released {
     /// The task as it is now.
     pub task: Task,
-    /// The commit; none where nobody had it.
+    /// The commit; none where it had no owner.
     pub revision: Option<Revision>,
 }
 
@@ -47,7 +47,7 @@ impl Yard {
             let lease = lease_on(txn, &task)?.ok_or_else(|| stale(&task, token))?;
             let now = self.now()?;
             let lease = match self.world().judge_at(&lease, &now) {
-                // Whoever renews lives, and the server it claimed through does not: from now on it lives by time.
+                // The agent that renews lives, and the server it claimed through does not: from now on the lease lives by time.
                 LeaseState::Lapsing(_) => Lease { holder: None, ttl: lease.ttl.or(Some(DEFAULT_LEASE)), ..lease },
                 _ => lease,
             };
@@ -60,7 +60,7 @@ impl Yard {
         Ok(outcome.map(|(renewed, _)| renewed))
     }
 
-    /// Gives a task back: it is pending again, and nobody's.
+    /// Gives a task back: it is pending again, and without an owner.
     pub fn release(&self, id: &TaskId) -> Result<Outcome<Released>, Error> {
         self.release_changed(id, |_| {})
     }
@@ -104,7 +104,7 @@ impl Yard {
         Ok(outcome.map(|((task, _), event)| Released { task, revision: event.map(|event| event.revision) }))
     }
 
-    /// Stages that a task is given back, and returns it with whether anybody had it.
+    /// Stages that a task is given back, and returns it with whether it had an owner.
     fn stage_release(&self, txn: &mut dyn Txn, id: &TaskId, change: &dyn Fn(&mut Task)) -> Result<(Task, bool), Halt> {
         let task = txn.find(id)?.task().ok_or_else(|| Refusal::NoSuchTask { task: id.clone() })?;
         self.respect_lease(txn, &task)?;
@@ -120,7 +120,7 @@ impl Yard {
         Ok((txn.find(id)?.task().unwrap_or(task), is_changed))
     }
 
-    /// Gives back everything an agent has, in one commit, and tells those who remain in the team whose list this is, except whoever acts.
+    /// Gives back everything an agent has, in one commit, and tells those who remain in the team whose list this is, except the actor.
     /// `bob` and `bob@team` are one.
     pub fn depart(&self, agent: &AgentName, departure: Departure) -> Result<Departed, Error> {
         let departed = self.give_back_all(agent, departure)?;
@@ -161,7 +161,7 @@ impl Yard {
     }
 }
 
-/// Adds the commit to those tasks that somebody had.
+/// Adds the commit to those tasks that an agent had.
 fn released(tasks: Vec<(Task, bool)>, event: Option<&Event>) -> Vec<Released> {
     let revision = event.map(|event| event.revision);
     tasks.into_iter().map(|(task, had)| Released { task, revision: revision.filter(|_| had) }).collect()

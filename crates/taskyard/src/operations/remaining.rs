@@ -1,4 +1,4 @@
-//! Telling those who remain in a team that somebody is gone, and which tasks came back.
+//! Telling those who remain in a team that a member is gone, and which tasks came back.
 
 use taskyard_core::rules::agents::naming::{is_same_agent, name_of};
 use taskyard_core::{AgentName, Team};
@@ -7,10 +7,10 @@ use crate::Yard;
 use crate::teams::{Letter, Seat, TeamError};
 
 impl Yard {
-    /// Tells the members of the team whose list this is what became of the tasks of one who is gone; neither that one nor whoever ended
-    /// it by hand, who knows. In the client's rules nobody is told, as the client has it.
+    /// Tells the members of the team whose list this is what became of the tasks of a member that is gone. Neither that member is told nor
+    /// the actor that ended it by hand, who knows. In the client's rules no member is told, as the client has it.
     ///
-    /// That somebody could not be told is for the log alone: the tasks are back, and everybody sees them.
+    /// That a member could not be told is for the log alone: the tasks are back, and every member sees them.
     pub(crate) fn tell_remaining(&self, gone: &AgentName, notice: &str, ended_by: Option<&AgentName>) {
         if self.rules().is_client() {
             return;
@@ -40,7 +40,7 @@ impl Yard {
         teams.team_of(self.list_id())
     }
 
-    /// Returns where an agent sits in a team; whoever is no member of it has its own name there.
+    /// Returns where an agent sits in a team; an agent that is no member of it has its own name there.
     fn seat_in(&self, team: &Team, agent: &AgentName) -> Result<Seat, TeamError> {
         let seat = self.teams().map(|teams| teams.seat(agent, Some(team.name.as_str()))).transpose()?;
         let named = || team.members.iter().find(|member| is_same_agent(&member.name, agent.as_str()));

@@ -24,7 +24,7 @@ pub struct Restorable {
     pub task: Task,
     /// Why it is not there.
     pub absence: Absence,
-    /// The entry by which it went. Where nobody has noticed that yet, the last one it was there in.
+    /// The entry by which it went. Where no reader has noticed that yet, the last one it was there in.
     pub removed: Entry,
 }
 
@@ -53,7 +53,7 @@ pub struct Restored {
 
 impl Yard {
     /// Returns the tasks that are missing, by number: another program removed them or put different ones under their numbers, or an undo
-    /// took away what a restore had brought back, and nobody deleted them on purpose.
+    /// took away what a restore had brought back, and no agent deleted them on purpose.
     pub fn restorable(&self) -> Result<Vec<Restorable>, Error> {
         self.absent_for(&[Absence::Missing, Absence::Replaced])
     }
@@ -64,7 +64,7 @@ impl Yard {
     }
 
     /// Brings missing tasks back, with their numbers and edges, in one commit; one whose number another task has now gets a new number.
-    /// What somebody meant to go stays away, and is refused where it is named.
+    /// What an agent meant to go stays away, and is refused where it is named.
     pub fn restore(&self, which: RestoreWhich) -> Result<Outcome<Restored>, Error> {
         let reasons = [Absence::Missing, Absence::Replaced];
         self.bring_back_from(&reasons, &reasons, &which)

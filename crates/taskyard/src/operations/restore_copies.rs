@@ -11,7 +11,7 @@ use super::halt::Halt;
 use crate::store::{StoreError, UnreadableTask};
 use crate::{Error, Outcome, Yard};
 
-/// Why a task is not there that somebody meant to be gone.
+/// Why a task is not there that an agent meant to be gone.
 const MEANT: [Absence; 4] = [Absence::Deleted, Absence::Moved, Absence::Renumbered, Absence::Unmade];
 
 /// The copy of a task.
@@ -26,7 +26,7 @@ pub struct TaskCopy {
 /// Which copies are to come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopiesWanted {
-    /// Those that nobody deleted on purpose since.
+    /// Those that no agent deleted on purpose since.
     Missing,
     /// Also those.
     WithDeleted,
@@ -41,7 +41,7 @@ pub struct CopiesRestored {
     pub same: usize,
     /// Those under whose numbers something else stands, which stays.
     pub different: Vec<TaskId>,
-    /// Those that somebody deleted, moved or took back on purpose since, and that stay away.
+    /// Those that an agent deleted, moved or took back on purpose since, and that stay away.
     pub deleted: Vec<TaskId>,
     /// The edges that could not come back, each from the task that waited to the one it waited for.
     pub dropped_edges: Vec<(TaskId, TaskId)>,
@@ -125,7 +125,7 @@ impl Yard {
         match self.choose_judged(copies, wanted, tasks, problems, &|_| Ok(())) {
             Ok(chosen) => Ok(chosen),
             Err(Halt::Failed(error)) => Err(error),
-            // Nobody refuses here.
+            // Nothing is refused here.
             Err(Halt::Refused(_)) => Ok(Default::default()),
         }
     }

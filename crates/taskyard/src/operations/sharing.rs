@@ -13,7 +13,7 @@ use crate::{Error, Yard};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum SharedBy {
-    /// Whoever works in a directory that is bound to it.
+    /// The agents that work in a directory that is bound to it.
     Binding {
         /// The directory.
         directory: PathBuf,
@@ -26,7 +26,7 @@ pub enum SharedBy {
 }
 
 impl Yard {
-    /// Returns who counts on finding tasks in a list; none where nobody is known to. The bindings are those of this machine.
+    /// Returns who counts on finding tasks in a list; none where no agent is known to. The bindings are those of this machine.
     #[cfg(feature = "sqlite")]
     pub fn shared_by(&self, list: &ListId, bindings: Vec<Binding>) -> Result<Option<SharedBy>, Error> {
         let is_bound = |binding: &Binding| ListId::new(binding.list.as_str()).is_ok_and(|bound| bound == *list);
@@ -37,7 +37,7 @@ impl Yard {
         Ok(team.map(|team| SharedBy::Team { name: team.name.to_string() }))
     }
 
-    /// Returns somebody else who works on a task of a list this moment.
+    /// Returns another agent that works on a task of a list this moment.
     pub fn somebody_at_work_on(&self, list: &ListId) -> Result<Option<AgentName>, Error> {
         let leases = self.on(list.clone()).live_leases()?;
         Ok(leases.into_iter().map(|lease| lease.agent).find(|agent| agent != self.actor()))

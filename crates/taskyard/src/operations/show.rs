@@ -23,7 +23,7 @@ pub struct Shown {
     pub subtasks: Vec<Task>,
     /// Its newest journal entry.
     pub changed: Option<Entry>,
-    /// The right somebody has to it, and what that is now.
+    /// The lease of the agent that works on it, and its state now.
     pub lease: Option<(Lease, LeaseState)>,
 }
 
@@ -51,7 +51,7 @@ impl Yard {
     /// Returns one task in full.
     pub fn show(&self, id: &TaskId) -> Result<Outcome<Shown>, Error> {
         let (shown, recent) = self.show_as_it_is(id)?;
-        // Notes that another program lost come back before anybody misses them.
+        // Notes that another program lost come back before the reader misses them.
         let put_back = self.put_back_notes_lost_in(&recent).unwrap_or_else(|error| {
             tracing::warn!(%error, "lost notes are not put back");
             false

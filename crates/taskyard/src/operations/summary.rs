@@ -1,4 +1,4 @@
-//! A list in a few numbers, for whoever looks at it several times a second.
+//! A list in a few numbers, for a caller that looks at it several times a second.
 
 use taskyard_core::rules::looking::summarizing::{Summary, summarize};
 

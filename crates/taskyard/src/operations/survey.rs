@@ -36,7 +36,7 @@ pub struct Survey {
     pub exists: bool,
     /// The moment at which it was read.
     pub now: Timestamp,
-    /// What is gone, where no task file is left though nobody deleted the tasks.
+    /// What is gone, where no task file is left though no agent deleted the tasks.
     pub gone: Option<Gone>,
     /// How many files lie among the tasks and are none.
     pub unreadable: usize,

@@ -1,4 +1,4 @@
-//! What being in a team means for tasks: who is told of them, who may begin, and what becomes of them when somebody leaves.
+//! What being in a team means for tasks: who is told of them, who may begin, and what becomes of them when a member leaves.
 
 use crate::operations::Update;
 use std::borrow::Cow;
@@ -33,7 +33,7 @@ pub struct Pruned {
 }
 
 impl Yard {
-    /// Returns where whoever acts sits in the team whose list this is; none where it is in no such team.
+    /// Returns where the actor sits in the team whose list this is; none where it is in no such team.
     pub fn seat(&self) -> Result<Option<Seat>, Error> {
         let Some(teams) = self.teams() else { return Ok(None) };
         Ok(teams.seat_on(self.actor(), self.list_id())?)
@@ -46,22 +46,21 @@ impl Yard {
         teams.map_or_else(|| self.clone(), |teams| self.clone().with_teams(teams))
     }
 
-    /// Returns the same yard for as long as somebody works with it: the teams are read whenever they count.
+    /// Returns the same yard for as long as a caller works with it: the teams are read whenever they count.
     #[must_use]
     pub fn lasting(&self) -> Self {
         let teams = self.teams().map(|teams| Arc::new(teams.lasting()));
         teams.map_or_else(|| self.clone(), |teams| self.clone().with_teams(teams))
     }
 
-    /// Returns the yard on the list of the team that whoever acts works for here; the same one where that is none.
+    /// Returns the yard on the list of the team that the actor works for here; the same yard where it works for none.
     pub fn in_team_list(&self) -> Result<Self, Error> {
         let Some(teams) = self.teams() else { return Ok(self.clone()) };
         let list = teams.chosen_seat(self.actor())?.and_then(|chosen| teams.list_of(&chosen.seat.team.name).ok());
         Ok(list.map_or_else(|| self.clone(), |list| self.on(list)))
     }
 
-    /// Makes a team that whoever acts leads. Tasks that its list has already stay, unless they are to go; the client's rules
-    /// have them go.
+    /// Makes a team that the actor leads. Tasks that its list has already stay, unless they are to go; the client's rules have them go.
     pub fn create_team(
         &self,
         teams: &Teams,
@@ -113,7 +112,7 @@ impl Yard {
         let departed = self.on(list).give_back_all(&name, departure)?;
         match teams.leave(seat)? {
             Err(refusal) => return Ok(Err(refusal)),
-            // Somebody else took it out this moment, and tells the others.
+            // Another process took it out this moment, and tells the other members.
             Ok(false) => return Ok(Ok((departed, false))),
             Ok(true) => {}
         }
@@ -131,7 +130,7 @@ impl Yard {
     /// Ends a team: what its members were at comes back, and its inboxes go. Its tasks stay.
     pub fn end_team(&self, teams: &Teams, team: &Team) -> Result<(), Error> {
         teams.must_be_deletable(team)?;
-        // Before there is nobody to tell.
+        // While there are members to tell.
         for member in team.members.iter().filter(|member| !member.is_lead()) {
             let seat = Seat { team: team.clone(), name: member.name.clone() };
             // Only the lead is refused.
@@ -166,14 +165,14 @@ impl Yard {
         Ok(pruned)
     }
 
-    /// Returns what everybody in a team is doing.
+    /// Returns what each member of a team is doing.
     pub fn show_team(&self, teams: &Teams, team: &Team) -> Result<TeamShown, Error> {
         let list = teams.list_of(&team.name).unwrap_or_else(|_| self.list_id().clone());
         let tasks = self.store().read(&list)?.tasks()?;
         Ok(teams.show(team, &tasks)?)
     }
 
-    /// Returns why a change may not be made: it starts a task, and the plan of whoever makes it is not approved.
+    /// Returns why a change may not be made: it starts a task, and the plan of the actor is not approved.
     pub(super) fn forbidden_by_plan(
         &self,
         seat: Option<&Seat>,
@@ -189,8 +188,8 @@ impl Yard {
         })
     }
 
-    /// Refuses a change by which whoever acts begins a task while it has as much in progress as it may have: the limit that is set, and
-    /// one where a teammate has none. Tasks that are changed together count as they are staged.
+    /// Refuses a change by which the actor begins a task while it has as much in progress as it may have: the limit that is set, and one
+    /// task where a teammate has no limit. Tasks that are changed together count as they are staged.
     pub(super) fn respect_limit(
         &self,
         txn: &dyn Txn,
@@ -216,8 +215,8 @@ impl Yard {
         Ok(judge_start(&tasks, before, after, &names, limit)?)
     }
 
-    /// Returns the terms on which a claim is made by whoever acts, or why it may not be made at all. A teammate whose plan is not
-    /// approved starts nothing, and one that has a task in progress finishes that first, unless a limit says otherwise.
+    /// Returns the terms on which the actor makes a claim, or why it may not make it at all. A teammate whose plan is not approved starts
+    /// nothing, and one that has a task in progress finishes that first, unless a limit says otherwise.
     pub(super) fn as_teammate<'a>(&self, claim: &'a Claim) -> Result<Result<Cow<'a, Claim>, ClaimRefusal>, Error> {
         // The client has a busy check, and nothing in it asks for it.
         let seat = if self.rules().is_client() { None } else { self.seat()? };
@@ -239,15 +238,15 @@ impl Yard {
         self.teams().map_or(Ok(true), |teams| teams.may_start(seat))
     }
 
-    /// Tells the new owner of a task, where it has one and whoever made the change is in a team. Nobody is told what they did
-    /// themselves; the client's rules have them told.
+    /// Tells the new owner of a task, where it has one and the actor is in a team. No agent is told what it did itself; in the client's
+    /// rules it is told.
     pub(super) fn told_owner(&self, updated: Updated, seat: Option<&Seat>) -> Updated {
         let (Some(seat), Some(teams)) = (seat, self.teams()) else { return updated };
         let owner = updated.task.owner().filter(|_| updated.updated.contains(&Field::Owner)).map(str::to_owned);
         let is_own = |to: &String| !self.rules().is_client() && is_same_agent(to, &seat.name);
         let told = owner.filter(|to| !is_own(to)).and_then(|to| match teams.assign(seat, &to, &updated.task) {
             Ok(Ok(_)) => Some(OwnerTold::Sent { to }),
-            // The owner is no member: there is nobody to tell.
+            // The owner is no member: it cannot be told.
             Ok(Err(_)) => None,
             Err(error) => Some(OwnerTold::Failed { to, why: error.to_string() }),
         });

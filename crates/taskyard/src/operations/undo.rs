@@ -40,7 +40,7 @@ pub struct Undone {
 impl Yard {
     /// Takes revisions back, all of them in one commit or none.
     pub fn undo(&self, range: UndoRange) -> Result<Outcome<Undone>, Error> {
-        // What is put back on the way is not what whoever undoes means.
+        // What we put back on the way is not what the caller means to undo.
         let begun = self.store().read(self.list_id())?.revision();
         // A list that never was is not made for nothing.
         match self.revisions_to_undo(range, begun) {
@@ -70,7 +70,7 @@ impl Yard {
                 // Where the task came back by another of these revisions, or does now, there is nothing to note.
                 txn.note_absent(task)?;
             }
-            // Who takes a mending back wants what was there before it, a circle included.
+            // A caller that takes a mending back wants what was there before it, a circle included.
             let may_close_circles = self.rules().is_client() || taken.is_all_mending();
             reconcile(txn, &plan, self.rules(), may_close_circles)?;
             let mut tasks = Vec::with_capacity(plan.len());

@@ -16,7 +16,7 @@ use crate::store::{Snapshot, StoreError};
 use crate::teams::Seat;
 use crate::{Error, Outcome, Yard};
 
-/// How often a change begins again because somebody reopened the task while hooks were asked.
+/// How often a change begins again because another agent reopened the task while hooks were asked.
 const ATTEMPTS: u32 = 16;
 
 impl Yard {
@@ -33,8 +33,8 @@ impl Yard {
 
     /// Changes tasks as `update` says once it has seen each, all of them in one commit or none. They are judged together.
     ///
-    /// Where that completes a task, checks and hooks are asked first, with no lock held; the change is then made on what is
-    /// there by then. Where that turns out to be a completion nobody was asked about, it begins again.
+    /// Where that completes a task, checks and hooks are asked first, with no lock held; the change is then made on what is there by then.
+    /// Where that turns out to be a completion that no hook was asked about, it begins again.
     pub(super) fn change_all(
         &self,
         ids: &[TaskId],
@@ -75,7 +75,7 @@ impl Yard {
         Err(Error::TooManyConflicts { task, attempts: ATTEMPTS })
     }
 
-    /// Asks whoever is to be asked about changes of tasks, as far as they are this agent's to make.
+    /// Asks hooks and checks about changes of tasks, as far as they are this agent's to make.
     fn consult_about(
         &self,
         ids: &[TaskId],
@@ -94,7 +94,7 @@ impl Yard {
                 if let Some(refusal) = self.forbidden_by_plan(seat, &update(&task), &task)? {
                     return Ok(Outcome::Refused(refusal));
                 }
-                // Nobody is asked about a change that is not this agent's to make.
+                // No hook is asked about a change that is not this agent's to make.
                 if let Some(refusal) = self.forbidden_by_lease(&*list, &task)? {
                     return Ok(Outcome::Refused(refusal));
                 }
@@ -147,7 +147,7 @@ impl Yard {
         !self.rules().is_client() && self.proof() != Proof::Force
     }
 
-    /// Changes tasks; none, and nothing changed, where it finds a completion that nobody was asked about.
+    /// Changes tasks; none, and nothing changed, where it finds a completion that no hook was asked about.
     fn change_after(
         &self,
         consulted: &[Consulted],

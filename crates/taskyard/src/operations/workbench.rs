@@ -19,17 +19,17 @@ pub(super) struct Workbench<'a> {
     txn: &'a mut dyn Txn,
     pieces: HashMap<TaskId, Piece>,
     changed: BTreeSet<TaskId>,
-    /// Who was found tied to each task that was asked for: looking for them is a look at the whole list.
+    /// The tasks found tied to each task that was asked for: finding them takes a look at the whole list.
     tied: HashMap<TaskId, BTreeSet<TaskId>>,
     /// Which of them must not be there yet.
     new: BTreeSet<TaskId>,
     /// What the transaction had staged before: the list in memory does not show it.
     staged: BTreeSet<TaskId>,
-    /// The ties of all tasks, where somebody asks about many and nothing has changed since.
+    /// The ties of all tasks, where a caller asks about many and nothing has changed since.
     all: Option<AllTies>,
 }
 
-/// Who waits for each task, and which parts each has, by rising number.
+/// Which tasks wait for each task, and which parts each has, by rising number.
 #[derive(Clone)]
 struct AllTies {
     waiting: Rc<HashMap<TaskId, Vec<TaskId>>>,
@@ -45,7 +45,7 @@ enum Piece {
     Unreadable(Refusal),
 }
 
-/// Who waits for a task, and who is a part of which task.
+/// Which tasks wait for a task, and which task is a part of which.
 #[derive(Default)]
 pub(super) struct Ties {
     /// The tasks that wait for the one that was asked for, by rising number.
@@ -80,7 +80,7 @@ impl<'a> Workbench<'a> {
         Self { txn, pieces, changed, tied, new, staged, all: None }
     }
 
-    /// Looks at the whole list once, for somebody who asks about the ties of many tasks before anything changes again.
+    /// Looks at the whole list once, for a caller that asks about the ties of many tasks before anything changes again.
     pub(super) fn look_at_all(&mut self) -> Result<(), StoreError> {
         self.take_up_staged()?;
         let mut tasks = self.tasks()?;

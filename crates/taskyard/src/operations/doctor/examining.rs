@@ -19,7 +19,7 @@ use crate::store::{
 };
 use crate::{Error, Yard};
 
-/// A list that was looked over: what was found, and what of it others who look need to know.
+/// A list that was looked over: what was found, and what of it other looks need to know.
 #[derive(Default)]
 pub(super) struct LookedOver {
     pub(super) findings: Vec<Finding>,
@@ -147,7 +147,7 @@ impl Yard {
     /// Returns what kind of problem something is, and what can be done about it.
     fn remedy(&self, list: &dyn Snapshot, problem: &UnreadableTask) -> Result<(FindingCode, Option<Fix>), StoreError> {
         if let Unreadable::NotAFile { found } = problem.why {
-            // Nothing of it is read, least of all into the journal: a link may lead to what is nobody's business.
+            // Nothing of it is read, least of all into the journal: a link may lead to what no other user may read.
             let fix = Fix::Sweep(Litter::SpecialFile { path: problem.path.clone(), found });
             return Ok((FindingCode::Unreadable, Some(fix)));
         }

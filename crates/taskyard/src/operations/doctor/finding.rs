@@ -49,7 +49,7 @@ pub enum Fix {
         /// What is done, in words.
         doing: String,
     },
-    /// By removing what serves nobody.
+    /// By removing what no program uses.
     Sweep(Litter),
     /// By putting a new journal in the place of a damaged one, with all that can be read of it.
     MendJournal,
@@ -257,7 +257,7 @@ impl Finding {
         }
     }
 
-    /// Tells of something that is worth knowing, and that nobody has to mend yet.
+    /// Tells of something that is worth knowing, and that does not have to be mended yet.
     pub(super) fn of_surroundings(code: FindingCode, file: Option<String>, message: String) -> Self {
         Self { code, task: None, file, message, fix: None }
     }

@@ -27,7 +27,7 @@ impl Yard {
         teams: Option<&Teams>,
         silence: Duration,
     ) -> Result<Vec<Finding>, Error> {
-        // Who has been silent is told by a journal that is whole.
+        // Only a journal that is whole tells which owners have been silent.
         let Some(signs) = list.signs.as_ref().filter(|signs| !signs.of_tasks.is_empty()) else { return Ok(Vec::new()) };
         let members = teams.map_or(Ok(Vec::new()), members_of)?;
         let now = self.now()?.wall;
