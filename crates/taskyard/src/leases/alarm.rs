@@ -13,7 +13,7 @@ use crate::{Error, Yard};
 
 /// However quiet it is, leases are looked at this often: one may have been given without a change of any task.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
-/// Where nobody tells of changes, leases are looked at this often.
+/// How often we look at leases where the system does not tell of changes.
 const UNTOLD: Duration = Duration::from_secs(5);
 /// A lease that has ended and could not be returned is looked at again after this.
 const SOON: Duration = Duration::from_millis(50);
@@ -30,7 +30,7 @@ pub enum Woken {
     Stopped,
 }
 
-/// Wakes whoever waits for something to happen to a list.
+/// Wakes a thread that waits for something to happen to a list.
 #[derive(Debug)]
 pub struct Alarm {
     sleeper: Sleeper,
@@ -44,7 +44,7 @@ impl Alarm {
         Self::for_interest(yard, Interest::in_list(yard.list_id()))
     }
 
-    /// Sets the alarm on what somebody wants to know of: what happens from now on wakes the sleeper.
+    /// Sets the alarm on what the sleeper wants to know of: what happens from now on wakes the sleeper.
     pub(crate) fn for_interest(yard: &Yard, interest: Interest) -> Result<Self, Error> {
         let mut alarm = Self::by_the_clock()?;
         alarm.follow_what(yard, interest)?;
@@ -109,7 +109,7 @@ impl Alarm {
             let was_asked = self.sleeper.bell().was_asked();
             match waker {
                 _ if self.sleeper.bell().is_stopped() => return Ok(Woken::Stopped),
-                // What moved, or is looked at now and then because nobody tells of it, may be nothing that happened.
+                // What moved, or is looked at now and then because the system does not tell of it, may be nothing that happened.
                 Waker::Bell if !was_asked => {}
                 Waker::Clock if until.is_some_and(|until| Instant::now() >= until) => return Ok(Woken::TimedOut),
                 Waker::Clock if of_stream.is_some_and(|of_stream| of_stream < foreseen) => {}
@@ -136,8 +136,8 @@ fn foreseen<'a>(yard: &Yard, leases: &'a [Lease], now: &Moment, longest: Duratio
         let state = yard.world().judge_at(lease, now);
         match (&state, &lease.holder) {
             (LeaseState::Live, Some(holder)) => running.push(holder.process()),
-            // The end of a process that has ended would wake us at once, again and again; and the end of one that cannot be
-            // seen wakes nobody.
+            // The end of a process that has ended would wake us at once, again and again; and the end of one that cannot be seen does not
+            // wake us.
             (LeaseState::Live | LeaseState::Lapsing(_) | LeaseState::Unseen(_), _) => {}
             (LeaseState::TimeIsOver | LeaseState::ProcessEnded | LeaseState::Silent, _) => pause = pause.min(SOON),
         }
@@ -149,7 +149,7 @@ fn foreseen<'a>(yard: &Yard, leases: &'a [Lease], now: &Moment, longest: Duratio
     (running, pause)
 }
 
-/// Returns how long it is until people's clocks show a moment, a little more rather than less, so that whoever sleeps is woken once.
+/// Returns how long it is until people's clocks show a moment, a little more rather than less, so that a sleeper is woken once.
 fn until_moment(moment: Timestamp, now: &Moment) -> Duration {
     Duration::from_millis(u64::try_from(moment.0.saturating_sub(now.wall.0)).unwrap_or(0).saturating_add(1))
 }

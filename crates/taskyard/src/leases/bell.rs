@@ -18,7 +18,7 @@ pub struct Bell(Arc<Inner>);
 struct Inner {
     rope: PipeWriter,
     is_rung: AtomicBool,
-    /// Whether somebody wants the sleeper to look again whatever has moved.
+    /// Whether a caller wants the sleeper to look again whatever has moved.
     is_asked: AtomicBool,
     is_stopped: AtomicBool,
 }
@@ -45,7 +45,7 @@ impl Bell {
         self.ring();
     }
 
-    /// Tells whether somebody wanted the sleeper to look again since this was last asked.
+    /// Tells whether a caller wanted the sleeper to look again since this was last asked.
     pub(super) fn was_asked(&self) -> bool {
         self.0.is_asked.swap(false, Ordering::SeqCst)
     }
@@ -67,7 +67,7 @@ pub(super) enum Waker {
     Clock,
 }
 
-/// Somebody who sleeps until a bell rings or a process ends.
+/// A thread that sleeps until a bell rings or a process ends.
 #[derive(Debug)]
 pub(super) struct Sleeper {
     bell: Bell,

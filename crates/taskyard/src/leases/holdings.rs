@@ -24,10 +24,10 @@ impl Yard {
         self.world().holds_now(holder);
     }
 
-    /// Ends the signs of life of this process where it holds no lease any more: nobody waits for them then. Whoever holds one leaves
-    /// its last sign, from which others count until the lease ends.
+    /// Ends the signs of life of this process where it holds no lease any more: no reader waits for them then. A process that holds one
+    /// leaves its last sign, from which readers count until the lease ends.
     pub fn end_signs(&self) {
-        // Whoever is given a lease from here on waits, and leaves its sign again.
+        // A caller that is given a lease from here on waits for this lock, and leaves its sign again.
         let given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
         if !given.iter().any(|(store, list)| may_hold(store, list)) {
             self.world().holds_nothing();

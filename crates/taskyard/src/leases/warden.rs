@@ -20,7 +20,7 @@ pub struct Warden {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Tells whether a lease is one that somebody guards.
+/// Tells whether a lease is one that a warden guards.
 type IsGuarded = Box<dyn Fn(&Lease) -> bool + Send>;
 
 impl Warden {
@@ -31,8 +31,8 @@ impl Warden {
 
     /// Begins to watch over a yard's list, which is followed only while there are leases that `is_guarded` tells of.
     ///
-    /// While there are none, what others write costs nothing: the leases of others are looked at by the clock, and sooner when
-    /// [`Self::look_again`] says so. Whoever gives a lease that is to be guarded says so.
+    /// While there are none, what other processes write costs nothing: the warden looks at their leases by the clock, and sooner when
+    /// [`Self::look_again`] says so. A caller that gives a lease that is to be guarded calls it.
     pub fn guarding(yard: &Yard, is_guarded: impl Fn(&Lease) -> bool + Send + 'static) -> Result<Self, Error> {
         Ok(Self::with(yard, Alarm::by_the_clock()?, Some(Box::new(is_guarded))))
     }
@@ -62,7 +62,7 @@ impl Drop for Warden {
 
 fn watch(yard: &Yard, mut alarm: Alarm, is_guarded: Option<&IsGuarded>) {
     loop {
-        // Whoever watches is the first to see a stale write.
+        // A warden is the first to see a stale write.
         yard.put_back_stale_writes();
         if let Err(error) = yard.return_ended_leases() {
             tracing::warn!(%error, "leases that have ended are not recorded");

@@ -20,7 +20,7 @@ pub(crate) struct Process {
 
 /// Tells whether a process lives, as far as it can be seen from this one.
 pub fn liveness_of(mark: &ProcessMark) -> Liveness {
-    // Whoever asks lives. Most leases that a server or a worker looks at are its own.
+    // The process that asks is alive. Most leases that a server or a worker looks at are its own.
     if mark.pid == std::process::id() && *mark == own_mark() {
         return Liveness::Alive;
     }
@@ -97,8 +97,8 @@ pub(crate) fn look_at(pid: u32) -> Option<Process> {
     look_under(&pid.to_string()).map(|process| Process { pid, ..process })
 }
 
-/// Tells whether the process table that is mounted numbers processes as we do. Whoever has its own pid namespace and not its own
-/// process table would take others for those it looks for.
+/// Tells whether the process table that is mounted numbers processes as we do. A process that has its own pid namespace and not its own
+/// process table would take other processes for those it looks for.
 #[cfg(target_os = "linux")]
 pub(crate) fn sees_processes() -> bool {
     static SEES: OnceLock<bool> = OnceLock::new();

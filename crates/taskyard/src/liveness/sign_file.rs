@@ -43,7 +43,7 @@ pub(super) fn name_of(process: &ProcessMark) -> String {
     format!("{}-{}-{}-{pid}-{started}", plain(machine), plain(pid_space), plain(boot))
 }
 
-/// Writes a sign over the one before. The file keeps its name and its inode, so that nobody who follows a list is woken.
+/// Writes a sign over the one before. The file keeps its name and its inode, so that no follower of a list is woken.
 pub(super) fn write(file: &File, sign: &Sign) -> io::Result<()> {
     let Sign { process, left } = sign.clone();
     let wire = Wire {
@@ -61,7 +61,7 @@ pub(super) fn write(file: &File, sign: &Sign) -> io::Result<()> {
     file.set_len(text.len() as u64)
 }
 
-/// Reads a sign. What cannot be read as one was left when the file was last written, by whoever it is named after.
+/// Reads a sign. What cannot be read as one was left when the file was last written, by the process it is named after.
 pub(super) fn read(path: &Path) -> io::Result<Result<Sign, Timestamp>> {
     let file = private::open_to_read(path)?;
     let metadata = file.metadata()?;

@@ -18,7 +18,7 @@ use crate::{clock, private};
 
 /// How often a sign is left while another one is waited for.
 const SIGNS_IN_A_SILENCE: u32 = 3;
-/// Signs of those that are not seen alive are kept this long: longer than a lease that nobody renews.
+/// Signs of those that are not seen alive are kept this long: longer than a lease that no process renews.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Returns how long a process that cannot be seen counts as alive after its last sign of life.
@@ -60,13 +60,13 @@ impl Signs {
         ProcessSeen { liveness, last_sign, longest_silence: longest_silence() }
     }
 
-    /// Leaves a sign of this process now, and from now on as long as it runs, as often as others want to see one. Where none can be
-    /// left, others go by the time of what it holds.
+    /// Leaves a sign of this process now, and from now on as long as it runs, as often as readers want to see one. Where none can be left,
+    /// readers go by the time of what it holds.
     pub fn leave_from_now_on(&self) {
         static BEGUN: Once = Once::new();
         let work = || loop {
             thread::sleep(longest_silence() / SIGNS_IN_A_SILENCE);
-            // Whoever ends them waits: none is left after that.
+            // `end` waits for this lock: no sign is left after that.
             leaving().keys().for_each(Self::leave_one);
         };
         let mut leaving = leaving();
@@ -83,7 +83,7 @@ impl Signs {
         });
     }
 
-    /// Does the same, and nothing but the death of this process ends it: what it holds, others know by these signs.
+    /// Does the same, and nothing but the death of this process ends it: readers know what it holds by these signs.
     pub(crate) fn leave_to_the_last(&self) {
         self.leave_from_now_on();
         leaving().insert(self.clone(), Until::ItsDeath);
@@ -98,11 +98,11 @@ impl Signs {
         }
     }
 
-    /// Leaves one sign of this process, for whoever has a rhythm of its own.
+    /// Leaves one sign of this process, for a caller that has a rhythm of its own.
     pub(crate) fn leave_one(&self) {
         let process = own_mark();
         let leave = || {
-            // Nobody wants a data directory made anew that was taken away.
+            // A data directory that was taken away must not be made anew.
             if !self.folder.exists() && self.folder.parent().is_some_and(Path::exists) {
                 private::make_directory(&self.folder)?;
             }
@@ -115,7 +115,7 @@ impl Signs {
         }
     }
 
-    /// Takes the sign of this process away: it has nothing any more that others could wait for.
+    /// Takes the sign of this process away: it has nothing any more that other agents could wait for.
     pub(crate) fn take_back(&self) {
         let _ = fs::remove_file(self.path(&own_mark()));
     }
@@ -186,7 +186,7 @@ mod tests {
         left_by(&signs, &elsewhere());
         let sign = signs.see(&elsewhere()).last_sign.unwrap();
         assert!(sign.boot == before.boot && sign.since_boot >= before.since_boot);
-        // Whoever sees it run asks for no sign.
+        // A process that sees it run asks for no sign.
         assert_eq!(signs.see(&own_mark()).last_sign, None);
         assert!(signs.last_of(&own_mark()).is_some());
         signs.take_back();

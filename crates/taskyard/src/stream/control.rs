@@ -22,7 +22,7 @@ pub struct StreamControl {
 pub(super) type SharedAgents = Arc<Mutex<BTreeSet<AgentName>>>;
 
 impl StreamControl {
-    /// Ends the stream: whoever waits for it is told that nothing more will come.
+    /// Ends the stream: a thread that waits for it is told that nothing more will come.
     pub fn stop(&self) {
         self.signal.stop();
     }

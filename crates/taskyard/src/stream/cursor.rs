@@ -20,10 +20,10 @@ pub struct Cursor {
     pub members: AlreadyTold<(String, String)>,
 }
 
-/// A message in somebody's inbox.
+/// A message in an agent's inbox.
 pub type MessageMark = (AgentName, MessageKey);
 
-/// What somebody was told of.
+/// What a follower was told of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AlreadyTold<T> {
     /// Everything there is when the following begins: it is told what comes from then on.
@@ -39,8 +39,8 @@ impl Cursor {
         Self::default()
     }
 
-    /// Returns a cursor from which on everything is told that is known: all commits of a list after a revision, and what waits for
-    /// somebody to hear it.
+    /// Returns a cursor from which on everything is told that is known: all commits of a list after a revision, and what waits for a
+    /// follower to hear it.
     pub fn after(list: &ListId, revision: Revision) -> Self {
         Self {
             lists: BTreeMap::from([(list.clone(), revision)]),
@@ -73,7 +73,7 @@ pub(super) fn mark_of(team: &TeamName, name: &str) -> (String, String) {
 }
 
 impl<T> AlreadyTold<T> {
-    /// Returns what somebody was told of who was told nothing.
+    /// Returns what a follower was told of that was told nothing.
     pub const fn nothing() -> Self {
         Self::These(BTreeSet::new())
     }

@@ -20,7 +20,7 @@ use crate::store::Store;
 use crate::teams::Teams;
 use crate::{Error, Yard};
 
-/// What somebody follows, in the order in which it happened. What happened on one list is in the order of its revisions, each once; what
+/// What a follower sees, in the order in which it happened. What happened on one list is in the order of its revisions, each once; what
 /// happened in different places is in the order in which it was seen.
 ///
 /// It is an iterator that waits for the next thing to happen and ends when [`StreamControl::stop`] was called.
@@ -66,18 +66,18 @@ struct Origins {
 type Wake = Box<dyn Fn() + Send + Sync>;
 
 impl Yard {
-    /// Follows what happens on the yard's list, and what is written to whoever acts: see [`Stream`]. Messages, agents and jobs are told where
+    /// Follows what happens on the yard's list, and what is written to the actor: see [`Stream`]. Messages, agents and jobs are told where
     /// the yard knows of teams and notices.
     pub fn follow(&self, since: Cursor) -> Result<Stream, Error> {
         self.follow_only(Interest::in_all_of(self.list_id(), [self.actor().clone()]), since)
     }
 
-    /// Follows what somebody wants to be told of.
+    /// Follows what a follower wants to be told of.
     pub fn follow_only(&self, interest: Interest, since: Cursor) -> Result<Stream, Error> {
         Stream::begin(self, interest, since, None)
     }
 
-    /// Follows what somebody wants to be told of who waits for other things, too, and asks with [`Stream::try_next`].
+    /// Follows what a caller wants to be told of that waits for other things, too, and asks with [`Stream::try_next`].
     pub(crate) fn follow_waking(&self, interest: Interest, since: Cursor, wake: Wake) -> Result<Stream, Error> {
         Stream::begin(self, interest, since, Some(wake))
     }
@@ -214,7 +214,7 @@ impl Stream {
         std::mem::take(&mut self.ready)
     }
 
-    /// Returns when something is to be looked at although nobody tells of it; none where everything is told.
+    /// Returns when something is to be looked at although no source tells of it; none where everything is told.
     pub(crate) fn due(&self) -> Option<Instant> {
         let now = Instant::now();
         self.slots.iter().filter_map(|slot| slot.due(now)).min()

@@ -22,14 +22,14 @@ pub enum Happening {
     },
     /// A job that was started on a list has ended.
     JobEnded(Box<Notice>),
-    /// Somebody is in a team who was not.
+    /// An agent has come into a team.
     AgentCame {
         /// The team.
         team: TeamName,
         /// The agent.
         member: Box<Member>,
     },
-    /// Somebody is no longer in a team, or the team is no longer there.
+    /// An agent is no longer in a team, or the team is no longer there.
     AgentWent {
         /// The team.
         team: TeamName,

@@ -1,15 +1,15 @@
-//! What somebody wants to be told of.
+//! What a follower wants to be told of.
 
 use std::collections::BTreeSet;
 
 use taskyard_core::{AgentName, ListId};
 
-/// What somebody wants to be told of.
+/// What a follower wants to be told of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
     /// Whose commits.
     pub lists: ListsFollowed,
-    /// Whose messages; none where messages are never told. Others may come to be followed later: see
+    /// Whose messages; none where messages are never told. Other agents may come to be followed later: see
     /// [`super::StreamControl::follow_inboxes`].
     pub inboxes: Option<BTreeSet<AgentName>>,
     /// Whether that jobs of these lists have ended.
@@ -18,7 +18,7 @@ pub struct Interest {
     pub agents: bool,
 }
 
-/// The lists that somebody follows.
+/// The lists that a stream follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum ListsFollowed {

@@ -37,7 +37,7 @@ impl JobsSource {
         watch.keep_up()?;
         let mut told: BTreeSet<JobId> = ids(notices.queued(&list, &BTreeSet::new())?);
         if let AlreadyTold::These(these) = &cursor.jobs {
-            // What was heard needs nobody to tell it again.
+            // What was heard need not be told again.
             for waiting in ids(notices.waiting(&list)?).difference(these) {
                 told.remove(waiting);
             }

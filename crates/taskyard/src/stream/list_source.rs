@@ -9,7 +9,7 @@ use super::{Cursor, Happening};
 use crate::Error;
 use crate::store::{HistoryQuery, ListWatch, StoreError};
 
-/// So many revisions are read at once: whoever is slow to take them has no more of them in memory.
+/// So many revisions are read at once: a follower that is slow to take them has no more of them in memory.
 const PAGE: usize = 256;
 
 /// Tells the commits of one list.

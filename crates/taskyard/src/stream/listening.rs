@@ -15,12 +15,12 @@ pub struct Listening {
 }
 
 impl Stream {
-    /// Calls a listener for everything that happens, on a thread of its own, until what is returned is dropped. That it panics harms
-    /// nobody else, and it is called for the next thing all the same.
+    /// Calls a listener for everything that happens, on a thread of its own, until what is returned is dropped. A panic in it harms no
+    /// other listener, and it is called for the next thing all the same.
     pub fn listen(self, mut to: impl FnMut(Happening) + Send + 'static) -> Result<Listening, Error> {
         let control = self.control();
         self.listen_to_bursts(move |happenings| {
-            // Whoever ends it waits for this.
+            // The caller that ends the listening waits for this.
             for happening in happenings.into_iter().take_while(|_| !control.is_stopped()) {
                 calling(|| to(happening));
             }

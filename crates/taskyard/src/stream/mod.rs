@@ -1,6 +1,6 @@
 //! One ordered stream of what happens: commits, messages, the ends of jobs, agents and lists that come and go.
 //!
-//! Whoever follows holds a [`Stream`], which remembers how far it has read ([`Cursor`]) and reads on when it is told that something moved.
+//! A follower holds a [`Stream`], which remembers how far it has read ([`Cursor`]) and reads on when it is told that something moved.
 //! Nothing is queued for a follower that is slow: the journal keeps what it has not read yet. What tells it is one watcher per process,
 //! whatever is followed (`watching/`), or the store itself. Why it is done so is `docs/design/stream.md`.
 

@@ -1,4 +1,4 @@
-//! Waking whoever waits for a stream.
+//! Waking the thread that waits for a stream.
 
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ impl Signal {
         Self { wake, ..Self::default() }
     }
 
-    /// Has whoever waits look again.
+    /// Has the waiting thread look again.
     pub(super) fn ring(&self) {
         let was_rung = std::mem::replace(&mut self.state().is_rung, true);
         if !was_rung {
@@ -33,7 +33,7 @@ impl Signal {
         }
     }
 
-    /// Has whoever waits stop, for good.
+    /// Has the waiting thread stop, for good.
     pub(super) fn stop(&self) {
         self.state().is_stopped = true;
         self.changed.notify_all();
@@ -44,12 +44,12 @@ impl Signal {
         self.state().is_stopped
     }
 
-    /// Takes note that whoever waits is about to look: what moves from here on rings again.
+    /// Takes note that the waiting thread is about to look: what moves from here on rings again.
     pub(super) fn is_looked_after(&self) {
         self.state().is_rung = false;
     }
 
-    /// Waits until somebody rings or stops it, or it is time.
+    /// Waits until a caller rings or stops it, or it is time.
     pub(super) fn wait(&self, until: Option<Instant>) {
         let mut state = self.state();
         while !state.is_rung && !state.is_stopped {

@@ -126,7 +126,7 @@ mod tests {
     use crate::Error;
     use crate::store::StoreError;
 
-    /// A source that cannot be read while somebody says so.
+    /// A source that cannot be read while the test says so.
     struct Breakable(Arc<AtomicBool>);
 
     impl Source for Breakable {

@@ -23,7 +23,7 @@ pub(super) struct TeamsSource {
     inboxes: SharedAgents,
     /// The messages that each agent was told of and that are still there.
     told: BTreeMap<AgentName, BTreeSet<MessageKey>>,
-    /// Who is in the teams of these lists, by the team's directory and name; none where nobody wants to know.
+    /// Who is in the teams of these lists, by the team's directory and name; none where no follower wants to know.
     members: Option<(ListsFollowed, Members)>,
 }
 
@@ -66,7 +66,7 @@ impl TeamsSource {
             if seen == self.watched {
                 return Ok((!is_told).then_some(UNTOLD));
             }
-            // What came into a mailbox before it was watched was told to nobody.
+            // What came into a mailbox before it was watched was told to no follower.
             self.watched = seen;
         }
     }
@@ -74,7 +74,7 @@ impl TeamsSource {
     /// Tells the messages that were not there at the last look. Returns the teams that were looked at.
     fn tell_messages(&mut self, found: &mut Found) -> Vec<TeamName> {
         let agents = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // Whoever comes back later is told anew of what waits.
+        // An agent that comes back later is told anew of what waits.
         self.told.retain(|agent, _| agents.contains(agent));
         let mut watched = Vec::new();
         for (agent, seats) in self.teams.seats_of_all(&agents) {

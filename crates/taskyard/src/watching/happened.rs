@@ -1,4 +1,4 @@
-//! What somebody who watches a directory is told.
+//! What the watcher of a directory is told.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,9 +10,9 @@ pub(crate) enum Happened {
     Nothing,
     /// Something was done to the files of these names.
     To(BTreeMap<OsString, Deed>),
-    /// Nobody knows what; the directory is watched further.
+    /// It is not known what; the directory is watched further.
     Anything,
-    /// Nobody knows what, and nothing more will be told: the directory is no longer in its place.
+    /// It is not known what, and nothing more will be told: the directory is no longer in its place.
     Gone,
 }
 

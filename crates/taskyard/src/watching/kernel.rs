@@ -30,14 +30,14 @@ const ANYTHING: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::ONLYDIR);
 /// After one of these a directory is no longer watched, or is no longer in its place.
 const END: ReadFlags = ReadFlags::IGNORED.union(ReadFlags::UNMOUNT).union(ReadFlags::MOVE_SELF);
-/// More names than this are not remembered for somebody who does not ask.
+/// More names than this are not remembered for a watcher that does not ask.
 const MOST_NAMES: usize = 4096;
 
 static KERNEL: Mutex<Option<Arc<Kernel>>> = Mutex::new(None);
 
 /// Is called, in few instructions, whenever something has happened in a directory.
 pub(super) type Notify = Box<dyn Fn() + Send + Sync>;
-/// Tells whether a name is one whose file somebody wants to know of.
+/// Tells whether a name is one whose file a watcher wants to know of.
 pub(crate) type Wants = fn(&OsStr) -> bool;
 
 /// The instance, and who wants to know what.
@@ -47,11 +47,11 @@ pub(super) struct Kernel {
     watchers: Mutex<HashMap<i32, Vec<Arc<Watcher>>>>,
 }
 
-/// Somebody who wants to know what happens in one directory.
+/// A caller that wants to know what happens in one directory.
 struct Watcher {
     happened: Mutex<Happened>,
     wants: Wants,
-    /// None for somebody who asks.
+    /// None for a caller that asks.
     notify: Option<Notify>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct DirectoryWatch {
     watcher: Arc<Watcher>,
 }
 
-/// Begins to watch a directory, for somebody who asks what has happened there to the files it wants to know of.
+/// Begins to watch a directory, for a caller that asks what has happened there to the files it wants to know of.
 pub(crate) fn watch(path: &Path, wants: Wants) -> io::Result<DirectoryWatch> {
     Kernel::get()?.watch(path, wants, None)
 }
@@ -116,7 +116,7 @@ impl Kernel {
         notify: Option<Notify>,
     ) -> io::Result<DirectoryWatch> {
         let watcher = Arc::new(Watcher { happened: Mutex::new(Happened::Nothing), wants, notify });
-        // What happens from here on is taken in by nobody before the watcher is known.
+        // What happens from here on is taken in by no thread before the watcher is known.
         let mut watchers = self.watchers();
         let descriptor = inotify::add_watch(&self.changes, path, ANYTHING)?;
         watchers.entry(descriptor).or_default().push(Arc::clone(&watcher));
@@ -124,7 +124,7 @@ impl Kernel {
         Ok(DirectoryWatch { kernel: self, descriptor, watcher })
     }
 
-    /// Takes in what the kernel has to tell, for everybody.
+    /// Takes in what the kernel has to tell, for every watcher.
     pub(super) fn take_in(&self) {
         let mut watchers = self.watchers();
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
@@ -172,7 +172,7 @@ impl Kernel {
         self.changes.as_fd()
     }
 
-    /// Tells whether somebody is to be called when something happens.
+    /// Tells whether a watcher is to be called when something happens.
     pub(super) fn has_anybody_to_call(&self) -> bool {
         self.watchers().values().flatten().any(|watcher| watcher.notify.is_some())
     }
@@ -187,7 +187,7 @@ impl Watcher {
         self.happened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers what was done to a file, where somebody wants to know.
+    /// Remembers what was done to a file, where the watcher wants to know.
     fn hear_of(self: &Arc<Self>, name: &CStr, deed: Deed, to_notify: &mut Vec<Arc<Self>>) {
         let name = OsStr::from_bytes(name.to_bytes());
         if self.notify.is_some() {
@@ -205,7 +205,7 @@ impl Watcher {
         self.hear(Happened::To(BTreeMap::from([(name.to_owned(), deed)])), to_notify);
     }
 
-    /// Remembers what has happened; somebody who is called is put among those to be called, once.
+    /// Remembers what has happened; a watcher that is called is put among those to be called, once.
     fn hear(self: &Arc<Self>, news: Happened, to_notify: &mut Vec<Arc<Self>>) {
         if self.notify.is_some() {
             if news == Happened::Gone {

@@ -1,7 +1,7 @@
 //! Being told by the system what happens in directories.
 //!
-//! A process has one instance of the kernel's watching, whatever it watches: there may be 128 of them for all programs of a user. Whoever
-//! watches is called when something happens, or asks when it wants to know.
+//! A process has one instance of the kernel's watching, whatever it watches: there may be 128 of them for all programs of a user. A watcher
+//! is called when something happens, or asks when it wants to know.
 
 mod happened;
 #[cfg(target_os = "linux")]

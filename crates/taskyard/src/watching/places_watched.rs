@@ -1,4 +1,4 @@
-//! Directories that come and go, watched for somebody who is called when something happens in them.
+//! Directories that come and go, watched for a caller that is called when something happens in them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl PlacesWatched {
                     }
                 }
             }
-            // Once more: what was made before the watching began was told to nobody.
+            // Once more: what was made before the watching began was told to no watcher.
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The thread that waits for the kernel, where somebody is to be called when something happens.
+//! The thread that waits for the kernel, where a watcher is to be called when something happens.
 
 use crate::watching::DirectoryWatch;
 use crate::watching::kernel::Notify;
@@ -18,7 +18,7 @@ const SHORTEST_REST: Duration = Duration::from_millis(2);
 const LONGEST_REST: Duration = Duration::from_millis(32);
 /// After so long without anything the rest is short again.
 const QUIET: Duration = Duration::from_millis(100);
-/// So often it is looked whether anybody is still to be called.
+/// How often we look whether a watcher is still to be called.
 const LOOK_AROUND: Timespec = Timespec { tv_sec: 30, tv_nsec: 0 };
 
 static IS_RUNNING: Mutex<bool> = Mutex::new(false);
@@ -55,7 +55,7 @@ fn wait(kernel: &Kernel) {
             continue;
         }
         rest = if last.elapsed() > QUIET { SHORTEST_REST } else { (rest * 2).min(LONGEST_REST) };
-        // What comes meanwhile waits in the kernel, and wakes nobody.
+        // What comes meanwhile waits in the kernel, and wakes no thread.
         thread::sleep(rest);
         kernel.take_in();
         last = Instant::now();

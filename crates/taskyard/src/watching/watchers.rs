@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Is called when something may have moved, from whatever thread. It returns at once and does not panic.
 pub type Moved = Arc<dyn Fn() + Send + Sync>;
 
-/// Calls everybody who wants to know that something has moved.
+/// Calls every caller that wants to know that something has moved.
 #[derive(Clone, Default)]
 pub(crate) struct Watchers(Arc<Mutex<Vec<Moved>>>);
 
-/// Somebody who is called, until this is dropped.
+/// A watcher that is called, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Watching {
     watchers: Watchers,
@@ -26,7 +26,7 @@ impl Watchers {
         Watching { watchers: self.clone(), moved: Called(moved) }
     }
 
-    /// Calls everybody, after something has moved.
+    /// Calls every watcher, after something has moved.
     pub(crate) fn tell(&self) {
         let watchers = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         watchers.iter().for_each(|moved| moved());
