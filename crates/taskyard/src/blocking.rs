@@ -1,7 +1,7 @@
 //! Which threads may wait for the disk.
 //!
-//! A server passes messages on a few threads. One that asked the file system there would keep everybody waiting for a slow disk. So
-//! it says which threads those are, and in debug builds whatever opens a store, a database or a file of ours panics on them.
+//! A server passes messages on a few threads. One that asked the file system there would keep every client waiting for a slow disk. So it
+//! says which threads those are, and in debug builds whatever opens a store, a database or a file of ours panics on them.
 
 use std::cell::Cell;
 

@@ -21,7 +21,7 @@ pub struct BadPlan(String);
 #[inline(always)]
 pub(crate) fn reach(_step: &'static str) {}
 
-/// Marks a step of somebody who only looks. Whether it is reached is a matter of time, so `any` does not mean it.
+/// Marks a step of a reader. Whether it is reached is a matter of time, so `any` does not mean it.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
 pub fn reach_if_named(_step: &'static str) {}
@@ -137,7 +137,7 @@ mod armed {
         plans().filter(|plan| plan.step == "any" || plan.step == step).for_each(|plan| plan.reach(step));
     }
 
-    /// Marks a step of somebody who only looks, and does there what the plans say that name it.
+    /// Marks a step of a reader, and does there what the plans say that name it.
     pub fn reach_if_named(step: &'static str) {
         plans().filter(|plan| plan.step == step).for_each(|plan| plan.reach(step));
     }

@@ -107,7 +107,7 @@ pub mod todos;
 #[cfg(feature = "jobs")]
 pub mod work;
 
-// What only Taskyard's own programs use, and nobody is promised.
+// What only Taskyard's own programs use, and other programs are not promised.
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod calls;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rustix::process::Pid;
 
-/// How often the table is read before nobody is believed to hold a lock.
+/// How often the table is read before we believe that no process holds a lock.
 const LOOKS: u32 = 20;
 
 /// Returns the process that holds the flock of a file, where the system tells.
@@ -46,7 +46,7 @@ fn holder(path: &Path, kind: &str, range: [&str; 2]) -> Option<Pid> {
         let locks = fs::read_to_string("/proc/locks").ok()?;
         locks.lines().find_map(|line| writer(line, inode, kind, range)).and_then(Pid::from_raw)
     };
-    // While others come and go, the system leaves lines out.
+    // While other processes come and go, the system leaves lines out.
     (0..LOOKS).find_map(|_| look())
 }
 

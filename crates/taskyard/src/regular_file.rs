@@ -107,7 +107,7 @@ pub(crate) fn read_following(path: &Path, limit: u64) -> Result<Vec<u8>, NotRead
     read_open(file, size_of(&stat), limit)
 }
 
-/// Opens a file that others have, to be locked and changed in place.
+/// Opens a file of another program, to be locked and changed in place.
 pub(crate) fn open_to_change(path: &Path) -> Result<File, NotRead> {
     let file = open_with(CWD, path, OFlags::RDWR | OFlags::NOFOLLOW)?;
     Ok(looked_at(file, u64::MAX)?.0)

@@ -1,4 +1,4 @@
-//! Files of others that are replaced as a whole: written beside, then renamed.
+//! Files of other programs that are replaced as a whole: written beside, then renamed.
 
 use std::fs::{self, File};
 use std::io;

@@ -109,8 +109,8 @@ impl Yard {
         }
     }
 
-    /// Tells the listeners, and those who remain in a team, that leases of an agent have ended and its tasks came back. Whoever recorded
-    /// it tells, so that it is told once; no lock is held any more.
+    /// Tells the listeners, and those who remain in a team, that leases of an agent have ended and its tasks came back. The process that
+    /// recorded it tells them, so that they are told once; it holds no lock any more.
     fn announce_end(&self, signature: &Signature, event: Option<&Event>) {
         self.publish(event);
         let is_told_later = self.departing() == Some(&signature.actor);
@@ -134,7 +134,7 @@ impl Yard {
         Ok(event.is_some())
     }
 
-    /// Makes one transaction by itself where nobody else is writing, and publishes what it did; none where somebody is.
+    /// Makes one transaction by itself where no other writer is at work, and publishes what it did; none where one is.
     pub(crate) fn try_commit_alone(
         &self,
         signature: &Signature,
@@ -146,7 +146,7 @@ impl Yard {
         Ok(Some(event.is_some()))
     }
 
-    /// Returns what dead leases hold, where nobody else is writing; returns whether anything came back.
+    /// Returns what dead leases hold, where no other process is writing; returns whether anything came back.
     pub(crate) fn try_return_ended_leases(&self) -> Result<bool, StoreError> {
         let mut came_back = false;
         while let Some(mut txn) = self.store().try_write(self.list_id())? {

@@ -1,11 +1,11 @@
-//! Which lists somebody wrote to.
+//! Which lists a yard wrote to.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use taskyard_core::{Event, ListId, Op};
 
-/// The lists that were written to through a yard and those made from it, in the order of the first time. That somebody's lease has ended
-/// is nobody's doing and does not count.
+/// The lists that were written to through a yard and those made from it, in the order of the first time. That a lease has ended is no
+/// agent's doing and does not count.
 #[derive(Clone, Debug, Default)]
 pub struct WrittenLists(Arc<Mutex<Vec<ListId>>>);
 

@@ -14,7 +14,7 @@ use crate::notices::Notices;
 use crate::store::{Store, StoreError};
 use crate::teams::Teams;
 
-/// How long a change waits for others at the same list where nothing else is said.
+/// How long a change waits for other writers at the same list where nothing else is said.
 pub(crate) const DEFAULT_PATIENCE: Duration = Duration::from_secs(12);
 
 /// A store, one of its lists, the rules in force, and who acts.
@@ -69,7 +69,7 @@ impl Yard {
         Self { rules, ..self }
     }
 
-    /// Has hooks and checks asked before tasks are made and completed. Without this nobody is asked.
+    /// Has hooks and checks asked before tasks are made and completed. Without this none is asked.
     #[must_use]
     pub fn with_hooks(self, hooks: Arc<Hooks>) -> Self {
         Self { hooks: Some(hooks), ..self }
@@ -100,8 +100,8 @@ impl Yard {
         Self { limit, ..self }
     }
 
-    /// Sets how long a change waits for others at the same list before it fails with [`StoreError::Busy`]: 12 s where nothing is said. A
-    /// program that must answer sooner, an interface say, waits less and tries again when it pleases.
+    /// Sets how long a change waits for other writers at the same list before it fails with [`StoreError::Busy`]: 12 s where nothing is
+    /// said. A program that must answer sooner, an interface say, waits less and tries again when it pleases.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
@@ -131,7 +131,7 @@ impl Yard {
         Self { proof: Proof::Token(token), ..self.clone() }
     }
 
-    /// Returns a yard whose writes overrule the leases of others, for people who know better.
+    /// Returns a yard whose writes overrule the leases of other agents, for people who know better.
     #[must_use]
     pub fn overruling(&self) -> Self {
         Self { proof: Proof::Force, ..self.clone() }
@@ -158,7 +158,7 @@ impl Yard {
         Self { list, ..self.clone() }
     }
 
-    /// Returns how long a change waits for others.
+    /// Returns how long a change waits for other writers.
     pub(crate) fn patience(&self) -> Duration {
         self.patience
     }
@@ -200,7 +200,7 @@ impl Yard {
         self.notices.as_ref()
     }
 
-    /// Returns the store, for somebody who keeps it.
+    /// Returns the store, for a caller that keeps it.
     pub(crate) fn shared_store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store)
     }

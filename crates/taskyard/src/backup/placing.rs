@@ -104,7 +104,7 @@ impl Files<'_> {
     }
 }
 
-/// Removes what somebody left beside a place who died on the way to it.
+/// Removes what a process left beside a directory when it died on the way to it.
 pub(super) fn tidy(place: &Path) -> Result<(), BackupError> {
     let staging = staging_of(place);
     remove(&staging).map_err(BackupError::io("cannot remove", staging))
@@ -124,7 +124,7 @@ fn staging_of(place: &Path) -> PathBuf {
     place.with_file_name(format!("{STAGING}{name}"))
 }
 
-/// Removes what somebody left who died on the way.
+/// Removes what a process left that died on the way.
 fn remove(staging: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(staging) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(staging),

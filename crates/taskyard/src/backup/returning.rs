@@ -136,7 +136,7 @@ struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// Waits until nobody else brings anything back here.
+    /// Waits until no other process brings anything back here.
     fn lock(&self) -> Result<Alone, BackupError> {
         let lists = self.data.join("lists");
         crate::private::make_data_directory(&self.data).map_err(BackupError::io("cannot create", &self.data))?;

@@ -45,8 +45,8 @@ pub struct BackedUp {
     pub is_archive: bool,
 }
 
-/// Makes a backup, whole or not at all. Each list is as it was at one moment, even while others write. `progress` is
-/// told how many of how many lists are copied.
+/// Makes a backup, whole or not at all. Each list is as it was at one moment, even while writers are at work. `progress` is told how many
+/// of how many lists are copied.
 pub fn back_up(what: &BackUp<'_>, progress: &mut dyn FnMut(usize, usize)) -> Result<BackedUp, BackupError> {
     let (dialect, care) = Dialect::of(what.address).zip(what.store.care()).ok_or(BackupError::NoFiles)?;
     must_be_elsewhere(what)?;

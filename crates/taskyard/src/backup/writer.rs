@@ -36,7 +36,7 @@ pub(super) struct Writer {
     place: PathBuf,
     overwriting: Overwriting,
     staging: PathBuf,
-    /// Keeps others from making a backup in the same place.
+    /// Keeps other processes from making a backup in the same place.
     lock: File,
     archive: Option<ArchiveWriter>,
     sums: Sums,
@@ -104,7 +104,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Returns where somebody else may make a file of this name, which is added next.
+    /// Returns where the caller may make a file of this name, which is added next.
     pub(super) fn scratch(&self, name: &str) -> Result<PathBuf, BackupError> {
         match &self.archive {
             Some(_) => Ok(self.staging.join("scratch")),
@@ -112,7 +112,7 @@ impl Writer {
         }
     }
 
-    /// Adds the file that somebody else made.
+    /// Adds the file that the caller made.
     pub(super) fn add_scratch(&mut self, name: &str, path: &Path) -> Result<(), BackupError> {
         let open = || File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
         let (length, file) = open().map_err(BackupError::io("cannot read", path))?;

@@ -49,7 +49,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads a file where there is one and nobody else could have written it. One that does not count may hold anything.
+    /// Reads a file where there is one and no other user could have written it. One that does not count may hold anything.
     fn read(&mut self, path: &Path, origin: Origin) -> Result<Option<Layer>, ConfigError> {
         match ownership(path, origin) {
             Ownership::NoFile => Ok(None),

@@ -16,12 +16,11 @@ pub(crate) enum Ownership {
     NoFile,
     /// The file may count.
     Ours,
-    /// Somebody else could have written it.
+    /// Another user could have written it.
     Doubtful(Doubt),
 }
 
-/// Looks whether a configuration file may count. What cannot be looked at, or is no file, is left to whoever
-/// reads it.
+/// Looks whether a configuration file may count. What cannot be looked at, or is no file, is left to the reader of the file.
 pub(crate) fn ownership(path: &Path, origin: Origin) -> Ownership {
     if fs::symlink_metadata(path).is_err() {
         return Ownership::NoFile;

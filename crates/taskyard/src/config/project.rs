@@ -9,7 +9,7 @@ use taskyard_core::rules::lists::own_list::is_own_list;
 use super::{Board, Claims, Display, Gc, Jobs, Journal, Merge, Settings};
 use crate::opening::WrittenAddress;
 
-/// Why nobody knows whether the user trusts a project.
+/// Why it is not known whether the user trusts a project.
 pub type TrustError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The project whose file is read.
@@ -18,7 +18,7 @@ pub struct Project<'a> {
     pub directory: &'a Path,
     /// Returns the names that the project goes by.
     pub names: &'a dyn Fn() -> Vec<String>,
-    /// Tells whether the user trusts it. Asked only where the file says more than one may that nobody trusts.
+    /// Tells whether the user trusts it. Asked only where the file says more than a file may that the user does not trust.
     pub is_trusted: &'a dyn Fn() -> Result<bool, TrustError>,
 }
 
@@ -78,8 +78,8 @@ impl Project<'_> {
         needs.into_iter().filter(|(_, needs)| *needs).map(|(key, _)| key).collect()
     }
 
-    /// Returns what is left of a file that nobody trusts. Hooks and checks stay, since the code that would run them
-    /// asks once more whether they may, and says that they did not.
+    /// Returns what is left of a file that the user does not trust. Hooks and checks stay, since the code that would run them asks once
+    /// more whether they may, and says that they did not.
     pub(super) fn without(&self, keys: &[&str], settings: Settings) -> Settings {
         let Settings { store, list, checks, hooks, display, .. } = settings;
         Settings {

@@ -10,7 +10,7 @@ use taskyard_core::ClientVersion;
 use super::quantity::{parse_duration, parse_size};
 use crate::opening::WrittenAddress;
 
-/// What one file sets; what is none is left to others.
+/// What one file sets; what is none is left to the other files.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -35,7 +35,7 @@ pub struct Settings {
     pub journal: Journal,
     /// Tidying up.
     pub gc: Gc,
-    /// What becomes of changes that others did not know of.
+    /// What becomes of changes of ours that another program did not know of.
     pub merge: Merge,
     /// How lists look.
     pub display: Display,
@@ -63,7 +63,7 @@ pub struct Gc {
     pub auto: Option<bool>,
 }
 
-/// What becomes of changes that others did not know of.
+/// What becomes of changes of ours that another program did not know of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Merge {

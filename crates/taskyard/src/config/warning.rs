@@ -8,12 +8,12 @@ use taskyard_core::rules::lists::ownership::Doubt;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum ConfigWarning {
-    /// Keys of a project's file are ignored, because nobody trusts the project.
+    /// Keys of a project's file are ignored, because the user does not trust the project.
     #[error("{} in `{}` {} ignored: the directory is not trusted", .keys.join(", "), .path.display(), are(.keys))]
     Untrusted {
         /// The file.
         path: PathBuf,
-        /// The keys. They are our own words: a file that nobody trusts has no say in what is told of it.
+        /// The keys. They are our own words: a file that the user does not trust has no say in what is told of it.
         keys: Vec<&'static str>,
     },
     /// Whether a project is trusted could not be found out, so it counts as not trusted.
@@ -29,7 +29,7 @@ pub enum ConfigWarning {
     NotCounted {
         /// The file.
         path: PathBuf,
-        /// Why somebody else could have written it.
+        /// Why another user could have written it.
         doubt: Doubt,
     },
 }

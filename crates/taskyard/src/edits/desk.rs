@@ -38,7 +38,7 @@ impl Desk {
         Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{MOST} texts are left there")))
     }
 
-    /// Takes up the newest text of that name that an earlier edit left; none where there is none that nobody is at.
+    /// Takes up the newest text of that name that an earlier edit left; none where each is open in an editor, or there is none.
     pub fn take_up(&self, name: &str) -> io::Result<Option<Sheet>> {
         for path in self.left_under(name) {
             if let Some(sheet) = Sheet::take_up(&path)? {

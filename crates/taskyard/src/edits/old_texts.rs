@@ -1,4 +1,4 @@
-//! Texts of edits that nobody went on with.
+//! Texts of edits that the user did not go on with.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -9,7 +9,7 @@ use taskyard_core::Timestamp;
 
 use crate::private::open_existing;
 
-/// A file of an edit that nobody has touched for long.
+/// A file of an edit that no user has touched for long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OldText {
     /// The file.
@@ -25,7 +25,7 @@ impl OldText {
     }
 }
 
-/// Returns the files of edits in a data directory that nobody has touched since a moment, and nobody is at, by name.
+/// Returns the files of edits in a data directory that no editor has touched since a moment or has open now, by name.
 pub fn old_texts(data: &Path, since: Timestamp) -> Vec<OldText> {
     let before = UNIX_EPOCH + Duration::from_millis(since.0.try_into().unwrap_or(0));
     let is_old = |path: &Path| {
@@ -53,7 +53,7 @@ fn of_one_edit(path: &Path) -> [PathBuf; 2] {
     [path.with_file_name(text), path.with_file_name(format!("{text}.base"))]
 }
 
-/// Tells whether somebody has the text in an editor, as far as that can be found out.
+/// Tells whether a user has the text in an editor, as far as that can be found out.
 fn is_somebody_at(path: &Path) -> bool {
     let [_, base] = of_one_edit(path);
     match open_existing(&base) {

@@ -14,7 +14,7 @@ use crate::private::{create_new, open_existing, open_to_read};
 #[derive(Debug)]
 pub struct Sheet {
     path: PathBuf,
-    /// Held while somebody is at it.
+    /// Held while an editor has the text open.
     _lock: File,
 }
 
@@ -29,7 +29,7 @@ impl Sheet {
             file.write_all(text.as_bytes())
         });
         if let Err(error) = written {
-            // Nobody has typed anything yet. A text that was there under that name is not ours to remove.
+            // The user has typed nothing yet. A text that was there under that name is not ours to remove.
             let is_others = error.kind() == io::ErrorKind::AlreadyExists;
             let _ = fs::remove_file(base_of(path));
             if !is_others {
@@ -40,7 +40,7 @@ impl Sheet {
         Ok(sheet)
     }
 
-    /// Takes up a text that was left; none where somebody is at it.
+    /// Takes up a text that was left; none where an editor has it open.
     pub(super) fn take_up(path: &Path) -> io::Result<Option<Self>> {
         let lock = open_existing(&base_of(path))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {

@@ -48,7 +48,7 @@ impl HookSetup {
 
         let concerns_project = of_project.is_some() || found.iter().any(Hook::is_of_project);
         let is_trusted = concerns_project && self.is_trusted_or(&mut catalogue.warnings);
-        // Without trust, a directory's word counts for its own hooks and for nobody else's.
+        // Without trust, a directory's word counts for its own hooks and for no other.
         let all_off = if is_trusted { of_project.or(user.disables_all) } else { user.disables_all };
         if all_off == Some(true) {
             return catalogue;
@@ -85,7 +85,7 @@ impl HookSetup {
         HookEvent::ALL.into_iter().flat_map(of_event).collect()
     }
 
-    /// Tells whether the user trusts the project; without a data directory nobody was ever asked.
+    /// Tells whether the user trusts the project; without a data directory the user was never asked.
     #[cfg(feature = "sqlite")]
     pub(super) fn is_trusted(&self) -> Result<bool, TrustError> {
         let Some(data) = &self.data else { return Ok(false) };

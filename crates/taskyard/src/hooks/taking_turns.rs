@@ -1,9 +1,9 @@
 //! Whose turn it is to hand the whole list to hooks.
 //!
-//! A hook that reads the whole list keeps a copy of it somewhere, and the last one that wrote the copy decides what is in it. So those hooks
-//! run one after the other, and each is handed the list with everything the ones before it were told: a turn begins before the list is
-//! read and ends when the change that the hook was asked about is made. This is no lock of the list: nobody waits for a turn who does not
-//! want to hand the list to a hook, and it ends with its process.
+//! A hook that reads the whole list keeps a copy of it somewhere, and the last one that wrote the copy decides what is in it. So those
+//! hooks run one after the other, and each is handed the list with everything the ones before it were told: a turn begins before the list
+//! is read and ends when the change that the hook was asked about is made. This is no lock of the list: a process waits for a turn only to
+//! hand the list to a hook, and it ends with its process.
 
 use std::fs::File;
 use std::io;
@@ -38,8 +38,8 @@ enum Attempt {
 impl Hooks {
     /// Waits until it is our turn to hand a list to the hooks that were found; none where none of them reads it.
     ///
-    /// A hook that takes longer than hooks may take, or a place where nothing can be written, keeps nobody from working: then it goes on out
-    /// of turn, which is told.
+    /// A hook that takes longer than hooks may take, or a place where nothing can be written, keeps no agent from working: then it goes on
+    /// out of turn, and says so.
     pub(crate) fn turn(&self, found: &Found, list: &ListId) -> Result<Option<HookTurn>, Error> {
         let readers = || found.hooks().iter().filter(|hook| hook.stdin == Some(HookInput::Tasks));
         let Some(patience) = readers().map(|hook| hook.timeout).max() else { return Ok(None) };

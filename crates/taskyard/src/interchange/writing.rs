@@ -33,7 +33,7 @@ pub fn save(written: &Written, path: &Path) -> Result<(), InterchangeError> {
             let temporary = beside(path);
             let saved = write_file(&temporary, path, text.as_bytes()).and_then(|()| fs::rename(&temporary, path));
             saved.map_err(|error| {
-                // What was half written helps nobody; that it cannot be removed either is the smaller trouble.
+                // What was half written is of no use; that it cannot be removed either is the smaller trouble.
                 let _ = fs::remove_file(&temporary);
                 failed(error)
             })

@@ -100,7 +100,7 @@ impl RemoteAddress {
         &self.scheme
     }
 
-    /// Returns the address with its password, for the opener that connects with it and for nobody else.
+    /// Returns the address with its password, for the opener that connects with it and for no other caller.
     pub fn with_password(&self) -> &str {
         &self.with_password
     }

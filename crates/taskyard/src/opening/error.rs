@@ -6,7 +6,7 @@ use crate::StoreError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum AddressError {
-    /// Nobody knows what it names.
+    /// No opener knows what it names.
     #[error("`{address}` is no store that is known")]
     Unknown {
         /// The address, without a password.

@@ -15,7 +15,7 @@ const SHORT_SECRET_NAMES: [&str; 2] = ["pwd", "pass"];
 /// What ends the part of an address that names a user and a host.
 const AFTER_AUTHORITY: [char; 3] = ['/', '?', '#'];
 
-/// Returns an address without its password; none where nobody can tell where the password ends.
+/// Returns an address without its password; none where it cannot be told where the password ends.
 ///
 /// A password with an `@` or a `/` in it that is not percent-encoded reads like the beginning of a host or a path. So there is one
 /// `@` at most, before the path.

@@ -1,4 +1,4 @@
-//! The address of a store as somebody wrote it.
+//! The address of a store as a user wrote it.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::secrets::shown;
 
-/// The address of a store as somebody wrote it in a flag, a variable or a file. It may hold a password, and is shown without.
+/// The address of a store as a user wrote it in a flag, a variable or a file. It may hold a password, and is shown without.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct WrittenAddress(String);

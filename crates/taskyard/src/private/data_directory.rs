@@ -11,14 +11,14 @@ use super::directory::{close, make_directory};
 use super::owner::{is_open, is_to_be_closed, kind, must_be_ours, rights};
 use super::tightening::{holds_only_ours, holds_open, tighten_below};
 
-/// The rights with which others can put files into a directory.
+/// The rights with which other users can put files into a directory.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Makes sure that a data directory is ours and closed to others; one that is not there yet is fine. What an older version left
-/// open is closed, with everything in it.
+/// Makes sure that a data directory is ours and closed to other users; one that is not there yet is fine. What an older version left open
+/// is closed, with everything in it.
 ///
-/// A directory in which there is more than ours, a home say, keeps the rights it has, and what is ours in it is closed; where
-/// others can write to it, it is refused.
+/// A directory in which there is more than ours, a home say, keeps the rights it has, and what is ours in it is closed; where other users
+/// can write to it, it is refused.
 pub fn secure_data_directory(data: &Path) -> Result<(), NotPrivate> {
     let Ok(found) = stat(data) else { return Ok(()) };
     if kind(&found) != FileType::Directory {
@@ -42,7 +42,7 @@ pub fn secure_data_directory(data: &Path) -> Result<(), NotPrivate> {
     Ok(())
 }
 
-/// Makes a data directory where there is none, and makes sure that it is ours and closed to others.
+/// Makes a data directory where there is none, and makes sure that it is ours and closed to other users.
 pub fn make_data_directory(data: &Path) -> io::Result<()> {
     match stat(data) {
         Ok(found) if kind(&found) == FileType::Directory => Ok(secure_data_directory(data)?),

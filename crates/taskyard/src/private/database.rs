@@ -22,7 +22,7 @@ pub(crate) fn prepare_database(data: &Path, path: &Path) -> io::Result<()> {
         _ => super::make_data_directory(data)?,
     }
     match create_new(path) {
-        // Somebody was faster.
+        // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => has_database(data, path).map(drop),
         made => made.map(drop),
     }

@@ -11,7 +11,7 @@ use super::owner::{give_directory, is_open, kind, must_be_ours, rights};
 /// The rights on a directory of ours.
 pub(super) const DIRECTORY: u32 = 0o700;
 
-/// Makes a directory of ours where there is none, and those above it; one that is open to others is closed.
+/// Makes a directory of ours where there is none, and those above it; one that is open to other users is closed.
 pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     match stat(path) {
         Ok(found) => {
@@ -29,8 +29,8 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes everybody else's rights on a directory away. Where that cannot be, it is root's or on a file system that
-/// cannot be written, and a process that only reads must not fail for it.
+/// Takes the rights of other users on a directory away. Where that cannot be, it is root's or on a file system that cannot be written, and
+/// a process that only reads must not fail for it.
 pub(super) fn close(path: &Path, rights: u32) {
     if let Err(error) = chmod(path, Mode::from_raw_mode(rights & DIRECTORY)) {
         tracing::debug!(path = %path.display(), %error, "a directory stays open to others");
@@ -42,7 +42,7 @@ fn make(path: &Path) -> io::Result<()> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
     match (make_one(path), above) {
         (Err(error), Some(above)) if error.kind() == io::ErrorKind::NotFound => {
-            // Somebody else may have made it since. Where it is there and nothing can be made in it, that is the answer.
+            // Another process may have made it since. Where it is there and nothing can be made in it, that is the answer.
             if !above.is_dir() {
                 make(above)?;
             }
@@ -60,7 +60,7 @@ fn make_one(path: &Path) -> io::Result<()> {
             give_directory(path);
             Ok(())
         }
-        // Somebody was faster.
+        // Another process was faster.
         Err(Errno::EXIST) if path.is_dir() => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum NotPrivate {
-    /// Somebody else made it, and may read and change it.
+    /// Another user made it, and may read and change it.
     #[error("`{}` belongs to another user (uid {owner})", .path.display())]
     ForeignOwner {
         /// What it is.
@@ -15,7 +15,7 @@ pub enum NotPrivate {
         /// The number of that user.
         owner: u32,
     },
-    /// Others can put files of theirs there, and it cannot be closed to them: it is not ours, or not ours alone.
+    /// Other users can put files there, and it cannot be closed to them: it is not ours, or not ours alone.
     #[error("other users can write to `{}`", .path.display())]
     OpenToOthers {
         /// The directory.

@@ -44,7 +44,7 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
 fn open_with(path: &Path, how: OFlags) -> io::Result<File> {
     let (file, found) = opened(path, how | OFlags::RDWR)?;
     if rights(&found) != FILE {
-        // The umask took our own rights, or an older version gave others some.
+        // The umask took our own rights, or an older version gave other users some.
         fchmod(&file, Mode::from_raw_mode(FILE))?;
     }
     if found.st_size == 0 {

@@ -1,4 +1,4 @@
-//! What is nobody else's business: everything under the data directory, from its first moment, whatever the umask.
+//! What is closed to other users: everything under the data directory, from its first moment, whatever the umask.
 //!
 //! Directories are 0700 and files 0600. What an older version left open is tightened when it is met. This is the only
 //! module that makes files and directories of ours; the client's own files are not made here and have the modes the client

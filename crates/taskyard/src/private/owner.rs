@@ -13,7 +13,7 @@ pub fn is_ours_or_roots(owner: u32) -> bool {
     owner == geteuid().as_raw() || owner == 0
 }
 
-/// Fails where somebody else owns it. Root uses everybody's: it could not be kept from it, and helps users with theirs.
+/// Fails where another user owns it. Root uses every user's: it could not be kept from it, and helps users with theirs.
 pub(super) fn must_be_ours(path: &Path, found: &Stat) -> Result<(), NotPrivate> {
     if is_ours_or_roots(found.st_uid) || geteuid().is_root() {
         return Ok(());
@@ -27,12 +27,12 @@ pub(super) fn rights(found: &Stat) -> u32 {
     u32::from(found.st_mode) & 0o7777
 }
 
-/// Tells whether anybody but the owner has any right on it.
+/// Tells whether another user than the owner has any right on it.
 pub(super) fn is_open(found: &Stat) -> bool {
     rights(found) & 0o077 != 0
 }
 
-/// Tells whether others have rights on it and we could take them away.
+/// Tells whether other users have rights on it and we could take them away.
 pub(super) fn is_to_be_closed(found: &Stat) -> bool {
     is_open(found) && (geteuid().is_root() || found.st_uid == geteuid().as_raw())
 }
@@ -61,7 +61,7 @@ fn owner_above(path: &Path) -> Option<(Uid, Gid)> {
         return None;
     }
     let above = stat(path.parent()?).ok()?;
-    // Where everybody may put files, the owner of the directory owns no more than that.
+    // Where every user may put files, the owner of the directory owns no more than that.
     (above.st_uid != 0 && rights(&above) & 0o002 == 0)
         .then(|| (Uid::from_raw(above.st_uid), Gid::from_raw(above.st_gid)))
 }

@@ -1,4 +1,4 @@
-//! Closing to others what an older version left open.
+//! Closing to other users what an older version left open.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::owner::{is_open, is_to_be_closed, kind, rights};
 /// The names of ours in a data directory, or what they begin with.
 const DIRECTORIES: [&str; 7] = ["lists", "jobs", "inboxes", "set-aside", "alive", "hook-turns", "edits"];
 const FILES: [&str; 6] = ["machine.", "teams.sqlite", "archive.sqlite", "tidied", TOKEN, ".serve-token."];
-/// A secret that others could have written is not made ours by closing it: its readers refuse it.
+/// A secret that other users could have written is not made ours by closing it: its readers refuse it.
 const TOKEN: &str = "serve-token";
 
 /// Tells whether there is nothing in a data directory but what is ours.
@@ -20,14 +20,14 @@ pub(super) fn holds_only_ours(data: &Path) -> bool {
     names(data).all(|name| is_ours(&name))
 }
 
-/// Tells whether anything of ours in a data directory is open to others and can be closed. What is further below was left open
+/// Tells whether anything of ours in a data directory is open to other users and can be closed. What is further below was left open
 /// together with it.
 pub(super) fn holds_open(data: &Path) -> bool {
     let is_open = |name: String| lstat(data.join(name)).is_ok_and(|found| is_to_be_closed(&found));
     names(data).filter(|name| is_ours(name)).any(is_open)
 }
 
-/// Closes everything of ours in a data directory, whoever had left it open. What cannot be closed stays as it is.
+/// Closes everything of ours in a data directory, whichever release had left it open. What cannot be closed stays as it is.
 pub(super) fn tighten_below(data: &Path) {
     tracing::info!(data = %data.display(), "what other users could read is closed to them");
     for name in names(data).filter(|name| is_ours(name)) {
@@ -48,7 +48,7 @@ fn tighten(path: &Path) {
     let Ok(found) = lstat(path) else { return };
     match kind(&found) {
         FileType::Directory => {
-            // The directory first: from then on nobody else can exchange what is in it.
+            // The directory first: from then on no other user can exchange what is in it.
             if is_open(&found) {
                 close(path, rights(&found));
             }

@@ -31,7 +31,7 @@ pub enum Agent {
 pub enum Scope {
     /// For this user, everywhere.
     User,
-    /// For everybody, in this project.
+    /// For every user, in this project.
     Project,
 }
 
@@ -112,7 +112,7 @@ impl Agent {
         }
     }
 
-    /// Returns what is still to be done so that everybody works on one list with the agent; none where nothing is missing.
+    /// Returns what is still to be done so that people and other agents work on one list with the agent; none where nothing is missing.
     pub const fn still_needed(self, scope: Scope) -> Option<&'static str> {
         match (self, scope) {
             // For all projects at once it cannot be set.

@@ -31,7 +31,7 @@ impl Change {
             (_, None) => {
                 fs::remove_file(&self.real).map_err(SetupError::io("cannot remove", &self.real))?;
                 let directories = self.record.iter().flat_map(|record| record.directories.iter().rev());
-                // One that is not empty any more, or gone, is nobody's loss.
+                // One that is not empty any more, or gone, is no loss.
                 directories.for_each(|directory| drop(fs::remove_dir(directory)));
                 machine.forget_setup_record(&self.real)?;
             }
@@ -83,7 +83,7 @@ fn write(temporary: &Path, path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Gives the file to whom it belonged; for anybody but the superuser it is theirs already.
+/// Gives the file to whom it belonged; for a user other than root it is that user's already.
 #[cfg(unix)]
 fn keep_owner(file: &File, before: &fs::Metadata) {
     use std::os::unix::fs::{MetadataExt as _, fchown};

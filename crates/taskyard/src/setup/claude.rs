@@ -50,7 +50,7 @@ pub(super) fn targets(places: &SetupPlaces, scope: Scope, wish: Wish) -> Result<
     if matches!(wish, Wish::RegisterAndAllowTools | Wish::Remove) {
         settings.push(Entry::word(&["permissions", "allow"], "mcp__taskyard"));
     }
-    // A list for one project must not be everybody's in all of them.
+    // A list for one project must not be the list of all of them.
     if scope == Scope::Project && (wish == Wish::Remove || places.project_list.is_some()) {
         settings.push(Entry::setting(&LIST_SETTING, places.project_list.clone().into()));
     }

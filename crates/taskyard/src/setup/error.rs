@@ -44,7 +44,7 @@ pub enum SetupError {
         /// The agent.
         agent: Agent,
     },
-    /// Nobody said where the home directory is.
+    /// The environment does not say where the home directory is.
     #[error("there is no home directory")]
     NoHome,
 }

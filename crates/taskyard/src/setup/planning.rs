@@ -124,7 +124,7 @@ fn put_in(target: &Target, real: PathBuf, before: Option<String>, record: Option
     Ok(change)
 }
 
-/// Plans to replace the one entry of a file that we added in an older form; none where it is not that, or where somebody changed the
+/// Plans to replace the one entry of a file that we added in an older form; none where it is not that, or where another program changed the
 /// file since.
 fn put_in_todays_form(
     target: &Target,
@@ -167,7 +167,7 @@ fn without_steps(text: &str, steps: &[Step]) -> (String, Additions, bool) {
     (shorter, gone, !steps.is_empty())
 }
 
-/// Plans to write a file that is ours as a whole. One that somebody else wrote is left alone.
+/// Plans to write a file that is ours as a whole. One that another program wrote is left alone.
 fn put_whole(target: &Target, real: PathBuf, ours: &str, before: Option<String>, record: Option<Record>) -> Change {
     let is_theirs = |text: &String| {
         text != ours && !record.iter().flat_map(|record| &record.steps).any(|step| step.additions_to(text).is_some())

@@ -1,4 +1,4 @@
-//! What is needed to take back what was added to a file. It holds nothing of what others wrote there.
+//! What is needed to take back what was added to a file. It holds nothing of what other programs wrote there.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(super) struct Record {
 pub(super) struct Made {
     pub(super) name: String,
     pub(super) existing: usize,
-    /// The value of a setting that others use as well, which is ours as long as it has this value.
+    /// The value of a setting that other programs use as well, which is ours as long as it has this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) value: Option<Value>,
 }

@@ -14,7 +14,7 @@ use super::{Agent, Scope, SetupError, Wish};
 pub enum Registration {
     /// It does, as we would have it.
     Registered,
-    /// It has a server of our name, registered by somebody in another way.
+    /// It has a server of our name, registered in another way than ours.
     Otherwise,
     /// It does not.
     Missing,

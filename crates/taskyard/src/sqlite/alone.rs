@@ -9,14 +9,14 @@ use rustix::io::retry_on_intr;
 
 use super::DatabaseError;
 
-/// The lock of a file or a directory; others wait for it until this is dropped.
+/// The lock of a file or a directory; other processes wait for it until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Alone {
     locked: File,
 }
 
 impl Alone {
-    /// Waits until nobody else makes, upgrades or replaces a database in a directory.
+    /// Waits until no other process makes, upgrades or replaces a database in a directory.
     pub(crate) fn in_directory(path: &Path) -> Result<Self, DatabaseError> {
         let directory = File::open(path).map_err(DatabaseError::io("cannot open", path))?;
         Self::lock(directory, path)

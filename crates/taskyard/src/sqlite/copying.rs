@@ -1,4 +1,4 @@
-//! Copying a database that others may be writing to, by SQLite's own means.
+//! Copying a database that other processes may be writing to, by SQLite's own means.
 
 use std::path::Path;
 use std::thread;
@@ -21,7 +21,7 @@ impl Database {
     /// the transaction. The copy has no log beside it, so that it is one file and can be looked at where nothing can be written.
     pub(crate) fn copy_to(&self, copy: &Path) -> Result<(), DatabaseError> {
         create_new(copy).map_err(DatabaseError::io("cannot create", copy))?;
-        // One moment, however long the copying takes: without it SQLite begins anew whenever somebody writes.
+        // One moment, however long the copying takes: without it SQLite begins anew whenever a writer writes.
         let moment = self.connection.is_autocommit().then(|| self.begin_to_read()).transpose()?;
         self.one("SELECT count(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0))?;
         let copied = || -> rusqlite::Result<()> {

@@ -84,7 +84,7 @@ impl Database {
         Self::set_up(path, schema, |path| open_with(path, OpenFlags::SQLITE_OPEN_READ_ONLY))
     }
 
-    /// Opens a database that is there and that nobody can change, to read it without anything beside it.
+    /// Opens a database that is there and that no process can change, to read it without anything beside it.
     pub(crate) fn connect_unchanging(path: PathBuf, schema: &'static Schema) -> Result<Self, DatabaseError> {
         Self::set_up(path, schema, open_unchanging)
     }
@@ -108,17 +108,17 @@ impl Database {
         }
     }
 
-    /// Begins a transaction that may write, when nobody else is in one; fails where a newer Taskyard has written the database since it
+    /// Begins a transaction that may write, when no other process is in one; fails where a newer Taskyard has written the database since it
     /// was opened.
     pub(crate) fn begin(&self) -> Result<Transaction<'_>, DatabaseError> {
         let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
             .map_err(self.failed("write"))?;
-        // Within the transaction nobody else can upgrade it any more.
+        // Within the transaction no other process can upgrade it any more.
         self.known_format("write")?;
         Ok(transaction)
     }
 
-    /// Does something in one transaction, when nobody else is in one; what fails has not happened.
+    /// Does something in one transaction, when no other process is in one; what fails has not happened.
     pub(crate) fn transact<T>(
         &self,
         change: impl FnOnce(&Self) -> Result<T, DatabaseError>,
@@ -292,7 +292,7 @@ mod tests {
         is_newer(database.begin_to_read().map(drop).unwrap_err());
         let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
         assert_eq!(newer.one("SELECT count(*) FROM words", [], count).unwrap(), 1);
-        // A connection that was refused stands in nobody's way.
+        // A connection that was refused stands in no writer's way.
         newer.without_waiting(|connection| connection.execute_batch("BEGIN IMMEDIATE; COMMIT")).unwrap();
     }
 

@@ -10,11 +10,11 @@ use super::schema::name_of;
 use super::{Alone, Database, DatabaseError, Table};
 use crate::failpoint::reach;
 
-/// How long somebody needs who reads a database without a write-ahead log.
+/// How long a reader of a database without a write-ahead log needs.
 const SHORT: Duration = Duration::from_millis(5);
 
 impl Database {
-    /// Returns the format, 0 where it is empty, for somebody who wants to open, read or write the database.
+    /// Returns the format, 0 where it is empty, for a caller that wants to open, read or write the database.
     pub(crate) fn format(&self, doing: &'static str) -> Result<i64, DatabaseError> {
         let format = || self.connection.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0));
         format().map_err(self.failed(doing))
@@ -73,7 +73,7 @@ impl Database {
         self.rows("SELECT name FROM pragma_table_info(?1, 'main')", [table.name], |row| row.get(0))
     }
 
-    /// Has commits go to a write-ahead log, so that they cost one write and disturb nobody who reads.
+    /// Has commits go to a write-ahead log, so that they cost one write and disturb no reader.
     fn log_ahead(&self) -> Result<(), DatabaseError> {
         let started = Instant::now();
         loop {

@@ -14,9 +14,8 @@ const ALL: i32 = -1;
 impl Database {
     /// Copies a database into memory, as its file is, without its log and without a lock, and opens the copy to read it.
     ///
-    /// The caller makes sure that nobody wrote to the file meanwhile, and that there was no log. SQLite opens and
-    /// closes the file, because a descriptor of our own would take the locks of this process's other connections with
-    /// it when it is closed.
+    /// The caller makes sure that no process wrote to the file meanwhile, and that there was no log. SQLite opens and closes the file,
+    /// because a descriptor of our own would take the locks of this process's other connections with it when it is closed.
     pub(crate) fn copy_into_memory(path: PathBuf, schema: &'static Schema) -> Result<Self, DatabaseError> {
         Self::set_up(path, schema, copied)
     }
@@ -78,7 +77,7 @@ mod tests {
             let locks = std::fs::read_to_string("/proc/locks").unwrap();
             locks.lines().any(|line| line.contains(&lock) && line.ends_with(&place))
         };
-        // While others come and go, the system leaves lines out.
+        // While other processes come and go, the system leaves lines out.
         let is_locked = || (0..20).any(|_| look());
         assert!(is_locked());
         drop(Database::copy_into_memory(data.path().join("db"), &SCHEMA).unwrap());

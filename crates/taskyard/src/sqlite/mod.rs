@@ -1,4 +1,4 @@
-//! The one way to open a SQLite database of ours: private, with a write-ahead log, in the format of today, and waiting for others.
+//! The one way to open a SQLite database of ours: private, with a write-ahead log, in the format of today, and waiting for other processes.
 //!
 //! What tables there are is the business of the owner of the database, and so is what is wrong with one that is
 //! damaged.

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-/// Opens a database that nobody can change, with nothing beside it.
+/// Opens a database that no process can change, with nothing beside it.
 ///
-/// Readers of a write-ahead log keep a file beside it. Where nothing can be written, nobody writes the database either, and it is
-/// read as it is.
+/// Readers of a write-ahead log keep a file beside it. Where nothing can be written, no process writes the database either, and it is read
+/// as it is.
 pub(super) fn open_unchanging(path: &Path) -> rusqlite::Result<Connection> {
     let mut address = "file:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {

@@ -20,7 +20,7 @@ pub struct Caretaker {
 }
 
 impl Caretaker {
-    /// Begins to take care; without a thread to be had nobody does.
+    /// Begins to take care; where no thread can be started, nothing is tidied.
     pub fn of(household: Household) -> Self {
         Self::looking(household, FIRST_LOOK, LOOK_EVERY)
     }
@@ -88,7 +88,7 @@ mod tests {
         let tidied = household.data.join("tidied");
         let _caretaker = Caretaker::looking(household, MOMENT, MOMENT);
         for _ in 0..2 {
-            // As if nobody had tidied since 1970.
+            // As if no process had tidied since 1970.
             fs::write(&tidied, "0 \n").unwrap();
             let note = || fs::read_to_string(&tidied).unwrap_or_default();
             wait_until("the list is tidied, and that is noted", || note().contains(" L-"));

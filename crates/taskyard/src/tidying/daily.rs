@@ -16,7 +16,7 @@ use crate::{clock, private};
 const FILE: &str = "tidied";
 /// How often something is tidied, in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
-/// Nobody writes a longer file.
+/// No process of ours writes a longer file.
 const LONGEST: u64 = 4 * 1024;
 
 /// When something was last tidied, and the last list of that time.
@@ -25,8 +25,8 @@ struct LastTime {
     list: String,
 }
 
-/// Tidies our memory of some lists, for no longer than this, where nobody has done so for a day. It begins after the list where the
-/// last one ended, waits for nobody, and says nothing of what it could not do. `beforehand` is done first, where it is time.
+/// Tidies our memory of some lists, for no longer than this, where no process has done so for a day. It begins after the list where the
+/// last one ended, waits for no writer, and says nothing of what it could not do. `beforehand` is done first, where it is time.
 pub fn tidy_a_little(household: &Household, at_most: Duration, beforehand: impl FnOnce()) -> bool {
     match begin(&household.data) {
         Ok(Some((file, last))) => {
@@ -43,14 +43,14 @@ pub fn tidy_a_little(household: &Household, at_most: Duration, beforehand: impl 
     }
 }
 
-/// Takes the day's tidying, where it is time for it and nobody else has it.
+/// Takes the day's tidying, where it is time for it and no other process has it.
 fn begin(data: &Path) -> io::Result<Option<(File, LastTime)>> {
     let path = data.join(FILE);
     let is_new = !path.exists();
     let file = private::open(&path)?;
     let now = clock::now().0;
     if is_new {
-        // There is nothing old yet where nobody has ever tidied.
+        // There is nothing old yet where no process has ever tidied.
         write(&file, &LastTime { at: now, list: String::new() })?;
         return Ok(None);
     }

@@ -26,10 +26,10 @@ impl DeadTodo {
     }
 }
 
-/// How long nobody has to have written a list or a transcript of its session.
+/// How long a list and the transcript of its session have to have been left unwritten.
 const SILENCE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Returns the todo lists in the client's directory that nobody has written for a month, and whose session has no transcript that was
+/// Returns the todo lists in the client's directory that no session has written for a month, and whose session has no transcript that was
 /// written since.
 pub fn dead_todos(client: &Path) -> Vec<DeadTodo> {
     let now = UNIX_EPOCH + Duration::from_nanos(clock::wall().unsigned_abs());

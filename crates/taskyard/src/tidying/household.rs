@@ -20,7 +20,7 @@ pub struct Household {
     pub max_size: u64,
 }
 
-/// Tasks that may go although nobody deleted them on purpose, because somebody named them.
+/// Tasks that may go because the caller named them, although no agent deleted them on purpose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
     /// Our directory for their list.
@@ -39,7 +39,7 @@ pub struct TidiedList {
 }
 
 impl Household {
-    /// Tidies our memory of every list, of whichever store. One that cannot be tidied keeps nobody from the others.
+    /// Tidies our memory of every list, of whichever store. One that cannot be tidied does not keep us from the others.
     pub fn tidy(&self, named: &Named) -> Vec<TidiedList> {
         finish_putting_away(&self.data);
         self.each(named, |memory, named| memory.tidy(&self.terms(Pace::unhurried()), named))
