@@ -23,7 +23,7 @@ impl AnnouncedJobs {
     /// Takes note that a call of an agent begins: what it was told before counts as acknowledged.
     pub(crate) fn hear(&self, served: &ServedList, agent: &AgentName, call: Option<&str>) {
         let heard = self.change(agent, |told| told.call_begins(call).to_vec());
-        // Not while the agents are held: others ask for theirs on the thread that all messages go through.
+        // Not while the agents are held: other connections ask for theirs on the thread that all messages go through.
         match served.notices().acknowledge(&heard) {
             Ok(_) => self.change(agent, |told| told.acknowledged(&heard)),
             Err(error) => tracing::warn!(%error, "what was heard is not recorded, and tried again"),

@@ -108,9 +108,9 @@ impl Hub {
                     seat = seat => seat,
                     () = unwanted.cancelled() => return Ok(no_longer_wanted()),
                 };
-                // The call goes on though nobody waits for it any longer, and what it did is remembered.
+                // The call goes on though no client waits for it any longer, and what it did is remembered.
                 let made = workers::spawn(move || {
-                    // Nobody may want it any more by the time it is its turn, and nothing has happened yet.
+                    // The client may have given it up by the time it is its turn, and nothing has happened yet.
                     if cancel.is_cancelled() {
                         return no_longer_wanted();
                     }
@@ -154,7 +154,7 @@ fn make_now(
                 name_list(&list, &own, &mut answer);
             }
             for gone in &gone {
-                // The acting agent is told here, the others by a message.
+                // The acting agent is told here, the other members by a message.
                 answer.text.push_str(&format!("\n\n{}", gone.departed.notice));
             }
             for warning in served.take_config_warnings() {

@@ -45,7 +45,7 @@ pub(crate) struct Connection {
     subscribed: Arc<Mutex<HashSet<String>>>,
     /// The agents that call over it, and get news of messages where the connection listens.
     agents: Agents,
-    /// Those whose messages are followed because of this connection; none as long as nobody hears of them.
+    /// Those whose messages are followed because of this connection; none as long as no agent hears of them.
     followed: Mutex<Option<HashSet<AgentName>>>,
     /// The agent that is named after the session, and ends with it.
     of_session: OnceLock<AgentName>,
@@ -101,8 +101,8 @@ impl Connection {
         caller.agent
     }
 
-    /// Begins to follow the inboxes of all agents of this connection: it has somebody now who hears of messages. A request that
-    /// stands for itself has not, and is over before any could come.
+    /// Begins to follow the inboxes of all agents of this connection: it has an agent now that hears of messages. A request that stands for
+    /// itself has not, and is over before any could come.
     fn tell_of_messages(&self) {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
         self.follow_inboxes();
@@ -195,7 +195,7 @@ impl ServerHandler for Connection {
             None => 0,
             Some(cursor) => cursor.parse().map_err(|_| ErrorData::invalid_params("no such page", None))?,
         };
-        // Following a list costs something with every change, so it begins when somebody has looked.
+        // Following a list costs something with every change, so it begins when a client has looked.
         self.hub.follow().await?;
         let agent = self.know(&context);
         self.look(move |yard| resources::page(&yard.acting_as(agent), from)).await

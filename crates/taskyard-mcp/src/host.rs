@@ -28,7 +28,7 @@ pub struct Surroundings {
     pub yard: Yard,
     /// The directory all this was found from.
     pub directory: Option<PathBuf>,
-    /// Whether calls are made on the list of the team their agent works for: nobody said in so many words which list it is.
+    /// Whether calls are made on the list of the team their agent works for: the user did not say in so many words which list it is.
     pub follows_team: bool,
     /// The list of the directory itself; none where answers need not say that they are about another.
     pub own_list: Option<ListId>,
@@ -85,7 +85,7 @@ impl Surroundings {
 pub struct Names {
     /// The name that was given for the acting agent.
     pub agent: Option<AgentName>,
-    /// The name that agents of the client's session have where nobody gave them another.
+    /// The name that agents of the client's session have where they were given no other.
     pub session_agent: Option<AgentName>,
     /// The client's session, where it said so.
     pub session: Option<String>,

@@ -43,13 +43,13 @@ pub struct Hub {
     pub(crate) announced_jobs: Arc<AnnouncedJobs>,
     /// The name that was given for the acting agent, by flag or variable.
     pub(crate) named_agent: Option<AgentName>,
-    /// The name that agents of the client's session have where nobody gave them another, where a variable says so.
+    /// The name that agents of the client's session have where they were given no other and a variable names one.
     pub(crate) session_agent: Option<AgentName>,
     /// The client's session, where it said so.
     pub(crate) session: Option<String>,
     /// The agents that are told of their messages.
     agents: MailedAgents,
-    /// Whether anybody wants to know what changes.
+    /// Whether a connection wants to know what changes.
     is_followed: AtomicBool,
     host: Arc<dyn Host>,
     /// Held for writing while the place is being decided, so that calls wait for the decision.
@@ -103,7 +103,7 @@ impl Hub {
     /// Sees to it that changes of the list are told, from now on at the latest, whichever list it will be.
     pub(crate) async fn follow(&self) -> Result<(), ErrorData> {
         self.is_followed.store(true, Ordering::SeqCst);
-        // A place that cannot be opened changes in no way that anybody could be told of.
+        // A place that cannot be opened changes in no way that a connection could be told of.
         let Ok(served) = self.served().await else { return Ok(()) };
         let news = self.news.clone();
         let followed = self.workers.look(move || served.follow(&news)).await;
@@ -158,8 +158,8 @@ impl Hub {
         }
     }
 
-    /// Ends the signs of life of this process, where nothing is held that others could wait for. Called when nobody makes calls any
-    /// more.
+    /// Ends the signs of life of this process, where it holds nothing that other agents could wait for. Called when no client makes calls
+    /// any more.
     pub(crate) fn end_signs(&self) {
         if let Ok(served) = &*self.served.blocking_read() {
             served.yard().end_signs();

@@ -14,7 +14,7 @@ use super::options::Leases;
 
 /// The key under which a call names the agent that makes it, where several share a connection.
 const AGENT: &str = "taskyard/agent";
-/// The keys under which a call carries an id of its own: the client's, and everybody else's.
+/// The keys under which a call carries an id of its own: the client's, and that of other clients.
 const CALL_IDS: [&str; 2] = ["claudecode/toolUseId", "taskyard/callId"];
 /// So many characters of a client's name are used.
 const LONGEST_NAME: usize = 40;

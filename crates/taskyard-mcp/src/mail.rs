@@ -33,7 +33,7 @@ impl FollowingInboxes {
     }
 }
 
-/// Begins to follow inboxes, of nobody for now.
+/// Begins to follow inboxes, of no agent for now.
 fn follow(yard: &Yard, news: News) -> Result<Listening, Error> {
     let stream = yard.follow_only(Interest::in_inboxes([]), Cursor::now())?;
     stream.listen_to_bursts(move |happenings| {

@@ -30,7 +30,7 @@ impl Fault {
     }
 }
 
-/// Replaces halves of surrogate pairs in a message, which are valid to the client and to nobody else. What holds none is passed on.
+/// Replaces halves of surrogate pairs in a message, which are valid to the client and to no other program. What holds none is passed on.
 pub(crate) fn with_whole_characters(bytes: Vec<u8>) -> Vec<u8> {
     match parseable(&bytes) {
         std::borrow::Cow::Borrowed(_) => bytes,

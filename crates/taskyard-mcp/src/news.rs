@@ -32,9 +32,9 @@ pub(crate) struct Hearing(broadcast::Receiver<NewsItem>);
 enum NewsItem {
     /// A commit, ours or another program's.
     Commit(Arc<Event>),
-    /// Messages have come for somebody.
+    /// Messages have come for an agent.
     Mail(Arc<NewMail>),
-    /// A job of somebody on the list has ended.
+    /// A job of an agent on the list has ended.
     Notice,
     /// Another list has taken the place of the one that was served.
     AnotherList,
@@ -67,13 +67,13 @@ impl News {
 
     /// Says that messages have come.
     pub(crate) fn tell_of_mail(&self, mail: NewMail) {
-        // Without connections there is nobody to tell.
+        // Without connections there is no client to tell.
         let _ = self.0.send(NewsItem::Mail(Arc::new(mail)));
     }
 
     /// Says that another list is served now.
     pub(crate) fn tell_of_another_list(&self) {
-        // Without connections there is nobody to tell.
+        // Without connections there is no client to tell.
         let _ = self.0.send(NewsItem::AnotherList);
     }
 }
@@ -93,7 +93,7 @@ impl Following {
             yard.follow_only(commits, Cursor::now())
         })?;
         let sender = news.0.clone();
-        // Without connections there is nobody to tell.
+        // Without connections there is no client to tell.
         *following = Some(stream.listen(move |happening| match happening {
             Happening::Commit(event) => drop(sender.send(NewsItem::Commit(Arc::new(event)))),
             Happening::JobEnded(_) => drop(sender.send(NewsItem::Notice)),

@@ -72,7 +72,7 @@ impl Hub {
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<String>, ErrorData> {
         let failed = |error: &dyn std::fmt::Display| ErrorData::internal_error(error.to_string(), None);
-        // A place that cannot be opened has nothing for anybody.
+        // A place that cannot be opened has nothing for any agent.
         let Ok(served) = self.served().await else { return Ok(None) };
         let agent = identity::caller(self, context).agent;
         let waiting = self.workers.look(move || {

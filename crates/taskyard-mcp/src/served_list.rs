@@ -38,7 +38,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 pub(crate) struct ServedList {
     directory: Option<PathBuf>,
     yard: Yard,
-    /// Whether calls are made on the list of the team their agent works for here: nobody said in so many words which list it is.
+    /// Whether calls are made on the list of the team their agent works for here: the user did not say in so many words which list it is.
     follows_team: bool,
     /// The list of the directory itself; none where answers need not say that they are about another.
     own_list: Option<ListId>,
@@ -127,7 +127,7 @@ impl ServedList {
         self.directory.as_ref()
     }
 
-    /// Returns what of the configuration does not count and nobody was told of, and takes it that they are told now.
+    /// Returns what of the configuration does not count and no client was told of, and takes note that one is told now.
     pub(crate) fn take_config_warnings(&self) -> Vec<ConfigWarning> {
         std::mem::take(&mut *self.config_warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -137,12 +137,12 @@ impl ServedList {
         self.yard.rules()
     }
 
-    /// Returns the yard, acting as nobody in particular: for looking.
+    /// Returns the yard, acting as no agent in particular: for looking.
     pub(crate) fn yard(&self) -> &Yard {
         &self.yard
     }
 
-    /// Tells whether nobody has been asked yet to watch over the leases of the list: the first who asks this is to do it.
+    /// Tells whether no thread watches over the leases of the list yet: the first caller is to start one.
     pub(crate) fn needs_warden(&self) -> bool {
         !self.is_warden_called.swap(true, Ordering::SeqCst)
     }
@@ -178,7 +178,7 @@ impl ServedList {
         &self.board
     }
 
-    /// Tells whether it is time to look whether jobs were lost, and takes it that this is done now. Waits for nobody.
+    /// Tells whether it is time to look whether jobs were lost, and takes note that this is done now. Waits for no lock.
     pub(crate) fn is_time_to_look_at_jobs(&self) -> bool {
         let Ok(mut looked) = self.looked_at_jobs.try_lock() else { return false };
         let is_time = looked.is_none_or(|looked| looked.elapsed() > BETWEEN_LOOKS);
@@ -188,7 +188,7 @@ impl ServedList {
         is_time
     }
 
-    /// Looks whether jobs were lost: one whose supervisor was killed tells nobody of it before somebody has looked.
+    /// Looks whether jobs were lost: one whose supervisor was killed tells no agent of it before a process has looked.
     pub(crate) fn look_at_jobs(&self) {
         if let Some(desk) = &self.desk
             && desk.jobs.may_be_any()
@@ -203,7 +203,7 @@ impl ServedList {
         !self.rules().is_client() && self.board.may_have_any(agent)
     }
 
-    /// Returns the answer to a call that is certain to be the same as last time. Waits for nobody.
+    /// Returns the answer to a call that is certain to be the same as last time. Waits for no lock.
     pub(crate) fn answer_at_once(&self, tool: &str, input: &Value) -> Option<Answer> {
         // Where there are teams, the list depends on who calls.
         let may_differ = self.follows_team && self.yard.teams().is_some_and(|teams| teams.are_any());

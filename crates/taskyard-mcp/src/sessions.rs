@@ -12,8 +12,8 @@ use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager
 
 /// A session that is not heard of for this long ends.
 const IDLE: Duration = Duration::from_secs(3600);
-/// So many sessions there may be. One more, and the one that was not heard of for longest ends: clients that leave without a
-/// word must not keep others out.
+/// So many sessions there may be. One more, and the one that was not heard of for longest ends: clients that leave without a word must not
+/// keep other clients out.
 const SESSIONS: usize = 1_000;
 /// A session whose client has not said by then that it is ready ends when another begins.
 const OPENING: Duration = Duration::from_secs(60);

@@ -33,7 +33,7 @@ pub(crate) struct WorkerSeat {
     of: Arc<Semaphore>,
     taken: Mutex<Option<OwnedSemaphorePermit>>,
     waiting: Arc<Semaphore>,
-    /// The request that asked for the call, which makes room for others, too, while the call waits.
+    /// The request that asked for the call, which makes room for other requests, too, while the call waits.
     admission: Option<Admission>,
 }
 
@@ -80,7 +80,7 @@ impl Workers {
     }
 }
 
-/// Does something that may block on a thread of its own, whoever else is at work.
+/// Does something that may block on a thread of its own, however many calls are at work.
 pub(crate) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     tokio::task::spawn_blocking(|| allow_blocking(work))
 }

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 /// Asks which version the tables have, and what time it is: the last question of every transaction.
 const STAMP: &str = "SELECT version, (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM @.yard";
 
-/// How often a transaction is begun that others get into the way of.
+/// How often a transaction is begun that other transactions get into the way of.
 const ATTEMPTS: usize = 8;
 
 /// A yard's database, which everything that lives there shares.
@@ -69,7 +69,7 @@ impl Database {
         Statement::new(self.schema.in_sql(sql))
     }
 
-    /// Asks questions at one moment, without waiting for anybody; none where there is no yard yet.
+    /// Asks questions at one moment, without waiting for a lock; none where there is no yard yet.
     pub(crate) fn read(
         &self,
         doing: &str,
@@ -177,7 +177,7 @@ impl Database {
         }
         let stamp = session.ask(&[self.statement(STAMP)], ANSWER_TIME);
         match stamp.map_err(NotAsked::from).and_then(|rows| self.check_stamp(&rows[0])) {
-            // Somebody made the tables in between.
+            // Another process made the tables in between.
             Ok(()) => Failure::new(FailureKind::Clash, failure.to_string()).into(),
             Err(other) => other,
         }
@@ -253,7 +253,7 @@ impl Database {
         unreachable!("the last attempt returns")
     }
 
-    /// Tells everybody who listens that something has moved, on a connection of its own.
+    /// Tells every listener that something has moved, on a connection of its own.
     pub(crate) fn notify_apart(&self, kind: &str, name: &str) {
         let told = self.pool.persist(|session| {
             self.notify(session, kind, name);
@@ -281,12 +281,12 @@ impl Database {
         }
     }
 
-    /// Tells everybody who listens that something has moved, without waiting for it. Where nobody hears it, they look by themselves.
+    /// Tells every listener that something has moved, without waiting for it. Listeners that do not hear it look by themselves.
     pub(crate) fn notify(&self, session: &mut Session, kind: &str, name: &str) {
         session.tell(Statement::script(self.notification(kind, name)));
     }
 
-    /// Returns what tells everybody. It is a transaction of its own that need not be safe on disk: while it commits, nobody else's
+    /// Returns what tells every listener. It is a transaction of its own that need not be safe on disk: while it commits, no other
     /// notification in the whole database can.
     pub(crate) fn notification(&self, kind: &str, name: &str) -> String {
         let channel = self.schema.channel(kind, name);

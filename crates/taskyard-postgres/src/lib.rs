@@ -1,8 +1,8 @@
 //! Taskyard on PostgreSQL: lists, teams, messages, notices and todo lists for agents on many machines.
 //!
 //! [`PostgresOpener`] opens `postgres://` addresses for [`taskyard::open`]; the rest of this crate is behind the traits of `taskyard`. A
-//! list is a row, and whoever writes to the list locks that row; its journal is the table `changes`. Everything that is asked is sent in
-//! transactions without any state of the session, so that a pooler may stand in between. Why it is done so: `docs/design/postgres.md`.
+//! list is a row, and a writer locks that row; its journal is the table `changes`. Everything that is asked is sent in transactions without
+//! any state of the session, so that a pooler may stand in between. Why it is done so: `docs/design/postgres.md`.
 
 mod connecting;
 mod database;

@@ -1,7 +1,7 @@
 //! Hearing that something has moved: one connection of each process listens for all who want to know.
 //!
-//! What is heard is a hint and no more. A notification may be lost, and a pooler passes none: so whoever waits also looks by itself, now
-//! and then where it is known that notifications come through, and every second where it is not.
+//! What is heard is a hint and no more. A notification may be lost, and a pooler passes none: so a follower also looks by itself: now and
+//! then where it is known that notifications come through, and every second where it is not.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use tokio_postgres::Client;
 use crate::connecting::{Failure, FailureKind, Pool, Statement, reach};
 use crate::schema::SchemaName;
 
-/// How often whoever waits looks by itself while notifications come through.
+/// How often a follower looks by itself while notifications come through.
 const RARELY: Duration = Duration::from_secs(15);
 /// How often it does while they do not.
 const OFTEN: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const CHECK_TIME: Duration = Duration::from_secs(10);
 /// How long we wait before we connect anew.
 const RECONNECT: Duration = Duration::from_millis(500);
 
-/// The one connection of a process that listens, while anybody wants to know.
+/// The one connection of a process that listens, while a follower wants to know.
 pub(crate) struct Listening {
     pool: Arc<Pool>,
     /// The channel on which we tell ourselves whether notifications come through.
@@ -57,7 +57,7 @@ pub(crate) struct Following {
 }
 
 impl Listening {
-    /// Returns what listens for nobody yet.
+    /// Returns what listens for no follower yet.
     pub(crate) fn new(pool: Arc<Pool>, schema: &SchemaName) -> Self {
         // Of its own: another process that asks the same must not answer for us.
         let own = format!("{}-{:?}", std::process::id(), std::time::SystemTime::now());
@@ -68,7 +68,7 @@ impl Listening {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `moved` whenever something is told on a channel, and whenever something may have been told that nobody heard.
+    /// Calls `moved` whenever something is told on a channel, and whenever something may have been told that was not heard.
     pub(crate) fn follow(self: &Arc<Self>, channel: &str, moved: Moved) -> Following {
         let mut state = self.state();
         state.last_follower += 1;
@@ -141,7 +141,7 @@ impl Drop for Following {
     }
 }
 
-/// Listens until nobody wants to know any more, on one connection after the other.
+/// Listens until no follower wants to know any more, on one connection after the other.
 fn listen(listening: &Weak<Listening>, mut orders: UnboundedReceiver<Order>) {
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -154,7 +154,7 @@ fn listen(listening: &Weak<Listening>, mut orders: UnboundedReceiver<Order>) {
                 Err(failure) => tracing::debug!(%failure, "nothing is heard for a moment"),
             }
             listening.state().comes_through = false;
-            // What happened since may have been told to nobody.
+            // What happened since may have been told to no listener.
             listening.tell_all();
             drop(listening);
             let pause = tokio::time::sleep(RECONNECT);
@@ -169,7 +169,7 @@ fn listen(listening: &Weak<Listening>, mut orders: UnboundedReceiver<Order>) {
     });
 }
 
-/// Listens on one connection until that breaks, or nobody wants to know any more.
+/// Listens on one connection until that breaks, or no follower wants to know any more.
 async fn hear(listening: &Arc<Listening>, orders: &mut UnboundedReceiver<Order>) -> Result<(), Failure> {
     let (heard, mut told) = unbounded_channel();
     let client = reach(listening.pool.settings(), Some(heard)).await?;
@@ -212,7 +212,7 @@ async fn begin(client: &Client, channels: &[String]) -> Result<(), Failure> {
     Ok(begun.map_err(|_| Failure::timed_out(CHECK_TIME))??)
 }
 
-/// Tells ourselves something on another connection: where it arrives, others' words do as well.
+/// Tells ourselves something on another connection: where it arrives, the notifications of other processes do as well.
 fn probe(listening: &Arc<Listening>) {
     let (pool, notify) = (Arc::clone(&listening.pool), format!("NOTIFY {}", listening.probe));
     let thread = thread::Builder::new().name("taskyard-probe".to_owned());

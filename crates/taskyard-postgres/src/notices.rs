@@ -90,7 +90,7 @@ impl Notices for PostgresNotices {
     }
 
     fn version(&self) -> Option<u64> {
-        // What others queue is only told to us in a while: whoever has to know asks.
+        // We hear only after a while of what other processes queue: a caller that has to know now asks the database.
         None
     }
 
@@ -106,7 +106,7 @@ impl NoticeWatch for PostgresNoticeWatch {
     }
 }
 
-/// Reads a notice; one that cannot be read keeps nobody from the others.
+/// Reads a notice; one that cannot be read does not keep us from the others.
 fn notice(row: &Row) -> Option<Notice> {
     let job = job_from_text(row.get(0)).inspect_err(|error| tracing::warn!(%error, "a notice is passed over")).ok()?;
     let agent = AgentName::new(row.get::<_, &str>(1)).ok()?;

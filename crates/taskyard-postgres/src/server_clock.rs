@@ -11,7 +11,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// A step back of no more than this is our own inaccuracy, and does not show.
 const JITTER: i64 = 2_000;
 
-/// The clock of the server. What it said last is counted on from by a clock of this machine that nobody can set.
+/// The clock of the server. What it said last is counted on from by a clock of this machine that cannot be set.
 #[derive(Debug, Default)]
 pub(crate) struct ServerClock(Mutex<Option<Observed>>);
 
@@ -54,7 +54,7 @@ impl Observed {
     fn tell(&mut self, since: Duration) -> Moment {
         let now = self.wall.saturating_add(i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
         self.told = self.told.max(now);
-        // There is one clock, and it counts for everybody, whatever machine the server runs on.
+        // There is one clock, and it counts for every process, whatever machine the server runs on.
         Moment { wall: Timestamp(self.told), boot: "server".to_owned(), since_boot: self.told }
     }
 }

@@ -24,14 +24,14 @@ struct Said(String);
 /// Where passwords come from.
 const PASSWORDS: &str = "it is looked for in the address, in PGPASSWORD and in ~/.pgpass, which counts if only you can read it (`chmod 600`)";
 
-/// What a failure means for whoever met it.
+/// What a failure means for the caller that met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     /// No server can be reached, or the connection broke: what was sent may have happened.
     Lost,
     /// The server is there and takes nothing just now: it starts, stops, stands by, or has too many connections.
     NotNow,
-    /// Somebody else holds what is wanted.
+    /// Another transaction holds what is wanted.
     Locked,
     /// Two transactions got into each other's way, and this one was given up.
     Clash,
@@ -141,7 +141,7 @@ fn kind_of(state: &SqlState) -> FailureKind {
         "55P03" => FailureKind::Locked,
         "40001" | "40P01" => FailureKind::Clash,
         "42P01" | "3F000" => FailureKind::Missing,
-        // Somebody took longer than we wait.
+        // Another transaction took longer than we wait.
         "57014" => FailureKind::NotNow,
         _ => FailureKind::Wrong,
     }

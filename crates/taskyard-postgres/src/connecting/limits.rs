@@ -6,8 +6,8 @@ use std::time::Duration;
 pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How long one statement may take on the server.
 pub(crate) const STATEMENT_TIME: Duration = Duration::from_secs(60);
-/// How long a transaction may be open without a word before the server ends it: whoever is suspended or cut off keeps others waiting no
-/// longer than they wait.
+/// How long a transaction may be open without a word before the server ends it: a process that is suspended or cut off keeps other writers
+/// waiting no longer than their patience.
 pub(crate) const IDLE_TIME: Duration = Duration::from_secs(25);
 /// How long we wait for an answer: longer than the server takes to give up.
 pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(65);

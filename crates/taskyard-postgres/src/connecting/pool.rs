@@ -34,7 +34,7 @@ pub(crate) struct Pool {
     idle: Mutex<Vec<(Session, Instant)>>,
     was_connected: AtomicBool,
     made: Instant,
-    /// Whether somebody looks after connections that are of no use.
+    /// Whether a thread looks after connections that are of no use.
     is_tidied: AtomicBool,
     /// Why the first connection could not be made, and when that was tried.
     failed: Mutex<Option<(Failure, Instant)>>,
@@ -94,7 +94,7 @@ impl Pool {
                 FailureKind::Lost if was_connected => PATIENCE_WITH_A_KNOWN_SERVER,
                 FailureKind::NotNow | FailureKind::Clash if was_connected => PATIENCE_WITH_A_KNOWN_SERVER,
                 FailureKind::NotNow | FailureKind::Clash => PATIENCE_WITH_A_BUSY_SERVER,
-                // A server that nobody ever reached is most likely a wrong address.
+                // A server that we never reached is most likely a wrong address.
                 _ => return Err(failure),
             };
             if started.elapsed() > patience {
@@ -115,7 +115,7 @@ impl Pool {
         idle.len()
     }
 
-    /// Connects. Where nobody ever could, what came of it a moment ago counts: a command that asks several things waits once.
+    /// Connects. Where we never could, what came of it a moment ago counts: a command that asks several things waits once.
     fn connect(&self) -> Result<Session, Failure> {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((failure, _)) = failed.as_ref().filter(|(_, at)| at.elapsed() < SAME_FAILURE) {
@@ -187,7 +187,7 @@ fn tidy_later(pool: &Arc<Pool>) {
             thread::sleep(FRESH / 2);
             let Some(pool) = watched.upgrade() else { return };
             if pool.tidy() == 0 {
-                // Whoever gives one back from here on begins anew.
+                // A caller that gives a connection back from here on starts another tidying.
                 pool.is_tidied.store(false, Ordering::SeqCst);
                 if pool.tidy() == 0 || pool.is_tidied.swap(true, Ordering::SeqCst) {
                     return;

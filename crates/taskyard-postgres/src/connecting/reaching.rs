@@ -71,7 +71,7 @@ async fn reach_one(settings: &Settings, host: &Host, heard: Option<NotificationS
     let tls = TlsMaker::new(settings, host.tls)?;
     let (client, mut connection) = config.connect(tls).await.map_err(|error| because(error, host))?;
     tokio::spawn(async move {
-        // Whoever listens learns of the end by the end of what it hears.
+        // The listener learns of the end when its channel ends.
         loop {
             match poll_fn(|context| connection.poll_message(context)).await {
                 Some(Ok(AsyncMessage::Notification(notification))) => {

@@ -12,7 +12,8 @@ use super::failure::{Failure, FailureKind};
 use super::statement::{Statement, pipeline};
 use crate::settings::Settings;
 
-/// A connection, and what drives it: whoever asks something drives it meanwhile, on its own thread. Between questions it costs nothing.
+/// A connection, and what drives it: a caller that asks something drives it meanwhile, on its own thread. Between questions it costs
+/// nothing.
 pub(crate) struct Session {
     client: Client,
     // Dropped last, with the task in it that owns the socket.

@@ -30,7 +30,7 @@ pub(super) struct TlsToHost {
     host: String,
 }
 
-/// A connection that nobody else can read.
+/// A connection that no third party can read.
 pub(super) struct Encrypted(tokio_rustls::client::TlsStream<Socket>);
 
 impl TlsMaker {
@@ -94,7 +94,7 @@ fn roots(settings: &Settings) -> Result<RootCertStore, Failure> {
 /// Decides whether a server is who it says it is.
 #[derive(Debug)]
 enum Verifier {
-    /// Any certificate does: others cannot read along, and that is all.
+    /// Any certificate does: a third party cannot read along, and that is all.
     OfAnybody(Arc<CryptoProvider>),
     /// It has to come from an authority; to the lenient it may be for another name.
     OfAuthority { verifier: Arc<WebPkiServerVerifier>, is_lenient: bool },

@@ -12,7 +12,8 @@ const STEPS: [&str; VERSION as usize] = [include_str!("version_1.sql")];
 /// The oldest server that we know to do.
 const OLDEST_SERVER: i64 = 140_000;
 
-/// Makes the tables, or brings them to the newest version, in one transaction. Of those who come at once one does it, and the others wait.
+/// Makes the tables, or brings them to the newest version, in one transaction. Of several processes that come at once one does it, and the
+/// others wait.
 pub(crate) fn migrate(session: &mut Session, schema: &SchemaName) -> Result<(), Failure> {
     let begun = begin(session, schema);
     let done = begun.and_then(|from| {
@@ -34,7 +35,7 @@ pub(crate) fn migrate(session: &mut Session, schema: &SchemaName) -> Result<(), 
     })
 }
 
-/// Begins a transaction in which nobody else makes these tables; returns the version they have, 0 where there are none.
+/// Begins a transaction in which no other process makes these tables; returns the version they have, 0 where there are none.
 fn begin(session: &mut Session, schema: &SchemaName) -> Result<i64, Failure> {
     let look = "SELECT current_setting('server_version_num')::bigint, current_setting('server_encoding'),
         to_regnamespace($1) IS NOT NULL, to_regclass($2) IS NOT NULL";

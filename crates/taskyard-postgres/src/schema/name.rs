@@ -25,7 +25,7 @@ impl SchemaName {
         sql.replace('@', &self.quoted)
     }
 
-    /// Returns a number that nobody else is likely to lock by.
+    /// Returns a number that no other program is likely to lock by.
     pub(crate) fn lock_number(&self) -> i64 {
         let digest = Sha256::digest(format!("taskyard\0{}", self.plain));
         i64::from_be_bytes(digest[..8].try_into().expect("eight bytes are eight bytes"))

@@ -30,7 +30,7 @@ pub(crate) enum TlsMode {
     Disable,
     /// In the clear where the server has no TLS.
     Prefer,
-    /// Nobody reads along; who the server is, nobody asks.
+    /// No third party reads along; the server need not prove who it is.
     Require,
     /// Its certificate comes from an authority that is trusted.
     VerifyCa,
@@ -51,7 +51,7 @@ impl TlsMode {
         }
     }
 
-    /// Returns the mode for a host where nobody says which: a host that others stand in between us and must prove who it is.
+    /// Returns the mode for a host where none is given: a host must prove who it is where a third party may stand between it and us.
     pub(crate) fn usual(host: &str, is_socket: bool) -> Self {
         let is_loopback = host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
         match is_socket || is_loopback || host.eq_ignore_ascii_case("localhost") {

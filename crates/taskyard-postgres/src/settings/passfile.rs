@@ -18,7 +18,7 @@ struct Entry {
 }
 
 impl Passfile {
-    /// Reads a file; one that is not there, or that others may read, holds nothing.
+    /// Reads a file; one that is not there, or that other users may read, holds nothing.
     pub(crate) fn read(path: &Path) -> Self {
         match fs::read_to_string(path) {
             Ok(_) if is_open_to_others(path) => {

@@ -8,7 +8,7 @@ use super::address::parameters;
 use super::service_file::service;
 use super::{BadAddress, Host, Passfile, Secret, Surroundings, TlsMode};
 
-/// How long a host has to let us in, unless somebody says otherwise.
+/// How long a host has to let us in, unless the address or the environment says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The schema that a yard is in, unless its address says otherwise.
 const SCHEMA: &str = "taskyard";
@@ -58,7 +58,7 @@ pub(crate) struct Settings {
     pub(crate) database: String,
     /// The schema in it that holds the yard.
     pub(crate) schema: String,
-    /// What others see us as.
+    /// The name under which the server lists our connections.
     pub(crate) application: String,
     /// Whether a host that takes no writes is passed over.
     pub(crate) wants_writable: bool,
@@ -147,7 +147,7 @@ impl Settings {
     }
 }
 
-/// Refuses what nobody knows, rather than to connect otherwise than was meant.
+/// Refuses what is not known, rather than to connect otherwise than was meant.
 fn check(said: &Said) -> Result<(), BadAddress> {
     let is_known = |name: &str| VARIABLES.iter().any(|(known, _)| *known == name) || OTHERS.contains(&name);
     if let Some((name, _)) = said.0.iter().find(|(name, _)| !is_known(name)) {
@@ -195,7 +195,7 @@ fn hosts(said: &Said) -> Result<Vec<Host>, BadAddress> {
             None => PORT,
         };
         let socket = name.starts_with('/').then(|| PathBuf::from(&name));
-        // Nobody stands in between on one machine, and PostgreSQL knows no TLS there.
+        // No third party stands in between on one machine, and PostgreSQL knows no TLS there.
         let tls =
             if socket.is_some() { TlsMode::Disable } else { mode.unwrap_or_else(|| TlsMode::usual(&name, false)) };
         Ok(Host { name, socket, address, port, tls, password: None })

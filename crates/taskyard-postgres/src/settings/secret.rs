@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A password. It shows itself to nobody.
+/// A password. It shows itself in no output.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(String);
 
@@ -12,7 +12,7 @@ impl Secret {
         Self(password.into())
     }
 
-    /// Returns it, for the server and for nobody else.
+    /// Returns it, for the server alone.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

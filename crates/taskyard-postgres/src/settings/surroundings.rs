@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// What the environment says of PostgreSQL. Whoever reads the environment says so.
+/// What the environment says of PostgreSQL. The program that reads the environment fills this in.
 #[derive(Clone, Default)]
 pub struct Surroundings {
     /// The variables whose names begin with `PG`. One of them may be a password.

@@ -14,7 +14,7 @@ use super::lease_rows;
 use crate::connecting::{Failure, Statement};
 use crate::database::Database;
 
-/// Whoever is further behind than so many entries reads the list anew.
+/// A process that is further behind than so many entries reads the list anew.
 const MOST_CHANGES: i64 = 5_000;
 
 /// How a list stands: its row.
@@ -199,7 +199,7 @@ fn move_on(
     Ok(true)
 }
 
-/// An entry of the journal, as far as whoever follows the list has to know it.
+/// An entry of the journal, as far as a follower of the list has to know it.
 struct Followed<'a> {
     revision: Revision,
     task: TaskId,

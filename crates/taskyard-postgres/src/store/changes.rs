@@ -11,7 +11,7 @@ use crate::database::Database;
 /// The columns of an entry, in the order in which they are read.
 pub(super) const COLUMNS: &str = "c.revision, c.at, c.actor, c.op, c.task, c.undoes, c.remark, c.attempt,
     c.after, c.after_raw, c.before, c.before_raw";
-/// What whoever follows a list has to know of an entry: which commit it is of, and what it makes of which task.
+/// What a follower of a list has to know of an entry: which commit it is of, and what it makes of which task.
 pub(super) const COLUMNS_FOLLOWED: &str = "c.revision, c.task, c.attempt, c.after, c.after_raw";
 
 /// Reads an entry.

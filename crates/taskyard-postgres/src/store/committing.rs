@@ -161,7 +161,7 @@ impl Committing {
     fn note_commit(&self, tick: Option<&Row>, signature: &Signature) {
         let mut known = self.list.known();
         if known.id != Some(self.id) || known.state.revision != self.base {
-            // Somebody here has read it from the database already.
+            // A thread of ours has read it from the database already.
             return;
         }
         known.change(self.commit.entries.iter().map(|entry| &entry.task), |state| state.apply(&self.commit));
@@ -192,7 +192,7 @@ fn counted(base: &ListState, commit: &Commit) -> [i64; Status::ALL.len()] {
     counted
 }
 
-/// Asks again for a commit whose answer was lost: whoever has the lists locked knows that nothing is under way any more.
+/// Asks again for a commit whose answer was lost: a process that has the lists locked knows that nothing is under way any more.
 fn has_happened(database: &Database, committing: &[Committing]) -> Result<bool, NotAsked> {
     let found = database.begin(|| {
         let mut all = Vec::new();

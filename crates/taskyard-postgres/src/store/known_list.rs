@@ -13,7 +13,7 @@ use taskyard::store::kit::{Home, ListState};
 
 use super::writers_queue::WritersQueue;
 
-/// A server that many lists are asked of forgets those that nobody has open when it knows so many.
+/// A server that many lists are asked of forgets those that no caller has open when it knows so many.
 const MOST: usize = 256;
 
 /// A list as this process knows it, shared by all who read or write it here.
@@ -23,7 +23,7 @@ pub(super) struct KnownList {
     /// Those of this process who want to write to it.
     pub(super) queue: WritersQueue,
     known: Mutex<Known>,
-    /// When somebody last asked for it.
+    /// When a caller last asked for it.
     asked: Mutex<Instant>,
 }
 
@@ -38,11 +38,11 @@ pub(super) struct Known {
     pub(super) head: Option<AttemptId>,
     /// How many changes of leases are in it.
     pub(super) lease_version: i64,
-    /// How its tasks hang together, once somebody has asked for that. It moves on with the list.
+    /// How its tasks hang together, once a caller has asked for that. It moves on with the list.
     live: Option<LiveList>,
 }
 
-/// The list as somebody found it.
+/// The list as a look found it.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     /// The list's number in the database.
@@ -111,13 +111,13 @@ impl Known {
         Some(Found { id: self.id?, state: Arc::clone(&self.state), lease_version: self.lease_version })
     }
 
-    /// Changes the list. Of its tasks, these may be others afterwards.
+    /// Changes the list. These of its tasks may differ afterwards.
     pub(super) fn change<'a, T>(
         &mut self,
         tasks: impl IntoIterator<Item = &'a TaskId>,
         change: impl FnOnce(&mut ListState) -> T,
     ) -> T {
-        // Whoever is looking at the list keeps what it sees.
+        // A reader that is looking at the list keeps what it sees.
         let changed = change(Arc::make_mut(&mut self.state));
         if let Some(live) = &mut self.live {
             for id in tasks {
@@ -155,7 +155,7 @@ pub(super) struct KnownLists {
 }
 
 impl KnownLists {
-    /// Returns a memory of lists that lets go of those that nobody has asked for in so long.
+    /// Returns a memory of lists that lets go of those that no caller has asked for in so long.
     pub(super) fn that_keeps(keeps: Duration) -> Self {
         Self { by_directory: Mutex::default(), looked_through: Mutex::new(Instant::now()), keeps }
     }
@@ -169,7 +169,7 @@ impl KnownLists {
         let mut lists = self.by_directory();
         let is_full = lists.len() >= MOST && !lists.contains_key(list.directory());
         if is_full || self.is_time_to_look_through() {
-            // Whoever comes back to one of them reads it anew.
+            // A caller that comes back to one of them reads it anew.
             lists.retain(|_, known| Arc::strong_count(known) > 1 || (!is_full && known.asked().elapsed() < self.keeps));
         }
         let new = || Arc::new(KnownList::new(list.clone(), shown));

@@ -61,8 +61,8 @@ pub(super) fn writing(database: &Database, list: i64, leases: &BTreeMap<TaskId, 
     ])
 }
 
-/// Returns the statement that gives leases new ends, each while it is there with the same token. It waits for nobody who has a list open,
-/// only for those who are just about to have committed.
+/// Returns the statement that gives leases new ends, each while it is there with the same token. It waits for no writer that has a list
+/// open, only for those that are just about to have committed.
 pub(super) fn renewal(database: &Database, directory: &str, leases: &[Lease]) -> Statement {
     let sql = "WITH tick AS (
             UPDATE @.lease_clocks SET version = version + 1

@@ -25,7 +25,7 @@ use crate::connecting::{Failure, FailureKind};
 use crate::database::Database;
 use crate::settings::{BadAddress, Settings, Surroundings};
 
-/// How long a list stays in memory that nobody asks for.
+/// How long a list that no caller asks for stays in memory.
 const KEEPS: Duration = Duration::from_secs(300);
 
 /// Keeps lists in a database that many machines share.
@@ -48,8 +48,8 @@ impl PostgresStore {
         Self { database, lists: KnownLists::that_keeps(KEEPS), rules }
     }
 
-    /// Lets go of a list in memory when nobody has asked for it for so long; it is read again when somebody does. Five minutes where
-    /// nothing is said.
+    /// Lets go of a list in memory when no caller has asked for it for so long; it is read again when one does. Five minutes where nothing
+    /// is said.
     #[must_use]
     pub fn letting_go_after(self, keeps: Duration) -> Self {
         Self { lists: KnownLists::that_keeps(keeps), ..self }

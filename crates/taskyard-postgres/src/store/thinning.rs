@@ -1,8 +1,8 @@
 //! Thinning out what is old: of each task its making and its state at the end of that time stay, of one that is not there its last state
 //! for as long as that is promised (`taskyard::core::rules::history::retention`).
 //!
-//! Two columns of a list's row say how far that went. `thinned` is raised in the transaction that takes the first entries away: whoever
-//! knows the list only up to an earlier revision reads it anew. `thinned_all` is raised when all tasks were looked at.
+//! Two columns of a list's row say how far that went. `thinned` is raised in the transaction that takes the first entries away: a process
+//! that knows the list only up to an earlier revision reads it anew. `thinned_all` is raised when all tasks were looked at.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -111,7 +111,7 @@ fn old_list(database: &Database, row: &Row, before: i64, terms: &ThinOut) -> Res
     Ok((!tasks.is_empty()).then(|| OldList { id, list, horizon: revision(horizon), tasks }))
 }
 
-/// Thins out what is told of some tasks, while nobody writes to the list.
+/// Thins out what is told of some tasks, while no other writer is at the list.
 fn thin_some(
     database: &Database,
     old: &OldList,

@@ -65,7 +65,7 @@ pub(super) struct PostgresWriter {
 /// A writer, and the list as it found it.
 pub(super) type Opened = (PostgresWriter, Arc<ListState>);
 
-/// Whether to wait for others who write.
+/// Whether to wait for other writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
     /// Until they are done.
@@ -74,8 +74,8 @@ pub(super) enum Waiting {
     DoNotWait,
 }
 
-/// Becomes the writer of a list, within a transaction that is open already or in a new one. None where somebody else writes, for who does
-/// not wait.
+/// Becomes the writer of a list, within a transaction that is open already or in a new one. None where another writer is at it and the
+/// caller does not wait.
 pub(super) fn open(
     database: &Arc<Database>,
     list: &Arc<KnownList>,
@@ -94,7 +94,7 @@ pub(super) fn open(
         };
     };
     if list.known().id.is_none() {
-        // What takes long is read before anybody has to wait for us.
+        // What takes long is read before a writer has to wait for us.
         read(database, list)?;
     }
     let opened = match open_once(database, list, within, waiting) {
@@ -161,7 +161,7 @@ pub(super) fn lock(database: &Database, directory: &str, waiting: Waiting) -> St
     database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1 FOR UPDATE {how}")).text(directory)
 }
 
-/// Returns what makes a list, unless somebody else does so at the same moment.
+/// Returns what makes a list, unless another process does so at the same moment.
 fn making(database: &Database, list: &ListId, waiting: Waiting) -> Vec<Statement> {
     let mut all = Vec::new();
     if waiting == Waiting::DoNotWait {

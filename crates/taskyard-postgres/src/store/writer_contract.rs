@@ -13,7 +13,7 @@ impl Writer for PostgresWriter {
     }
 
     fn live(&self, base: &ListState) -> Option<LiveView<'_>> {
-        // While the row is locked nobody moves the list on; somebody who reads it may find another in its place.
+        // While the row is locked no writer moves the list on; a reader may find another in its place.
         let now = self.database.clock.now_in_transaction().wall;
         Some(self.list().live(self.rules, now)).filter(|live| live.revision() == base.revision)
     }

@@ -125,7 +125,7 @@ impl Mailboxes for PostgresTeams {
         let sql = "SELECT 1 FROM @.teams t JOIN @.messages m ON m.team = t.directory AND m.made = t.made
             WHERE m.member = $1 AND m.acknowledged_at IS NULL LIMIT 1";
         let rows = self.database.read("look for mail", || vec![self.database.statement(sql).text(LEAD)]);
-        // What keeps us from asking, whoever asks next is told.
+        // An error that keeps us from asking is told to the next caller.
         let has_mail = rows.ok().flatten().is_some_and(|rows| !rows[0].is_empty());
         has_mail.then(LeadMail::default)
     }

@@ -8,7 +8,7 @@ use taskyard::teams::TeamStore;
 use crate::connecting::Statement;
 use crate::database::Database;
 
-/// The form in which teams and messages are written down, whoever reads them.
+/// The form in which teams and messages are written down for every reader.
 pub(super) const FORM: ClientVersion = ClientVersion::V2_1_325;
 
 /// What is told when something about teams has moved, whichever.

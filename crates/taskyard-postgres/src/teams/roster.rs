@@ -10,7 +10,7 @@ use super::postgres_teams::{FORM, PostgresTeams};
 use super::seats;
 use crate::connecting::{Failure, FailureKind, Statement};
 
-/// Locks a team against others who change it. Messages to it go on.
+/// Locks a team against other writers. Messages to it go on.
 const LOCK: &str = "SELECT body FROM @.teams WHERE directory = $1 FOR NO KEY UPDATE";
 
 impl Roster for PostgresTeams {
@@ -38,7 +38,7 @@ impl Roster for PostgresTeams {
     fn may_be_any(&self) -> bool {
         let asked =
             self.database.read("look for teams", || vec![self.database.statement("SELECT 1 FROM @.teams LIMIT 1")]);
-        // Whoever goes on to ask learns what is wrong.
+        // A caller that goes on to ask learns what is wrong.
         asked.map_or(true, |rows| rows.is_some_and(|rows| !rows[0].is_empty()))
     }
 
@@ -103,7 +103,8 @@ impl Roster for PostgresTeams {
 }
 
 impl PostgresTeams {
-    /// Changes what is written of a team while nobody else does; none, and nothing has happened, where there is none or nothing to change.
+    /// Changes what is written of a team while no other process does; none, and nothing has happened, where there is none or nothing to
+    /// change.
     fn change_members<T>(
         &self,
         name: &TeamName,
@@ -142,7 +143,7 @@ fn text_of(bytes: Vec<u8>) -> Result<String, StoreError> {
     String::from_utf8(bytes).map_err(|error| StoreError::Failed { doing: "write a team".into(), source: error.into() })
 }
 
-/// Returns what makes sure that a team is there and stays until the transaction ends, without keeping others from it.
+/// Returns what makes sure that a team is there and stays until the transaction ends, without keeping other processes from it.
 pub(super) fn presence(teams: &PostgresTeams, name: &TeamName) -> Statement {
     let sql = "SELECT made FROM @.teams WHERE directory = $1 FOR KEY SHARE";
     teams.database.statement(sql).text(name.directory())

@@ -5,7 +5,7 @@ use taskyard::teams::TeamWatch;
 
 use crate::listening::Following;
 
-/// Calls somebody whenever something may have moved, until it is dropped.
+/// Calls the follower whenever something may have moved, until it is dropped.
 pub(super) struct PostgresTeamWatch(pub(super) Following);
 
 impl TeamWatch for PostgresTeamWatch {
