@@ -64,7 +64,7 @@ fn json(path: &Path) -> Option<Value> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// Tells whether every user can write to a directory, as to the one for temporary files: what lies there names nobody's list.
+/// Tells whether every user can write to a directory, as to the one for temporary files: what lies there names no user's list.
 fn is_open_to_all(directory: &Path) -> bool {
     #[cfg(unix)]
     let is_open = |found: fs::Metadata| std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o002 != 0;

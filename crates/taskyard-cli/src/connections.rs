@@ -56,7 +56,7 @@ struct Ends {
 pub(crate) enum Standing {
     /// Nothing has been sent over it.
     Silent,
-    /// Something has, but nobody has proved that they may come in.
+    /// Something has, but no client has proved that it may come in.
     Stranger,
     /// A request is being answered.
     Busy,
@@ -91,7 +91,7 @@ impl Connections {
         Arc::new(Self { open: Mutex::default(), changed: Notify::new(), most, most_strangers: most * 3 / 4 })
     }
 
-    /// Takes up a connection. Where there are too many, one that nobody will miss ends for it: the stranger that is slowest, else the
+    /// Takes up a connection. Where there are too many, one that will not be missed ends for it: the stranger that is slowest, else the
     /// client that has asked nothing for longest, else the oldest stream. Where all are at work, it waits.
     pub(crate) async fn enter(self: &Arc<Self>) -> Entered {
         loop {
@@ -172,7 +172,7 @@ impl Visit {
         self.connections.changed.notify_one();
     }
 
-    /// Tells whether nobody has proved over it that they may come in.
+    /// Tells whether no client has proved over it that it may come in.
     pub(crate) fn is_of_stranger(&self) -> bool {
         let open = self.connections.open();
         open.connections.get(&self.number).is_none_or(|connection| connection.standing.is_of_stranger())

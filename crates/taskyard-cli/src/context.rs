@@ -157,7 +157,7 @@ impl Context {
         })
     }
 
-    /// Tells whether the user trusts the project. Where we have no place to remember that, nobody was ever asked.
+    /// Tells whether the user trusts the project. Where we have no place to remember that, the user was never asked.
     fn is_trusted(&self) -> Result<bool, MachineError> {
         let (Ok(data), Some(project)) = (places::data(&self.environment), self.project()) else { return Ok(false) };
         let Some(machine) = self.without_newer(Machine::look(&data))?.flatten() else { return Ok(false) };
@@ -311,7 +311,7 @@ impl Context {
     pub(crate) fn jobs(&self) -> Result<Jobs, Problem> {
         let config = self.config()?;
         let mut settings = config.jobs();
-        // Where nobody says which form the output has, it is that of the client whose rules are followed.
+        // Where the configuration does not say which form the output has, it is that of the client whose rules are followed.
         settings.output_form = config.output_form().unwrap_or(self.rules()?.client_version());
         Ok(Jobs::new(self.job_place(settings)?))
     }
@@ -323,13 +323,13 @@ impl Context {
         Ok(data.map(|data| Household { data, keep: config.keep(), max_size: config.max_size() }))
     }
 
-    /// Returns the same for tidying that nobody asked for; none where that is switched off.
+    /// Returns the same for tidying that the user did not ask for; none where that is switched off.
     pub(crate) fn household_to_tidy(&self) -> Option<Household> {
         let tidies = self.config().is_ok_and(Config::tidies_by_itself);
         self.household().ok().flatten().filter(|_| tidies)
     }
 
-    /// Has a process that runs for long tidy now and then, until the answer is dropped; none where nobody is to.
+    /// Has a process that runs for long tidy now and then, until the answer is dropped; none where it is switched off.
     pub(crate) fn caretaker(&self) -> Option<Caretaker> {
         self.household_to_tidy().map(Caretaker::of)
     }

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::signals;
 
-/// The editor where nobody says which.
+/// The editor where the environment names none.
 const EDITOR: &str = "vi";
 
 /// An editor that did not end well.

@@ -72,7 +72,7 @@ pub(crate) const EDITORS: [&str; 2] = ["VISUAL", "EDITOR"];
 pub(crate) const PAGER: &str = "PAGER";
 /// The user's home directory.
 pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
-/// The name of the user, where nobody said who acts.
+/// The name of the user, where no agent is named.
 pub(crate) const USER: [&str; 3] = ["USER", "LOGNAME", "USERNAME"];
 /// Where data directories are kept: by the XDG base directory specification, or as Windows has it.
 pub(crate) const XDG_DATA_HOME: &str = if cfg!(windows) { "LOCALAPPDATA" } else { "XDG_DATA_HOME" };

@@ -19,7 +19,7 @@ pub(crate) fn every_list(yard: &Yard) -> Result<Vec<ListRow>, Problem> {
     for info in lists {
         let mut alive = members.remove(&info.list).unwrap_or_default();
         if info.counts[Status::InProgress as usize] > 0 {
-            // A list that cannot be read has nobody on it, as far as anybody can tell.
+            // A list that cannot be read has no agent on it, as far as we can tell.
             alive.extend(holders(yard, &info.list).unwrap_or_default());
         }
         let alive = alive.into_iter().collect();

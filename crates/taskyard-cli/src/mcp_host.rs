@@ -89,7 +89,7 @@ fn shared_connection(context: &Context, options: Options) -> Option<SharedConnec
     Some(SharedConnection::new(Transcripts::new(&client, environment.client_session.clone(), &directories)))
 }
 
-/// Tells whether somebody said in so many words which list it is.
+/// Tells whether the user said in so many words which list it is.
 fn is_said(reason: Reason) -> bool {
     matches!(
         reason,
@@ -97,8 +97,8 @@ fn is_said(reason: Reason) -> bool {
     )
 }
 
-/// Returns where todo lists are kept: in a file beside the client's own, as 2.1.34 does it, so that others can look at them;
-/// the newest client keeps them to itself.
+/// Returns where todo lists are kept: in a file beside the client's own, as 2.1.34 does it, so that other programs can look at them; the
+/// newest client keeps them to itself.
 fn todo_lists(context: &Context, options: Options) -> Result<TodoLists, Problem> {
     let session = context.environment().client_session.as_deref().filter(|_| options.leases == Leases::Connection);
     let rules = context.rules()?;

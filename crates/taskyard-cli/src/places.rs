@@ -18,8 +18,8 @@ pub(crate) fn client_config(environment: &Environment) -> Result<PathBuf, Proble
     }
 }
 
-/// Returns our data directory: `$TASKYARD_HOME`, else the platform's place for data. It is ours and closed to others, or not
-/// there yet.
+/// Returns our data directory: `$TASKYARD_HOME`, else the platform's place for data. It is ours and closed to other users, or not there
+/// yet.
 pub(crate) fn data(environment: &Environment) -> Result<PathBuf, Problem> {
     // Looked at once: a process has one environment.
     static SECURED: OnceLock<Result<(), NotPrivate>> = OnceLock::new();

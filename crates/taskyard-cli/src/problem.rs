@@ -106,7 +106,7 @@ impl Problem {
         self
     }
 
-    /// Tells whether the reader of our output went away, which is nobody's problem.
+    /// Tells whether the reader of our output went away, which is no failure.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.0.code == BROKEN_PIPE
     }

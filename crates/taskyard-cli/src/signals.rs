@@ -13,7 +13,7 @@ static STOPPED_BY: AtomicI32 = AtomicI32::new(0);
 /// Whether a pager has the screen.
 static IS_PAGED: AtomicBool = AtomicBool::new(false);
 
-/// What is done before the process ends because of a signal; nothing where nobody said.
+/// What is done before the process ends because of a signal; nothing where no command said what.
 static BEFORE_THE_END: OnceLock<fn()> = OnceLock::new();
 
 /// How long a command that attends to a cancellation has to bring things in order.
@@ -28,7 +28,7 @@ pub(crate) fn leave_interrupts_to_others() {
     }
 }
 
-/// Leaves what the user types to interrupt to others; other systems know no such signals.
+/// Leaves what the user types to interrupt to other processes; other systems know no such signals.
 #[cfg(not(unix))]
 pub(crate) fn leave_interrupts_to_others() {}
 
@@ -40,8 +40,8 @@ pub(crate) fn leave_interrupts_to_pager() {
 
 /// Gives every lock back and ends with 128 plus the signal's number when the process is asked to stop.
 ///
-/// Where somebody attends to the cancellation (hooks run, say), it is cancelled first and gets the time to leave nothing
-/// behind; a second signal ends the process at once.
+/// Where a caller attends to the cancellation (hooks run, say), it is cancelled first and gets the time to leave nothing behind; a second
+/// signal ends the process at once.
 #[cfg(unix)]
 pub(crate) fn end_in_order_when_stopped(cancel: Cancel) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -88,7 +88,7 @@ fn end_in_order_on(these: &'static [i32], cancel: Cancel) {
         }
         end(signal);
     });
-    // Without the thread nobody would act on the signal: end from within its handler then.
+    // Without the thread nothing would act on the signal: end from within its handler then.
     if !listening {
         for &signal in these {
             let always = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));

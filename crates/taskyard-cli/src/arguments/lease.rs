@@ -4,7 +4,7 @@ use clap::Args;
 use taskyard::Yard;
 use taskyard::core::Token;
 
-/// The flags of writes on a task that somebody may be working on.
+/// The flags of writes on a task that another agent may be working on.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct LeaseFlags {
     /// The token of the lease on the task; an old one is refused

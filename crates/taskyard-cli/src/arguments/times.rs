@@ -8,7 +8,7 @@ use taskyard::core::timing::{Clock, PartOfDay, parse_moment, parse_span};
 /// The word that takes a time away.
 const NONE: &str = "none";
 
-/// Returns the clock by which times are meant that somebody types: this machine's, in the zone of `TZ` or of the system.
+/// Returns the clock by which times are meant that the user types: this machine's, in the zone of `TZ` or of the system.
 pub(crate) fn writers_clock() -> Clock {
     Clock { now: Timestamp(jiff::Timestamp::now().as_millisecond()), zone: TimeZone::system() }
 }

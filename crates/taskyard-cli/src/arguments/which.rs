@@ -48,7 +48,7 @@ impl WhichTasks {
         Ok(self.ids.iter().flat_map(IdRange::ids).collect())
     }
 
-    /// Returns the query, where one was given. An empty one is true of every task, and no more than a variable that nobody set.
+    /// Returns the query, where one was given. An empty one is true of every task, and no more than a variable that is not set.
     pub(crate) fn query(&self) -> Result<Option<Query>, Problem> {
         let query = self.query.as_ref().map(|query| query_of(std::slice::from_ref(query))).transpose()?;
         match query {

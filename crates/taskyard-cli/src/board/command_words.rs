@@ -1,4 +1,4 @@
-//! A command line as somebody types it, word by word.
+//! A command line as a user types it, word by word.
 
 /// Takes a command line apart as a shell does: spaces part words, quotes hold them together. None where a quote is not closed.
 pub(crate) fn command_words(line: &str) -> Option<Vec<String>> {

@@ -20,7 +20,7 @@ use crate::problem::Problem;
 /// So much is told at once; the rest comes next.
 const BURST: usize = 256;
 
-/// Leases are renewed without a commit, so they are looked at again this often while somebody is at work.
+/// Leases are renewed without a commit, so they are looked at again this often while an agent is at work.
 const LEASES: Duration = Duration::from_secs(15);
 
 /// While changes keep coming, leases are looked at this often at most.
@@ -70,14 +70,14 @@ struct Follower {
     yard: Yard,
     teller: Teller,
     stopping: Arc<Stopping>,
-    /// Whether somebody is at work on the list.
+    /// Whether an agent is at work on the list.
     has_busy: bool,
 }
 
 impl Follower {
     /// Follows, and begins anew after a failure: a database may be restarted, a directory come back.
     fn follow_for_good(mut self) {
-        // What the dead held comes back as soon as they are dead, and not when somebody next writes.
+        // What the dead held comes back as soon as they are dead, and not when an agent next writes.
         let warden = Warden::over(&self.yard);
         let _warden = warden.inspect_err(|error| tracing::debug!(%error, "nobody watches over leases"));
         let mut pause = SOON;
@@ -93,7 +93,7 @@ impl Follower {
     }
 
     fn follow(&mut self) -> Result<(), Error> {
-        // A lease that ended while nobody looked has its task back before it is shown.
+        // A lease that ended while no process looked has its task back before it is shown.
         if let Err(error) = self.yard.return_ended_leases() {
             tracing::debug!(%error, "ended leases are not returned");
         }

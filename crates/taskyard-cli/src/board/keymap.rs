@@ -13,7 +13,7 @@ pub(crate) struct Keymap {
 }
 
 impl Keymap {
-    /// Takes the usual keys, and others for those actions for which somebody chose some. What cannot be understood is returned in words.
+    /// Takes the usual keys, and others for those actions for which the user chose some. What cannot be understood is returned in words.
     pub(crate) fn with<'a>(chosen: impl IntoIterator<Item = (&'a String, &'a Vec<String>)>) -> Result<Self, String> {
         let usual = actions().iter().map(|info| {
             let keys = info.keys.iter().map(|key| (*key).to_owned()).collect();

@@ -59,7 +59,7 @@ pub(crate) struct Loaded {
     pub(crate) list: ListId,
     pub(crate) watched: WatchedList,
     pub(crate) exists: bool,
-    /// What is gone, where no task file is left though nobody deleted the tasks.
+    /// What is gone, where no task file is left though no agent deleted the tasks.
     pub(crate) gone: Option<Gone>,
     /// How many files lie among the tasks and are none.
     pub(crate) unreadable: usize,
@@ -133,7 +133,7 @@ impl Teller {
         Self { sender, waker }
     }
 
-    /// Tells it; once nobody listens any more that is nobody's loss.
+    /// Tells it; once the board has ended, the news is dropped.
     pub(super) fn tell(&self, news: News) {
         if self.sender.send(news).is_ok() {
             self.waker.wake();

@@ -1,4 +1,4 @@
-//! Listening, drawing and sleeping, until somebody leaves.
+//! Listening, drawing and sleeping, until the user leaves.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -59,7 +59,7 @@ pub(crate) enum Outside<'a> {
     Command(&'a str),
 }
 
-/// Shows the board until somebody leaves it.
+/// Shows the board until the user leaves it.
 pub(crate) fn run(opening: Opening<'_>) -> Result<Exit, Problem> {
     let (sleeper, waker) = sleeper()?;
     let (sender, news) = channel();
@@ -125,7 +125,7 @@ struct Board<'a> {
 }
 
 impl Board<'_> {
-    /// Shows it until somebody leaves, or the terminal is gone.
+    /// Shows it until the user leaves, or the terminal is gone.
     fn show(&mut self) -> Result<(), Problem> {
         let shown = self.show_while_there();
         // Whatever failed on a terminal that is gone failed because it is gone.
@@ -210,7 +210,7 @@ impl Board<'_> {
         Ok(is_typed)
     }
 
-    /// Has done what is to be done. Tells whether somebody leaves.
+    /// Has done what is to be done. Tells whether the user leaves.
     fn carry_out(&mut self, screen: &mut Screen) -> Result<bool, Problem> {
         for effect in self.app.take_effects() {
             match effect {
@@ -261,7 +261,7 @@ impl Board<'_> {
     }
 }
 
-/// Gives the terminal back and sleeps until somebody continues us.
+/// Gives the terminal back and sleeps until the user continues us.
 fn suspend(screen: &mut Screen) -> Result<(), Problem> {
     terminal::leave();
     emulate_default_handler(SIGTSTP)?;

@@ -55,7 +55,7 @@ pub(super) fn leave() {
     }
 }
 
-/// Waits until somebody has read what a command wrote and presses enter.
+/// Waits until the user has read what a command wrote and presses enter.
 pub(super) fn wait_for_enter() {
     let mut out = stdout();
     let _ = write!(out, "\nenter goes back to the board ");

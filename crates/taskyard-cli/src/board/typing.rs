@@ -1,9 +1,9 @@
-//! A line that somebody types.
+//! A line that the user types.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// A line that somebody types, and where the cursor stands in it.
+/// A line that the user types, and where the cursor stands in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypedLine {
     text: String,

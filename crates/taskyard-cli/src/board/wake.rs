@@ -37,8 +37,8 @@ impl Waker {
 }
 
 impl Sleeper {
-    /// Sleeps until something can be read from the keyboard, somebody wakes it, or the time is over. Tells whether the keyboard is still
-    /// there: a terminal that was closed can be read at any moment, and never has anything to say.
+    /// Sleeps until something can be read from the keyboard, another thread wakes it, or the time is over. Tells whether the keyboard is
+    /// still there: a terminal that was closed can be read at any moment, and never has anything to say.
     pub(super) fn sleep(&self, keyboard: BorrowedFd<'_>, at_most: Option<Duration>) -> io::Result<bool> {
         let until = at_most.and_then(|span| Timespec::try_from(span).ok());
         let mut things = [PollFd::from_borrowed_fd(keyboard, PollFlags::IN), PollFd::new(&self.reader, PollFlags::IN)];

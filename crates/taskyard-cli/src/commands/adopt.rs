@@ -56,7 +56,7 @@ struct Sharing<'a> {
 }
 
 impl Sharing<'_> {
-    /// Says who counts on finding tasks in a list; none where nobody is known to.
+    /// Says who counts on finding tasks in a list; none where no agent is known to.
     fn of(&self, list: &ListId) -> Result<Option<String>, Problem> {
         if self.context.list_of_directory().is_ok_and(|own| own.list == *list) {
             return Ok(Some("it is the list of this directory".to_owned()));
@@ -109,7 +109,7 @@ fn take_one(sharing: &Sharing<'_>, from: &ListId, is_sure: bool, output: &mut Ou
     Ok(Exit::Done)
 }
 
-/// Returns the problem that others count on a list.
+/// Returns the problem that other agents count on a list.
 fn counted_on(list: &ListId, why: &str) -> Problem {
     Problem::new(Exit::Refused, "shared_list", format!("others count on {list}: {why}; its tasks stay there"))
         .hint(format!(
@@ -169,7 +169,7 @@ fn left_by_sessions(yard: &Yard, context: &Context) -> Result<Vec<SessionList>, 
     Ok(yard.left_by_sessions(&config, directory)?)
 }
 
-/// Takes the open tasks of every list on which nobody else counts and nobody works.
+/// Takes the open tasks of every list on which no other agent counts or works.
 fn take_all(
     yard: &Yard,
     free: Vec<SessionList>,

@@ -133,7 +133,7 @@ fn commands(program: &clap::Command) -> Vec<(String, String)> {
 /// The commands that are for programs, or do not end by themselves.
 const UNFIT: [&str; 9] = ["board", "watch", "work", "mcp", "serve", "hook", "statusline", "demo", "help"];
 
-/// Runs a command of the command line, as somebody typed it into the board.
+/// Runs a command of the command line, as the user typed it into the board.
 fn run_typed(run: RunCommand, line: &str, context: &Context, output: &mut Output) -> Result<(), Problem> {
     let open_quote = || Problem::usage("bad_quotes", "a quote is not closed");
     let words = command_words(line).ok_or_else(open_quote)?;

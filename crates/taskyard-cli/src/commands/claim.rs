@@ -188,7 +188,7 @@ fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-/// Says what a name holds that nobody gave.
+/// Says what a name holds that the agent was not given.
 fn held_already(agent: &AgentName, held: &[TaskId]) -> String {
     let held_ids = numbered(held);
     format!(

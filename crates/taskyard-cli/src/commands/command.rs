@@ -159,7 +159,7 @@ impl Command {
         )
     }
 
-    /// Tells whether the command only glances at a list, so often that it leaves to others what is to be done besides.
+    /// Tells whether the command only glances at a list, so often that it leaves the ends of jobs and members to other commands.
     pub(crate) fn only_glances(&self) -> bool {
         matches!(self, Self::StatusLine(_))
     }
@@ -182,7 +182,7 @@ impl Command {
         )
     }
 
-    /// Tells whether what the command writes to stdout has a form that others chose: nothing may be added to it.
+    /// Tells whether what the command writes to stdout has a form that another program prescribes: nothing may be added to it.
     pub(crate) fn speaks_a_protocol(&self) -> bool {
         matches!(self, Self::Mcp(_) | Self::Serve(_) | Self::Hook(_))
     }

@@ -131,7 +131,7 @@ impl Create {
             match with_facts(&description, &made) {
                 Ok(told) => description = told,
                 Err(bad) => {
-                    // Nobody can say what the block says, so that the facts stand beside it.
+                    // It cannot be told what the block says, so that the facts stand beside it.
                     made.retain(|(key, _)| key != PARENT_FACT);
                     metadata.get_or_insert_default().extend(made);
                     block_left = Some(bad);

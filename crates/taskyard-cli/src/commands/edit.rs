@@ -61,7 +61,7 @@ struct Editing<'a> {
 }
 
 impl Edit {
-    /// Edits tasks one after the other, whoever holds them.
+    /// Edits tasks one after the other, whichever agent holds them.
     pub(super) fn of(tasks: &[TaskId]) -> Self {
         let ids = tasks.iter().cloned().map(IdRange::One).collect();
         Self { ids, resume: false, lease: LeaseFlags::default() }

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::output::{Output, StreamedEntries};
 use crate::problem::Problem;
 
-/// How many revisions a terminal shows where nobody says.
+/// How many revisions a terminal shows where the user does not say.
 const SHOWN: usize = 30;
 
 /// Show the journal: who changed what, and when

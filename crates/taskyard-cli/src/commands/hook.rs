@@ -108,7 +108,7 @@ impl Hook {
     }
 }
 
-/// Gives back what a subagent claimed that ends now: nobody will ever have its name again.
+/// Gives back what a subagent claimed that ends now: no agent will ever have its name again.
 fn give_back_of_subagent(yard: &Yard, id: &str) -> Result<(), Problem> {
     let tasks = yard.list(&Filter::default())?.tasks;
     let is_its = |task: &&Task| task.status.is_open() && task.owner().is_some_and(|owner| is_subagent(owner, id));

@@ -53,7 +53,7 @@ impl Inbox {
         }
         if let Ok(seat) = &seat {
             let list = teams.list_of(&seat.team.name)?;
-            // The reader hears of agents whose leases have ended, though nobody has looked at the list since.
+            // The reader hears of agents whose leases have ended, though no process has looked at the list since.
             context.yard()?.on(list).return_ended_leases()?;
         }
         let jobs = JobNotices::of(context)?;

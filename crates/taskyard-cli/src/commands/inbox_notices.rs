@@ -26,7 +26,7 @@ pub(super) struct JobNotices {
 impl JobNotices {
     /// Finds where notifications for the acting agent are kept.
     pub(super) fn of(context: &Context) -> Result<Self, Problem> {
-        // A job that was lost tells nobody of it before somebody has looked.
+        // A job that was lost tells no agent of it before a process has looked.
         let jobs = context.jobs()?;
         if let Err(error) = jobs.reconcile() {
             tracing::warn!(%error, "jobs that were lost are not told of");

@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::output::{LeaseShape, Output, Shapes};
 use crate::problem::Problem;
 
-/// How many completed tasks are shown where nobody says.
+/// How many completed tasks are shown where the user does not say.
 pub(super) const COMPLETED_SHOWN: usize = 5;
 
 /// Show the list: what is in progress, what is pending, what is done

@@ -86,7 +86,7 @@ impl Offer {
             Tools::Core => ToolSet::Core,
             Tools::All => ToolSet::All,
         };
-        // Nobody can tell from here whether a person sits before the client, so tasks is what we begin with.
+        // It cannot be told from here whether a person sits before the client, so tasks is what we begin with.
         let client = system_when_interactive(context.environment().client_enables_tasks.as_deref());
         let system = match (client, self.dialect, context.address()?) {
             // A user who has switched tasks off has no tasks in any dialect.

@@ -51,7 +51,7 @@ pub(crate) fn overview(context: &Context, output: &mut Output) -> Result<Exit, P
     Ok(Exit::Done)
 }
 
-/// Returns what needs the user, the most pressing first. What cannot be found out needs nobody.
+/// Returns what needs the user, the most pressing first. What cannot be found out needs no one's attention.
 fn needs(context: &Context, yard: &Yard, listing: &Listing, now: Timestamp) -> Vec<Need> {
     let mut needs = Vec::new();
     let mut need = |what: String, way: String| needs.push(Need { what, way });

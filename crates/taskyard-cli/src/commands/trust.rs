@@ -39,7 +39,7 @@ impl Trust {
             return Ok(Exit::Done);
         }
         let directory = Machine::open(&data)?.trust(&setup.project)?;
-        // What did not count before now does; a file that others can write still does not, and that is told.
+        // What did not count before now does; a file that other users can write still does not, and that is told.
         if !setup.config.warnings.iter().any(|warning| matches!(warning, ConfigWarning::NotCounted { .. })) {
             context.consider_config_told();
         }

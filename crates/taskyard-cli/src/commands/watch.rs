@@ -65,14 +65,14 @@ impl Watch {
             Some(since) => Cursor::after(yard.list_id(), since),
             None => Cursor { lists: BTreeMap::from([(yard.list_id().clone(), since)]), ..Cursor::now() },
         };
-        // What the dead held comes back as soon as they are dead, and not when somebody next writes.
+        // What the dead held comes back as soon as they are dead, and not when an agent next writes.
         let _warden = Warden::over(&yard)?;
         let _caretaker = context.caretaker();
         let interest = Interest { jobs: true, ..Interest::in_list(yard.list_id()) };
         // Without a place for what we remember there are no jobs to tell of.
         context.notices()?;
         let stream = yard.follow_only(interest, cursor)?;
-        // A job that was lost tells nobody of it before somebody has looked.
+        // A job that was lost tells no agent of it before a process has looked.
         if let Err(error) = context.jobs()?.reconcile() {
             tracing::warn!(%error, "jobs that were lost are not told of");
         }

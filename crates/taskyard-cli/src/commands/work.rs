@@ -115,7 +115,7 @@ impl Work {
         let (tell, hear) = mpsc::sync_channel(BACKLOG);
         let listener: WorkListener = {
             let tell = tell.clone();
-            // Nobody reads what a command writes after we have gone.
+            // Nothing reads what a command writes after we have gone.
             Arc::new(move |event| drop(tell.send(CrewNews::Event(event))))
         };
         let work = {
@@ -228,7 +228,7 @@ fn leave(yard: &Yard, workers: &[Worker]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Shows what happens until it is over. When nobody can read it any more, the work is stopped.
+/// Shows what happens until it is over. When the reader of our output is gone, the work is stopped.
 fn follow(
     hear: &Receiver<CrewNews>,
     stop: &Stop,

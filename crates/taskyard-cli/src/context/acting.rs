@@ -1,4 +1,4 @@
-//! Who acts, and whether somebody gave that name.
+//! Which agent acts, and whether a caller gave that name.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ impl Context {
         self.globals.agent.as_deref().or(self.environment.agent.as_deref())
     }
 
-    /// Returns which of its own tasks the acting agent is given again when it asks for the next one: none where nobody
-    /// gave it a name, since all who have its login or its session have that name.
+    /// Returns which of its own tasks the acting agent is given again when it asks for the next one: none where it was given no name, since
+    /// all agents of its login or its session have that name.
     pub(crate) fn resuming(&self) -> Resuming {
         if self.named_agent().and_then(|name| AgentName::new(name).ok()).is_some() {
             Resuming::All
@@ -25,7 +25,7 @@ impl Context {
         }
     }
 
-    /// Returns the name that agents of the client's session have where nobody gave them another: that of its MCP server.
+    /// Returns the name that agents of the client's session have where they were given no other: that of its MCP server.
     pub(crate) fn session_agent(&self) -> Option<AgentName> {
         let said = self.environment.session_agent.as_deref().and_then(|name| AgentName::new(name).ok());
         said.or_else(|| {

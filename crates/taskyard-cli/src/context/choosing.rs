@@ -52,8 +52,8 @@ impl Context {
         once(&self.list_of_directory, look).cloned()
     }
 
-    /// Returns the list that the directory, or one above it, is bound to. Where a newer Taskyard says so, whoever only shows files takes
-    /// that for a hint: what was bound before is still to be found there.
+    /// Returns the list that the directory, or one above it, is bound to. Where a newer Taskyard says so, a command that only shows files
+    /// takes that for a hint: what was bound before is still to be found there.
     fn bound_list(&self) -> Result<Option<String>, Problem> {
         let (Ok(data), directory) = (places::data(&self.environment), self.directory()?) else { return Ok(None) };
         Ok(match self.without_newer(Machine::look(&data))? {

@@ -132,7 +132,7 @@ impl Output {
         writeln!(self.stdout, "{text}")
     }
 
-    /// Writes a line that a client shows on a terminal of its own: in colours though nobody sits at the other end, unless they are off.
+    /// Writes a line that a client shows on a terminal of its own: in colours though no terminal is at the other end, unless they are off.
     pub(crate) fn client_line(&mut self, line: &Line) -> io::Result<()> {
         let text = if self.terminal.client_color { ansi(line) } else { line.to_string() };
         writeln!(self.stdout, "{text}")
@@ -159,7 +159,7 @@ impl Output {
         self.stdout.write_all(text.as_bytes())
     }
 
-    /// Writes the very bytes of a program's output, which somebody asked for.
+    /// Writes the very bytes of a program's output, which the user asked for.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stdout.write_all(bytes)
     }
@@ -169,7 +169,7 @@ impl Output {
         if self.quiet { Ok(()) } else { self.line(line) }
     }
 
-    /// Tells a person what could be typed next; nobody else wants to know.
+    /// Tells a person what could be typed next; no program wants to know.
     pub(crate) fn advise(&mut self, text: &str) -> io::Result<()> {
         if self.quiet || !self.is_terminal() {
             return Ok(());
@@ -191,7 +191,7 @@ impl Output {
         self.error_line(line, "warning: ".len())
     }
 
-    /// Writes the help somebody asked for, in the colours of the terminal.
+    /// Writes the help the user asked for, in the colours of the terminal.
     pub(crate) fn help(&mut self, help: &clap::Error) -> io::Result<()> {
         let text = help.render();
         if self.json {
@@ -227,7 +227,7 @@ impl Output {
         self.stdout.write_all(b"\n")
     }
 
-    /// Asks a person for a yes; nobody else is asked, and the answer is no then.
+    /// Asks a person for a yes; a program is not asked, and the answer is no then.
     pub(crate) fn ask(&mut self, question: &str) -> io::Result<bool> {
         if !self.is_terminal() || !io::stdin().is_terminal() {
             return Ok(false);

@@ -64,7 +64,7 @@ impl Serialize for Ids<'_> {
     }
 }
 
-/// The right somebody has to a task.
+/// The lease on a task, as JSON shows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeaseShape<'a>(pub(crate) &'a (Lease, LeaseState));
 

@@ -33,7 +33,7 @@ pub(crate) fn quoted(list: &ListId) -> String {
     if name == list.directory() { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
-/// Finds out which other lists were written to, once somebody wants to know.
+/// Finds out which other lists were written to, once a command wants to know.
 pub(super) struct LookForOtherLists(pub(super) Box<dyn Fn() -> Option<OtherLists>>);
 
 impl fmt::Debug for LookForOtherLists {

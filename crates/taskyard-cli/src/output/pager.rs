@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::environment::Environment;
 use crate::signals;
 
-/// The pager where nobody says which.
+/// The pager where the environment names none.
 const PAGER: &str = "less";
 
 /// What `less` is told where the user tells it nothing: end where one screen is enough, show colours, leave the text on the screen.

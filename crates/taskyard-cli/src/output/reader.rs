@@ -1,4 +1,4 @@
-//! Learning that nobody reads any more what we write.
+//! Learning that the reader of our output is gone.
 
 /// Calls `tell` once the other end of stdout is closed. A file never closes, and where nothing can be learned the next write
 /// will tell.

@@ -81,7 +81,7 @@ impl Terminal {
     }
 }
 
-/// Tells whether the terminal shows more than ASCII. Where nobody says, Windows and macOS terminals do.
+/// Tells whether the terminal shows more than ASCII. Where the environment does not say, Windows and macOS terminals do.
 fn is_utf8(environment: &Environment) -> bool {
     match &environment.character_set {
         Some(name) => {
@@ -96,7 +96,7 @@ fn width(told: Option<usize>, environment: &Environment) -> usize {
     told.or(environment.columns).filter(|columns| *columns > 0).unwrap_or(80)
 }
 
-/// Returns how many rows the screen has, 24 where nobody says.
+/// Returns how many rows the screen has, 24 where neither the terminal nor the environment says.
 fn rows(environment: &Environment) -> usize {
     rows_of(std::io::stdout()).or(environment.rows).filter(|rows| *rows > 0).unwrap_or(24)
 }

@@ -91,7 +91,7 @@ impl Listening {
         let hub = Arc::new(hub);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            // Those that are started for calls are allowed to block by whoever makes one.
+            // The caller that starts a thread for a call allows it to block.
             .on_thread_start(|| std::mem::forget(forbid_blocking()))
             .enable_all()
             .build();

@@ -9,14 +9,14 @@ use sha2::{Digest as _, Sha256};
 /// So many random bytes a secret is made of.
 const BYTES: usize = 32;
 
-/// Returns a secret that nobody can guess, as hexadecimal digits.
+/// Returns a secret that cannot be guessed, as hexadecimal digits.
 pub(crate) fn random_secret() -> io::Result<String> {
     let mut bytes = [0; BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(hexadecimal(&bytes))
 }
 
-/// Returns what is kept of a secret: nobody finds the secret from it, because it is random and long.
+/// Returns what is kept of a secret: the secret cannot be found from it, because it is random and long.
 pub(crate) fn digest(secret: &str) -> String {
     hexadecimal(&Sha256::digest(secret.as_bytes()))
 }

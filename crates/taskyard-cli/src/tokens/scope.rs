@@ -1,4 +1,4 @@
-//! What somebody may do.
+//! What a client may do.
 
 use clap::ValueEnum;
 use schemars::JsonSchema;

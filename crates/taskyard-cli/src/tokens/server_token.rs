@@ -72,7 +72,7 @@ impl ServerToken {
         &self.path
     }
 
-    /// Tells whether others could read it until now.
+    /// Tells whether other users could read it until now.
     pub(crate) fn was_readable(&self) -> bool {
         self.was_readable
     }
@@ -85,8 +85,8 @@ impl ServerToken {
     }
 }
 
-/// Reads the token, and takes away from others the right to do so. One that others can write, or that somebody else made, is
-/// refused: they would know it.
+/// Reads the token, and takes the right to do so away from other users. One that another user can write, or made, is refused: that user
+/// would know it.
 fn read(path: &Path) -> io::Result<Option<Found>> {
     let mut file = match private::open_to_read(path) {
         Ok(file) => file,

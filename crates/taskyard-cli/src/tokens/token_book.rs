@@ -110,7 +110,7 @@ impl TokenBook {
         Ok(known.tokens.iter().find(|token| token.digest == digest && token.counts(now)).cloned())
     }
 
-    /// Makes a token; returns its secret, which nobody can find out again.
+    /// Makes a token; returns its secret, which cannot be found out again.
     pub(crate) fn create(
         &self,
         name: &str,
@@ -222,7 +222,7 @@ impl TokenRecord {
     }
 }
 
-/// Refuses a file that others made or can write: they would let in whom they like.
+/// Refuses a file that another user made or can write: that user would let in anyone.
 #[cfg(unix)]
 fn check_owner(file: &fs::File, path: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;

@@ -20,7 +20,7 @@ use crate::tokens::Scope;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Answers everybody that the server lives.
+/// Answers every client that the server lives.
 pub(crate) const HEALTH: &str = "/healthz";
 /// What a browser is opened by.
 pub(crate) const OPEN: &str = "/open/";
@@ -69,7 +69,7 @@ async fn judge(site: &Site, head: &Parts) -> Result<Option<Identity>, Refused> {
         }
         return Err(Refused::Token);
     };
-    // A browser sends its cookie whoever has it ask, and always says from which page it changes something.
+    // A browser sends its cookie whichever page has it ask, and always says from which page it changes something.
     if identity.means == Means::Cookie && !is_look && !headers.contains_key(ORIGIN) {
         return Err(Refused::NoOrigin);
     }

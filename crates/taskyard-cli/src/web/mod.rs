@@ -1,5 +1,5 @@
-//! The door over HTTP: pages for people, a JSON API for programs, events, and what is counted. Who listens where, and over how many
-//! connections, is in `serve/`.
+//! The door over HTTP: pages for people, a JSON API for programs, events, and what is counted. `serve/` listens, and decides over how many
+//! connections.
 
 mod api;
 mod entering;

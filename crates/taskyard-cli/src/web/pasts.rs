@@ -1,4 +1,4 @@
-//! What became of lists over time, as far as somebody asked: so that a chart that is drawn again reads only what is new.
+//! What became of lists over time, as far as a page asked: so that a chart that is drawn again reads only what is new.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

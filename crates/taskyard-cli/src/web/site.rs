@@ -60,7 +60,7 @@ pub(crate) struct Site {
 pub(crate) struct Entrance {
     /// Judges which requests are for this server.
     pub(crate) guard: Guard,
-    /// What lets somebody in.
+    /// What lets a client in.
     pub(crate) credentials: Credentials,
     /// The address for programs on this machine.
     pub(crate) url: String,
@@ -136,7 +136,7 @@ impl Site {
         reopen_tasks(context);
         take_out_ended_members(context, &mut Output::keeping());
         let warden = self.warden.get_or_init(|| {
-            // What the dead held on the served list comes back though nobody asks for it.
+            // What the dead held on the served list comes back though no client asks for it.
             let requested = Requested { list: Some(self.list.clone()), ..Requested::default() };
             let yard = self.context(requested, self.cancel.clone()).and_then(|context| context.yard()).ok()?.lasting();
             Warden::guarding(&yard, |lease| lease.holder.is_none()).ok()
@@ -190,7 +190,7 @@ impl Site {
         &self.feeds
     }
 
-    /// Returns what became of lists over time, as far as somebody asked.
+    /// Returns what became of lists over time, as far as a page asked.
     pub(crate) fn pasts(&self) -> &Pasts {
         &self.pasts
     }
@@ -200,7 +200,7 @@ impl Site {
         &self.tally
     }
 
-    /// Returns the links that nobody has used yet.
+    /// Returns the links that no browser has used yet.
     pub(crate) fn links(&self) -> &Links {
         &self.links
     }

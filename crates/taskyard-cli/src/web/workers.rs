@@ -17,7 +17,7 @@ const QUEUE: usize = 4_096;
 /// What a request does with its seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// It looks. Nobody is waited for.
+    /// It looks. It waits for no lock.
     Looks,
     /// It changes something, and may wait for locks and hooks.
     Changes,
@@ -34,11 +34,11 @@ pub(crate) struct Workers {
     waiting: AtomicUsize,
 }
 
-/// Nobody is free, and too many wait already.
+/// No worker is free, and too many requests wait already.
 #[derive(Debug)]
 pub(crate) struct TooMany;
 
-/// Counts somebody who waits, until it is dropped.
+/// Counts a request that waits, until it is dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl Drop for Waiting<'_> {
@@ -56,7 +56,7 @@ impl Workers {
         Self { looking, changing, sleeping, waiting: AtomicUsize::new(0) }
     }
 
-    /// Does something that may block, when it is its turn. It goes on to its end though nobody waits for it any longer.
+    /// Does something that may block, when it is its turn. It goes on to its end though no client waits for it any longer.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: Work,
@@ -76,7 +76,7 @@ impl Workers {
         let seats = match work {
             Work::Looks => &self.looking,
             Work::Changes => &self.changing,
-            // Those who sleep do so for long: nobody waits for their seats.
+            // Calls that sleep do so for long: no request waits for their seats.
             Work::Sleeps => return Arc::clone(&self.sleeping).try_acquire_owned().map_err(|_| TooMany),
         };
         if let Ok(seat) = Arc::clone(seats).try_acquire_owned() {
@@ -96,7 +96,7 @@ impl Workers {
     }
 }
 
-/// Does something that may block on a thread of its own, whoever else is at work.
+/// Does something that may block on a thread of its own, however many calls are at work.
 pub(crate) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> tokio::task::JoinHandle<T> {
     tokio::task::spawn_blocking(|| allow_blocking(work))
 }

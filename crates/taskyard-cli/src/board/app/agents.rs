@@ -5,7 +5,7 @@ use taskyard::core::view::{HeldTask, LeaseShown, agent_rows};
 
 use super::App;
 
-/// So many tasks of others than those with a lease are looked at.
+/// So many tasks that have an owner and no lease are looked at.
 const MOST: usize = 500;
 
 impl App {
@@ -27,7 +27,7 @@ impl App {
         self.agents = agent_rows(members, held);
     }
 
-    /// Returns a task that somebody has; none where nobody does.
+    /// Returns a task that an agent has; none where it has no owner.
     fn held(&self, id: &TaskId) -> Option<HeldTask> {
         let task = self.watched.as_ref()?.live().task(id).filter(|task| task.status.is_open())?;
         let lease = self.leases.get(id);

@@ -9,7 +9,7 @@ use crate::board::deed::About;
 /// As many ranks are seen at once at most.
 const MOST_RANKS: usize = 12;
 
-/// A rank has so many columns where nobody says how many ranks are to be seen.
+/// A rank has so many columns where the user does not say how many ranks are to be seen.
 const RANK: usize = 30;
 
 impl App {

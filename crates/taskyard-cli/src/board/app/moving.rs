@@ -150,7 +150,7 @@ impl App {
         self.ask(About::History(before));
     }
 
-    /// Asks for what the view shows that nobody tells of.
+    /// Asks for what the view shows and the stream does not tell of.
     pub(super) fn ask_for_view(&mut self) {
         self.asked_at = self.now;
         match self.view {

@@ -214,7 +214,7 @@ impl App {
         }
     }
 
-    /// Takes in the answers that are due. The answer to a creation waits until the list shows the task: whoever reads that a task was
+    /// Takes in the answers that are due. The answer to a creation waits until the list shows the task: a user who reads that a task was
     /// made finds the cursor on it, and the next key acts on it.
     pub(super) fn take_in_answers(&mut self) {
         let live = self.watched.as_ref().map(|watched| watched.live());

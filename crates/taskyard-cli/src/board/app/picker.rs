@@ -15,7 +15,7 @@ const MOST: usize = 200;
 pub(crate) enum Choice {
     Task(TaskId),
     Name(String),
-    /// A name that was typed and nobody has yet.
+    /// A name that the user typed and that no agent has yet.
     NewName(String),
     Nobody,
     Everybody,
@@ -26,7 +26,7 @@ pub(crate) enum Choice {
     CommandLine(String),
 }
 
-/// What somebody picks from.
+/// What the user picks from.
 #[derive(Debug)]
 pub(crate) struct Picker {
     pub(crate) picking: Picking,

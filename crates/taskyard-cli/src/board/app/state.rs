@@ -20,7 +20,7 @@ use crate::board::keymap::Keymap;
 use crate::board::news::{Did, Mail, PageFacts};
 use crate::board::theme::Theme;
 
-/// What somebody chose before the board was opened.
+/// What the user chose before the board was opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) keymap: Keymap,
@@ -177,7 +177,7 @@ pub(crate) struct App {
     pub(crate) graph: GraphSight,
     /// The todo lists of which something is in progress.
     pub(crate) todos: Vec<TodosShown>,
-    /// When tasks were made and changed; none until somebody asks for it.
+    /// When tasks were made and changed; none until the user asks for it.
     pub(crate) times: Option<HashMap<TaskId, Times>>,
 
     pub(crate) said: Option<Said>,
@@ -189,9 +189,9 @@ pub(crate) struct App {
     pub(super) answers: Vec<(Timestamp, Did)>,
     /// The undos of this board, which redoing takes back.
     pub(crate) undone: Vec<Revision>,
-    /// Whether the tasks were brought to the front already because somebody worked on them.
+    /// Whether the tasks were brought to the front already because an agent worked on them.
     pub(crate) was_brought_to_front: bool,
-    /// When what is shown and nobody tells of was last asked for.
+    /// When we last asked for what is shown and the stream does not tell of.
     pub(crate) asked_at: Timestamp,
     /// When todo lists were last asked for.
     pub(crate) todos_asked_at: Timestamp,

@@ -14,7 +14,7 @@ const LOOKED_AT: usize = 500;
 /// How often the clock and what turns move on, in milliseconds, while they are shown.
 const SECOND: i64 = 1000;
 
-/// How often something is asked for again that nobody tells of, while it is shown.
+/// How often, in milliseconds, we ask again for something that the stream does not tell of, while it is shown.
 const JOBS: i64 = 1000;
 const TEAM: i64 = 3000;
 const LISTS: i64 = 3000;
@@ -138,7 +138,7 @@ impl App {
         let begun = self.watched.as_ref().map_or(Ok(None), |watched| LiveFilter::begin(text, watched.live()));
         match begun {
             Ok(filter) => (self.filter, self.filter_mistake) = (filter, None),
-            // What was found before stays while somebody is in the middle of a word.
+            // What was found before stays while the user is in the middle of a word.
             Err(mistake) => self.filter_mistake = Some(mistake.to_string()),
         }
         if self.times.is_none() && self.filter.as_ref().is_some_and(LiveFilter::asks_for_times) {

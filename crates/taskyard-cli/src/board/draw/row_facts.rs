@@ -30,7 +30,7 @@ pub(super) fn with_facts<T>(
     Some(with(&facts))
 }
 
-/// Returns the colour of somebody, where a team gives it one.
+/// Returns the colour of an agent, where a team gives it one.
 pub(super) fn owner_tone(app: &App, name: &str) -> Tone {
     let member = app.team.iter().flat_map(|team| &team.members).find(|shown| shown.member.name == name);
     Tone::member(member.and_then(|shown| shown.member.colour()))

@@ -91,7 +91,7 @@ fn nothing_is_due_while_nothing_is_in_progress() {
     let mut app = app_with(&[task(1, "One", Status::Pending)], View::List);
     drawn(&mut app, 70, 14);
     app.is_dirty = false;
-    // Todo lists are looked for now and then, because nobody tells of them; nothing is drawn for that.
+    // Todo lists are looked for now and then, because the stream does not tell of them; nothing is drawn for that.
     assert_eq!(app.next_tick(), Some(3000));
     app.on_tick(Timestamp(NOW.0 + 60_000));
     assert!(!app.is_dirty);

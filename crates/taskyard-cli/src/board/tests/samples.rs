@@ -116,7 +116,7 @@ pub(super) fn entry(revision: u64, op: Op, task: &Task) -> Entry {
     }
 }
 
-/// Returns a commit that somebody else made.
+/// Returns a commit that another program made.
 pub(super) fn by_client(revision: u64, op: Op, task: &Task) -> News {
     let entry = Entry { actor: AgentName::new("client").unwrap(), ..entry(revision, op, task) };
     News::Commits(vec![Event { list: list(), revision: Revision(revision), entries: vec![entry] }])

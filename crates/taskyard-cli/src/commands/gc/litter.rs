@@ -17,7 +17,7 @@ pub(super) fn sweep(context: &Context, is_dry: bool) -> Result<Vec<(ListId, Litt
     // Only where lists are files does anything lie about.
     for (info, care) in store.lists()?.into_iter().filter_map(|info| Some((info, store.care()?))) {
         let mut litter = care.litter(&info.list)?;
-        // What serves somebody, and is only wrong, is left to `doctor`.
+        // What serves a program, and is only wrong, is left to `doctor`.
         litter.retain(|litter| described(litter).is_some());
         let swept = if is_dry { litter } else { care.sweep(&info.list, &litter)? };
         removed.extend(swept.into_iter().map(|litter| (info.list.clone(), litter)));

@@ -1,4 +1,4 @@
-//! `taskyard gc`: everything that is old and promised to nobody goes.
+//! `taskyard gc`: everything that is old and no longer promised goes.
 
 mod command;
 mod litter;

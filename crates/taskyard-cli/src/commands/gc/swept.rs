@@ -23,7 +23,7 @@ pub(super) struct Swept {
     pub(super) messages: usize,
     /// The todo lists of sessions that are over.
     pub(super) todos: Vec<DeadTodo>,
-    /// The files of edits that nobody went on with.
+    /// The files of edits that the user did not go on with.
     pub(super) edits: Vec<OldText>,
     /// How many bytes the output of the jobs, the todo lists and the texts had.
     pub(super) bytes: u64,

@@ -1,4 +1,4 @@
-//! What this program does for a job when nobody types: it looks after it, and becomes its command.
+//! What this program does for a job when no user typed the command: it looks after it, and becomes its command.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

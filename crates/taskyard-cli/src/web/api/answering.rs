@@ -195,7 +195,7 @@ async fn make(
     let run = {
         let site = Arc::clone(&site);
         move || {
-            // Nobody may want it any more by the time it is its turn, and nothing has happened yet.
+            // The client may have given it up by the time it is its turn, and nothing has happened yet.
             let answered = match cancel.is_cancelled() {
                 true => problem_answer(&Problem::new(Exit::Stopped, "cancelled", "nobody waits for it any longer")),
                 false => run(&site, &operation.0, &parts, asked, caller, cancel, recorder),
@@ -278,7 +278,7 @@ pub(crate) fn problem_response(problem: &Problem) -> Response {
     problem_with(status_of(problem), problem)
 }
 
-/// Returns the answer to somebody who is turned away.
+/// Returns the answer to a client that is turned away.
 pub(crate) fn refusal(refused: Refused) -> Response {
     problem_with(refused.status(), &Problem::usage(refused.code(), refused.advice()))
 }
@@ -313,7 +313,7 @@ fn text_under(key: &str, body: &[u8]) -> Option<String> {
     answer.get(key)?.as_str().map(str::to_owned)
 }
 
-/// Cancels a call that nobody waits for any longer.
+/// Cancels a call that no client waits for any longer.
 struct CancelWhenDropped(Cancel);
 
 impl Drop for CancelWhenDropped {

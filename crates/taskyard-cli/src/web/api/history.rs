@@ -10,7 +10,7 @@ use crate::commands::{Command, History, Restore, Undo};
 use crate::problem::Problem;
 use crate::web::openapi::shapes;
 
-/// So many of the newest revisions are told where nobody says how many.
+/// So many of the newest revisions are told where the request does not say how many.
 const NEWEST: usize = 100;
 /// So many are told at most.
 const MOST: usize = 10_000;

@@ -81,7 +81,7 @@ impl Feed {
                 let revision = yard.store().read(list)?.revision();
                 let mut cursor = Cursor::now();
                 cursor.lists.insert(list.clone(), revision);
-                // What the dead held comes back as soon as they are dead, and not when somebody next writes.
+                // What the dead held comes back as soon as they are dead, and not when an agent next writes.
                 let warden = Warden::over(&yard)?;
                 (Interest::in_all_of(list, agents.clone()), cursor, revision.0, Some(warden))
             }
@@ -121,7 +121,7 @@ impl Feed {
         }
     }
 
-    /// Decides from where on somebody begins who has an event already. May wait for the disk.
+    /// Decides where a listener begins that has an event already. May wait for the disk.
     pub(super) fn start(&self, last: Option<&EventId>, agent: Option<&AgentName>) -> Result<Start, Problem> {
         agent.iter().for_each(|agent| self.tell_messages_of(agent));
         let (newest, revision, is_kept) = {
@@ -192,8 +192,7 @@ impl Events {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes an event of what happened. The writer waits for nobody: this is the reader's own thread, and it waits for
-    /// nobody either.
+    /// Makes an event of what happened. The writer does not wait: this is the reader's own thread, and it does not wait either.
     fn tell(&self, happening: &Happening, is_all: bool) {
         if let Happening::Commit(event) = happening {
             self.tally.note_commit(event, Timestamp(jiff::Timestamp::now().as_millisecond()));

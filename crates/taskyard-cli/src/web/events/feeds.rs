@@ -1,4 +1,4 @@
-//! The readers of a server: one for each list that somebody follows.
+//! The readers of a server: one for each list that a client follows.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,11 +30,11 @@ struct Shared {
     begun: AtomicU64,
     tally: Arc<Tally>,
     feeds: Mutex<HashMap<Topic, Arc<OnceCell<Arc<Feed>>>>>,
-    /// What is followed whether or not anybody listens to it.
+    /// What is followed whether or not a client listens to it.
     kept: OnceLock<Topic>,
 }
 
-/// A feed that somebody listens to, until this is dropped.
+/// A feed that a client listens to, until this is dropped.
 #[derive(Debug)]
 pub(super) struct FeedSubscription {
     feed: Option<Arc<Feed>>,
@@ -54,7 +54,7 @@ impl Feeds {
         }))
     }
 
-    /// Returns the reader of a list, which begins now where nobody follows that yet.
+    /// Returns the reader of a list, which begins now where no client follows that yet.
     pub(super) async fn of(
         &self,
         topic: Topic,
@@ -87,7 +87,7 @@ impl Feeds {
         }
     }
 
-    /// Follows something from now on, whether or not anybody listens to it: what happens there is counted.
+    /// Follows something from now on, whether or not a client listens to it: what happens there is counted.
     pub(crate) async fn keep(&self, topic: Topic, yard: impl FnOnce() -> Result<Yard, Problem> + Send + 'static) {
         if self.0.kept.set(topic.clone()).is_ok()
             && let Err(problem) = self.of(topic, yard).await
@@ -103,7 +103,7 @@ impl Feeds {
         (feeds.len(), streams)
     }
 
-    /// Forgets a reader to which nobody listens.
+    /// Forgets a reader to which no client listens.
     fn forget_idle(&self, topic: &Topic) {
         if self.0.kept.get() == Some(topic) {
             return;

@@ -23,7 +23,7 @@ pub(crate) struct Frame {
     pub(crate) revision: u64,
     /// Whether it tells of a commit.
     pub(crate) is_commit: bool,
-    /// Whom it is for; everybody where that is none.
+    /// The agent it is for; none means every client.
     pub(crate) audience: Option<AgentName>,
     /// What is sent.
     pub(crate) bytes: Bytes,
@@ -50,7 +50,7 @@ pub(super) struct EventText {
     pub(super) revision: Option<u64>,
 }
 
-/// Says what happened; none where nobody wants to know.
+/// Says what happened; none where no client wants to know.
 pub(super) fn event_text(happening: &Happening) -> Option<EventText> {
     let to_all = |name, data| Some(EventText { name, data, audience: None, revision: None });
     match happening {

@@ -31,7 +31,7 @@ const ALIVE: Bytes = Bytes::from_static(b":\n\n");
 /// How long a browser waits before it connects anew.
 const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 
-/// Streams what happens to somebody who has heard of everything up to an event.
+/// Streams what happens to a client that has heard of everything up to an event.
 pub(crate) async fn stream(site: Arc<Site>, topic: Topic, last: Option<EventId>, agent: Option<AgentName>) -> Response {
     match begin(&site, topic, last, agent).await {
         Ok(state) => {
@@ -98,8 +98,7 @@ fn yard_of(site: &Arc<Site>, topic: &Topic) -> impl FnOnce() -> Result<Yard, Pro
     }
 }
 
-/// Follows the served list from now on, though nobody listens: a reader of the metrics wants to know what happens
-/// there.
+/// Follows the served list from now on, though no client listens: a reader of the metrics wants to know what happens there.
 pub(crate) async fn keep_following(site: &Arc<Site>) {
     let topic = Topic::List(site.list().clone());
     let yard = yard_of(site, &topic);

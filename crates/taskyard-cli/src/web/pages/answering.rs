@@ -1,4 +1,4 @@
-//! Answering a request for a page: the whole of it, or those parts that somebody who has it already asks for.
+//! Answering a request for a page: the whole of it, or those parts that a browser asks for that has it already.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ const BESIDE: usize = 40;
 /// So many names are told of those at work.
 const NAMES: usize = 3;
 
-/// Draws the lists beside a page: where somebody is alive first, then what changed last.
+/// Draws the lists beside a page: where an agent is alive first, then what changed last.
 pub(super) fn beside(seen: &Seen) -> Markup {
     let mut rows: Vec<&ListRow> = seen.lists.iter().flatten().collect();
     let all = rows.len();

@@ -18,7 +18,7 @@ use crate::every_list::every_list;
 use crate::problem::Problem;
 use crate::web::pasts::Pasts;
 
-/// So many tasks that somebody has are told of.
+/// So many tasks that an agent has are told of.
 const HELD: usize = 500;
 /// So many sent messages are shown.
 const SENT: usize = 100;
@@ -34,9 +34,9 @@ pub(super) struct Seen {
     pub(super) agents: Vec<AgentRow>,
     pub(super) job_rows: Vec<JobRow>,
     pub(super) mail: Mail,
-    /// What became of the list over time, or why that cannot be told; none where nobody asked.
+    /// What became of the list over time, or why that cannot be told; none where the page does not show it.
     pub(super) past: Option<Result<PastAndPresent, String>>,
-    /// Every list; none where nobody asked.
+    /// Every list; none where the page does not show them.
     pub(super) lists: Option<Vec<ListRow>>,
     /// The colour of agents, by name, where a team gives them one.
     colours: HashMap<String, String>,
@@ -77,7 +77,7 @@ impl Seen {
             Ok(query) => (query, None),
             Err(mistake) => (Query::default(), Some(mistake)),
         };
-        // A key that nobody knows sorts nothing.
+        // An unknown key sorts nothing.
         let sort: Vec<SortOrder> = address.sort.split(',').filter_map(|key| key.parse().ok()).collect();
         let mut survey = yard.survey(&query, &sort)?;
         if address.needs {

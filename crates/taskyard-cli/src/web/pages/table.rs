@@ -11,7 +11,7 @@ use super::texts::{agent, mark, one_line, since, state, until};
 
 /// So many rows a page has.
 const ROWS: u64 = 200;
-/// So many completed tasks are shown where nobody asked for them.
+/// So many completed tasks are shown where the user did not ask for them.
 const COMPLETED: usize = 5;
 
 /// What the rows of a table have to say: a column that would be empty is left out.
@@ -31,7 +31,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
     }
     let address = &seen.address;
     let mut tasks: Vec<&Task> = seen.shown().collect();
-    // What is long done is folded away, unless somebody chose or sorted.
+    // What is long done is folded away, unless the user chose or sorted.
     let mut folded = 0;
     if seen.survey.chosen.is_none() && address.sort.is_empty() {
         let completed = tasks.iter().filter(|task| task.status == Status::Completed).count();

@@ -8,7 +8,7 @@ use taskyard::core::{Priority, Task};
 use super::seen::Seen;
 use super::texts::{agent, one_line, since, span_in_words, until};
 
-/// Draws it. A line without a value is left out, except the owner, which everybody sets.
+/// Draws it. A line without a value is left out, except the owner, which every user may set.
 pub(super) fn facts(seen: &Seen, task: &Task) -> Markup {
     let now = seen.now();
     let lease = seen.survey.leases.iter().find(|(lease, _)| holds(lease, task));

@@ -87,13 +87,13 @@ pub(super) fn state(task: &Task, is_blocked: bool) -> (&'static str, &'static st
     }
 }
 
-/// Returns somebody's name in their colour.
+/// Returns an agent's name in its colour.
 pub(super) fn agent(name: &str, colour: Option<&str>) -> Markup {
     let class = colour_class(colour);
     html! { span class={ "agent " (class) } { span.dot aria-hidden="true" {} (one_line(name)) } }
 }
 
-/// Returns the class of somebody's colour; of a colour that we do not know, none.
+/// Returns the class of an agent's colour; of a colour that we do not know, none.
 pub(super) fn colour_class(colour: Option<&str>) -> String {
     let known = colour.filter(|colour| COLOURS.contains(colour));
     known.map(|colour| format!("in-{colour}")).unwrap_or_default()

@@ -23,7 +23,7 @@ pub(crate) struct Identity {
     pub(crate) means: Means,
 }
 
-/// How somebody proves that they may come in.
+/// How a client proves that it may come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Means {
     /// A token: no browser sends one by itself.
@@ -32,7 +32,7 @@ pub(crate) enum Means {
     Cookie,
 }
 
-/// What lets somebody in.
+/// What lets a client in.
 #[derive(Clone, Debug)]
 pub(crate) struct Credentials {
     token: ServerToken,
@@ -41,7 +41,7 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    /// Returns what lets somebody in at a port: the server's own token, those by name in the data directory, and its cookies.
+    /// Returns what lets a client in at a port: the server's own token, those by name in the data directory, and its cookies.
     pub(crate) fn new(token: ServerToken, data: &Path, port: u16, is_encrypted: bool) -> Self {
         let cookies = Cookies::of(token.secret(), port, is_encrypted);
         Self { token, named: Arc::new(TokenBook::of(data)), cookies }

@@ -84,8 +84,8 @@ impl Guard {
         Ok(())
     }
 
-    /// Tells whether a host is this server: by an address, or by a name it was given; not by any other, which somebody else may have
-    /// pointed at us.
+    /// Tells whether a host is this server: by an address, or by a name it was given; not by any other, which a stranger may have pointed
+    /// at us.
     fn is_ours(&self, host: &Authority) -> bool {
         // A name before an `@` is no part of a Host.
         if host.as_str().contains('@') || host.port_u16().unwrap_or(self.scheme.port()) != self.address.port() {

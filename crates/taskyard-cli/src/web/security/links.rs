@@ -11,7 +11,7 @@ const MOST: usize = 16;
 /// So long one waits.
 const LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The links that nobody has used yet. Only their digests are kept.
+/// The links that no browser has used yet. Only their digests are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     waiting: Mutex<Vec<(String, Instant)>>,
