@@ -71,7 +71,7 @@ fn write_barely(place: &Place, seconds: u64) -> Result<f64, Failure> {
     Command::new("sh").args(["-c", &line]).status()?;
     let elapsed = started.elapsed().as_secs_f64();
     let size = fs::metadata(&file)?.len();
-    // Nobody needs what may be as large as the disk.
+    // The file may be as large as the disk.
     fs::remove_file(&file)?;
     Ok(size as f64 / elapsed)
 }

@@ -81,7 +81,7 @@ impl Creator for BareCreator {
 #[derive(Debug)]
 pub(crate) struct QueueingBareCreator {
     creator: BareCreator,
-    /// Whoever has this file locked has the turn; it holds the highest number given out.
+    /// The writer that has this file locked has the turn; it holds the highest number given out.
     queue: File,
 }
 

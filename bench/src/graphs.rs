@@ -7,7 +7,7 @@ use crate::corpus;
 /// How the tasks of a list wait for each other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
-    /// Nobody waits.
+    /// No task waits.
     Independent,
     /// Each waits for the one before it.
     Chain,

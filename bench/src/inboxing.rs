@@ -34,7 +34,7 @@ pub(crate) fn measure(options: &Options, place: &Place) -> Result<Vec<Row>, Fail
         bare.push(rewrite(&bare_inbox)?);
     }
     for _ in 0..rounds {
-        // Whoever comes anew has to look the inbox through.
+        // A new process has to look the inbox through.
         let teams = teams_of(&home);
         let seat = Seat { team: seat.team.clone(), name: seat.name.clone() };
         afresh.push(send(&teams, &seat)?);

@@ -14,7 +14,7 @@ use crate::places::{Home, Place};
 use crate::table::{Row, Target, milliseconds, tell};
 use crate::timing::alternate;
 
-/// What was changed this recently is read again by whoever keeps a cache by time stamps.
+/// What was changed this recently is read again by a program that keeps a cache by time stamps.
 pub(crate) const SETTLED: Duration = Duration::from_millis(1500);
 
 /// Measures `taskyard list --json` against reading and parsing every file.

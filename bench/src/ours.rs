@@ -15,7 +15,7 @@ use crate::corpus;
 use crate::places::Home;
 use crate::worker::Creator;
 
-/// Returns the command `taskyard` on a home's list, untouched by the environment of whoever measures.
+/// Returns the command `taskyard` on a home's list, untouched by the environment that the measurement is started in.
 pub(crate) fn command(programs: &Path, home: &Home) -> Command {
     let mut command = Command::new(programs.join("taskyard"));
     command

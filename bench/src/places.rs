@@ -35,7 +35,7 @@ impl Place {
         [place("disk", true, &options.disk)].into_iter().chain(memory).collect()
     }
 
-    /// Returns a home nobody has used.
+    /// Returns a home no program has used.
     pub(crate) fn fresh_home(&self) -> Result<Home, Failure> {
         self.used.set(self.used.get() + 1);
         // Never the name of an earlier run: ext4 chooses by the name which region of the disk it puts the directory in.

@@ -131,7 +131,7 @@ pub(crate) fn write(rows: &[Row], out: &mut impl Write) -> io::Result<()> {
 
 /// Says on standard error what goes on.
 pub(crate) fn tell(what: &str) {
-    // Whoever closed standard error does not want to know.
+    // A caller that closed standard error does not want to know.
     let _ = writeln!(io::stderr(), "{what}");
 }
 

@@ -31,7 +31,7 @@ pub fn set_database_format(path: &Path, format: u32) {
     connect(path).pragma_update(None, "user_version", format).unwrap();
 }
 
-/// Upgrades a database as a newer release would: every table gets a column, and the format is one that nobody knows yet.
+/// Upgrades a database as a newer release would: every table gets a column, and the format is one that no release knows yet.
 pub fn upgrade_beyond_today(path: &Path) {
     let connection = connect(path);
     let mut tables = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();

@@ -19,7 +19,7 @@ pub enum Shape {
     Layers,
     /// All wait for the first.
     Star,
-    /// Anyone for anyone: circles, itself, and tasks that are not there.
+    /// Any task waits for any other: circles, itself, and tasks that are not there.
     Tangle,
 }
 

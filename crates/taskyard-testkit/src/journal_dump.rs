@@ -10,8 +10,8 @@ use rusqlite::{Connection, OptionalExtension};
 /// The rows of each table that say what happened and who has what, in the order of their text.
 pub type JournalDump = BTreeMap<&'static str, Vec<String>>;
 
-/// What is compared. Where a file lies on the disk, and how far files were flushed or written out, is found out again by whoever
-/// looks next.
+/// What is compared. Where a file lies on the disk, and how far files were flushed or written out, is found out again by the next process
+/// that looks.
 const QUERIES: [(&str, &str); 4] = [
     ("entries", "SELECT * FROM entries"),
     ("leases", "SELECT * FROM leases"),
@@ -49,7 +49,7 @@ pub fn copy_log(sidecar: &Path) {
     assert_eq!(busy, 0, "somebody reads the journal");
 }
 
-/// Keeps the log of a journal where it is: nobody is the last to close it, and this leaves it behind when it is dropped.
+/// Keeps the log of a journal where it is: no process is the last to close it, and this leaves it behind when it is dropped.
 #[derive(Debug)]
 pub struct HeldLog(Connection);
 

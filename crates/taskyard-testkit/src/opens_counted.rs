@@ -1,4 +1,4 @@
-//! Counting how often files are opened, whoever does it.
+//! Counting how often files are opened, by any process.
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::process::{Process, Program};
 use crate::ran::Ran;
 
-/// A running program of others.
+/// A running program that is not ours.
 #[derive(Debug)]
 pub struct Rival {
     process: Process,
@@ -96,7 +96,7 @@ pub fn install_claude() -> PathBuf {
     install("clients")
 }
 
-/// Installs the task programs of others that come from npm, once, and returns where their commands are.
+/// Installs other task programs that come from npm, once, and returns where their commands are.
 pub fn install_trackers() -> PathBuf {
     install("trackers").join("node_modules/.bin")
 }
@@ -111,7 +111,7 @@ pub(crate) fn install_axe() -> PathBuf {
     install("axe").join("node_modules/axe-core/axe.min.js")
 }
 
-/// Returns Taskwarrior's command: the one of this machine, or else the one of Debian's package, unpacked where nobody is disturbed.
+/// Returns Taskwarrior's command: the one of this machine, or else the one of Debian's package, unpacked where it disturbs no other test.
 pub fn install_taskwarrior() -> PathBuf {
     if is_there("task") {
         return PathBuf::from("task");

@@ -3,13 +3,13 @@
 use std::sync::Mutex;
 use std::thread;
 
-/// How many are at work for each processor: whoever waits for a process or a disk leaves it to another.
+/// How many threads work for each processor: a thread that waits for a process or a disk leaves it to another.
 const FOR_EACH_PROCESSOR: usize = 2;
 
 /// Does something to each of many, on a few threads; panics where one of them does.
 pub fn side_by_side<T: Send>(all: impl IntoIterator<Item = T, IntoIter: Send>, work: impl Fn(T) + Sync) {
     let rest = Mutex::new(all.into_iter());
-    // In a statement of its own: the lock is not held while somebody works.
+    // In a statement of its own: the lock is not held while a thread works.
     let next = || rest.lock().ok().and_then(|mut rest| rest.next());
     let processors = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
-/// Something that nobody should open as data.
+/// Something that no program should open as data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrangeFile {
     /// A named pipe without a writer.
@@ -16,7 +16,7 @@ pub enum StrangeFile {
     Device,
     /// A directory with something in it.
     Directory,
-    /// A socket somebody listens at no more.
+    /// A socket that no program listens at any more.
     Socket,
     /// A link to a good file in the same directory.
     LinkInside,
@@ -50,7 +50,7 @@ impl StrangeFile {
         Self::Huge,
     ];
 
-    /// Puts it at a path, in the place of whatever is there. Links to good files lead to this one, beside it or elsewhere. Who may
+    /// Puts it at a path, in the place of whatever is there. Links to good files lead to this one, beside it or elsewhere. A user that may
     /// not make a device gets a link to one.
     pub fn put(self, path: &Path, good: &Path) {
         let _ = fs::remove_file(path);

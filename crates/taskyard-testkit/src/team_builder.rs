@@ -8,7 +8,7 @@ pub fn new_team(name: &str) -> NewTeam {
     NewTeam { name: TeamName::new(name).unwrap(), description: None, agent_type: None }
 }
 
-/// Returns somebody who is to join a team and to stay.
+/// Returns a member that is to join a team and to stay.
 pub fn new_member(name: &str) -> NewMember {
     NewMember {
         agent: AgentName::new(name).unwrap(),

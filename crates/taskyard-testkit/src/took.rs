@@ -22,7 +22,7 @@ impl Took {
     pub fn by(mut command: Program) -> (Ran, Self) {
         let started = Instant::now();
         let process = command.start();
-        // What it used can be read until somebody takes notice of its end.
+        // What it used can be read until it is reaped.
         let ended = waitid(WaitId::Pid(process.pid()), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         ended.expect("a child can be waited for");
         let elapsed = started.elapsed();

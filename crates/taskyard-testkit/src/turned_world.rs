@@ -12,8 +12,8 @@ use taskyard::store::StoreClock;
 /// How many machines there are.
 const MACHINES: usize = 2;
 
-/// Two machines with two containers each, on clocks that stand still until they are turned, with processes that run until they are
-/// told to end. Whoever judges stands in one of the containers, and can be moved to another.
+/// Two machines with two containers each, on clocks that stand still until they are turned, with processes that run until they are told to
+/// end. The judge of leases stands in one of the containers, and can be moved to another.
 #[derive(Debug)]
 pub struct TurnedWorld(Mutex<Inner>);
 
@@ -34,7 +34,7 @@ struct Inner {
     elapsed: Duration,
     settings: u32,
     machines: [Machine; MACHINES],
-    /// On which machine, and in which container of it, whoever judges stands.
+    /// On which machine, and in which container of it, the judge stands.
     stands: (usize, usize),
     is_hidden: bool,
     running: HashSet<ProcessMark>,
@@ -65,7 +65,7 @@ impl Default for TurnedWorld {
 }
 
 impl TurnedWorld {
-    /// Returns the moment it is where whoever judges stands.
+    /// Returns the moment it is where the judge stands.
     pub fn now(&self) -> Moment {
         let inner = self.inner();
         let boot = inner.standpoint().boot;
@@ -90,7 +90,7 @@ impl TurnedWorld {
         inner.settings += 1;
     }
 
-    /// Turns the machine off and on where whoever judges stands: its processes end, and its clock since then begins at nothing.
+    /// Turns the machine off and on where the judge stands: its processes end, and its clock since then begins at nothing.
     pub fn restart(&self, off: Duration) {
         let mut inner = self.inner();
         inner.pass(off);
@@ -100,17 +100,17 @@ impl TurnedWorld {
         inner.running.retain(|process| process.machine != machine_name(here));
     }
 
-    /// Has whoever judges stand elsewhere, by a number; every fourth number is the same place.
+    /// Has the judge stand elsewhere, by a number; every fourth number is the same place.
     pub fn stand(&self, place: u8) {
         self.inner().stands = (usize::from(place) % MACHINES, usize::from(place) / MACHINES % 2);
     }
 
-    /// Hides the process table from whoever judges, or shows it.
+    /// Hides the process table from the judge, or shows it.
     pub fn hide_processes(&self, is_hidden: bool) {
         self.inner().is_hidden = is_hidden;
     }
 
-    /// Starts a process where whoever judges stands. Processes of different places have the same numbers.
+    /// Starts a process where the judge stands. Processes of different places have the same numbers.
     pub fn start_process(&self) -> ProcessMark {
         let mut inner = self.inner();
         let (machine, space) = inner.stands;
@@ -150,7 +150,7 @@ impl TurnedWorld {
         (inner.elapsed - sign.elapsed, inner.settings != sign.settings)
     }
 
-    /// Returns where whoever judges stands, and whether the process table is hidden from it.
+    /// Returns where the judge stands, and whether the process table is hidden from it.
     pub fn standpoint(&self) -> (Standpoint, bool) {
         let inner = self.inner();
         (inner.standpoint(), inner.is_hidden)

@@ -1,5 +1,5 @@
-//! `long_journal TASKS DATA LIST REVISIONS BYTES`: makes a list whose journal has so many revisions, of tasks with so many bytes each, for
-//! whoever wants to see what commands cost there.
+//! `long_journal TASKS DATA LIST REVISIONS BYTES`: makes a list whose journal has so many revisions, of tasks with so many bytes each, to
+//! show what commands cost there.
 #![allow(clippy::unwrap_used, reason = "a program for tests panics where it cannot go on")]
 
 use std::env;

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 /// How bad something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Impact {
-    /// Somebody may stumble.
+    /// A user may stumble.
     Minor,
-    /// Somebody is slowed down.
+    /// A user is slowed down.
     Moderate,
-    /// Somebody cannot do something.
+    /// A user cannot do something.
     Serious,
-    /// Somebody can do nothing.
+    /// A user can do nothing.
     Critical,
 }
 

@@ -37,7 +37,7 @@ impl Driver {
         let mut lines = process.take_output().lines();
         let started = lines.by_ref().map_while(Result::ok).find_map(|line| port_in(&line));
         let port = started.expect("chromedriver says on which port it listens");
-        // What it says later nobody needs, and a full pipe would stop it.
+        // What it says later is not needed, and a full pipe would stop it.
         thread::spawn(move || lines.for_each(drop));
         Self { process, port, _folder: folder }
     }

@@ -1,4 +1,4 @@
-//! A window, as whoever sits before it sees and uses it.
+//! A window, as a person sees and uses it.
 
 use std::fs;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl Window {
         }
     }
 
-    /// Returns what can be clicked and typed into, by role and name: for whoever looks for something in vain.
+    /// Returns what can be clicked and typed into, by role and name: for a test that looks for something in vain.
     fn controls(&self) -> String {
         let shown = self.elements("button, a[href], input, textarea, select").into_iter().filter(Element::is_shown);
         shown.map(|element| format!("{} `{}`", element.role(), element.name())).collect::<Vec<_>>().join(", ")

@@ -10,7 +10,7 @@ use crate::Random;
 
 /// Tasks for one role only name it.
 const ROLE: &str = "smith";
-/// How many finished tasks somebody keeps before removing them.
+/// How many finished tasks a contestant keeps before removing them.
 const FINISHED: usize = 2;
 /// After so many attempts the list is looked at again.
 const FORGETTING: usize = 6;
@@ -91,7 +91,7 @@ impl Contestant {
             reserve: matches!(path, 8..=10 | 18),
             roles: self.roles.clone(),
         };
-        // Who asks for the next one under its own name goes on with what it has.
+        // An agent that asks for the next task under its own name goes on with what it has.
         let agent = if matches!(path, 14..=16) { agent(&format!("{}-{turn}", self.name)) } else { agent(&self.name) };
         self.ask(wish, agent)
     }
@@ -120,7 +120,7 @@ impl Contestant {
         Attempt { agent: agent.as_str().to_owned(), wish, since, until, answer }
     }
 
-    /// Picks a task that others pick too: mostly one of the first that seemed to be free, sometimes any, sometimes one that it
+    /// Picks a task that other contestants pick too: mostly one of the first that seemed to be free, sometimes any, sometimes one that it
     /// has finished itself.
     fn some_task(&mut self) -> TaskId {
         if !self.finished.is_empty() && self.random.below(10) == 0 {

@@ -80,7 +80,7 @@ impl Log {
         }
         let written = file.set_len(end).and_then(|()| file.write_all_at(to_text(&line).as_bytes(), end));
         let written = written.and_then(|()| file.sync_data());
-        // Half a line would be cut off by the next writer; a whole one whose flush failed must not be read by anybody.
+        // Half a line would be cut off by the next writer; a whole one whose flush failed must not be read.
         written.inspect_err(|_| drop(file.set_len(end))).map_err(failed("write to the log"))
     }
 }

@@ -69,7 +69,7 @@ impl Store for LogStore {
     }
 }
 
-/// A list whose journal somebody follows.
+/// A list whose journal a follower follows.
 struct FollowedList {
     log: Arc<Log>,
     list: ListId,

@@ -20,12 +20,12 @@ pub(super) struct LogWriter {
 }
 
 impl LogWriter {
-    /// Waits until nobody else writes to a list.
+    /// Waits until no other process writes to a list.
     pub(super) fn wait(log: &Arc<Log>, list: &ListId) -> Result<Self, StoreError> {
         Self::lock(log, list, FlockOperation::LockExclusive).map_err(failed("lock a list"))
     }
 
-    /// Becomes the writer of a list where nobody is.
+    /// Becomes the writer of a list where there is none.
     pub(super) fn without_waiting(log: &Arc<Log>, list: &ListId) -> Result<Option<Self>, StoreError> {
         match Self::lock(log, list, FlockOperation::NonBlockingLockExclusive) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),

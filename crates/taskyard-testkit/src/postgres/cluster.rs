@@ -14,8 +14,9 @@ use super::programs::{give_away, postgres_program};
 use crate::PATIENCE;
 use crate::process::Program;
 
-/// A PostgreSQL server on a port of its own, which it keeps when it is stopped and started again. Everybody on this machine may connect as
-/// `postgres`. It runs until it is stopped, whatever becomes of whoever started it; [`Cluster::stop_when_dropped`] ends it with a test.
+/// A PostgreSQL server on a port of its own, which it keeps when it is stopped and started again. Every user of this machine may connect as
+/// `postgres`. It runs until it is stopped, whatever becomes of the process that started it; [`Cluster::stop_when_dropped`] ends it with a
+/// test.
 #[derive(Debug)]
 pub struct Cluster {
     directory: PathBuf,
@@ -127,7 +128,7 @@ impl Cluster {
             assert!(begun.elapsed() < PATIENCE, "it does not die");
             thread::sleep(Duration::from_millis(5));
         }
-        // Nobody may have taken note of its death yet, and then it would look alive to the next one.
+        // It may not have been reaped yet, and then it would look alive to the next one.
         let socket_lock = self.directory.join(format!(".s.PGSQL.{}.lock", self.port));
         for left in [self.data().join("postmaster.pid"), socket_lock] {
             let _ = fs::remove_file(left);
@@ -199,8 +200,8 @@ fn is_running(process: Pid) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
 }
 
-/// Returns a port that nobody uses, and that the system gives to no outgoing connection: a server that is stopped and started finds it
-/// free, and nobody who tries to connect meanwhile meets itself there.
+/// Returns a port that no program uses, and that the system gives to no outgoing connection: a server that is stopped and started finds it
+/// free, and no client that tries to connect meanwhile meets itself there.
 fn free_port() -> u16 {
     let random = RandomState::new();
     let ports = (0u32..).map(|attempt| 12_000 + (random.hash_one(attempt) % 20_000) as u16);

@@ -18,7 +18,7 @@ pub fn postgres_program(name: &str) -> PathBuf {
     found.pop().map_or_else(|| name.into(), |(_, program)| program)
 }
 
-/// Gives a directory to whoever the programs run as: PostgreSQL refuses to serve root.
+/// Gives a directory to the user that the programs run as: PostgreSQL refuses to serve root.
 pub(super) fn give_away(directory: &Path) {
     if is_root() {
         chown(directory, Some(NOBODY), Some(NOBODY)).unwrap();

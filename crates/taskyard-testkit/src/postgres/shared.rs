@@ -16,7 +16,7 @@ use crate::process::Program;
 const SETTINGS: [&str; 4] =
     ["fsync = off", "full_page_writes = off", "autovacuum = off", "shared_preload_libraries = ''"];
 
-/// Ends the server once nobody has used it for ten seconds, and removes what it kept. Whoever uses it shares the lock `users`.
+/// Ends the server once no test has used it for ten seconds, and removes what it kept. A test that uses it shares the lock `users`.
 const KEEPER: &str = r#"
 cd "$1" || exit
 idle=0
@@ -37,8 +37,8 @@ while [ "$idle" -lt 5 ]; do
 done
 "#;
 
-/// A server that every test of a run uses, each with schemas of its own. The first one starts it; it ends by itself when nobody has used it
-/// for a while.
+/// A server that every test of a run uses, each with schemas of its own. The first one starts it; it ends by itself when no test has used
+/// it for a while.
 #[derive(Debug)]
 pub struct SharedPostgres {
     cluster: Cluster,
@@ -57,7 +57,7 @@ impl SharedPostgres {
         &self.cluster
     }
 
-    /// Returns an address in it that nobody else uses: a schema of its own, in which nothing is.
+    /// Returns an address in it that no other test uses: a schema of its own, in which nothing is.
     pub fn fresh_address(&self) -> String {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -19,12 +19,12 @@ pub fn is_root() -> bool {
     rustix::process::getuid().is_root()
 }
 
-/// A program with its arguments, its environment and its directory. It reads nothing unless it is given something to read; its output
-/// goes to whoever starts it.
+/// A program with its arguments, its environment and its directory. It reads nothing unless it is given something to read; the process that
+/// starts it reads its output.
 #[derive(Debug)]
 pub struct Program {
     command: Command,
-    /// Whether somebody has said where its output goes.
+    /// Whether the test has said where its output goes.
     has_output: bool,
     /// Whether it leads a process group, which ends with it.
     leads_group: bool,
@@ -125,19 +125,19 @@ impl Program {
         self
     }
 
-    /// Says where its complaints go; unless somebody says so, they are the test's own.
+    /// Says where its complaints go; unless the test says so, they are the test's own.
     pub fn stderr(&mut self, complaints: impl Into<Stdio>) -> &mut Self {
         self.command.stderr(complaints);
         self
     }
 
-    /// Has it run as somebody without rights.
+    /// Has it run as a user without rights.
     pub fn as_nobody(&mut self) -> &mut Self {
         self.command.uid(NOBODY).gid(NOBODY);
         self
     }
 
-    /// Has it run as somebody without rights where the test has all of them.
+    /// Has it run as a user without rights where the test has all of them.
     pub fn unprivileged(&mut self) -> &mut Self {
         match is_root() {
             true => self.as_nobody(),
@@ -167,7 +167,7 @@ impl Program {
         self.command.get_envs().filter_map(|(name, value)| Some((name, value?)))
     }
 
-    /// Returns the directory it is to run in, where somebody has said which.
+    /// Returns the directory it is to run in, where the test has said which.
     pub fn directory(&self) -> Option<&Path> {
         self.command.get_current_dir()
     }

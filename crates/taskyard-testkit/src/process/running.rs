@@ -11,7 +11,7 @@ use crate::ran::Ran;
 /// A running process. Dropped, it is killed and reaped: a test leaves none behind, however it ends.
 #[derive(Debug)]
 pub struct Process {
-    /// None once somebody has waited for its output.
+    /// None once the test has waited for its output.
     child: Option<Child>,
     input: Option<ChildStdin>,
     output: Option<BufReader<ChildStdout>>,

@@ -32,7 +32,7 @@ pub(super) enum Thing {
 /// Everything in the place of a list, by name.
 pub(super) type Held = BTreeMap<String, String>;
 
-/// The place that a store keeps its lists in, open to whoever writes there without asking the store.
+/// The place that a store keeps its lists in, open to programs that write there without asking the store.
 pub(super) trait Ground: Debug {
     /// Returns the store.
     fn store(&self) -> &Arc<dyn Store>;

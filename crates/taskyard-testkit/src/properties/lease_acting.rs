@@ -81,7 +81,7 @@ impl LeasePlayer {
                 let agent = Self::agent(agent);
                 self.yard.acting_as(agent.clone()).list(&Filter::default()).unwrap();
                 self.acted(&agent);
-                // Nobody is writing, so what was dead has come back.
+                // No transaction is open, so what was dead has come back.
                 Came::Written
             }
             LeaseStep::Outside { task, owner, status } => {

@@ -1,4 +1,4 @@
-//! What somebody who takes, renews and gives back leases knows.
+//! What an agent that takes, renews and gives back leases knows.
 
 use crate::properties::lease_steps::LeaseStep;
 use std::collections::{BTreeMap, HashMap};
@@ -19,7 +19,7 @@ pub(super) const TTL: Duration = Duration::from_millis(160_000);
 /// Writes a task as another program does, past the operations.
 pub type Outside = Box<dyn Fn(&ListId, &Task)>;
 
-/// Somebody who plays, and everything that was given so far.
+/// An agent that plays, and everything that was given so far.
 pub(super) struct LeasePlayer {
     pub(super) yard: Yard,
     pub(super) world: Arc<TurnedWorld>,
@@ -45,9 +45,9 @@ pub(super) struct Before {
 /// What came of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Came {
-    /// Somebody of ours had a transaction, so dead leases have ended.
+    /// A process of ours had a transaction, so dead leases have ended.
     Written,
-    /// Nobody had, or it was refused.
+    /// None had, or it was refused.
     NotWritten,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Takes in that a lease whose connection is gone lives by time from now on, for as long as whoever asked said.
+    /// Takes in that a lease whose connection is gone lives by time from now on, for as long as the agent that asked said.
     pub(super) fn goes_on_as(&mut self, lease: &Lease, ttl: Duration) {
         if matches!(self.life, Life::Connection) && lease.holder.is_none() {
             (self.life, self.ttl) = (Life::Time, ttl);

@@ -10,7 +10,7 @@ use taskyard::core::{Holder, Lease};
 use super::lease_steps::LeaseStep;
 use crate::TurnedWorld;
 
-/// What whoever judges can know of a process.
+/// What the judge can know of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Runs,
@@ -18,7 +18,7 @@ enum Known {
     Nothing,
 }
 
-/// Panics where somebody says of a lease what it cannot know, or takes it from a process that lives.
+/// Panics where the judge says of a lease what it cannot know, or takes it from a process that lives.
 pub(super) fn stands_as_it_should(lease: &Lease, state: &LeaseState, world: &TurnedWorld, step: &LeaseStep) {
     let Some(holder) = lease.holder.as_ref().filter(|_| *state != LeaseState::TimeIsOver) else { return };
     let process = holder.process();
@@ -50,8 +50,8 @@ pub(super) fn stands_as_it_should(lease: &Lease, state: &LeaseState, world: &Tur
     }
 }
 
-/// Tells whether no more time has passed than that since the last sign of life, or since the lease was given where there is none;
-/// none where nobody can tell: the clocks do not agree, and the difference lies within the margin, or one was set.
+/// Tells whether no more time has passed than that since the last sign of life, or since the lease was given where there is none; none
+/// where it cannot be told: the clocks do not agree, and the difference lies within the margin, or one was set.
 fn is_within(lease: &Lease, world: &TurnedWorld, signed: Duration, unsigned: Duration) -> Option<bool> {
     let process = lease.holder.as_ref()?.process();
     let Some(sign) = world.last_sign(process) else {

@@ -76,7 +76,7 @@ pub(super) enum LeaseStep {
     Restart {
         sixteenths: u8,
     },
-    /// Whoever acts and judges stands in another container, or on another machine.
+    /// The agent that acts and judges stands in another container, or on another machine.
     Stand {
         place: u8,
     },

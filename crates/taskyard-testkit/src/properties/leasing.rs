@@ -21,10 +21,10 @@ use crate::{Opened, Scale, TurnedWorld};
 /// Plays random sequences of claims, renewals, releases, completions, removals, undos, departures, expiries and outside changes
 /// by several agents, and checks after each step:
 ///
-/// at most one lease per task; tokens only grow; a token counts exactly while its lease is alive and its task is its agent's, and
-/// is refused otherwise; what an ended lease held is pending and nobody's in the journal after the next write; a lease lives for
-/// its time whatever the wall clock is set to, and with its process whoever looks from whichever machine or container, or by the
-/// signs of life of that process where it cannot be seen; every owner has a reason in the journal, and the journal replays to the list.
+/// at most one lease per task; tokens only grow; a token counts exactly while its lease is alive and its task is its agent's, and is
+/// refused otherwise; what an ended lease held is pending and without an owner in the journal after the next write; a lease lives for its
+/// time whatever the wall clock is set to, and with its process, from whichever machine or container a reader looks, or by the signs of
+/// life of that process where it cannot be seen; every owner has a reason in the journal, and the journal replays to the list.
 pub fn leases_keep_their_promises<T: Into<Opened>>(factory: impl Fn(StoreClock) -> (T, Outside), cases: usize) {
     let cases = u32::try_from(Scale::from_environment(0.1).of(cases)).unwrap_or(u32::MAX);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
@@ -93,7 +93,7 @@ impl LeasePlayer {
             let given = self.given.get(&lease.token).unwrap_or_else(|| panic!("nobody was given {lease:?}"));
             assert_eq!((&given.task, given.agent.as_str()), (&lease.task, lease.agent.as_str()));
             let task = now.tasks.get(&lease.task);
-            // Another program's word is not known to the store before somebody writes.
+            // Another program's word is not known to the store before a process of ours writes.
             assert!(
                 given.is_changed_outside || task.is_some_and(|task| holds(lease, task)),
                 "{lease:?} after {step:?}"

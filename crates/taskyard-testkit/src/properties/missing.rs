@@ -1,4 +1,4 @@
-//! What is missing is named until somebody deletes it on purpose, whatever else happens.
+//! What is missing is named until an agent deletes it on purpose, whatever else happens.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -42,9 +42,9 @@ impl fmt::Debug for Removable {
     }
 }
 
-/// Plays random sequences of outside removals, restores, undos, undos of undos, deletions and clearings, and checks after each: a
-/// task that is absent and that nobody deleted on purpose is named by a restore, and what was deleted on purpose is not, nor brought
-/// back by restoring everything. In the end everything missing comes back, its edges at both ends.
+/// Plays random sequences of outside removals, restores, undos, undos of undos, deletions and clearings, and checks after each: a task that
+/// is absent and that no agent deleted on purpose is named by a restore, and what was deleted on purpose is not, nor brought back by
+/// restoring everything. In the end everything missing comes back, its edges at both ends.
 ///
 /// `cases` is multiplied with `TASKYARD_TEST_SCALE`.
 pub fn what_is_missing_is_named(factory: impl Fn(Rules) -> Removable, rules: Rules, cases: usize) {

@@ -80,7 +80,7 @@ enum Step {
     Mark {
         text: &'static str,
     },
-    /// Somebody looks, and what other programs did is journaled.
+    /// A reader looks, and what other programs did is journaled.
     Look,
     Create {
         id: Option<&'static str>,

@@ -118,7 +118,7 @@ impl Player {
         }
     }
 
-    /// Whoever followed was told each commit once, in order.
+    /// Each follower was told each commit once, in order.
     fn check_what_was_told(&mut self) {
         for revision in 1..=self.revision().0 {
             let told = self.stream.next_before(Some(Instant::now() + PATIENCE)).unwrap();

@@ -184,7 +184,7 @@ pub fn the_journal_replays_to_the_present(open: &Open) {
     }
 }
 
-/// Whoever lost the answer to a commit finds by its attempt whether it happened.
+/// A writer that lost the answer to a commit finds by its attempt whether it happened.
 pub fn a_commit_is_found_by_its_attempt(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);

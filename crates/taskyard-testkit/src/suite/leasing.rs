@@ -139,7 +139,7 @@ pub fn a_dropped_transaction_grants_nothing(open: &Open) {
     assert_eq!(leases(&opened), [kept]);
 }
 
-/// A transaction reads its own leases, and nobody else does.
+/// A transaction reads its own leases, and no other reader does.
 pub fn leases_are_seen_in_their_transaction_first(open: &Open) {
     let opened = open(Rules::Strict);
     list_builder::fill(&*opened.store, &list(), "1 in_progress (ana)");
@@ -151,7 +151,7 @@ pub fn leases_are_seen_in_their_transaction_first(open: &Open) {
     assert_eq!(txn.leases().unwrap(), []);
 }
 
-/// Whoever completes, removes or gives away a task ends the lease on it, in the same commit.
+/// A change that completes, removes or gives away a task ends the lease on it, in the same commit.
 pub fn a_lease_ends_with_what_it_stood_for(open: &Open) {
     type Change = fn(&mut dyn Txn, &Image);
     let changes: [(&str, Change); 7] = [
@@ -207,7 +207,7 @@ pub fn a_lease_ends_when_its_task_moves_to_another_list(open: &Open) {
     assert_eq!(opened.store.read(&other).unwrap().leases().unwrap(), []);
 }
 
-/// Giving, changing and ending leases alone is no commit: no revision, no entry, nobody is told.
+/// Giving, changing and ending leases alone is no commit: no revision, no entry, no follower is told.
 pub fn a_commit_with_only_leases_is_no_revision(open: &Open) {
     let opened = open(Rules::Strict);
     list_builder::fill(&*opened.store, &list(), "1 in_progress (ana)");
@@ -225,7 +225,7 @@ pub fn a_commit_with_only_leases_is_no_revision(open: &Open) {
     }
     assert_eq!(revision(&opened), Revision(1));
     assert_eq!(opened.store.history(&list(), &HistoryQuery::default()).unwrap().len(), 1);
-    // The next commit is the first that anybody hears of.
+    // The next commit is the first that a follower hears of.
     let next = commit(&*opened.store, &list(), |txn| txn.put(task(2, "x")).unwrap()).unwrap();
     let told = stream.next_before(Some(Instant::now() + PATIENCE)).unwrap();
     assert!(matches!(&told, Some(Happening::Commit(event)) if event.revision == next.revision), "{told:?}");
@@ -261,7 +261,7 @@ pub fn a_renewal_waits_for_no_transaction(open: &Open) {
     assert_eq!(leases(&opened), [renewed]);
 }
 
-/// Who does not want to wait gets no transaction while there is another.
+/// A writer that does not want to wait gets no transaction while there is another.
 pub fn who_does_not_wait_gets_no_second_transaction(open: &Open) {
     let opened = open(Rules::Strict);
     list_builder::fill(&*opened.store, &list(), "1 pending");

@@ -90,7 +90,7 @@ fn ids(notices: &[Notice]) -> Vec<JobId> {
     notices.iter().map(|notice| notice.job.id.clone()).collect()
 }
 
-/// It is told whom it is for, and of what; on other lists nobody hears of it.
+/// It is told whom it is for, and of what; on other lists no agent hears of it.
 pub fn a_notice_waits_on_its_list_until_it_was_heard(notices: &Arc<dyn Notices>) {
     assert_eq!(notices.waiting(&list()).unwrap(), []);
     for number in [2, 1] {
@@ -109,7 +109,7 @@ pub fn a_notice_waits_on_its_list_until_it_was_heard(notices: &Arc<dyn Notices>)
     assert_eq!(ids(&notices.waiting(&list()).unwrap()), [job_id(2)]);
 }
 
-/// However often somebody says so.
+/// However often a process says so.
 pub fn the_end_of_a_job_is_queued_once(notices: &Arc<dyn Notices>) {
     for _ in 0..3 {
         notices.queue(&ended(1, JobEnding::Exited(0))).unwrap();
@@ -117,7 +117,7 @@ pub fn the_end_of_a_job_is_queued_once(notices: &Arc<dyn Notices>) {
     assert_eq!(ids(&notices.waiting(&list()).unwrap()), [job_id(1)]);
 }
 
-/// Whoever stopped a job knows, and of one that runs there is nothing to tell.
+/// An agent that stopped a job knows, and of one that runs there is nothing to tell.
 pub fn what_somebody_stopped_is_no_news(notices: &Arc<dyn Notices>) {
     notices.queue(&ended(1, JobEnding::Stopped(Farewell::Unseen))).unwrap();
     notices.queue(&Job { fate: JobFate::Pending, ..ended(2, JobEnding::Exited(0)) }).unwrap();
@@ -152,7 +152,7 @@ pub fn followers_hear_of_what_is_queued_from_then_on(notices: &Arc<dyn Notices>)
     }
 }
 
-/// Whoever begins with nothing told hears what waits; whoever goes on where somebody stopped hears what that one has not heard.
+/// A follower that begins with nothing told hears what waits; one that goes on where another stopped hears what that one has not heard.
 pub fn followers_go_on_where_they_stopped(notices: &Arc<dyn Notices>) {
     for number in [1, 2, 3] {
         notices.queue(&ended(number, JobEnding::Exited(0))).unwrap();

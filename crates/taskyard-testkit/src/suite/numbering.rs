@@ -64,7 +64,7 @@ pub fn a_number_staged_counts_before_the_commit(open: &Open) {
     next_is(&*opened.store, 4);
 }
 
-/// What nobody can count on from is left out before the highest number is looked for, in the list and in the journal.
+/// A number that cannot be counted on from is left out before the highest number is looked for, in the list and in the journal.
 pub fn a_number_too_large_to_count_on_from_does_not_count(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);

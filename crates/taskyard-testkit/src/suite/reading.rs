@@ -7,7 +7,7 @@ use taskyard::store::Lookup;
 use super::samples::{Open, id, list, task};
 use crate::{commit, finishes, list_builder};
 
-/// A list nobody made reads as an empty one, and looking at it does not make it.
+/// A list that was not made reads as an empty one, and looking at it does not make it.
 pub fn a_list_that_does_not_exist_reads_as_empty_and_is_not_made(open: &Open) {
     let opened = open(Rules::Strict);
     let snapshot = opened.store.read(&list()).unwrap();
@@ -74,7 +74,7 @@ pub fn who_waits_for_a_task_is_found_by_their_own_word(open: &Open) {
     assert_eq!(numbers(txn.waiting_for(&id(1)).unwrap()), [1, 2, 10]);
 }
 
-/// Whoever waits for a task is found together with every part of another task, by rising number, with what is staged.
+/// Tasks that wait for a task are found together with every part of another task, by rising number, with what is staged.
 pub fn parts_are_found_with_those_who_wait(open: &Open) {
     let opened = open(Rules::Strict);
     let part = |number: u64, parent: Value| Task {

@@ -75,7 +75,7 @@ pub fn an_empty_list_is_another_thing_than_none(todos: &Arc<dyn Todos>) {
     assert_eq!(list.read().unwrap().len(), 1);
 }
 
-/// Whoever replaces it hears what it was.
+/// A caller that replaces it hears what it was.
 pub fn a_list_that_is_done_is_empty_from_then_on(todos: &Arc<dyn Todos>) {
     let list = TodoLists::new(Arc::clone(todos), "s").of("ana");
     list.replace(&[todo("a", Status::Pending)]).unwrap();

@@ -59,7 +59,7 @@ pub fn past_commits_come_first_and_then_new_ones(open: &Open) {
     assert!(heard.try_recv().is_err());
 }
 
-/// Who has seen a revision is not told of it again.
+/// A watcher that has seen a revision is not told of it again.
 pub fn watching_from_a_revision_begins_after_it(open: &Open) {
     let opened = open(Rules::Strict);
     (1..=3).for_each(|number| drop(make(&opened, number)));
@@ -80,7 +80,7 @@ pub fn every_listener_hears_every_commit_once(open: &Open) {
     }
 }
 
-/// After the drop nothing that happens is told, while others still hear it.
+/// After the drop nothing that happens is told, while other listeners still hear it.
 pub fn a_dropped_subscription_hears_no_more(open: &Open) {
     let opened = open(Rules::Strict);
     let (ended, silent) = listen(&opened, 0);
@@ -93,7 +93,7 @@ pub fn a_dropped_subscription_hears_no_more(open: &Open) {
     assert!(silent.try_iter().next().is_none());
 }
 
-/// A listener that panics hears the next commit all the same, and so do the others, and the writer goes on.
+/// A listener that panics hears the next commit all the same, and so do the other listeners, and the writer goes on.
 pub fn a_panicking_listener_harms_nobody(open: &Open) {
     let opened = open(Rules::Strict);
     let (report, told) = sending();

@@ -34,7 +34,7 @@ fn from_the_beginning() -> Cursor {
     Cursor { messages: AlreadyTold::nothing(), ..Cursor::now() }
 }
 
-/// Whoever reads what it is told, and never looks by itself, misses no message, also where it acknowledges what it has.
+/// A follower that reads what it is told, and never looks by itself, misses no message, also where it acknowledges what it has.
 pub fn who_follows_misses_no_message(open: &OpenTeams) {
     let opened = open();
     make(&opened.teams(), &["ana"]);
@@ -60,7 +60,7 @@ pub fn who_follows_misses_no_message(open: &OpenTeams) {
     sending.join().unwrap();
 }
 
-/// What waits is told to whoever was told nothing; from now on means that it is not; and one goes on where another stopped.
+/// A follower that was told nothing is told what waits; one that begins now is not; and one goes on where another stopped.
 pub fn who_follows_begins_where_it_says(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
@@ -78,7 +78,7 @@ pub fn who_follows_begins_where_it_says(open: &OpenTeams) {
     assert_eq!(next(&mut from_now_on), "ana: three");
 }
 
-/// Whoever is in no team yet is told when it has joined one, and of what is written to it then, and that it has left.
+/// An agent that is in no team yet is told when it has joined one, and of what is written to it then, and that it has left.
 pub fn who_joins_later_is_told_from_then_on(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
@@ -94,7 +94,7 @@ pub fn who_joins_later_is_told_from_then_on(open: &OpenTeams) {
     assert_eq!(next(&mut stream), format!("ana went from {name}"));
 }
 
-/// Whose messages are told can change while somebody waits for them; whoever comes back is told anew of what waits.
+/// A follower can be told of other agents' messages while it waits; an agent that comes back is told anew of what waits.
 pub fn others_come_to_be_followed(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
@@ -124,7 +124,7 @@ pub fn a_dropped_listener_hears_no_more(open: &OpenTeams) {
     told.recv_timeout(PATIENCE).unwrap();
     drop(listening);
     send(&teams, "boss", "ana", "again");
-    // Whoever could still be told is gone, and its end of the channel with it.
+    // The follower is gone, and its end of the channel with it.
     assert_eq!(told.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
 }
 

@@ -19,7 +19,7 @@ pub fn messages_come_in_the_order_in_which_they_were_sent(open: &OpenTeams) {
     assert_eq!(other.look_into(&seat(&other, "ben")).unwrap().deliveries, []);
 }
 
-/// A message to nobody is refused, with those who can be written to.
+/// A message to an unknown name is refused, with those who can be written to.
 pub fn an_unknown_recipient_is_refused_and_nothing_is_sent(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
@@ -54,7 +54,7 @@ pub fn what_is_not_acknowledged_comes_again(open: &OpenTeams) {
     }
 }
 
-/// What was acknowledged does not come again, whoever looks, and what was not stays.
+/// What was acknowledged comes to no reader again, and what was not stays.
 pub fn what_is_acknowledged_never_comes_again(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
@@ -74,7 +74,7 @@ pub fn what_is_acknowledged_never_comes_again(open: &OpenTeams) {
     assert_eq!(texts(&opened.teams().receive(&ana).unwrap()), ["2", "4"]);
 }
 
-/// Who acknowledges a message that is not there, or nothing, changes nothing.
+/// A member that acknowledges a message that is not there, or nothing, changes nothing.
 pub fn acknowledging_nothing_changes_nothing(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
@@ -122,7 +122,7 @@ pub fn a_team_made_anew_begins_with_empty_mailboxes(open: &OpenTeams) {
     assert_eq!(opened.teams().only_seat(&agent("ana")).unwrap().unwrap().team.members.len(), 2);
 }
 
-/// Whoever looks for what has come for leads misses nothing, though what came before was looked at a moment ago.
+/// A process that looks for what has come for leads misses nothing, though what came before was looked at a moment ago.
 pub fn what_comes_for_a_lead_is_noticed_however_often_it_was_looked_at(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();

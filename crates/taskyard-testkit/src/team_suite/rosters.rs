@@ -5,7 +5,7 @@ use taskyard::teams::TeamRefusal;
 
 use super::samples::{OpenTeams, agent, make, new_member, new_team, seat};
 
-/// Everybody sees a team from the moment it is made.
+/// Every caller sees a team from the moment it is made.
 pub fn a_team_that_was_made_is_there_for_everybody(open: &OpenTeams) {
     let opened = open();
     assert_eq!(opened.teams().list().unwrap(), []);
@@ -27,7 +27,7 @@ pub fn two_names_with_one_directory_are_one_team(open: &OpenTeams) {
     assert_eq!(teams.list().unwrap().len(), 1);
 }
 
-/// Whoever is not there cannot be found, and is told who is.
+/// A team that is not there is refused, and the refusal names those that are.
 pub fn a_team_that_is_not_there_is_refused_with_those_there_are(open: &OpenTeams) {
     let opened = open();
     make(&opened.teams(), &[]);
@@ -35,7 +35,7 @@ pub fn a_team_that_is_not_there_is_refused_with_those_there_are(open: &OpenTeams
     assert_eq!(refused, TeamRefusal::NoSuchTeam { team: "beta".into(), teams: vec!["alpha".into()] });
 }
 
-/// Who joins has a colour that nobody has, and keeps it when it joins again.
+/// A member that joins has a colour that no other member has, and keeps it when it joins again.
 pub fn a_member_that_joins_again_keeps_its_seat_and_its_colour(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
@@ -58,7 +58,7 @@ pub fn a_member_is_taken_out_once(open: &OpenTeams) {
     assert!(opened.teams().only_seat(&agent("ana")).unwrap().is_none());
 }
 
-/// Nobody joins a team that is gone, and none comes to life by trying.
+/// No agent joins a team that is gone, and none comes to life by trying.
 pub fn a_removed_team_is_gone(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();

@@ -6,7 +6,7 @@ use taskyard::teams::{NewMember, Plan, PlanState, Presence, SeatRecord, TeamRefu
 
 use super::samples::{OpenTeams, agent, keys, make, new_member, seat};
 
-/// The lead's seat is known under the name of whoever made the team.
+/// The lead's seat is known under the name of the agent that made the team.
 pub fn whoever_made_a_team_leads_it_under_its_own_name(open: &OpenTeams) {
     let opened = open();
     let team = make(&opened.teams(), &[]);
@@ -16,7 +16,7 @@ pub fn whoever_made_a_team_leads_it_under_its_own_name(open: &OpenTeams) {
     assert!(matches!(refused, TeamRefusal::LeadsIt { .. }), "{refused:?}");
 }
 
-/// A seat that somebody living has is not given to another.
+/// The seat of a living member is not given to another.
 pub fn the_seat_of_a_living_member_is_not_taken(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
@@ -63,7 +63,7 @@ pub fn a_plan_goes_with_its_seat(open: &OpenTeams) {
     assert!(!opened.teams().may_start(&ana).unwrap());
 }
 
-/// What is left of a seat that nobody has is nothing to whoever takes it.
+/// What is left of an empty seat is nothing to the agent that takes it.
 pub fn what_is_left_of_a_seat_nobody_has_counts_for_nobody(open: &OpenTeams) {
     let opened = open();
     let team = make(&opened.teams(), &[]);
