@@ -59,7 +59,7 @@ fn one_shot_commands_and_a_node_process_never_both_win() {
 
 /// Lets a Node process and one of ours claim a fresh task at the same moment, again and again.
 ///
-/// Whoever lost has more of a start the next time, and the more the oftener it lost in a row, so that the two stay close.
+/// The rival that lost has more of a start the next time, and the more the oftener it lost in a row, so that the two stay close.
 fn race(home: &Home, rounds: usize, ours: impl Fn(&TaskId, usize) -> bool + Sync) {
     let yard = yard(home);
     create(&yard);
@@ -232,7 +232,7 @@ impl Decided {
     }
 }
 
-/// Claims task 1 the client's way, as often as it takes until the locks of whoever sleeps or is dead have gone stale.
+/// Claims task 1 the client's way, as often as it takes until the locks of rivals that sleep or are dead have gone stale.
 fn claim_as_a_patient_client(home: &Home) {
     let directory = Value::from(home.list("L").to_str().unwrap());
     let mut rival = Rival::script(&format!(

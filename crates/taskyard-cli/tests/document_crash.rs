@@ -153,7 +153,7 @@ impl DocumentSite {
         tasks
     }
 
-    /// Whoever reads sees it, also where the document cannot be made whole because another program has its lock.
+    /// A reader sees it, also where the document cannot be made whole because another program has its lock.
     fn is_seen(&self, expected: &[String], told: &str) {
         let rival = File::open(self.document()).unwrap();
         flock(&rival, FlockOperation::LockExclusive).unwrap();

@@ -1,5 +1,5 @@
-//! The list in memory of a running process is what a fresh look at the files finds, whatever happens to them, and whoever follows the list is
-//! told each revision once, in order.
+//! The list in memory of a running process is what a fresh look at the files finds, whatever happens to them, and a follower is told each
+//! revision once, in order.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;

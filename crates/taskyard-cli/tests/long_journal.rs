@@ -26,7 +26,8 @@ const ADDRESS_SPACE: u64 = 150_000;
 const LITTLE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 600 } else { 50 });
 
 /// Runs a command and tells what it used: its code, the milliseconds it took, those on a processor, and the kilobytes it had at most. The
-/// system tells of a child only whoever waits for it, and counts what its parent had when it was started: so a small program does it.
+/// system tells only the parent that waits for a child what it used, and counts what the parent had when it started the child: so a small
+/// program does it.
 const MEASURE: &str = "
 import os, resource, sys, time
 limit, out = int(sys.argv[1]), sys.argv[2]

@@ -22,7 +22,7 @@ use taskyard_testkit::{
 };
 
 const TASKS: usize = 20;
-/// Who everything is attributed to that another program did.
+/// The operations under which the journal has what another program did.
 const ELSEWHERE: [&str; 3] = ["created_elsewhere", "changed_elsewhere", "removed_elsewhere"];
 
 #[test]

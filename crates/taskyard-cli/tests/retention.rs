@@ -163,7 +163,7 @@ fn a_token_is_above_all_before_it_also_when_the_list_was_in_the_archive() {
     home.ask("create Later");
     let won = home.ask("claim 3 --as ben");
     assert!(won["token"].as_u64().unwrap() > last, "{won} after {last}");
-    // Whoever comes with a token of the time before is refused.
+    // An agent that comes with a token of the time before is refused.
     let refused = home.run(&format!("update 3 --subject Mine --token {last} --as ana --json"));
     assert_eq!((refused.code, &refused.json()["error"]["code"]), (Some(3), &json!("stale_token")), "{refused:?}");
 }
@@ -283,7 +283,7 @@ fn a_writing_command_tidies_a_little_once_a_day_after_its_answer() {
         steps
     };
     assert_eq!(entries(), [4, 4]);
-    // Whoever only reads tidies nothing, and neither does anybody where that is switched off.
+    // A command that only reads tidies nothing, and no command does where that is switched off.
     assert!(!steps(YEAR + DAY, "list --list O0").contains("gc:"));
     configure(&home, "[gc]\nauto = false\n");
     assert!(!steps(YEAR + DAY, "update 1 --subject E --list O0").contains("gc:"));

@@ -1,5 +1,5 @@
-//! Locks that by the client's rules would last for ever: a time in the future counts from when it was first seen, by a clock that is
-//! never set, whoever of ours saw it.
+//! Locks that by the client's rules would last for ever: a time in the future counts from when it was first seen, by a clock that is never
+//! set, whichever process of ours saw it.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 

@@ -21,7 +21,7 @@ use taskyard_testkit::{Home, PATIENCE, Rival, Scale};
 
 const OURS: &str = "ours";
 const THEIRS: &str = "theirs";
-/// Whoever writes so soon after its look is waited for, in seconds.
+/// How soon after its look a rival writes that we wait for, in seconds.
 const WAITED_FOR: f64 = 0.05;
 
 fn folder(home: &Home) -> PathBuf {
@@ -88,7 +88,7 @@ fn one_shot_commands_and_the_tutorial_never_both_win() {
 
 /// Lets the tutorial's code and one of ours claim a fresh task at the same moment, again and again.
 ///
-/// Whoever lost has more of a start the next time, so that the two stay close.
+/// The rival that lost has more of a start the next time, so that the two stay close.
 fn race(home: &Home, rounds: usize, head_start: f64, ours: impl Fn(&TaskId) -> bool + Sync) {
     let mut rival = Rival::start_listening_python("teaching.py", &[folder(home).to_str().unwrap(), THEIRS]);
     assert_eq!(rival.line().as_deref(), Some("ready"));

@@ -1,4 +1,4 @@
-//! Whoever looks at a list while others change it sees whole commits, however long looking takes.
+//! A reader that looks at a list while writers change it sees whole commits, however long looking takes.
 //!
 //! Full scale: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test whole_commits`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
@@ -61,7 +61,7 @@ fn home_at_rest() -> Home {
     let entered = || fs::metadata(home.sidecar("L")).unwrap().modified().unwrap();
     loop {
         let before = entered();
-        // Whoever makes a file beside the journal changes the time of their directory.
+        // A process that makes a file beside the journal changes the time of their directory.
         let steps = steps_at_rest(&home);
         if steps == STEPS_AT_REST && entered() == before {
             return home;

@@ -14,7 +14,7 @@ use taskyard_mcp::{Hub, Options, serve_stdio};
 fn main() -> Result<(), Box<dyn Error>> {
     let store = Arc::new(MemoryStore::new(Rules::Strict));
     let yard = Yard::new(store, ListId::new("rocket")?, AgentName::new("host")?);
-    // What the host has for whoever comes: it goes on working with the same yard while agents do.
+    // A task that the host has for its agents: the host goes on working with the same yard while they do.
     yard.create(NewTask { subject: "Design the schema".into(), ..NewTask::default() })?.done()?;
     serve_stdio(Hub::over(yard, Options::default()))?;
     Ok(())

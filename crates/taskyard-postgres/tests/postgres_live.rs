@@ -1,5 +1,5 @@
-//! The list in memory of a running process is what a fresh look at the database finds, whoever changed it, and is let go when nobody
-//! asks for it.
+//! The list in memory of a running process is what a fresh look at the database finds, whichever process changed it, and is let go when no
+//! caller asks for it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn a_list_that_nobody_asks_for_is_let_go() {
     while !store.lists_in_memory().is_empty() {
         store.read(&other).unwrap().tasks().unwrap();
     }
-    // Whoever asks again finds it as it is.
+    // A caller that asks again finds the list as it is.
     assert_is_as_a_fresh_look_finds_it(&yard, &address);
 }
 

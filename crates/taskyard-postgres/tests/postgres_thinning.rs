@@ -1,4 +1,4 @@
-//! What is old is thinned out, and whoever knew the list before learns all the same what it is now.
+//! What is old is thinned out, and a process that knew the list before learns all the same what it is now.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::HashSet;

@@ -1,5 +1,5 @@
-//! One document, written by programs that know nothing of us but its lock, and by many processes of ours: nothing is lost on either
-//! side, and whoever reads it through us sees whole commits.
+//! One document, written by programs that know nothing of us but its lock, and by many processes of ours: nothing is lost on either side,
+//! and a reader of ours sees whole commits.
 //!
 //! Full scale, 5,000 writes: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-testkit --test document_rivals`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]

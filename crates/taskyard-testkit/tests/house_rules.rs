@@ -140,8 +140,8 @@ const MAKES_FILES: [&str; 11] = [
     "SQLITE_OPEN_CREATE",
 ];
 
-/// Who makes files that are not ours and so have the modes that the user's umask gives them. Everything else is made by
-/// `taskyard/src/private`, so that nobody else can read it.
+/// The modules that make files that are not ours, with the modes that the user's umask gives them. `taskyard/src/private` makes everything
+/// else, so that no other user can read it.
 const MAKE_FILES_OF_OTHERS: [(&str, &str); 18] = [
     ("taskyard/src/backup/placing.rs", "files of lists and teams that come back from a backup"),
     ("taskyard/src/interchange/writing.rs", "an export is the user's"),
@@ -263,7 +263,7 @@ fn a_public_type_of_another_crate_is_noticed() {
     }
 }
 
-/// Who continues or stops processes: those that started them, and a test that stops its own.
+/// The modules that continue or stop processes: those that started them, and a test that stops its own.
 const MAY_CONTINUE_AND_STOP: [&str; 3] = ["taskyard/src/jobs", "taskyard/src/process", "taskyard/src/failpoint.rs"];
 
 #[test]

@@ -141,7 +141,7 @@ fn eight_senders_four_readers_and_a_client_lose_nothing_double_nothing_and_keep_
     assert_no_leftovers(&office.inboxes());
 }
 
-/// Whoever is killed leaves nothing behind that the next one does not clear away.
+/// A process that is killed leaves nothing behind that the next one does not clear away.
 fn assert_no_leftovers(inboxes: &Path) {
     let names: Vec<String> =
         std::fs::read_dir(inboxes).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -129,7 +129,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         visit::visit_path(self, path);
     }
 
-    /// Who may see something is no use of it.
+    /// A path that says where something is visible is no use of it.
     fn visit_vis_restricted(&mut self, _: &'ast VisRestricted) {}
 }
 

@@ -1,5 +1,5 @@
-//! Many processes on one document: nothing is lost, and whoever reads it reads all of it. One that is killed leaves all of its
-//! commit or nothing.
+//! Many processes on one document: nothing is lost, and a reader reads all of it. A process that is killed leaves all of its commit or
+//! nothing.
 //!
 //! Full scale, 5,000 upserts: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-testkit --test one_document`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]

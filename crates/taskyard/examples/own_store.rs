@@ -186,7 +186,7 @@ impl Store for ShelfStore {
     }
 }
 
-/// Tells nobody of anything: whoever follows looks again and again.
+/// Tells no follower of anything: each looks again and again.
 struct ShelfWatch {
     store: ShelfStore,
     list: ListId,

@@ -88,7 +88,7 @@ fn a_list_that_nobody_asks_for_is_let_go() {
     }
     let left = ALLOCATOR.allocated().saturating_sub(before);
     assert!(left < kept / 4, "{left} bytes of {kept} are left");
-    // Whoever asks again finds it as it is.
+    // A caller that asks again finds the list as it is.
     ask(&store);
 }
 

@@ -58,7 +58,7 @@ fn a_store_of_another_crate_is_opened_with_its_password_and_shown_without() {
     ] {
         assert!(!shown.contains("s3cret"), "{shown}");
     }
-    // Who is given the address without its password opens the same store.
+    // A process that is given the address without its password opens the same store.
     let again = parse(&address.to_string(), &openers).unwrap();
     assert_eq!(again.to_string(), address.to_string());
     assert!(open(&again, &places(folder.path()), &openers).is_ok());

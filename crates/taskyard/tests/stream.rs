@@ -98,7 +98,7 @@ fn whoever_goes_on_with_a_cursor_is_told_each_revision_once() {
             let mut stream = yard.follow(cursor).unwrap();
             create(&yard);
             create(&yard);
-            // Some is read, and some is left to whoever comes next.
+            // Some is read, and some is left to the next stream.
             for _ in 0..1 + round % 3 {
                 told.extend(stream.try_next().unwrap().map(in_words));
             }

@@ -94,7 +94,7 @@ fn a_killed_return_of_everything_is_finished_by_the_next_one() {
         let back = self::home();
         let ran = back.run_with(&format!("any*{step}=kill"), &words);
         assert!(ran.was_killed(), "{place}: {ran:?}");
-        // Whoever looks between the two sees a list in full, or none.
+        // A reader that looks between the two sees a list in full, or none.
         let between = back.ask("list --all");
         assert!([0, 2].contains(&between["tasks"].as_array().unwrap().len()), "{place}: {between}");
         back.ask(&words);
@@ -102,7 +102,7 @@ fn a_killed_return_of_everything_is_finished_by_the_next_one() {
     });
 }
 
-/// Requires that everything is back. Who looked in between may have written down that a list was gone, and so its history may go on.
+/// Requires that everything is back. A command that looked in between may have recorded that a list was gone, and so its history may go on.
 fn must_match(back: &Home, expected: &Value, place: &str) {
     let found = contents(back);
     for key in ["L", "M", "inbox"] {

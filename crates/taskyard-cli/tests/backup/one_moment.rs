@@ -1,4 +1,4 @@
-//! A list in a backup is as it was at one moment, whoever writes meanwhile.
+//! A list in a backup is as it was at one moment, though writers are at work.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -50,7 +50,7 @@ fn the_files_are_those_of_a_revision_of_the_journal_while_processes_of_ours_and_
     assert_eq!(must_be_whole(&home, "L"), newest(&home));
 }
 
-/// Requires that a backup shows whole commits only, and that its files are those of its journal: where they were not, whoever looks first
+/// Requires that a backup shows whole commits only, and that its files are those of its journal: where they were not, the first reader
 /// would record what differs.
 fn look_at(path: &std::path::Path, made: &Value) {
     let back = brought_back(path);

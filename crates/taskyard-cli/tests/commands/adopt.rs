@@ -91,7 +91,7 @@ fn what_somebody_works_on_is_not_moved_at_all() {
         (&serde_json::json!([]), &"ana works on it".into()),
         "{all}"
     );
-    // Whoever holds it may take it along.
+    // The agent that holds it may take it along.
     assert_eq!(test.json(&format!("adopt {SESSION} --as ana --json"))["tasks"].as_array().unwrap().len(), 3);
 }
 

@@ -63,7 +63,7 @@ fn a_dependency_on_a_task_that_is_not_there_goes_back_where_it_came_from() {
     assert_eq!(out.to_string(), sample.to_string());
 }
 
-/// The sample of the format, to the letter of whoever described it.
+/// The sample of the format, to the letter of its description.
 const SAMPLE: &str = r#"{
   "id": "task_1738950000",
   "subject": "Implement OAuth2 Callback",

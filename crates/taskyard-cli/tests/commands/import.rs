@@ -112,7 +112,7 @@ fn ids_and_states_of_another_program_come_back_to_it() {
     test = test.quietly("import in.json --from export").quietly("delete 1").quietly("export --to export out.json");
     let out: Value = serde_json::from_slice(&std::fs::read(test.path("home/project/out.json")).unwrap()).unwrap();
     let mut expected = tasks.clone();
-    // Every export states a priority; whoever left it out meant the usual.
+    // Every export states a priority; a file that left it out meant the usual.
     expected[0]["priority"] = json!("medium");
     assert_eq!(out, expected);
     test = test.quietly("export --to export in.json");

@@ -55,7 +55,7 @@ fn whoever_comes_next_takes_out_a_member_that_has_agreed_to_end() {
     assert_eq!(members(&mut test), ["team-lead", "eve"]);
     let task = &test.json("show 1 --list alpha --json")["task"];
     assert_eq!((&task["status"], &task["owner"]), (&json!("pending"), &Value::Null));
-    // Whoever acted knows it.
+    // The actor knows it.
     assert_eq!((notices(&test, "team-lead"), notices(&test, "eve")), (1, 0));
     assert_eq!(test.output_of("doctor --list alpha").status.code(), Some(0));
     let again = test.output_of("list --list alpha --as eve");

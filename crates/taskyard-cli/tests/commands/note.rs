@@ -48,7 +48,7 @@ fn whoever_owns_a_task_made_it_or_noted_on_it_is_told_once() {
         .quietly("claim 1 --as bob --list alpha")
         .run("note 1 'first look' --as eve --list alpha")
         .run("note 1 answered --as bob --json --list alpha")
-        // Whoever is no member can note, too.
+        // An agent that is no member can note, too.
         .run("note 1 'from outside' --as guest --list alpha")
         .run("inbox --as bob")
         .run("inbox --as eve")

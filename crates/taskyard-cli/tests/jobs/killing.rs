@@ -1,4 +1,4 @@
-//! Whoever is killed at whatever moment, the next command finds the truth, leaves nothing running, and forgets to tell nothing.
+//! Whichever process is killed at whatever moment, the next command finds the truth, leaves nothing running, and forgets to tell nothing.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -39,7 +39,7 @@ fn after_any_death_the_next_command_tells_the_truth() {
             starter.wait();
         }
         a_moment(&mut random);
-        // Whoever runs of it by now may be killed, the supervisor first or the command.
+        // The processes of the job that run by now may be killed, the supervisor first or the command.
         let jobs = site.jobs();
         for job in &jobs {
             for key in ["supervisor", "pid"] {

@@ -26,7 +26,7 @@ impl Gate {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let site = Site::new();
         StrangeFile::Pipe.put(&site.path("gate"), &site.path("gate"));
-        // Whoever reads from it sleeps as long as this is open.
+        // A job that reads from it sleeps as long as this is open.
         let open = File::options().read(true).write(true).open(site.path("gate")).unwrap();
         Self { site, open, _turn: turn }
     }

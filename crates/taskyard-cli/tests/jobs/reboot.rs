@@ -17,6 +17,6 @@ fn after_a_reboot_a_running_job_reads_as_lost_with_the_time_it_was_last_known_al
     assert_eq!((&job["id"], &job["status"]), (&json!(id), &json!("lost")));
     assert!(job["lastSeen"].as_str() >= before["startTime"].as_str());
     assert!(job["lastSeen"].as_str() <= job["endTime"].as_str());
-    // It stays so: whoever looks in the old run finds the record of the new one.
+    // It stays so: a command that looks in the old run finds the record of the new one.
     assert_eq!(site.job(&id)["status"], "lost");
 }

@@ -56,7 +56,7 @@ fn nothing_escapes_a_stop() {
 #[test]
 fn a_job_without_a_supervisor_is_ended_by_whoever_comes_next() {
     for (name, count, line) in TRICKS {
-        // Who gives up environment, output and session at once cannot be found without a supervisor.
+        // A process that gives up environment, output and session at once cannot be found without a supervisor.
         if name.contains("forgets") {
             continue;
         }

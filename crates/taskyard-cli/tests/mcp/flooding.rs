@@ -14,7 +14,7 @@ use crate::usage::Usage;
 
 const CALLS: usize = 10_000;
 const IN_FLIGHT: usize = 256;
-/// Whoever asks is answered this much later at most, however many strangers dawdle. They are turned out after five seconds.
+/// A client is answered this much later at most, however many strangers dawdle. The server turns those out after five seconds.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 fn home() -> Home {

@@ -100,7 +100,7 @@ fn a_server_follows_the_list_while_it_guards_a_claim_and_no_longer() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.ask("create One");
     let mut server = Piped::start(&home, "--as ana").initialized();
-    // Whoever follows the list watches its journal, too.
+    // A server that follows the list watches its journal, too.
     let inode = fs::metadata(home.sidecar("L")).unwrap().ino();
     let watches = |server: &Piped| {
         let open = fs::read_dir(format!("/proc/{}/fdinfo", server.pid())).unwrap();

@@ -179,7 +179,7 @@ fn a_call_of_a_teammate_reads_its_team_once() {
         ("InboxRead", json!({})),
         ("ListAgents", json!({})),
     ] {
-        // Whoever watches the inboxes of this server may look as well; not every time.
+        // The watcher of this server's inboxes may look as well; not every time.
         let reads = (0..4).map(|_| {
             opens.take();
             let answer = server.ask("tools/call", json!({ "name": tool, "arguments": arguments }));

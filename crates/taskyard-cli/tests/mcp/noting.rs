@@ -12,7 +12,7 @@ fn an_agent_adds_a_note_and_every_agent_reads_it() {
     let mut ana = Piped::start(&home, "--as ana").initialized();
     ana.call("TaskClaim", json!({}));
     let mut ben = Piped::start(&home, "--as ben").initialized();
-    // Whoever has no claim may note all the same, and change nothing with it.
+    // An agent without a claim may note all the same, and change nothing with it.
     assert_eq!(ben.call("TaskUpdate", json!({ "taskId": "1", "note": "mind the encoding" })), "Updated task #1 note");
     let refused = ben.ask(
         "tools/call",

@@ -1,4 +1,4 @@
-//! Clients are told what changes, whoever changed it.
+//! Clients are told what changes, whichever program changed it.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -123,7 +123,7 @@ fn a_killed_leave_has_left_or_has_not_and_its_tasks_are_nobodys_when_it_has() {
         assert_eq!(office.members().unwrap(), ["team-lead", "eve"], "{place}");
         assert_eq!((&task()["status"], &task()["owner"]), (&json!("pending"), &json!(null)), "{place}");
         assert!(office.shown("eve").len() <= 1, "{place}: told twice");
-        // Whoever comes under that name is another: nothing is asked of it.
+        // An agent that comes under that name is another: nothing is asked of it.
         office.home.ask("team join alpha --as bob");
         assert_eq!(office.home.ask("team show alpha")["members"][2]["state"], "idle", "{place}");
         office.home.ask("send --to * hello");
@@ -141,7 +141,7 @@ fn a_killed_creation_has_made_a_team_with_a_lead_or_none() {
         }
         let refused = office.home.run("team create alpha --json");
         assert_eq!((refused.code, &refused.json()["error"]["code"]), (Some(3), &json!("team_exists")), "{place}");
-        // Whoever made it leads it, and can write.
+        // The agent that made it leads it, and can write.
         office.home.ask("team join alpha --as bob");
         office.home.ask("send --to bob hello");
         assert_eq!(office.inbox("bob").unwrap()[0]["from"], "team-lead", "{place}");

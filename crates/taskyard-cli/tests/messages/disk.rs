@@ -1,4 +1,4 @@
-//! A disk that takes no more: whoever sends is told, and everything is as it was.
+//! A disk that takes no more: the sender is told, and everything is as it was.
 
 use std::fs;
 

@@ -27,7 +27,7 @@ fn a_command_of_a_teammate_reads_its_team_once() {
         "team leave",
     ] {
         office.home.ask(&format!("{command} --as ana"));
-        // Whoever leaves takes the file in hand once more, under its lock.
+        // A member that leaves takes the file in hand once more, under its lock.
         assert!(team.take() <= if command == "team leave" { 3 } else { 1 }, "{command}");
         assert_eq!(inbox.take(), 0, "{command}");
     }

@@ -61,7 +61,7 @@ fn all_agents_of_a_team_share_the_list_of_its_name() {
     let mut eve = Piped::spawn(run("mcp --as eve")).initialized();
     assert_eq!(eve.call("TaskList", json!({})), "#1 [pending] Shared");
     assert!(site.path(".claude/tasks/alpha/1.json").exists());
-    // Whoever starts a task that is nobody's becomes its owner; a task that has one keeps it.
+    // An agent that starts a task without an owner becomes its owner; a task that has one keeps it.
     bob.call("TaskUpdate", json!({ "taskId": "1", "status": "in_progress" }));
     assert_eq!(eve.call("TaskList", json!({})), "#1 [in_progress] Shared (bob)");
     create(&mut eve, "Given");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use taskyard_testkit::{Home, Ran};
 
-/// Whoever waits for a pipe's writer, a lock or the end of a device waits for twelve seconds at least. A command is given this long,
+/// A process that waits for a pipe's writer, a lock or the end of a device waits for twelve seconds at least. A command is given this long,
 /// because the machine may be busy; that it takes less than a second is asked of half of them.
 const LONGEST: Duration = Duration::from_secs(10);
 /// No command needs more memory than this, in kilobytes.

@@ -90,7 +90,7 @@ fn write_beside(how: &'static str, made: impl Fn(Yard) -> Yard) -> Counts {
         assert_eq!(end.code, Some(0), "{end:?}");
         counts.theirs += serde_json::from_str::<Value>(&end.stdout).unwrap()["written"].as_u64().unwrap();
     }
-    // What happened last is recorded by whoever looks next.
+    // The next reader records what happened last.
     yard.history(&HistoryQuery::default()).unwrap();
     let history = home.ask("history");
     let present = home.present();

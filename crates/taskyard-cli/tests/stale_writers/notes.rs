@@ -81,7 +81,7 @@ fn a_loss_that_nobody_put_back_is_put_back_by_the_next_note_or_look() {
         home.ask("note 1 first");
         home.ask("note 1 second");
         write(&home, "1", &before);
-        // In the client's rules the loss is recorded, and left: as where whoever recorded it died right after.
+        // In the client's rules the loss is recorded, and left: as where the process that recorded it died right after.
         home.ask("list --rules client");
         assert_eq!(texts(&home), [] as [&str; 0]);
         home.ask(next);

@@ -27,7 +27,7 @@ fn what_a_stale_write_took_back_is_put_back_in_a_revision_that_can_be_undone() {
     assert!(findings(&home, "taken_back").is_empty());
     home.ask("undo");
     assert_eq!(read(&home, "1")["status"], json!("pending"));
-    // Whoever takes it back has said so.
+    // An agent that takes it back has said so.
     assert!(findings(&home, "taken_back").is_empty());
 }
 

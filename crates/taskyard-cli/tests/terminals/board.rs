@@ -160,7 +160,7 @@ fn messages_are_written_and_acknowledged_and_a_job_is_stopped() {
     terminal.keys(&["6"]).wait_for("the numbers are wrong");
     terminal.wait_for("1 unread");
     terminal.keys(&["A"]).wait_until("acknowledged", |screen| !screen.contains("unread"));
-    // Whoever writes in a conversation answers it.
+    // A user who writes in a conversation answers it.
     terminal.keys(&["M"]).wait_for("Write to:");
     terminal.text("lead").keys(&["Enter"]).wait_for("To ");
     terminal.text("they are right now").keys(&["Enter"]).wait_for("Sent to");

@@ -27,7 +27,7 @@ fn what_a_living_worker_of_the_other_side_holds_stays_its_own() {
         let Some(mut sides) = Sides::new(kind) else { continue };
         worker(&mut sides);
         throughout_a_silence("that ana has it", || is_refused(&sides));
-        // Whoever writes something else takes nothing back either.
+        // A command that writes something else takes nothing back either.
         sides.ask_here("create Two");
         let shown = sides.ask_here("show 1");
         assert_eq!((&shown["task"]["owner"], &shown["lease"]["state"]), (&json!("ana"), &json!("unseen")), "{kind:?}");

@@ -1,4 +1,4 @@
-//! Whoever upgrades is killed, at any step.
+//! The process that upgrades is killed, at any step.
 
 use std::collections::BTreeSet;
 use std::fs;

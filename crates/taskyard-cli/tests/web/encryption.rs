@@ -55,7 +55,7 @@ fn a_certificate_is_made_and_whoever_trusts_it_is_answered() {
     assert!(served.link.starts_with("https://"), "{}", served.link);
     let answer = ask(&served, &home.data().join("serve-certificate.pem")).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    // Whoever speaks without encryption is told nothing.
+    // A client that speaks without encryption is told nothing.
     let mut plain = TcpStream::connect(&served.address).unwrap();
     write!(plain, "GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", served.address).unwrap();
     let mut answer = Vec::new();

@@ -125,7 +125,7 @@ fn whoever_was_cut_off_goes_on_with_the_next_event_and_misses_none() {
     assert_eq!(revisions(&second.id, 3), [3, 4, 5]);
     assert_eq!(revisions(&first.id, 5), [1, 2, 3, 4, 5]);
     assert_eq!(revisions("2", 3), [3, 4, 5], "a revision alone is an id");
-    // Whoever is cut off again while it catches up is still told everything.
+    // A listener that is cut off again while it catches up is still told everything.
     let mut listener = Listener::open(&served, EVENTS, Some("1"));
     let third = (listener.next_named("commit"), listener.next_named("commit")).1;
     assert_eq!(revisions(&third.id, 2), [4, 5]);

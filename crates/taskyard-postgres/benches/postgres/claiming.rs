@@ -1,4 +1,4 @@
-//! How many claims a list takes. Whoever claims gives back, so that a list of 100 lasts: each is a commit of its own.
+//! How many claims a list takes. Each agent gives back what it claimed, so that a list of 100 lasts: each is a commit of its own.
 
 use std::env;
 use std::io::{self, Read, Write};

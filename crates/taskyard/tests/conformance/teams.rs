@@ -26,7 +26,7 @@ use crate::recording::Disk;
 const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 const MODEL: &str = "claude-sonnet-4-5-20250929";
 
-/// A directory of the client's with teams, and whoever works there.
+/// A directory of the client's with teams, and the agents that work there.
 struct Office {
     folder: TempDir,
     version: ClientVersion,
@@ -267,7 +267,7 @@ fn a_teammate_at_work_in_2_1_34() {
                 assert!(answer.text.contains("Agent bob is now exiting."), "{}", answer.text);
             }
             25 => {
-                // The lead reads everything, and takes out whoever approved its end.
+                // The lead reads everything, and takes out a member that approved its end.
                 let lead = office.seat("main");
                 let path = office.config().join("teams/alpha/inboxes/team-lead.json");
                 let messages = inbox::read(&fs::read(&path).unwrap()).unwrap().messages;

@@ -1,4 +1,4 @@
-//! Leases that are kept alive for whoever works, and changes that do not wait long for others.
+//! Leases that are kept alive while an agent works, and changes that do not wait long for other writers.
 
 use std::sync::{Arc, mpsc};
 use std::thread;

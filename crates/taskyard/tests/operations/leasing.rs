@@ -63,7 +63,7 @@ fn looking_does_not_bring_a_lease_back_that_has_ended() {
     let (yard, world) = in_a_world("1 pending");
     let token = claimed(yard.claim(&id(1), &for_a_minute()).unwrap()).lease.token;
     world.pass(MINUTE);
-    // Somebody is writing, so that whoever looks cannot record the end.
+    // A transaction is open, so that a reader cannot record the end.
     let writing = yard.store().write(yard.list_id()).unwrap();
     yard.list(&Default::default()).unwrap();
     drop(writing);

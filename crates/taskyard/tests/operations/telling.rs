@@ -36,7 +36,7 @@ fn every_change_is_told_once_and_nothing_else_is() {
     ];
     assert_eq!(told(&mut stream), expected.map(|(list, op, count)| (list.to_owned(), op, count)));
     assert_eq!(told(&mut other), [("M".to_owned(), Op::Merge, 1)]);
-    // Whoever begins where this one stopped is told what comes.
+    // A follower that begins where this one stopped is told what comes.
     let mut next = yard.follow(stream.cursor()).unwrap();
     create();
     assert_eq!(told(&mut next), [("L".to_owned(), Op::Create, 1)]);
