@@ -16,10 +16,13 @@ pub struct Bell(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    rope: PipeWriter,
+    /// The end of the pipe to which a byte is written to wake the sleeper.
+    wake_writer: PipeWriter,
+    /// Whether that byte was written and the sleeper has not read it yet.
     is_rung: AtomicBool,
     /// Whether a caller wants the sleeper to look again whatever has moved.
     is_asked: AtomicBool,
+    /// Whether the sleeper is to stop waiting, for good.
     is_stopped: AtomicBool,
 }
 
@@ -35,7 +38,7 @@ impl Bell {
         // One byte wakes it; more would only fill the pipe.
         if !self.0.is_rung.swap(true, Ordering::SeqCst) {
             // A sleeper that is gone needs no waking.
-            let _ = (&self.0.rope).write_all(b"!");
+            let _ = (&self.0.wake_writer).write_all(b"!");
         }
     }
 
@@ -71,15 +74,17 @@ pub(super) enum Waker {
 #[derive(Debug)]
 pub(super) struct Sleeper {
     bell: Bell,
-    ear: PipeReader,
+    /// The end of the pipe that the sleeper polls.
+    wake_reader: PipeReader,
+    /// The processes whose end wakes it, each with its pidfd; none where the system gives us none.
     processes: HashMap<ProcessMark, Option<OwnedFd>>,
 }
 
 impl Sleeper {
     pub(super) fn new() -> io::Result<Self> {
-        let (ear, rope) = io::pipe()?;
-        let inner = Inner { rope, is_rung: false.into(), is_asked: false.into(), is_stopped: false.into() };
-        Ok(Self { bell: Bell(Arc::new(inner)), ear, processes: HashMap::new() })
+        let (wake_reader, wake_writer) = io::pipe()?;
+        let inner = Inner { wake_writer, is_rung: false.into(), is_asked: false.into(), is_stopped: false.into() };
+        Ok(Self { bell: Bell(Arc::new(inner)), wake_reader, processes: HashMap::new() })
     }
 
     pub(super) fn bell(&self) -> &Bell {
@@ -101,7 +106,7 @@ impl Sleeper {
         // A process that cannot be waited for is looked at now and then; one that has just ended is noticed at once.
         let cannot_wait = self.processes.values().any(Option::is_none);
         let longest = if cannot_wait { longest.min(Duration::from_secs(1)) } else { longest };
-        let mut polled = vec![PollFd::new(&self.ear, PollFlags::IN)];
+        let mut polled = vec![PollFd::new(&self.wake_reader, PollFlags::IN)];
         polled.extend(self.processes.values().flatten().map(|process| PollFd::new(process, PollFlags::IN)));
         let pause = Timespec { tv_sec: longest.as_secs().cast_signed(), tv_nsec: longest.subsec_nanos().into() };
         match poll(&mut polled, Some(&pause)) {
@@ -115,7 +120,7 @@ impl Sleeper {
             drop(polled);
             self.bell.0.is_rung.store(false, Ordering::SeqCst);
             // One byte is all that is ever there.
-            self.ear.read_exact(&mut [0])?;
+            self.wake_reader.read_exact(&mut [0])?;
         }
         Ok(if has_ended { Waker::Process } else { Waker::Bell })
     }
