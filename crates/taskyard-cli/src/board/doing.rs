@@ -115,7 +115,7 @@ impl Hands {
                 let give = Move::Update(Box::new(Update { patch, ..Update::default() }));
                 let updated = together(yard.move_together(tasks, &give))?;
                 let whose = to.as_ref().map_or("nobody's".to_owned(), |to| format!("{to}'s"));
-                let failed = updated.iter().filter_map(|updated| updated.told.as_ref()?.failure()).next();
+                let failed = updated.iter().filter_map(|updated| updated.owner_message.as_ref()?.failure()).next();
                 let warning = failed.map(|why| format!("; it could not be told: {why}")).unwrap_or_default();
                 Ok(words(format!("{} is {whose} now{warning}", numbered(tasks))))
             }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use taskyard::core::TaskId;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone};
-use taskyard::operations::OwnerTold;
+use taskyard::operations::TaskMessage;
 
 use super::create::description;
 use crate::arguments::parse_id;
@@ -52,13 +52,13 @@ impl Note {
         }
         let yard = context.yard()?;
         let noted = yard.note(&self.id, &text)?.done()?;
-        let sent = |told: &'_ OwnerTold| match told {
-            OwnerTold::Sent { to } => Some(to.clone()),
-            OwnerTold::Failed { .. } => None,
+        let sent = |message: &'_ TaskMessage| match message {
+            TaskMessage::Sent { to } => Some(to.clone()),
+            TaskMessage::Failed { .. } => None,
         };
-        let told: Vec<String> = noted.told.iter().filter_map(sent).collect();
-        for told in &noted.told {
-            if let OwnerTold::Failed { to, why } = told {
+        let told: Vec<String> = noted.messages.iter().filter_map(sent).collect();
+        for message in &noted.messages {
+            if let TaskMessage::Failed { to, why } = message {
                 output.warn(&format!("{to} could not be told of it: {why}"))?;
             }
         }

@@ -9,7 +9,7 @@ use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, changes_in_words, numbered};
 use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::{Revision, Task, TaskId};
-use taskyard::operations::{Field, OwnerTold, Possible, Updated, now_ready};
+use taskyard::operations::{Field, Possible, TaskMessage, Updated, now_ready};
 use taskyard::store::UnreadableTask;
 
 use super::refused_tasks::{refused_as_json, tell_refused};
@@ -71,7 +71,7 @@ pub(crate) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
     if let Some(why) = &updated.block_left {
         output.warn(&format!("the block in the description of #{} was left as it is: {why}", updated.task.id))?;
     }
-    if let Some(OwnerTold::Failed { to, why }) = &updated.told {
+    if let Some(TaskMessage::Failed { to, why }) = &updated.owner_message {
         output.warn(&format!("{to} could not be told that it is theirs now: {why}"))?;
     }
     if !updated.dependents_started.is_empty() {

@@ -9,7 +9,7 @@ use taskyard_core::tools::{Answer, task_create, task_get, task_list, task_update
 use super::Toolbox;
 use super::toolbox::NoAnswer;
 use crate::Outcome;
-use crate::operations::{Field, Filter, NewTask, OwnerTold, Update};
+use crate::operations::{Field, Filter, NewTask, TaskMessage, Update};
 
 impl Toolbox {
     pub(super) fn create(&self, input: &Value) -> Result<Answer, NoAnswer> {
@@ -64,7 +64,8 @@ impl Toolbox {
                         }
                         let told = note.as_deref().map(|text| self.yard.tell_of_note(&updated.task, text));
                         let noted: Option<Vec<String>> = told.as_deref().map(told_to);
-                        let not_told = updated.told.iter().chain(told.iter().flatten()).find_map(OwnerTold::failure);
+                        let not_told =
+                            updated.owner_message.iter().chain(told.iter().flatten()).find_map(TaskMessage::failure);
                         let block_left = updated.block_left.as_ref().map(ToString::to_string);
                         let changed = Changed {
                             updated: &updated.updated,
@@ -92,8 +93,8 @@ impl Toolbox {
     fn note(&self, task: &TaskId, text: &str) -> Result<Answer, NoAnswer> {
         match self.yard.note(task, text)? {
             Outcome::Done(noted) => {
-                let not_told = noted.told.iter().find_map(OwnerTold::failure);
-                let told = told_to(&noted.told);
+                let not_told = noted.messages.iter().find_map(TaskMessage::failure);
+                let told = told_to(&noted.messages);
                 let changed = Changed { noted: Some(&told), not_told, ..Changed::default() };
                 Ok(task_update::changed(task, &changed, self.yard.rules()))
             }
@@ -113,10 +114,10 @@ impl Toolbox {
 }
 
 /// Names those who were told.
-fn told_to(told: &[OwnerTold]) -> Vec<String> {
-    let sent = |told: &OwnerTold| match told {
-        OwnerTold::Sent { to } => Some(to.clone()),
-        OwnerTold::Failed { .. } => None,
+fn told_to(messages: &[TaskMessage]) -> Vec<String> {
+    let sent = |message: &TaskMessage| match message {
+        TaskMessage::Sent { to } => Some(to.clone()),
+        TaskMessage::Failed { .. } => None,
     };
-    told.iter().filter_map(sent).collect()
+    messages.iter().filter_map(sent).collect()
 }

@@ -10,7 +10,7 @@ use taskyard_core::rules::changes::tagging::TagChange;
 use taskyard_core::rules::changes::transitions::outdates_cancellation;
 use taskyard_core::{Event, Lease, Op, Revision, Rules, Status, Task, TaskId};
 
-use super::owner_told::OwnerTold;
+use super::task_message::TaskMessage;
 use crate::store::Signature;
 use crate::teams::Seat;
 
@@ -56,8 +56,8 @@ pub struct Updated {
     pub dependents_started: Vec<TaskId>,
     /// Whether a member of a team that does not lead it made the change.
     pub is_by_teammate: bool,
-    /// Whether the new owner, a member of a team, was told.
-    pub told: Option<OwnerTold>,
+    /// The message to the new owner; none where that is no other member of the team.
+    pub owner_message: Option<TaskMessage>,
     /// The lease of the owner who keeps it.
     pub lease: Option<Lease>,
     /// Why the block in its description was left as it is, where it was to be changed.

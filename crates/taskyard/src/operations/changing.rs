@@ -255,7 +255,7 @@ pub(super) fn consequences(
         open_blockers: Vec::new(),
         dependents_started: Vec::new(),
         is_by_teammate: false,
-        told: None,
+        owner_message: None,
         lease: None,
         block_left: None,
     };

@@ -5,7 +5,7 @@ use taskyard_core::rules::changes::notes::{NOTES, Note, participants, with_note}
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Op, Revision, Task, TaskId};
 
-use super::owner_told::OwnerTold;
+use super::task_message::TaskMessage;
 use super::{Update, Updated};
 use crate::store::{Lookup, StoreError};
 use crate::teams::{Letter, Seat, Teams};
@@ -20,8 +20,8 @@ pub struct Noted {
     pub note: Note,
     /// The commit.
     pub revision: Option<Revision>,
-    /// Those who were told of it, and those who could not be.
-    pub told: Vec<OwnerTold>,
+    /// The messages of it to the agents that it concerns.
+    pub messages: Vec<TaskMessage>,
 }
 
 impl Yard {
@@ -41,8 +41,8 @@ impl Yard {
             Ok((noted, note))
         })?;
         Ok(outcome.map(|((task, note), event)| {
-            let told = self.tell_of_note(&task, &note.text);
-            Noted { task, note, revision: event.map(|event| event.revision), told }
+            let messages = self.tell_of_note(&task, &note.text);
+            Noted { task, note, revision: event.map(|event| event.revision), messages }
         }))
     }
 
@@ -74,7 +74,7 @@ impl Yard {
 
     /// Tells those who own a task, made it, or noted something on it of a new note. Members of the list's team can be told; no agent is
     /// told what it noted itself.
-    pub fn tell_of_note(&self, task: &Task, text: &str) -> Vec<OwnerTold> {
+    pub fn tell_of_note(&self, task: &Task, text: &str) -> Vec<TaskMessage> {
         let Some(teams) = self.teams() else { return Vec::new() };
         let Some(seat) = self.seat_to_note_from(teams) else { return Vec::new() };
         let maker = self.making_of(&task.id).ok().flatten().filter(|entry| !entry.op.is_elsewhere());
@@ -84,10 +84,10 @@ impl Yard {
         names.retain(|name| !is_same_agent(name, &seat.name) && !is_same_agent(name, self.actor().as_str()));
         let letter = Letter::new(format!("Note on task #{} ({}): {text}", task.id, task.shown_subject()));
         let tell = |to: String| match teams.send(&seat, &to, &letter) {
-            Ok(Ok(_)) => Some(OwnerTold::Sent { to }),
+            Ok(Ok(_)) => Some(TaskMessage::Sent { to }),
             // An agent that is no member cannot be written to.
             Ok(Err(_)) => None,
-            Err(error) => Some(OwnerTold::Failed { to, why: error.to_string() }),
+            Err(error) => Some(TaskMessage::Failed { to, why: error.to_string() }),
         };
         names.into_iter().filter_map(tell).collect()
     }

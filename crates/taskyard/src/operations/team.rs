@@ -12,7 +12,7 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, ListId, Proof, Status, Task, TaskId, Team};
 
 use super::halt::Halt;
-use super::owner_told::OwnerTold;
+use super::task_message::TaskMessage;
 use super::{Claim, Departed, Updated};
 use crate::store::{StoreError, Txn};
 use crate::teams::{Ghost, Letter, NewTeam, Seat, TeamError, TeamRefusal, TeamShown, Teams};
@@ -244,12 +244,13 @@ impl Yard {
         let (Some(seat), Some(teams)) = (seat, self.teams()) else { return updated };
         let owner = updated.task.owner().filter(|_| updated.updated.contains(&Field::Owner)).map(str::to_owned);
         let is_own = |to: &String| !self.rules().is_client() && is_same_agent(to, &seat.name);
-        let told = owner.filter(|to| !is_own(to)).and_then(|to| match teams.assign(seat, &to, &updated.task) {
-            Ok(Ok(_)) => Some(OwnerTold::Sent { to }),
-            // The owner is no member: it cannot be told.
-            Ok(Err(_)) => None,
-            Err(error) => Some(OwnerTold::Failed { to, why: error.to_string() }),
-        });
-        Updated { is_by_teammate: !seat.is_lead(), told, ..updated }
+        let owner_message =
+            owner.filter(|to| !is_own(to)).and_then(|to| match teams.assign(seat, &to, &updated.task) {
+                Ok(Ok(_)) => Some(TaskMessage::Sent { to }),
+                // The owner is no member: it cannot be told.
+                Ok(Err(_)) => None,
+                Err(error) => Some(TaskMessage::Failed { to, why: error.to_string() }),
+            });
+        Updated { is_by_teammate: !seat.is_lead(), owner_message, ..updated }
     }
 }
