@@ -313,7 +313,7 @@ impl Context {
         let mut settings = config.jobs();
         // Where the configuration does not say which form the output has, it is that of the client whose rules are followed.
         settings.output_form = config.output_form().unwrap_or(self.rules()?.client_version());
-        Ok(Jobs::new(self.job_place(settings)?))
+        Ok(Jobs::new(self.job_options(settings)?))
     }
 
     /// Returns what we remember on this machine, and how long that is kept; none without a data directory.

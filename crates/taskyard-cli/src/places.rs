@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use taskyard::jobs::{JobPlace, JobSettings};
+use taskyard::jobs::{JobOptions, JobSettings};
 use taskyard::private::{NotPrivate, secure_data_directory};
 
 use crate::environment::{CLAUDE_CONFIG_DIR, Environment, HOME, TASKYARD_HOME};
@@ -49,13 +49,13 @@ fn data_wherever(environment: &Environment) -> Result<PathBuf, Problem> {
 }
 
 /// Returns where jobs leave their traces, and the program that looks after them: this one.
-pub(crate) fn jobs(environment: &Environment, settings: JobSettings) -> Result<JobPlace, Problem> {
+pub(crate) fn jobs(environment: &Environment, settings: JobSettings) -> Result<JobOptions, Problem> {
     let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
     let temporary = environment.client_temporary.clone().unwrap_or_else(|| PathBuf::from("/tmp"));
-    Ok(JobPlace {
+    Ok(JobOptions {
         environment: environment.for_children(),
         settings,
-        ..JobPlace::of_this_program(absolute(data(environment)?), absolute(temporary))
+        ..JobOptions::of_this_program(absolute(data(environment)?), absolute(temporary))
     })
 }
 

@@ -180,7 +180,7 @@ impl Work {
             arguments: words.collect(),
             directory: context.directory()?.to_owned(),
             store_address: context.address()?.to_string(),
-            jobs: Jobs::new(context.job_place(JobSettings::default())?),
+            jobs: Jobs::new(context.job_options(JobSettings::default())?),
             workers,
             limit: config.claim_limit(),
             resuming: context.resuming(),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use taskyard::jobs::{JobPlace, JobSettings};
+use taskyard::jobs::{JobOptions, JobSettings};
 use taskyard::opening::{Address, Opener, Openers};
 use taskyard_postgres::{PostgresOpener, Surroundings};
 
@@ -27,9 +27,9 @@ impl Context {
     }
 
     /// Returns where jobs leave their traces, and what they are started with.
-    pub(crate) fn job_place(&self, settings: JobSettings) -> Result<JobPlace, Problem> {
+    pub(crate) fn job_options(&self, settings: JobSettings) -> Result<JobOptions, Problem> {
         let environment = self.environment_of_children();
-        Ok(JobPlace { environment, ..places::jobs(&self.environment, settings)? })
+        Ok(JobOptions { environment, ..places::jobs(&self.environment, settings)? })
     }
 
     /// Returns the variables that children get in place of ours. None of them holds the password of the store.

@@ -16,7 +16,7 @@ use taskyard::calls::{JobDesk, Toolbox};
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, ListId, Rules};
-use taskyard::jobs::{JobPlace, JobSettings, Jobs};
+use taskyard::jobs::{JobOptions, JobSettings, Jobs};
 use taskyard::notices::MachineNotices;
 use taskyard::opening::Address;
 use taskyard::process::Cancel;
@@ -132,7 +132,7 @@ fn replay_over_mcp(recording: &Recording, home: &Home) -> usize {
 fn replay_in_the_library(recording: &Recording, home: &Home) -> usize {
     let rules = Rules::Client(recording.client);
     let settings = JobSettings { output_form: recording.client, ..JobSettings::default() };
-    let place = JobPlace {
+    let options = JobOptions {
         data: home.data(),
         temporary: home.path().join("cctmp"),
         program: env!("CARGO_BIN_EXE_taskyard").into(),
@@ -140,7 +140,7 @@ fn replay_in_the_library(recording: &Recording, home: &Home) -> usize {
         settings,
     };
     let desk = JobDesk {
-        jobs: Jobs::new(place),
+        jobs: Jobs::new(options),
         notices: Arc::new(MachineNotices::in_data(home.data())),
         runs_commands: true,
         longest_output: longest_output(None),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, Rules, Status, TaskId};
-use taskyard::jobs::{JobPlace, JobSettings, Jobs};
+use taskyard::jobs::{JobOptions, JobSettings, Jobs};
 use taskyard::operations::{Query, Resuming};
 use taskyard::process::Stop;
 use taskyard::store::MemoryStore;
@@ -25,7 +25,7 @@ fn id(number: u64) -> TaskId {
 
 /// Returns jobs that leave no traces: nothing is recorded of the commands of `work`.
 fn jobs() -> Jobs {
-    Jobs::new(JobPlace {
+    Jobs::new(JobOptions {
         data: "/nonexistent".into(),
         temporary: "/nonexistent".into(),
         program: env!("CARGO_BIN_EXE_taskyard").into(),

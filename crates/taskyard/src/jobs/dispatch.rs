@@ -12,23 +12,23 @@ use super::starting::READY;
 use super::supervisor::supervise;
 use super::tied_supervisor::supervise_tied;
 use super::trampoline::trampoline;
-use super::{JobPlace, JobSettings, Jobs};
+use super::{JobOptions, JobSettings, Jobs};
 use crate::process::{Cancel, cancel_when_stopped, hear_of_children, survive_file_size_limits};
 
 /// Does what a job needs of this program, where it was started for that; none where another program started it.
 ///
 /// A job is looked after by a small process of its own, which is this program once more, and so is the first moment of its command. A
 /// program that starts jobs or runs [`work`](crate::work) therefore calls this before anything else in `main`, and ends with the exit
-/// code it gets. `place` says where jobs leave their traces; `settle` is called when a job has ended, to do what that means for
+/// code it gets. `options` says where jobs leave their traces; `settle` is called when a job has ended, to do what that means for
 /// its task ([`Yard::reopen_tasks_of_jobs`](crate::Yard::reopen_tasks_of_jobs)).
 ///
 /// ```no_run
 /// use std::process::ExitCode;
-/// use taskyard::jobs::{JobPlace, dispatch};
+/// use taskyard::jobs::{JobOptions, dispatch};
 ///
 /// fn main() -> ExitCode {
-///     let place = || Some(JobPlace::of_this_program("/var/lib/host/taskyard", "/tmp"));
-///     if let Some(code) = dispatch(std::env::args_os(), place, |_, _| {}) {
+///     let options = || Some(JobOptions::of_this_program("/var/lib/host/taskyard", "/tmp"));
+///     if let Some(code) = dispatch(std::env::args_os(), options, |_, _| {}) {
 ///         return code;
 ///     }
 ///     // What the program is for.
@@ -37,7 +37,7 @@ use crate::process::{Cancel, cancel_when_stopped, hear_of_children, survive_file
 /// ```
 pub fn dispatch(
     arguments: impl IntoIterator<Item = OsString>,
-    place: impl FnOnce() -> Option<JobPlace>,
+    options: impl FnOnce() -> Option<JobOptions>,
     settle: impl FnOnce(&Jobs, &Job),
 ) -> Option<ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().skip(1).collect();
@@ -45,10 +45,10 @@ pub fn dispatch(
         [job, word, data, id, quota] if job == "job" && word == "supervise" => {
             let (id, quota) = (id.to_str()?.parse().ok()?, quota.to_str()?.parse().ok()?);
             let settings = JobSettings { quota, ..JobSettings::default() };
-            Some(look_after(JobPlace { data: PathBuf::from(data), settings, ..place()? }, &id, settle))
+            Some(look_after(JobOptions { data: PathBuf::from(data), settings, ..options()? }, &id, settle))
         }
         [job, word, data, words @ ..] if job == "job" && word == "tied" && !words.is_empty() => {
-            Some(look_after_tied(&JobPlace { data: PathBuf::from(data), ..place()? }, words))
+            Some(look_after_tied(&JobOptions { data: PathBuf::from(data), ..options()? }, words))
         }
         [job, word, supervisor, words @ ..] if job == "job" && word == "begin" => {
             let supervisor = supervisor.to_str()?.parse().ok()?;
@@ -58,19 +58,19 @@ pub fn dispatch(
     }
 }
 
-fn look_after(place: JobPlace, id: &JobId, settle: impl FnOnce(&Jobs, &Job)) -> ExitCode {
+fn look_after(options: JobOptions, id: &JobId, settle: impl FnOnce(&Jobs, &Job)) -> ExitCode {
     survive_file_size_limits();
-    match supervise(place.clone(), id, &hear_signals(), tell) {
+    match supervise(options.clone(), id, &hear_signals(), tell) {
         Ok(job) => {
-            settle(&Jobs::new(place), &job);
+            settle(&Jobs::new(options), &job);
             ExitCode::SUCCESS
         }
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn look_after_tied(place: &JobPlace, words: &[OsString]) -> ExitCode {
-    supervise_tied(place, words, &hear_signals()).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
+fn look_after_tied(options: &JobOptions, words: &[OsString]) -> ExitCode {
+    supervise_tied(options, words, &hear_signals()).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
 /// Lets us learn how commands end, and returns what is cancelled when the system asks us to stop.

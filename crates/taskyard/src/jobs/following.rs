@@ -38,7 +38,7 @@ impl Jobs {
     /// Sleeps until a job has ended, for so long at most.
     pub fn wait(&self, id: &JobId, timeout: Option<Duration>, cancel: &Cancel) -> Result<Waited, JobError> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let failed = |error| JobError::io("cannot wait for", &self.place.data)(error);
+        let failed = |error| JobError::io("cannot wait for", &self.options.data)(error);
         let wakeup = Wakeup::on(cancel).map_err(failed)?;
         loop {
             let job = self.get(id)?;
@@ -59,7 +59,7 @@ impl Jobs {
 
     /// Sleeps until a job has written more than so much, has ended, or the caller gives up; returns it.
     pub fn wait_for_output(&self, id: &JobId, offset: u64, cancel: &Cancel) -> Result<Job, JobError> {
-        let failed = |error| JobError::io("cannot wait for", &self.place.data)(error);
+        let failed = |error| JobError::io("cannot wait for", &self.options.data)(error);
         let wakeup = Wakeup::on(cancel).map_err(failed)?;
         let mut news = None;
         loop {

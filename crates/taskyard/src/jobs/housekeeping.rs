@@ -32,7 +32,7 @@ impl Jobs {
         if due.is_empty() {
             return Ok(swept);
         }
-        let mut machine = Machine::open(&self.place.data)?;
+        let mut machine = Machine::open(&self.options.data)?;
         for record in due {
             if !is_ours_or_gone(&record) {
                 swept.foreign.push(record.job.clone());
@@ -62,7 +62,7 @@ impl Jobs {
     /// Takes a job that ended off the record, and its files away; tells whether it was there.
     pub(super) fn sweep(&self, machine: &mut Machine, record: &Record) -> Result<bool, JobError> {
         let id = record.job.id.as_str();
-        let was_there = machine.alone(&self.place.data, |transaction| match find_job(transaction, id)? {
+        let was_there = machine.alone(&self.options.data, |transaction| match find_job(transaction, id)? {
             Some(row) if row.ended.is_some() => remove_job(transaction, id).map(|()| true),
             _ => Ok(false),
         })?;
@@ -72,7 +72,7 @@ impl Jobs {
                 remove(&record.job.output_file)?;
                 remove_empty_folders(&record.job.output_file);
             }
-            remove(&self.place.map_file(&record.job.id))?;
+            remove(&self.options.map_file(&record.job.id))?;
         }
         Ok(was_there)
     }

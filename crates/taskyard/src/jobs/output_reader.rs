@@ -10,7 +10,7 @@ use taskyard_core::{Gap, Job, JobOutput};
 
 use super::output_layout::{Layout, Spot};
 use super::output_map::{Map, MapFile};
-use super::{JobError, JobPlace};
+use super::{JobError, JobOptions};
 use crate::private;
 
 /// How often a reader tries again when the output was rearranged under its hands.
@@ -43,9 +43,9 @@ pub struct OutputReader {
 
 impl OutputReader {
     /// Opens the output of a job. What has been tidied away reads as empty.
-    pub(super) fn open(place: &JobPlace, job: &Job) -> Result<Self, JobError> {
+    pub(super) fn open(options: &JobOptions, job: &Job) -> Result<Self, JobError> {
         let path = job.output_file.clone();
-        let map_path = place.map_file(&job.id);
+        let map_path = options.map_file(&job.id);
         let map = MapFile::open(&map_path).map_err(JobError::io("cannot open", &map_path))?;
         let file = match private::open_to_read(&path) {
             Ok(file) => Some(file),

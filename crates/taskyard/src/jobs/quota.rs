@@ -10,7 +10,7 @@ use crate::machine::{JobRows, Machine};
 /// Returns how large the output of another job may become, after the oldest that ended have made room for it where that was
 /// needed.
 pub(super) fn grant(jobs: &Jobs, machine: &mut Machine, wanted: Option<u64>) -> Result<u64, JobError> {
-    let settings = &jobs.place.settings;
+    let settings = &jobs.options.settings;
     let wanted = wanted.unwrap_or(settings.max_output).max(SMALLEST);
     let left = make_room(jobs, machine, wanted)?;
     if left < SMALLEST {
@@ -39,7 +39,7 @@ pub(super) fn widen(jobs: &Jobs, machine: &mut Machine, record: &mut Record, len
 
 /// Takes away the output of the first that ended until so much is left, as far as that goes; returns what is left.
 fn make_room(jobs: &Jobs, machine: &mut Machine, wanted: u64) -> Result<u64, JobError> {
-    let quota = jobs.place.settings.quota;
+    let quota = jobs.options.settings.quota;
     loop {
         let used = machine.job_sizes()?;
         if used.saturating_add(wanted) <= quota {

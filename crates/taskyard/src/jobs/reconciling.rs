@@ -21,7 +21,7 @@ impl Jobs {
     /// Does the same for a few jobs, others each time: all of them where they are few. A command that starts a job has
     /// no time for a look at a thousand others.
     pub fn reconcile_few(&self) -> Result<(), JobError> {
-        let anywhere = super::starting::random_id(&self.place.settings)?;
+        let anywhere = super::starting::random_id(&self.options.settings)?;
         for from in [anywhere.as_str(), ""] {
             self.put_right(&self.records(&JobRows::FewLiving(from))?)?;
         }
@@ -37,10 +37,10 @@ impl Jobs {
     /// Judges a record; none where it stands.
     pub(super) fn judge(&self, record: &Record) -> Option<Verdict> {
         let living = record.living()?;
-        let seen = Signs::in_data(&self.place.data).see(living.guardian());
+        let seen = Signs::in_data(&self.options.data).see(living.guardian());
         // Only where it cannot be seen does it matter when it last was.
         let touched = (seen.liveness == Liveness::Unknown)
-            .then(|| output_map::last_touched(&self.place.map_file(&record.job.id)))
+            .then(|| output_map::last_touched(&self.options.map_file(&record.job.id)))
             .flatten();
         let last_seen = touched.map_or(record.job.last_seen, |touched| touched.max(record.job.last_seen));
         let verdict = judge_job(&living, last_seen, &clock::moment(), seen);
@@ -56,7 +56,7 @@ impl Jobs {
         }
         let with_leftovers = judged.iter().filter(|(_, verdict)| *verdict == Verdict::LostWithLeftovers);
         leftovers::kill(&with_leftovers.map(|(record, _)| *record).collect::<Vec<_>>());
-        let mut machine = Machine::open(&self.place.data)?;
+        let mut machine = Machine::open(&self.options.data)?;
         let mut lost = Vec::new();
         for (record, _) in judged {
             lost.extend(self.record_loss(&mut machine, record)?);

@@ -6,25 +6,25 @@ use taskyard_core::{AgentName, Job, JobId, ListId, TaskId};
 
 use super::own_supervisors::take_notice_of_ends;
 use super::record::Record;
-use super::{JobError, JobPlace, OutputReader, output_map};
+use super::{JobError, JobOptions, OutputReader, output_map};
 use crate::blocking::about_to_block;
 use crate::machine::{JobRow, JobRows, Machine, find_job, replace_job};
 
 /// The jobs of this machine. Clones are the same; nothing is kept open.
 #[derive(Clone, Debug)]
 pub struct Jobs {
-    pub(super) place: Arc<JobPlace>,
+    pub(super) options: Arc<JobOptions>,
 }
 
 impl Jobs {
-    /// Returns the jobs of a place.
-    pub fn new(place: JobPlace) -> Self {
-        Self { place: Arc::new(place) }
+    /// Returns the jobs of a data directory.
+    pub fn new(options: JobOptions) -> Self {
+        Self { options: Arc::new(options) }
     }
 
-    /// Returns where jobs leave their traces.
-    pub fn place(&self) -> &JobPlace {
-        &self.place
+    /// Returns the options that these jobs are run with.
+    pub fn options(&self) -> &JobOptions {
+        &self.options
     }
 
     /// Returns every job, the oldest first, as it truly stands.
@@ -66,17 +66,17 @@ impl Jobs {
     /// Tells whether there may be jobs at all; costs next to nothing.
     pub fn may_be_any(&self) -> bool {
         about_to_block("looking for jobs");
-        self.place.data.join("jobs").exists()
+        self.options.data.join("jobs").exists()
     }
 
     /// Opens what a job wrote.
     pub fn output(&self, job: &Job) -> Result<OutputReader, JobError> {
-        OutputReader::open(&self.place, job)
+        OutputReader::open(&self.options, job)
     }
 
     /// Remembers how far the output of a job has been given to the agent that started it.
     pub fn note_read(&self, id: &JobId, offset: u64) -> Result<(), JobError> {
-        let mut machine = Machine::open(&self.place.data)?;
+        let mut machine = Machine::open(&self.options.data)?;
         machine.hurry()?;
         self.change(&mut machine, id, |record| {
             let is_further = offset > record.job.output_offset;
@@ -98,12 +98,12 @@ impl Jobs {
 
     /// Returns what is recorded of a job, true or not.
     pub(super) fn recorded(&self, id: &JobId) -> Result<Option<Record>, JobError> {
-        let Some(machine) = Machine::look(&self.place.data)? else { return Ok(None) };
+        let Some(machine) = Machine::look(&self.options.data)? else { return Ok(None) };
         machine.job_row(id.as_str())?.map(|row| Record::from_row(&row)).transpose()
     }
 
     pub(super) fn records(&self, which: &JobRows<'_>) -> Result<Vec<Record>, JobError> {
-        let Some(machine) = Machine::look(&self.place.data)? else { return Ok(Vec::new()) };
+        let Some(machine) = Machine::look(&self.options.data)? else { return Ok(Vec::new()) };
         let rows: Vec<JobRow> = machine.job_rows(which)?;
         // One that a newer Taskyard wrote, and that we cannot read, keeps no caller from the others.
         let readable = |row: &JobRow| {
@@ -119,7 +119,7 @@ impl Jobs {
         id: &JobId,
         change: impl FnOnce(&mut Record) -> bool,
     ) -> Result<Option<Record>, JobError> {
-        let data = self.place.data.clone();
+        let data = self.options.data.clone();
         machine.alone(&data, |transaction| {
             let Some(row) = find_job(transaction, id.as_str())? else { return Ok(Ok(None)) };
             let mut record = match Record::from_row(&row) {
@@ -149,10 +149,10 @@ impl Jobs {
     /// Adds what only the files of a job know while it runs.
     pub(super) fn with_output(&self, mut record: Record) -> Record {
         if !record.job.state().is_over() {
-            if let Ok(output) = OutputReader::open(&self.place, &record.job).and_then(|reader| reader.output()) {
+            if let Ok(output) = OutputReader::open(&self.options, &record.job).and_then(|reader| reader.output()) {
                 record.job.output = output;
             }
-            let touched = output_map::last_touched(&self.place.map_file(&record.job.id));
+            let touched = output_map::last_touched(&self.options.map_file(&record.job.id));
             record.job.last_seen = touched.map_or(record.job.last_seen, |touched| touched.max(record.job.last_seen));
         }
         record

@@ -39,7 +39,7 @@ impl Jobs {
         if !self.may_reopen_tasks() {
             return Ok(found);
         }
-        let Some(machine) = Machine::look(&self.place.data)? else { return Ok(found) };
+        let Some(machine) = Machine::look(&self.options.data)? else { return Ok(found) };
         for name in machine.reopenings()? {
             let Ok(id) = name.parse::<JobId>() else { continue };
             match self.true_record(&id)?.map(|record| record.job) {
@@ -74,7 +74,7 @@ impl Jobs {
 
     /// Waits until no other process opens tasks again.
     fn settling_turn(&self) -> Result<File, JobError> {
-        let path = self.place.data.join("jobs");
+        let path = self.options.data.join("jobs");
         let started = Instant::now();
         let attempt = || -> io::Result<File> {
             let file = File::open(&path)?;
@@ -93,14 +93,14 @@ impl Jobs {
     pub(super) fn expect_reopening(&self, transaction: &Database, id: &JobId) -> Result<(), DatabaseError> {
         insert_reopening(transaction, id.as_str())?;
         // Where the database can be written, so can this, or the commit that follows will fail as well.
-        let _ = self.place.prepare_data().map(|()| private::open(&self.reopening_mark()));
+        let _ = self.options.prepare_data().map(|()| private::open(&self.reopening_mark()));
         Ok(())
     }
 
     /// Takes note that there is nothing to open again any more for a job.
     fn settle_reopening(&self, id: &JobId) -> Result<(), JobError> {
-        let mut machine = Machine::open(&self.place.data)?;
-        let settled = machine.alone(&self.place.data, |transaction| {
+        let mut machine = Machine::open(&self.options.data)?;
+        let settled = machine.alone(&self.options.data, |transaction| {
             // Both the table and its mark change only for the holder of the turn.
             if remove_reopening(transaction, id.as_str())? {
                 let _ = fs::remove_file(self.reopening_mark());
@@ -116,7 +116,7 @@ impl Jobs {
 
     /// Returns the file that is there while the table of jobs that may reopen tasks is not empty.
     fn reopening_mark(&self) -> PathBuf {
-        self.place.data.join("jobs").join("reopening")
+        self.options.data.join("jobs").join("reopening")
     }
 }
 
@@ -128,20 +128,20 @@ mod tests {
     use taskyard_core::{AgentName, ClientVersion, Job, JobFate, JobKind, JobOutput, ListId, Timestamp};
 
     use crate::jobs::record::Record;
-    use crate::jobs::{JobPlace, JobSettings, Jobs};
+    use crate::jobs::{JobOptions, JobSettings, Jobs};
     use crate::liveness::own_mark;
     use crate::machine::{Machine, insert_job};
 
     /// Returns jobs with one among them that was lost.
     fn with_a_lost_job(data: &std::path::Path) -> Jobs {
-        let place = JobPlace {
+        let options = JobOptions {
             data: data.to_owned(),
             temporary: data.to_owned(),
             program: "/bin/false".into(),
             environment: Vec::new(),
             settings: JobSettings::default(),
         };
-        let jobs = Jobs::new(place);
+        let jobs = Jobs::new(options);
         let job = Job {
             id: "b000001".parse().unwrap(),
             kind: JobKind::LocalBash,

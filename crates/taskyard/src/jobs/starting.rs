@@ -21,11 +21,11 @@ pub(super) const READY: &str = "running";
 impl Jobs {
     /// Starts a job and returns it as soon as its supervisor has recorded that it runs. It lives on when we end.
     pub fn start(&self, new: NewJob) -> Result<Job, JobError> {
-        let mut machine = Machine::open(&self.place.data)?;
+        let mut machine = Machine::open(&self.options.data)?;
         machine.hurry()?;
         let max_output = quota::grant(self, &mut machine, new.max_output)?;
         // Its supervisor does that, too; but why it cannot be is best said here.
-        self.place.prepare_temporary()?;
+        self.options.prepare_temporary()?;
         let id = self.insert(&mut machine, &new, max_output)?;
         drop(machine);
         self.start_supervisor(&id, &new)?;
@@ -34,11 +34,11 @@ impl Jobs {
 
     /// Records the job under a name that no other has.
     fn insert(&self, machine: &mut Machine, new: &NewJob, max_output: u64) -> Result<JobId, JobError> {
-        let data = self.place.data.clone();
+        let data = self.options.data.clone();
         loop {
-            let id = JobId::from_random(new.kind, self.place.settings.output_form, random()?);
+            let id = JobId::from_random(new.kind, self.options.settings.output_form, random()?);
             // Another program's file may lie there, left by a client, and its name belongs to that program.
-            if std::fs::symlink_metadata(self.place.output_file(&id, new)).is_ok() {
+            if std::fs::symlink_metadata(self.options.output_file(&id, new)).is_ok() {
                 continue;
             }
             let record = self.first_record(id.clone(), new, max_output)?;
@@ -59,14 +59,14 @@ impl Jobs {
 
     fn first_record(&self, id: JobId, new: &NewJob, max_output: u64) -> Result<Record, JobError> {
         let now = clock::now();
-        let settings = &self.place.settings;
+        let settings = &self.options.settings;
         let job = Job {
             kind: new.kind,
             description: new.description.clone().or_else(|| new.name.clone()).unwrap_or_default(),
             name: new.name.clone(),
             fate: JobFate::Pending,
             started: now,
-            output_file: self.place.output_file(&id, new),
+            output_file: self.options.output_file(&id, new),
             form: settings.output_form,
             output: JobOutput::default(),
             output_offset: 0,
@@ -92,10 +92,10 @@ impl Jobs {
 
     /// Starts the process that looks after the job, and waits until it does.
     fn start_supervisor(&self, id: &JobId, new: &NewJob) -> Result<(), JobError> {
-        let mut command = without_inherited_files(&self.place.program);
-        command.args(["job", "supervise"]).arg(&self.place.data).arg(id.as_str());
-        command.arg(self.place.settings.quota.to_string());
-        let environment = self.place.environment.iter().chain(&new.environment);
+        let mut command = without_inherited_files(&self.options.program);
+        command.args(["job", "supervise"]).arg(&self.options.data).arg(id.as_str());
+        command.arg(self.options.settings.quota.to_string());
+        let environment = self.options.environment.iter().chain(&new.environment);
         command.envs(environment.map(|(name, value)| (name, value)));
         // A job started from within a job stands for itself.
         command.env_remove(JOB).env_remove(TOKEN);
@@ -105,7 +105,7 @@ impl Jobs {
             JobError::NoSupervisor { why }
         };
         let mut child =
-            command.spawn().map_err(|error| failed(format!("{}: {error}", self.place.program.display())))?;
+            command.spawn().map_err(|error| failed(format!("{}: {error}", self.options.program.display())))?;
         let mut word = String::new();
         if let Some(stdout) = child.stdout.take() {
             let read = BufReader::new(stdout).read_line(&mut word);
@@ -122,8 +122,8 @@ impl Jobs {
     /// Takes a job that never began off the record.
     fn forget_start(&self, id: &JobId) {
         let remove = || -> Result<(), JobError> {
-            let mut machine = Machine::open(&self.place.data)?;
-            machine.alone(&self.place.data, |transaction| match find_job(transaction, id.as_str())? {
+            let mut machine = Machine::open(&self.options.data)?;
+            machine.alone(&self.options.data, |transaction| match find_job(transaction, id.as_str())? {
                 Some(row) if row.state == "pending" => crate::machine::remove_job(transaction, id.as_str()),
                 _ => Ok(()),
             })?;

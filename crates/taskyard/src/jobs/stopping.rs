@@ -41,7 +41,7 @@ impl Jobs {
         {
             return Err(JobError::RunsElsewhere { job: id.clone(), by: Box::new(living.guardian().clone()) });
         }
-        let mut machine = Machine::open(&self.place.data)?;
+        let mut machine = Machine::open(&self.options.data)?;
         self.change(&mut machine, id, |record| {
             let is_alive = !record.job.state().is_over();
             record.is_stop_asked |= is_alive;
@@ -72,7 +72,7 @@ impl Jobs {
             processes::signal_through(&handle, Signal::TERM);
             // One that is suspended could not hear it.
             processes::signal_through(&handle, Signal::CONT);
-            let failed = |error| JobError::io("cannot wait for", &self.place.data)(error);
+            let failed = |error| JobError::io("cannot wait for", &self.options.data)(error);
             let [has_ended] = wait_for([Some(handle.as_fd())], Some(deadline)).map_err(failed)?;
             if !has_ended && Instant::now() >= deadline {
                 // It does not answer: we do its work ourselves.

@@ -14,7 +14,7 @@ use super::record::Record;
 use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish};
 use super::trailer::trailer;
 use super::trampoline::{JOB, TOKEN};
-use super::{JobError, JobPlace, Jobs, quota, supervision, usage};
+use super::{JobError, JobOptions, Jobs, quota, supervision, usage};
 use crate::clock;
 use crate::liveness::{Signs, own_mark};
 use crate::machine::Machine;
@@ -30,12 +30,12 @@ const RECORDING: Duration = Duration::from_secs(600);
 /// This is the whole life of a process: it becomes the leader of a session and adopts orphans. It must be called on the main
 /// thread, with whose end the command ends. When `cancel` is cancelled, the job is stopped.
 pub(super) fn supervise(
-    place: JobPlace,
+    options: JobOptions,
     id: &JobId,
     cancel: &Cancel,
     ready: impl FnOnce(Result<(), String>),
 ) -> Result<Job, JobError> {
-    let jobs = Jobs::new(place);
+    let jobs = Jobs::new(options);
     let (mut supervisor, started) = match Supervisor::begin(&jobs, id) {
         Ok(begun) => begun,
         Err(error) => {
@@ -50,7 +50,7 @@ pub(super) fn supervise(
     };
     let recorded = supervisor.record_end(&how);
     // No reader waits for signs of a job that is known to have ended.
-    Signs::in_data(&jobs.place.data).take_back();
+    Signs::in_data(&jobs.options.data).take_back();
     recorded
 }
 
@@ -72,8 +72,8 @@ impl<'a> Supervisor<'a> {
     /// Starts the command and records that it runs. Where the command cannot be started, the job runs all the same, and ends at
     /// once.
     fn begin(jobs: &'a Jobs, id: &JobId) -> Result<(Self, io::Result<Started>), JobError> {
-        let place = &jobs.place;
-        let here = |error: io::Error| JobError::io("cannot become a supervisor at", &place.data)(error);
+        let options = &jobs.options;
+        let here = |error: io::Error| JobError::io("cannot become a supervisor at", &options.data)(error);
         // The process that started us may have made us the leader of a session already.
         let _ = setsid();
         adopt_orphans().map_err(here)?;
@@ -82,7 +82,7 @@ impl<'a> Supervisor<'a> {
         if !matches!(record.job.fate, JobFate::Pending) {
             return Err(missing());
         }
-        let writer = create_output(place, &record)?;
+        let writer = create_output(options, &record)?;
         match Self::record_beginning(jobs, &mut record, &writer) {
             Ok((started, pipes)) => {
                 let (buffer, room) = (vec![0; BUFFER], record.file_size);
@@ -91,7 +91,7 @@ impl<'a> Supervisor<'a> {
             Err(error) => {
                 // No command will ever ask for an output to which nothing was written.
                 let _ = std::fs::remove_file(&record.job.output_file);
-                let _ = std::fs::remove_file(place.map_file(id));
+                let _ = std::fs::remove_file(options.map_file(id));
                 Err(error)
             }
         }
@@ -102,15 +102,15 @@ impl<'a> Supervisor<'a> {
         record: &mut Record,
         writer: &OutputWriter,
     ) -> Result<(io::Result<Started>, [OutputPipe; 2]), JobError> {
-        let place = &jobs.place;
+        let options = &jobs.options;
         let mut pipes = [OutputPipe::default(), OutputPipe::default()];
-        let started = start(place, record, &mut pipes);
+        let started = start(options, record, &mut pipes);
         record.identity = writer.identity().ok();
         record.pipe = pipes[0].inode();
         let own = own_mark();
         let pid = started.as_ref().map_or(own.pid, |started| started.mark.pid);
         record.job.fate = JobFate::Running { pid, supervisor: own };
-        let mut machine = Machine::open(&place.data)?;
+        let mut machine = Machine::open(&options.data)?;
         machine.hurry()?;
         let mut is_ours = false;
         jobs.change(&mut machine, &record.job.id.clone(), |now| {
@@ -136,7 +136,7 @@ impl<'a> Supervisor<'a> {
 
     /// Lets the command begin, and looks after it until none of its processes is left.
     fn look_after(&mut self, started: Started, cancel: &Cancel) -> Result<JobEnding, JobError> {
-        let data = self.jobs.place.data.clone();
+        let data = self.jobs.options.data.clone();
         let supervision = Supervision {
             started,
             data: &data,
@@ -173,7 +173,7 @@ impl<'a> Supervisor<'a> {
     fn heed_quota(&mut self) {
         let opened = match self.machine.take() {
             Some(machine) => Ok(machine),
-            None => Machine::open(&self.jobs.place.data),
+            None => Machine::open(&self.jobs.options.data),
         };
         let length = self.writer.length();
         let allowed = opened.map_err(JobError::from).and_then(|mut opened| {
@@ -212,10 +212,10 @@ impl<'a> Supervisor<'a> {
         let (jobs, id) = (self.jobs, &self.record.job.id);
         let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
         // Opening would make it anew.
-        if !jobs.place.data.exists() {
+        if !jobs.options.data.exists() {
             return Err(missing());
         }
-        let mut machine = Machine::open(&jobs.place.data)?;
+        let mut machine = Machine::open(&jobs.options.data)?;
         machine.take_care()?;
         let at = clock::now();
         let record = jobs.change(&mut machine, id, |record| {
@@ -248,13 +248,13 @@ impl Duties for Supervisor<'_> {
 
     fn beat(&mut self, command: &ProcessMark) {
         self.writer.touch();
-        Signs::in_data(&self.jobs.place.data).leave_one();
+        Signs::in_data(&self.jobs.options.data).leave_one();
         self.peak_memory = usage::peak_memory(command).or(self.peak_memory);
     }
 }
 
 /// Starts the command of a job, ready to begin, and opens the pipes it writes to.
-fn start(place: &JobPlace, record: &Record, pipes: &mut [OutputPipe; 2]) -> io::Result<Started> {
+fn start(options: &JobOptions, record: &Record, pipes: &mut [OutputPipe; 2]) -> io::Result<Started> {
     let job = &record.job;
     let (stdout, writes) = OutputPipe::new()?;
     let (stderr, writes_errors) = match job.form {
@@ -262,20 +262,20 @@ fn start(place: &JobPlace, record: &Record, pipes: &mut [OutputPipe; 2]) -> io::
         ClientVersion::V2_1_325 => (OutputPipe::default(), writes.try_clone()?),
     };
     *pipes = [stdout, stderr];
-    Started::start(&place.program, &job.command, |command| {
+    Started::start(&options.program, &job.command, |command| {
         command.env(JOB, job.id.as_str()).env(TOKEN, &record.token).current_dir(&job.directory);
         command.stdout(writes).stderr(writes_errors);
     })
 }
 
 /// Makes the output file; its folder may be tidied away the moment after it was made.
-fn create_output(place: &JobPlace, record: &Record) -> Result<OutputWriter, JobError> {
+fn create_output(options: &JobOptions, record: &Record) -> Result<OutputWriter, JobError> {
     let path = &record.job.output_file;
     let mut attempts = 0;
     loop {
-        place.prepare(path)?;
+        options.prepare(path)?;
         attempts += 1;
-        match OutputWriter::create(path, &place.map_file(&record.job.id), record.job.max_output) {
+        match OutputWriter::create(path, &options.map_file(&record.job.id), record.job.max_output) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < 10 => {}
             result => return result.map_err(JobError::io("cannot create", path)),
         }

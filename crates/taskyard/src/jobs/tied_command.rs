@@ -130,8 +130,8 @@ impl TiedCommand {
 
     fn start(jobs: &Jobs, program: &Program, [stdout, stderr]: [PipeWriter; 2]) -> io::Result<Self> {
         let (line, theirs) = UnixStream::pair()?;
-        let place = &jobs.place;
-        let starter = [place.program.as_os_str(), "job".as_ref(), "tied".as_ref(), place.data.as_os_str()];
+        let options = &jobs.options;
+        let starter = [options.program.as_os_str(), "job".as_ref(), "tied".as_ref(), options.data.as_os_str()];
         let mut command = program.command(&starter);
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(stdout).stderr(stderr);
         // With the command goes our copy of the other ends: what is closed there is noticed here.

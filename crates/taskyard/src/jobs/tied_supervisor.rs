@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::{dup2_stdin, stdin};
 
-use super::JobPlace;
+use super::JobOptions;
 use super::command_start::Started;
 use super::ending_all::adopt_orphans;
 use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish};
@@ -66,7 +66,7 @@ impl CommandNews {
 ///
 /// This is the whole life of a process: it adopts orphans. It must be called on the main thread, with whose end the command ends.
 /// When `cancel` is cancelled, everything is asked to end.
-pub(super) fn supervise_tied(place: &JobPlace, words: &[OsString], cancel: &Cancel) -> io::Result<()> {
+pub(super) fn supervise_tied(options: &JobOptions, words: &[OsString], cancel: &Cancel) -> io::Result<()> {
     let mut line = UnixStream::from(fcntl_dupfd_cloexec(stdin(), 3)?);
     // No other process may keep the line open.
     dup2_stdin(File::open("/dev/null")?)?;
@@ -74,9 +74,9 @@ pub(super) fn supervise_tied(place: &JobPlace, words: &[OsString], cancel: &Canc
     let input = read_input(&mut line)?;
     reach("tied: coming up");
     let supervision = Supervision {
-        started: Started::start(&place.program, words, |_| {})?,
-        data: &place.data,
-        grace: place.settings.grace,
+        started: Started::start(&options.program, words, |_| {})?,
+        data: &options.data,
+        grace: options.settings.grace,
         time_limit: None,
         leftovers: Leftovers::LeaveAlone,
     };

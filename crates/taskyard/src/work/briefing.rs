@@ -57,7 +57,7 @@ impl Briefing<'_> {
         let variables = values.into_iter().chain(around).chain(messages);
         let variables = variables.map(|(name, value)| (name.into(), fitting(value).into()));
         // What children get in place of ours comes first: the address of the store is the one that counts.
-        let replaced = order.jobs.place().environment.iter().cloned();
+        let replaced = order.jobs.options().environment.iter().cloned();
         Program {
             command: CommandLine::Words(order.program.clone(), order.arguments.clone()),
             directory: order.directory.clone(),

@@ -34,7 +34,7 @@ pub(super) fn sweep(context: &Context, household: &Household, is_dry: bool) -> R
     let mut swept = Swept::default();
     let jobs = context.jobs()?;
     if household.data.join("machine.sqlite").exists() {
-        let age = jobs.place().settings.keep;
+        let age = jobs.options().settings.keep;
         if is_dry {
             swept.jobs = jobs.ended_before(age)?;
             let sizes = swept.jobs.iter().filter_map(|job| fs::metadata(&job.output_file).ok());

@@ -34,7 +34,7 @@ impl Gc {
         // What a job still has to do for its task is done before it is forgotten.
         jobs.reconcile()?;
         reopen_tasks_everywhere(&jobs, context.environment())?;
-        let age = self.older_than.unwrap_or(jobs.place().settings.keep);
+        let age = self.older_than.unwrap_or(jobs.options().settings.keep);
         let (removed, bytes, foreign) = if self.dry_run {
             (jobs.ended_before(age)?, 0, Vec::new())
         } else {

@@ -1,4 +1,4 @@
-//! Where jobs leave their traces.
+//! Where the files of jobs are, and what looks after jobs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,9 +13,9 @@ use taskyard_core::{ClientVersion, JobId};
 use super::{JobError, NewJob};
 use crate::private;
 
-/// Where jobs leave their traces, and what looks after them.
+/// Where the files of jobs are, and what looks after jobs. The program that runs them fills it in.
 #[derive(Clone, Debug)]
-pub struct JobPlace {
+pub struct JobOptions {
     /// Our data directory.
     pub data: PathBuf,
     /// The directory for temporary files, in which the client's own is.
@@ -24,22 +24,22 @@ pub struct JobPlace {
     pub program: PathBuf,
     /// The variables that jobs get in place of ours.
     pub environment: Vec<(OsString, OsString)>,
-    /// What is configured.
+    /// What the configuration says of jobs.
     pub settings: JobSettings,
 }
 
-/// What is configured for jobs.
+/// What the configuration says of jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobSettings {
-    /// How large the output of one may become.
+    /// How many bytes of output one job may keep.
     pub max_output: u64,
-    /// How large the output of all together may become.
+    /// How many bytes of output all jobs together may keep.
     pub quota: u64,
-    /// How long ended ones are kept.
+    /// How long a job is kept after it has ended.
     pub keep: Duration,
     /// The client whose form the output has.
     pub output_form: ClientVersion,
-    /// How long a job that is asked to end has for it.
+    /// How long a job that is asked to end has before it is killed.
     pub grace: Duration,
 }
 
@@ -64,8 +64,8 @@ pub(super) fn this_program() -> PathBuf {
 /// The longest name a directory may have.
 const LONGEST_NAME: usize = 255;
 
-impl JobPlace {
-    /// Returns a place whose jobs are looked after by this program, which calls [`dispatch`](super::dispatch) first of all.
+impl JobOptions {
+    /// Returns the options of jobs that this program looks after; it calls [`dispatch`](super::dispatch) first of all.
     pub fn of_this_program(data: impl Into<PathBuf>, temporary: impl Into<PathBuf>) -> Self {
         Self {
             data: data.into(),
@@ -152,10 +152,10 @@ fn folder_name(text: &str) -> String {
 mod tests {
     use taskyard_core::{AgentName, ClientVersion, ListId};
 
-    use super::{JobPlace, JobSettings, NewJob};
+    use super::{JobOptions, JobSettings, NewJob};
 
     fn path(form: ClientVersion, session: Option<&str>) -> String {
-        let place = JobPlace {
+        let options = JobOptions {
             data: "/data".into(),
             temporary: "/tmp".into(),
             program: "/bin/taskyard".into(),
@@ -165,7 +165,7 @@ mod tests {
         let list = ListId::new("rocket").unwrap();
         let mut new = NewJob::command(Vec::new(), "/home/ana/my_app".into(), AgentName::new("ana").unwrap(), list);
         new.session = session.map(str::to_owned);
-        let file = place.output_file(&"b3f7a2c".parse().unwrap(), &new).display().to_string();
+        let file = options.output_file(&"b3f7a2c".parse().unwrap(), &new).display().to_string();
         file.replace(&format!("claude-{}", rustix::process::geteuid().as_raw()), "claude-UID")
     }
 
