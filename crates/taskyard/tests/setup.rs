@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use taskyard::core::config_edit::json::read;
-use taskyard::setup::{Agent, Outcome, Registration, Scope, SetupError, SetupPlaces, Wish, plan};
+use taskyard::setup::{Agent, Outcome, Registration, Scope, SetupError, SetupOptions, Wish, plan};
 use taskyard_testkit::{Random, Scale};
 use tempfile::TempDir;
 
@@ -31,9 +31,9 @@ impl House {
         self.folder.path().join("data")
     }
 
-    fn places(&self) -> SetupPlaces {
+    fn options(&self) -> SetupOptions {
         let home = self.home();
-        SetupPlaces { project: home.join("project"), home: Some(home), ..SetupPlaces::default() }
+        SetupOptions { project: home.join("project"), home: Some(home), ..SetupOptions::default() }
     }
 
     fn file(&self, path: &str, text: &str) -> PathBuf {
@@ -45,7 +45,7 @@ impl House {
 
     /// Does what is wished for and returns what became of each file.
     fn wish(&self, agent: Agent, scope: Scope, wish: Wish) -> Result<Vec<Outcome>, SetupError> {
-        let plan = plan(agent, scope, wish, &self.places(), &self.data())?;
+        let plan = plan(agent, scope, wish, &self.options(), &self.data())?;
         plan.apply(&self.data())?;
         Ok(plan.changes.iter().map(|change| change.outcome).collect())
     }
@@ -263,24 +263,24 @@ fn an_entry_for_opencode_goes_where_the_file_keeps_its_servers() {
         let file = house.file("project/opencode.json", text);
         house.wish(Agent::Opencode, Scope::Project, Wish::Register).unwrap();
         assert_eq!(read(&fs::read_to_string(&file).unwrap()).unwrap(), expected);
-        assert!(matches!(Agent::Opencode.registration(Scope::Project, &house.places()), Registration::Registered));
+        assert!(matches!(Agent::Opencode.registration(Scope::Project, &house.options()), Registration::Registered));
     }
 }
 
 #[test]
 fn an_agent_is_found_by_its_program_or_its_directory() {
     let house = House::new();
-    let mut places = house.places();
-    assert!(Agent::ALL.iter().all(|agent| agent.found(&places).is_none()));
+    let mut options = house.options();
+    assert!(Agent::ALL.iter().all(|agent| agent.found(&options).is_none()));
     // Lists of ours alone make no client.
     fs::create_dir_all(house.home().join(".claude/tasks")).unwrap();
-    assert_eq!(Agent::Claude.found(&places), None);
+    assert_eq!(Agent::Claude.found(&options), None);
     let state = house.file(".claude.json", "{}");
-    assert_eq!(Agent::Claude.found(&places), Some(state));
+    assert_eq!(Agent::Claude.found(&options), Some(state));
     let program = house.file("bin/zeditor", "");
-    places.programs = vec![house.home().join("nowhere"), house.home().join("bin")];
-    assert_eq!(Agent::Zed.found(&places), Some(program));
-    assert!(Agent::Amp.found(&places).is_none());
+    options.programs = vec![house.home().join("nowhere"), house.home().join("bin")];
+    assert_eq!(Agent::Zed.found(&options), Some(program));
+    assert!(Agent::Amp.found(&options).is_none());
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn what_the_user_wrote_about_us_is_left_as_it_is() {
     let text =
         "{\"mcpServers\": {\"taskyard\": {\"command\": \"/opt/taskyard\", \"args\": [\"mcp\", \"--tools\", \"all\"]}}}";
     let file = house.file(".cursor/mcp.json", text);
-    let found = plan(Agent::Cursor, Scope::User, Wish::Register, &house.places(), &house.data()).unwrap();
+    let found = plan(Agent::Cursor, Scope::User, Wish::Register, &house.options(), &house.data()).unwrap();
     assert_eq!(found.changes[0].outcome, Outcome::Unchanged);
     assert_eq!(found.changes[0].otherwise, ["mcpServers.taskyard"]);
     let skill = house.file(".claude/skills/taskyard/SKILL.md", "my own\n");
@@ -372,7 +372,7 @@ fn a_broken_file_is_refused_and_no_file_is_touched() {
 fn a_file_that_changes_between_planning_and_writing_is_not_overwritten() {
     let house = House::new();
     let file = house.file(".gemini/settings.json", "{}");
-    let planned = plan(Agent::Gemini, Scope::User, Wish::Register, &house.places(), &house.data()).unwrap();
+    let planned = plan(Agent::Gemini, Scope::User, Wish::Register, &house.options(), &house.data()).unwrap();
     fs::write(&file, "{\"theme\": 1}").unwrap();
     assert!(matches!(planned.apply(&house.data()), Err(SetupError::ChangedMeanwhile { .. })));
     assert_eq!(fs::read_to_string(file).unwrap(), "{\"theme\": 1}");
@@ -402,7 +402,8 @@ fn links_are_followed_and_modes_are_kept() {
 fn directories_that_were_moved_are_found() {
     let house = House::new();
     let (claude, codex) = (house.folder.path().join("c"), house.folder.path().join("x"));
-    let places = SetupPlaces { claude_config: Some(claude.clone()), codex_home: Some(codex.clone()), ..house.places() };
+    let options =
+        SetupOptions { claude_config: Some(claude.clone()), codex_home: Some(codex.clone()), ..house.options() };
     for (agent, expected) in [
         (
             Agent::Claude,
@@ -410,11 +411,11 @@ fn directories_that_were_moved_are_found() {
         ),
         (Agent::Codex, vec![codex.join("config.toml")]),
     ] {
-        let plan = plan(agent, Scope::User, Wish::Register, &places, &house.data()).unwrap();
+        let plan = plan(agent, Scope::User, Wish::Register, &options, &house.data()).unwrap();
         let paths: Vec<PathBuf> = plan.changes.into_iter().map(|change| change.path).collect();
         assert_eq!(paths, expected);
     }
-    let nowhere = SetupPlaces { home: None, ..house.places() };
+    let nowhere = SetupOptions { home: None, ..house.options() };
     assert!(matches!(
         plan(Agent::Cursor, Scope::User, Wish::Register, &nowhere, &house.data()),
         Err(SetupError::NoHome)

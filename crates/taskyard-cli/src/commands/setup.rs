@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::rules::lists::list_choice::SESSION;
-use taskyard::setup::{Agent, Plan, Registration, Scope, SetupPlaces, Wish, plan, users_own_status_line};
+use taskyard::setup::{Agent, Plan, Registration, Scope, SetupOptions, Wish, plan, users_own_status_line};
 
 use crate::context::Context;
 use crate::displays::agent_setup::{change_as_json, show, show_standings, standings_as_json};
@@ -82,14 +82,14 @@ struct Done {
 
 impl Setup {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let mut places = self.places(context)?;
-        let own_line = users_own_status_line(&places).filter(|_| self.status_line && self.scope == ScopeWord::Project);
+        let mut options = self.options(context)?;
+        let own_line = users_own_status_line(&options).filter(|_| self.status_line && self.scope == ScopeWord::Project);
         if let Some(path) = own_line {
             output.warn(&format!("the status line in `{}` stays: one of the project would hide it", path.display()))?;
-            places.status_line = false;
+            options.status_line = false;
         }
         if self.list.as_deref() == Some("") {
-            return self.show_standings(&places, output);
+            return self.show_standings(&options, output);
         }
         if let Some(agent) = self.which.filter(|agent| self.allow_tools && *agent != Agent::Claude) {
             let message = format!("--allow-tools is for Claude Code; {} asks in its own way", agent.name());
@@ -102,13 +102,13 @@ impl Setup {
         let data = places::data(context.environment())?;
         let exit = match self.which {
             Some(agent) => {
-                let done = self.set_up(agent, &places, &data, output)?;
+                let done = self.set_up(agent, &options, &data, output)?;
                 if output.is_json() {
                     output.document(self.document(&done))?;
                 }
                 Exit::Done
             }
-            None => self.set_up_all(&places, &data, output)?,
+            None => self.set_up_all(&options, &data, output)?,
         };
         if !self.remove && !self.dry_run && !is_on_path(context.environment()) {
             output.warn("agents start `taskyard` by its name, and it is not on your PATH")?;
@@ -117,11 +117,11 @@ impl Setup {
     }
 
     /// Sets every agent up that is there. What goes wrong with one is said, and the others are still set up.
-    fn set_up_all(&self, places: &SetupPlaces, data: &Path, output: &mut Output) -> Result<Exit, Problem> {
+    fn set_up_all(&self, options: &SetupOptions, data: &Path, output: &mut Output) -> Result<Exit, Problem> {
         let scope = self.scope.into();
-        let knows_us = |agent: &Agent| !matches!(agent.registration(scope, places), Registration::Missing);
-        let has_scope = |agent: &Agent| !matches!(agent.registration(scope, places), Registration::NoSuchScope);
-        let is_meant = |agent: &Agent| if self.remove { knows_us(agent) } else { agent.found(places).is_some() };
+        let knows_us = |agent: &Agent| !matches!(agent.registration(scope, options), Registration::Missing);
+        let has_scope = |agent: &Agent| !matches!(agent.registration(scope, options), Registration::NoSuchScope);
+        let is_meant = |agent: &Agent| if self.remove { knows_us(agent) } else { agent.found(options).is_some() };
         let agents: Vec<Agent> = Agent::ALL.into_iter().filter(has_scope).filter(is_meant).collect();
         if agents.is_empty() && !output.is_json() {
             let text = if self.remove { "No agent knows Taskyard" } else { "No agent was found here" };
@@ -131,7 +131,7 @@ impl Setup {
         let mut shapes = Vec::new();
         let mut exit = Exit::Done;
         for agent in agents {
-            match self.set_up(agent, places, data, output) {
+            match self.set_up(agent, options, data, output) {
                 Ok(done) => shapes.push(self.document(&done)),
                 Err(problem) => {
                     let error = problem.report().as_json();
@@ -146,7 +146,7 @@ impl Setup {
         Ok(exit)
     }
 
-    fn set_up(&self, agent: Agent, places: &SetupPlaces, data: &Path, output: &mut Output) -> Result<Done, Problem> {
+    fn set_up(&self, agent: Agent, options: &SetupOptions, data: &Path, output: &mut Output) -> Result<Done, Problem> {
         let scope = self.scope.into();
         let wish = match (self.remove, self.allow_tools && agent == Agent::Claude) {
             (true, _) => Wish::Remove,
@@ -154,10 +154,10 @@ impl Setup {
             (false, false) => Wish::Register,
         };
         let failed = |error| setup_problem(error, agent, wish);
-        let plan = plan(agent, scope, wish, places, data).map_err(failed)?;
+        let plan = plan(agent, scope, wish, options, data).map_err(failed)?;
         if !output.is_json() {
             for change in &plan.changes {
-                show(change, places.home.as_deref(), output)?;
+                show(change, options.home.as_deref(), output)?;
             }
         }
         let wanted = plan.changes_anything() && !self.dry_run;
@@ -172,12 +172,12 @@ impl Setup {
         Ok(done)
     }
 
-    fn show_standings(&self, places: &SetupPlaces, output: &mut Output) -> Result<Exit, Problem> {
+    fn show_standings(&self, options: &SetupOptions, output: &mut Output) -> Result<Exit, Problem> {
         let agents: Vec<Agent> = self.which.map_or_else(|| Agent::ALL.into(), |agent| vec![agent]);
         if output.is_json() {
-            output.document(standings_as_json(&agents, places))?;
+            output.document(standings_as_json(&agents, options))?;
         } else {
-            show_standings(&agents, places, output)?;
+            show_standings(&agents, options, output)?;
         }
         Ok(Exit::Done)
     }
@@ -221,14 +221,14 @@ impl Setup {
         format!("taskyard setup {}{scope} --remove", agent.word())
     }
 
-    fn places(&self, context: &Context) -> Result<SetupPlaces, Problem> {
+    fn options(&self, context: &Context) -> Result<SetupOptions, Problem> {
         let environment = context.environment();
         let project = match self.scope {
             ScopeWord::Project => context.directory()?,
             ScopeWord::User => context.directory().unwrap_or(Path::new("/")),
         };
         let root = places::repository(project).unwrap_or(project);
-        Ok(SetupPlaces {
+        Ok(SetupOptions {
             // A home that does not exist must not come into being by this.
             home: environment.home.clone().filter(|home| home.is_dir()),
             claude_config: environment.client_config.clone(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use taskyard::core::config_edit::ChangedLine;
 use taskyard::core::render::{Line, Tone};
-use taskyard::setup::{Agent, Change, Outcome, Registration, Scope, SetupPlaces};
+use taskyard::setup::{Agent, Change, Outcome, Registration, Scope, SetupOptions};
 
 use crate::output::Output;
 use crate::problem::Problem;
@@ -63,14 +63,14 @@ pub(crate) fn change_as_json(change: &Change) -> Value {
 }
 
 /// Shows which agents are installed, and which of them know us.
-pub(crate) fn show_standings(agents: &[Agent], places: &SetupPlaces, output: &mut Output) -> Result<(), Problem> {
+pub(crate) fn show_standings(agents: &[Agent], options: &SetupOptions, output: &mut Output) -> Result<(), Problem> {
     let look = output.look();
     let widest = agents.iter().map(|agent| agent.word().len()).max().unwrap_or(0);
     let widest_name = agents.iter().map(|agent| agent.name().len()).max().unwrap_or(0);
     let mut unknown_to_some = false;
     for agent in agents {
-        let found = agent.found(places);
-        let (user, project) = standings_of(*agent, places);
+        let found = agent.found(options);
+        let (user, project) = standings_of(*agent, options);
         let is_known = [&user, &project].iter().any(|standing| is_known(standing));
         let (mark, tone) = match (found.is_some(), is_known) {
             (_, true) => (look.either("✓ ", "+ "), Tone::Done),
@@ -92,10 +92,10 @@ pub(crate) fn show_standings(agents: &[Agent], places: &SetupPlaces, output: &mu
 }
 
 /// Returns which agents are installed, and which of them know us, for programs.
-pub(crate) fn standings_as_json(agents: &[Agent], places: &SetupPlaces) -> Value {
+pub(crate) fn standings_as_json(agents: &[Agent], options: &SetupOptions) -> Value {
     let shape = |agent: &Agent| {
-        let (user, project) = standings_of(*agent, places);
-        let found = agent.found(places);
+        let (user, project) = standings_of(*agent, options);
+        let found = agent.found(options);
         json!({
             "agent": agent.word(),
             "name": agent.name(),
@@ -108,8 +108,8 @@ pub(crate) fn standings_as_json(agents: &[Agent], places: &SetupPlaces) -> Value
     json!({ "agents": agents.iter().map(shape).collect::<Vec<_>>() })
 }
 
-fn standings_of(agent: Agent, places: &SetupPlaces) -> (Registration, Registration) {
-    (agent.registration(Scope::User, places), agent.registration(Scope::Project, places))
+fn standings_of(agent: Agent, options: &SetupOptions) -> (Registration, Registration) {
+    (agent.registration(Scope::User, options), agent.registration(Scope::Project, options))
 }
 
 fn is_known(standing: &Registration) -> bool {

@@ -2,14 +2,14 @@
 
 use taskyard_core::config_edit::Entry;
 
-use super::places::SetupPlaces;
+use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target, server};
 use super::{Scope, SetupError};
 
-pub(super) fn targets(places: &SetupPlaces, scope: Scope) -> Result<Vec<Target>, SetupError> {
+pub(super) fn targets(options: &SetupOptions, scope: Scope) -> Result<Vec<Target>, SetupError> {
     let directory = match scope {
-        Scope::User => places.in_config("amp")?,
-        Scope::Project => places.project.join(".amp"),
+        Scope::User => options.in_config("amp")?,
+        Scope::Project => options.project.join(".amp"),
     };
     let with_comments = directory.join("settings.jsonc");
     let path = if with_comments.exists() { with_comments } else { directory.join("settings.json") };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use taskyard_core::config_edit::Entry;
 
-use super::places::SetupPlaces;
+use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target, stdio_server};
 use super::{Scope, SetupError, Wish};
 use crate::regular_file;
@@ -29,21 +29,21 @@ const STATUS_LINE: &str = "taskyard statusline";
 const LARGEST: u64 = 16 << 20;
 
 /// Returns the user's settings where they have a status line that is not ours: one of a project would hide it.
-pub fn users_own_status_line(places: &SetupPlaces) -> Option<PathBuf> {
-    let path = places.moved_or_in_home(places.claude_config.as_deref(), ".claude", "settings.json").ok()?;
+pub fn users_own_status_line(options: &SetupOptions) -> Option<PathBuf> {
+    let path = options.moved_or_in_home(options.claude_config.as_deref(), ".claude", "settings.json").ok()?;
     let settings: Value = serde_json::from_slice(&regular_file::read_following(&path, LARGEST).ok()?).ok()?;
     let line = settings.get("statusLine").filter(|line| !line.is_null())?;
     (line["command"] != STATUS_LINE).then_some(path)
 }
 
-pub(super) fn targets(places: &SetupPlaces, scope: Scope, wish: Wish) -> Result<Vec<Target>, SetupError> {
-    let moved = places.claude_config.as_deref();
+pub(super) fn targets(options: &SetupOptions, scope: Scope, wish: Wish) -> Result<Vec<Target>, SetupError> {
+    let moved = options.claude_config.as_deref();
     let (servers, config) = match scope {
         // The client keeps this file beside its directory, or in it where the directory was moved.
         Scope::User => {
-            (places.moved_or_in_home(moved, "", ".claude.json")?, places.moved_or_in_home(moved, ".claude", "")?)
+            (options.moved_or_in_home(moved, "", ".claude.json")?, options.moved_or_in_home(moved, ".claude", "")?)
         }
-        Scope::Project => (places.project.join(".mcp.json"), places.project.join(".claude")),
+        Scope::Project => (options.project.join(".mcp.json"), options.project.join(".claude")),
     };
     let mut settings: Vec<Entry> =
         HOOKS.iter().map(|(event, command, seconds)| Entry::hook(&["hooks", event], command, *seconds)).collect();
@@ -51,11 +51,11 @@ pub(super) fn targets(places: &SetupPlaces, scope: Scope, wish: Wish) -> Result<
         settings.push(Entry::word(&["permissions", "allow"], "mcp__taskyard"));
     }
     // A list for one project must not be the list of all of them.
-    if scope == Scope::Project && (wish == Wish::Remove || places.project_list.is_some()) {
-        settings.push(Entry::setting(&LIST_SETTING, places.project_list.clone().into()));
+    if scope == Scope::Project && (wish == Wish::Remove || options.project_list.is_some()) {
+        settings.push(Entry::setting(&LIST_SETTING, options.project_list.clone().into()));
     }
     // One that is there stays, and is told of.
-    if wish == Wish::Remove || places.status_line {
+    if wish == Wish::Remove || options.status_line {
         settings.push(Entry::setting(&["statusLine"], json!({ "type": "command", "command": STATUS_LINE })));
     }
     Ok(vec![

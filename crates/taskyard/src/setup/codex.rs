@@ -3,7 +3,7 @@
 use serde_json::json;
 use taskyard_core::config_edit::toml::TableEntry;
 
-use super::places::SetupPlaces;
+use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target};
 use super::{Scope, SetupError};
 
@@ -23,10 +23,10 @@ const VARIABLES: [&str; 11] = [
     "XDG_DATA_HOME",
 ];
 
-pub(super) fn targets(places: &SetupPlaces, scope: Scope) -> Result<Vec<Target>, SetupError> {
+pub(super) fn targets(options: &SetupOptions, scope: Scope) -> Result<Vec<Target>, SetupError> {
     let path = match scope {
-        Scope::User => places.moved_or_in_home(places.codex_home.as_deref(), ".codex", "config.toml")?,
-        Scope::Project => places.project.join(".codex").join("config.toml"),
+        Scope::User => options.moved_or_in_home(options.codex_home.as_deref(), ".codex", "config.toml")?,
+        Scope::Project => options.project.join(".codex").join("config.toml"),
     };
     let members = [("command", json!(NAME)), ("args", json!(["mcp"])), ("env_vars", json!(VARIABLES))];
     let members = members.map(|(key, value)| (key.to_owned(), value)).into();

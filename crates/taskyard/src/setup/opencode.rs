@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use taskyard_core::config_edit::{Entry, json};
 
-use super::places::SetupPlaces;
 use super::planning::read;
+use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target};
 use super::{Scope, SetupError};
 
-pub(super) fn targets(places: &SetupPlaces, scope: Scope) -> Result<Vec<Target>, SetupError> {
+pub(super) fn targets(options: &SetupOptions, scope: Scope) -> Result<Vec<Target>, SetupError> {
     let directory = match scope {
-        Scope::User => places.in_config("opencode")?,
-        Scope::Project => places.project.clone(),
+        Scope::User => options.in_config("opencode")?,
+        Scope::Project => options.project.clone(),
     };
     let path = existing(&directory);
     let way: &[&str] = if keeps_servers_apart(&path) { &["mcp", "servers", NAME] } else { &["mcp", NAME] };

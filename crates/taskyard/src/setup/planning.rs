@@ -9,8 +9,8 @@ use taskyard_core::config_edit::toml::{self, TableEntry};
 use taskyard_core::config_edit::{Added, Additions, ChangedLine, Entry, Unfit, What, changed_lines, json};
 
 use super::change::{Change, Plan};
-use super::places::SetupPlaces;
 use super::record::{Made, Record, Step};
+use super::setup_options::SetupOptions;
 use super::target::{Ours, Target};
 use super::{Agent, Scope, SetupError, Wish};
 use crate::machine::Machine;
@@ -19,10 +19,10 @@ use crate::machine::Machine;
 const LINKS: usize = 40;
 
 /// Returns what is to happen to the files of an agent. `data` is our data directory, which knows what was added before.
-pub fn plan(agent: Agent, scope: Scope, wish: Wish, places: &SetupPlaces, data: &Path) -> Result<Plan, SetupError> {
+pub fn plan(agent: Agent, scope: Scope, wish: Wish, options: &SetupOptions, data: &Path) -> Result<Plan, SetupError> {
     let machine = Machine::look(data)?;
     let mut changes = Vec::new();
-    for target in agent.targets(places, scope, wish)? {
+    for target in agent.targets(options, scope, wish)? {
         let real = behind_links(&target.path)?;
         let before = read(&real)?;
         let kept = machine.as_ref().map(|machine| machine.setup_record(&real)).transpose()?.flatten();

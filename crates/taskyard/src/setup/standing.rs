@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use taskyard_core::config_edit::{Added, json, toml};
 
-use super::places::SetupPlaces;
 use super::planning::{behind_links, read};
+use super::setup_options::SetupOptions;
 use super::target::{Ours, Target};
 use super::{Agent, Scope, SetupError, Wish};
 
@@ -27,15 +27,15 @@ pub enum Registration {
 impl Agent {
     /// Returns what shows that the agent is installed: its program in one of the directories for programs, else a file or directory of its own in
     /// the user's home.
-    pub fn found(self, places: &SetupPlaces) -> Option<PathBuf> {
+    pub fn found(self, options: &SetupOptions) -> Option<PathBuf> {
         let named = |directory: &PathBuf| {
             let programs =
                 self.programs().iter().map(|name| directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)));
             programs.into_iter().find(|program| program.is_file())
         };
-        let program = places.programs.iter().find_map(named);
+        let program = options.programs.iter().find_map(named);
         program.or_else(|| {
-            let path = self.targets(places, Scope::User, Wish::Register).ok()?.into_iter().next()?.path;
+            let path = self.targets(options, Scope::User, Wish::Register).ok()?.into_iter().next()?.path;
             match self {
                 // Its directory may be there for our lists alone; this file it writes at its first start.
                 Self::Claude => path.is_file().then_some(path),
@@ -45,8 +45,8 @@ impl Agent {
     }
 
     /// Tells whether the agent knows our server.
-    pub fn registration(self, scope: Scope, places: &SetupPlaces) -> Registration {
-        let first = self.targets(places, scope, Wish::Register).map(|targets| targets.into_iter().next());
+    pub fn registration(self, scope: Scope, options: &SetupOptions) -> Registration {
+        let first = self.targets(options, scope, Wish::Register).map(|targets| targets.into_iter().next());
         match first.and_then(|target| target.as_ref().map(standing_in).transpose()) {
             Ok(Some(Added::AlreadyThere)) => Registration::Registered,
             Ok(Some(Added::ThereOtherwise)) => Registration::Otherwise,

@@ -4,25 +4,25 @@ use std::path::PathBuf;
 
 use taskyard_core::config_edit::Entry;
 
-use super::places::SetupPlaces;
+use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target, stdio_server};
 use super::{Scope, SetupError};
 
-pub(super) fn targets(places: &SetupPlaces, scope: Scope) -> Result<Vec<Target>, SetupError> {
+pub(super) fn targets(options: &SetupOptions, scope: Scope) -> Result<Vec<Target>, SetupError> {
     let directory = match scope {
-        Scope::User => profile(places)?,
-        Scope::Project => places.project.join(".vscode"),
+        Scope::User => profile(options)?,
+        Scope::Project => options.project.join(".vscode"),
     };
     let entry = Entry::member(&["servers", NAME], stdio_server());
     Ok(vec![Target { path: directory.join("mcp.json"), ours: Ours::Json(vec![entry]) }])
 }
 
-fn profile(places: &SetupPlaces) -> Result<PathBuf, SetupError> {
+fn profile(options: &SetupOptions) -> Result<PathBuf, SetupError> {
     if cfg!(target_os = "macos") {
-        places.in_home("Library/Application Support/Code/User")
+        options.in_home("Library/Application Support/Code/User")
     } else if cfg!(windows) {
-        places.in_home("AppData/Roaming/Code/User")
+        options.in_home("AppData/Roaming/Code/User")
     } else {
-        places.in_config("Code/User")
+        options.in_config("Code/User")
     }
 }

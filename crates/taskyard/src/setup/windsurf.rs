@@ -2,14 +2,14 @@
 
 use taskyard_core::config_edit::Entry;
 
-use super::places::SetupPlaces;
+use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target, server};
 use super::{Agent, Scope, SetupError};
 
-pub(super) fn targets(places: &SetupPlaces, scope: Scope) -> Result<Vec<Target>, SetupError> {
+pub(super) fn targets(options: &SetupOptions, scope: Scope) -> Result<Vec<Target>, SetupError> {
     if scope == Scope::Project {
         return Err(SetupError::OnlyForUser { agent: Agent::Windsurf });
     }
-    let path = places.in_home(".codeium/windsurf/mcp_config.json")?;
+    let path = options.in_home(".codeium/windsurf/mcp_config.json")?;
     Ok(vec![Target { path, ours: Ours::Json(vec![Entry::member(&["mcpServers", NAME], server())]) }])
 }

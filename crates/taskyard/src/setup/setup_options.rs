@@ -1,12 +1,12 @@
-//! Where the configuration of agents is found, and what of it is wished for.
+//! Where the configuration of agents is, and what is wished to be in it.
 
 use std::path::{Path, PathBuf};
 
 use super::SetupError;
 
-/// Where the configuration of agents is found.
+/// Where the configuration of agents is, and what is wished to be in it. The program that reads the environment fills it in.
 #[derive(Clone, Debug, Default)]
-pub struct SetupPlaces {
+pub struct SetupOptions {
     /// The user's home directory.
     pub home: Option<PathBuf>,
     /// The client's directory, where it is not `~/.claude`.
@@ -27,7 +27,7 @@ pub struct SetupPlaces {
     pub programs: Vec<PathBuf>,
 }
 
-impl SetupPlaces {
+impl SetupOptions {
     /// Returns a path below the home directory.
     pub(super) fn in_home(&self, below: &str) -> Result<PathBuf, SetupError> {
         self.home.as_deref().map(|home| home.join(below)).ok_or(SetupError::NoHome)
