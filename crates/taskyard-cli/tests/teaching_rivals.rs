@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, Op, Rules, TaskId};
 use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, Patch, Update};
-use taskyard::store::{HistoryQuery, TeachingOptions, TeachingPlace, open_teaching};
+use taskyard::store::{HistoryQuery, TeachingOptions, TeachingPaths, open_teaching};
 use taskyard_testkit::{Home, PATIENCE, Rival, Scale};
 
 const OURS: &str = "ours";
@@ -29,8 +29,8 @@ fn folder(home: &Home) -> PathBuf {
 }
 
 fn yard(home: &Home) -> Yard {
-    let place = TeachingPlace::Folder(folder(home));
-    let store = open_teaching(TeachingOptions { place, data: home.path().join("data"), rules: Rules::Strict });
+    let paths = TeachingPaths::Folder(folder(home));
+    let store = open_teaching(TeachingOptions { paths, data: home.path().join("data"), rules: Rules::Strict });
     Yard::new(store, ListId::new("L").unwrap(), AgentName::new(OURS).unwrap())
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use taskyard::core::{ListId, Rules, Task};
-use taskyard::store::{DocumentOptions, DocumentPlace, HistoryQuery, open_documents};
+use taskyard::store::{DocumentOptions, DocumentPaths, HistoryQuery, open_documents};
 use taskyard_testkit::{Process, Program, Rival, Scale};
 
 const OF_EACH: usize = 10;
@@ -90,10 +90,10 @@ fn nothing_is_lost_beside_programs_that_put_another_file_in_the_place_of_the_one
 #[test]
 fn whoever_reads_while_others_write_sees_whole_commits() {
     let folder = tempfile::tempdir().unwrap();
-    let place = DocumentPlace::File(folder.path().join("tasks.json"));
+    let paths = DocumentPaths::File(folder.path().join("tasks.json"));
     let list = ListId::new("L").unwrap();
     let open = || {
-        let options = DocumentOptions { place: place.clone(), data: folder.path().join("data"), rules: Rules::Strict };
+        let options = DocumentOptions { paths: paths.clone(), data: folder.path().join("data"), rules: Rules::Strict };
         open_documents(options)
     };
     let many = (0..300)

@@ -20,7 +20,7 @@ use taskyard::core::tools::catalogue::{self, Surface};
 use taskyard::core::tools::{ToolSet, task_run};
 use taskyard::core::{AgentName, ClientVersion, ListId, Rules};
 use taskyard::store::{
-    DocumentOptions, DocumentPlace, MemoryStore, TeachingOptions, TeachingPlace, open_documents, open_teaching,
+    DocumentOptions, DocumentPaths, MemoryStore, TeachingOptions, TeachingPaths, open_documents, open_teaching,
 };
 use taskyard::teams::{FileTeamsOptions, TeamCaller, Teams};
 use taskyard::{Store, Yard};
@@ -111,12 +111,12 @@ fn toolbox(folder: &Path, system: System, rules: Rules) -> Toolbox {
     let data = folder.join("data");
     let store: Arc<dyn Store> = match system {
         System::Document => {
-            let place = DocumentPlace::File(folder.join("tasks.json"));
-            open_documents(DocumentOptions { place, data: data.clone(), rules })
+            let paths = DocumentPaths::File(folder.join("tasks.json"));
+            open_documents(DocumentOptions { paths, data: data.clone(), rules })
         }
         System::Teaching => {
-            let place = TeachingPlace::Folder(folder.join(".tasks"));
-            open_teaching(TeachingOptions { place, data: data.clone(), rules })
+            let paths = TeachingPaths::Folder(folder.join(".tasks"));
+            open_teaching(TeachingOptions { paths, data: data.clone(), rules })
         }
         System::Tasks | System::Todos | System::Export => Arc::new(MemoryStore::new(rules)),
     };

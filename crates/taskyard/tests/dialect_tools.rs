@@ -11,7 +11,7 @@ use taskyard::core::tools::{Answer, dialects};
 use taskyard::core::{AgentName, ClientVersion, ListId, Revision, Rules, Status, Task, TaskId};
 use taskyard::operations::{Filter, NewTask, UndoRange};
 use taskyard::store::{
-    DocumentOptions, DocumentPlace, HistoryQuery, MemoryStore, TeachingOptions, TeachingPlace, open_documents,
+    DocumentOptions, DocumentPaths, HistoryQuery, MemoryStore, TeachingOptions, TeachingPaths, open_documents,
     open_teaching,
 };
 use taskyard::{Store, Yard};
@@ -26,8 +26,8 @@ fn tools(store: Arc<dyn Store>, system: System) -> Toolbox {
 }
 
 fn document(folder: &TempDir) -> Arc<dyn Store> {
-    let place = DocumentPlace::File(folder.path().join("tasks.json"));
-    open_documents(DocumentOptions { place, data: folder.path().join("data"), rules: Rules::Strict })
+    let paths = DocumentPaths::File(folder.path().join("tasks.json"));
+    open_documents(DocumentOptions { paths, data: folder.path().join("data"), rules: Rules::Strict })
 }
 
 fn on_a_document(folder: &TempDir) -> Toolbox {
@@ -35,8 +35,8 @@ fn on_a_document(folder: &TempDir) -> Toolbox {
 }
 
 fn taught(folder: &TempDir) -> Arc<dyn Store> {
-    let place = TeachingPlace::Folder(folder.path().join(".tasks"));
-    open_teaching(TeachingOptions { place, data: folder.path().join("data"), rules: Rules::Strict })
+    let paths = TeachingPaths::Folder(folder.path().join(".tasks"));
+    open_teaching(TeachingOptions { paths, data: folder.path().join("data"), rules: Rules::Strict })
 }
 
 fn on_a_folder(folder: &TempDir) -> Toolbox {

@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use taskyard::core::{AgentName, ListId, Op, Rules, Status, TaskId};
 use taskyard::operations::{Claim, ClaimOutcome, NewTask, Update};
-use taskyard::store::{DocumentOptions, DocumentPlace, HistoryQuery, open_documents};
+use taskyard::store::{DocumentOptions, DocumentPaths, HistoryQuery, open_documents};
 use taskyard::{Outcome, Yard};
 use taskyard_testkit::{PATIENCE, Program};
 use tempfile::TempDir;
@@ -64,8 +64,8 @@ impl Place {
 }
 
 fn open(folder: &Path) -> Yard {
-    let place = DocumentPlace::File(folder.join("tasks.json"));
-    let store = open_documents(DocumentOptions { place, data: folder.join("data"), rules: Rules::Strict });
+    let paths = DocumentPaths::File(folder.join("tasks.json"));
+    let store = open_documents(DocumentOptions { paths, data: folder.join("data"), rules: Rules::Strict });
     Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap())
 }
 

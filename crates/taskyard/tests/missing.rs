@@ -9,8 +9,8 @@ use serde_json::Value;
 use taskyard::Store;
 use taskyard::core::{AgentName, ClientVersion, ListId, Op, Rules, TaskId};
 use taskyard::store::{
-    DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Signature, TeachingOptions,
-    TeachingPlace, open_documents, open_teaching,
+    DocumentOptions, DocumentPaths, FileStore, FileStoreOptions, MemoryStore, Signature, TeachingOptions,
+    TeachingPaths, open_documents, open_teaching,
 };
 use taskyard_testkit::properties::{Removable, Removal, RemoveOutside, what_is_missing_is_named};
 use taskyard_testkit::{Opened, folder_in_memory};
@@ -42,14 +42,14 @@ fn folders(rules: Rules) -> Removable {
     let folder = folder_in_memory();
     let (lists, data) = (folder.path().join("folders"), folder.path().join("data"));
     let remove = remove_files(&lists);
-    let store = open_teaching(TeachingOptions { place: TeachingPlace::Lists(lists), data, rules });
+    let store = open_teaching(TeachingOptions { paths: TeachingPaths::Lists(lists), data, rules });
     Removable { opened: Opened::keeping(store, folder), remove }
 }
 
 fn documents(rules: Rules) -> Removable {
     let folder = folder_in_memory();
     let (lists, data) = (folder.path().join("tasks"), folder.path().join("data"));
-    let place = DocumentPlace::Lists(lists.clone());
+    let paths = DocumentPaths::Lists(lists.clone());
     let remove = move |list: &ListId, removal: Removal<'_>| {
         let file = lists.join(list.directory()).join("tasks.json");
         match removal {
@@ -57,7 +57,7 @@ fn documents(rules: Rules) -> Removable {
             Removal::Everything => drop(fs::remove_file(file)),
         }
     };
-    let store = open_documents(DocumentOptions { place, data, rules });
+    let store = open_documents(DocumentOptions { paths, data, rules });
     Removable { opened: Opened::keeping(store, folder), remove: Box::new(remove) }
 }
 

@@ -1,13 +1,13 @@
 //! The contract of a store, stamped onto the store of teaching folders.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use taskyard::store::{TeachingOptions, TeachingPlace, open_teaching};
+use taskyard::store::{TeachingOptions, TeachingPaths, open_teaching};
 use taskyard_testkit::{Opened, Rules};
 
 fn open(rules: Rules) -> Opened {
     let folder = tempfile::tempdir().unwrap();
-    let place = TeachingPlace::Lists(folder.path().join("folders"));
-    Opened::keeping(open_teaching(TeachingOptions { place, data: folder.path().join("data"), rules }), folder)
+    let paths = TeachingPaths::Lists(folder.path().join("folders"));
+    Opened::keeping(open_teaching(TeachingOptions { paths, data: folder.path().join("data"), rules }), folder)
 }
 
 taskyard_testkit::store_suite!(open);

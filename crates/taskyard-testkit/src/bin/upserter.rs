@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use taskyard::Store;
 use taskyard::core::{ListId, Rules, Task, TaskId};
 use taskyard::failpoint;
-use taskyard::store::{DocumentOptions, DocumentPlace, TeachingOptions, TeachingPlace, open_documents, open_teaching};
+use taskyard::store::{DocumentOptions, DocumentPaths, TeachingOptions, TeachingPaths, open_documents, open_teaching};
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -44,10 +44,10 @@ fn open(address: &str, data: PathBuf) -> Arc<dyn Store> {
     let rules = Rules::Strict;
     match address.split_once(':') {
         Some(("document", path)) => {
-            open_documents(DocumentOptions { place: DocumentPlace::File(path.into()), data, rules })
+            open_documents(DocumentOptions { paths: DocumentPaths::File(path.into()), data, rules })
         }
         Some(("teaching", path)) => {
-            open_teaching(TeachingOptions { place: TeachingPlace::Folder(path.into()), data, rules })
+            open_teaching(TeachingOptions { paths: TeachingPaths::Folder(path.into()), data, rules })
         }
         _ => panic!("`{address}` is no store"),
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use taskyard::core::dialect::macf::hidden_names;
 use taskyard::core::{Image, ListId, Rules, TaskId};
 use taskyard::store::{
-    DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, TeachingOptions, TeachingPlace,
+    DocumentOptions, DocumentPaths, FileStore, FileStoreOptions, MemoryStore, TeachingOptions, TeachingPaths,
     open_documents, open_teaching,
 };
 use taskyard::{Store, store::Lookup};
@@ -83,7 +83,7 @@ impl Folder {
     pub(super) fn of_teaching(rules: Rules) -> Self {
         let kept = folder_in_memory();
         let (lists, data) = (kept.path().join("folders"), kept.path().join("data"));
-        let store = open_teaching(TeachingOptions { place: TeachingPlace::Lists(lists.clone()), data, rules });
+        let store = open_teaching(TeachingOptions { paths: TeachingPaths::Lists(lists.clone()), data, rules });
         Self { store, lists, _kept: kept }
     }
 
@@ -158,7 +158,7 @@ impl Documents {
     pub(super) fn new(rules: Rules) -> Self {
         let kept = folder_in_memory();
         let (lists, data) = (kept.path().join("tasks"), kept.path().join("data"));
-        let store = open_documents(DocumentOptions { place: DocumentPlace::Lists(lists.clone()), data, rules });
+        let store = open_documents(DocumentOptions { paths: DocumentPaths::Lists(lists.clone()), data, rules });
         Self { store, lists, _kept: kept }
     }
 

@@ -10,7 +10,7 @@ use taskyard_core::{Image, ListId, Rules, TaskId};
 use super::placing::Files;
 use super::{BackedUpList, BackupError, BackupSource, Dialect};
 use crate::operations::TaskCopy;
-use crate::store::{DocumentOptions, DocumentPlace, TeachingOptions, TeachingPlace, open_documents, open_teaching};
+use crate::store::{DocumentOptions, DocumentPaths, TeachingOptions, TeachingPaths, open_documents, open_teaching};
 
 /// What a backup has of a list.
 #[derive(Debug, Default)]
@@ -88,9 +88,9 @@ fn translated(
         Dialect::Document => {
             let document = fs::read_dir(&folder).map_err(BackupError::io("cannot list", &folder))?.next();
             let Some(Ok(document)) = document else { return Ok(Copies::default()) };
-            open_documents(DocumentOptions { place: DocumentPlace::File(document.path()), data, rules })
+            open_documents(DocumentOptions { paths: DocumentPaths::File(document.path()), data, rules })
         }
-        _ => open_teaching(TeachingOptions { place: TeachingPlace::Folder(folder), data, rules }),
+        _ => open_teaching(TeachingOptions { paths: TeachingPaths::Folder(folder), data, rules }),
     };
     let tasks = store.read(name)?.tasks()?;
     Ok(Copies { tasks: tasks.into_iter().map(|task| TaskCopy { task, image: None }).collect(), others: Vec::new() })

@@ -7,7 +7,7 @@ use taskyard_core::ListId;
 
 use super::secrets::without_password;
 use super::{AddressError, Places};
-use crate::store::DocumentPlace;
+use crate::store::DocumentPaths;
 
 /// The address of a store. It is shown without its password, always.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Address {
             Self::Claude | Self::File(_) => Some(self.tasks_directory(places)?.join(list.directory())),
             Self::Documents => {
                 let lists = places.client.as_ref()?.join("tasks");
-                Some(DocumentPlace::Lists(lists).path(list))
+                Some(DocumentPaths::Lists(lists).path(list))
             }
             Self::Document(path) | Self::Teaching(path) => Some(path.clone()),
             Self::Memory | Self::Remote(_) => None,

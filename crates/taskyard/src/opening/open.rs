@@ -7,7 +7,7 @@ use super::opened::{Opened, left_by_jobs, teams};
 use super::{Address, AddressError, OpenError, Openers, Places};
 use crate::notices::{ForwardedNotices, MemoryNotices, Notices};
 use crate::store::{
-    DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Store, TeachingOptions, TeachingPlace,
+    DocumentOptions, DocumentPaths, FileStore, FileStoreOptions, MemoryStore, Store, TeachingOptions, TeachingPaths,
     open_documents, open_teaching,
 };
 use crate::todos::MemoryTodos;
@@ -21,15 +21,15 @@ pub fn open(address: &Address, places: &Places, openers: &Openers) -> Result<Ope
         let options = FileStoreOptions { tasks: root.join("tasks"), data: Some(data()?), rules };
         Ok(Arc::new(FileStore::open(options)))
     };
-    let documents = |place: DocumentPlace| Ok(open_documents(DocumentOptions { place, data: data()?, rules }));
+    let documents = |paths: DocumentPaths| Ok(open_documents(DocumentOptions { paths, data: data()?, rules }));
     let store: Result<Arc<dyn Store>, OpenError> = match address {
         Address::Claude => files(client()?),
         Address::File(root) => files(root.clone()),
-        Address::Documents => documents(DocumentPlace::Lists(client()?.join("tasks"))),
-        Address::Document(path) => documents(DocumentPlace::File(path.clone())),
+        Address::Documents => documents(DocumentPaths::Lists(client()?.join("tasks"))),
+        Address::Document(path) => documents(DocumentPaths::File(path.clone())),
         Address::Teaching(path) => {
-            let place = TeachingPlace::Folder(path.clone());
-            Ok(open_teaching(TeachingOptions { place, data: data()?, rules }))
+            let paths = TeachingPaths::Folder(path.clone());
+            Ok(open_teaching(TeachingOptions { paths, data: data()?, rules }))
         }
         Address::Memory => {
             let notices: Arc<dyn Notices> = Arc::new(MemoryNotices::default());

@@ -49,7 +49,7 @@ mod watch;
 pub use clock::StoreClock;
 pub use contract::{ListInfo, NewLease, Signature, Snapshot, Store, Txn, TxnPair, Unpacked};
 #[cfg(feature = "sqlite")]
-pub use document::{DocumentOptions, DocumentPlace, open_documents};
+pub use document::{DocumentOptions, DocumentPaths, open_documents};
 #[cfg(feature = "sqlite")]
 pub(crate) use document::{read_locked_document, replace_document};
 pub use error::{Cause, StoreError};
@@ -83,7 +83,7 @@ pub use stale_write::StaleWrite;
 pub use stuck_lock::StuckLock;
 pub use subscription::Subscription;
 #[cfg(feature = "sqlite")]
-pub use teaching::{TeachingOptions, TeachingPlace, open_teaching};
+pub use teaching::{TeachingOptions, TeachingPaths, open_teaching};
 pub use watch::{ListWatch, UNTOLD, Untold, Watch};
 
 pub use crate::watching::Moved;

@@ -26,16 +26,16 @@ use crate::store::{FileLayout, Store, StoreError};
 /// The name of the file.
 const FILE: &str = "tasks.json";
 
-/// Where documents are.
+/// Which file each list is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DocumentPlace {
+pub enum DocumentPaths {
     /// In a directory of lists, `~/.claude/tasks` say: one file for each, in a directory of its name.
     Lists(PathBuf),
     /// One file, whatever the list is called.
     File(PathBuf),
 }
 
-impl DocumentPlace {
+impl DocumentPaths {
     /// Returns the file of a list.
     pub fn path(&self, list: &ListId) -> PathBuf {
         match self {
@@ -48,8 +48,8 @@ impl DocumentPlace {
 /// How a store of documents is opened.
 #[derive(Clone, Debug)]
 pub struct DocumentOptions {
-    /// Where the documents are.
-    pub place: DocumentPlace,
+    /// Which file each list is in.
+    pub paths: DocumentPaths,
     /// Our own data directory.
     pub data: PathBuf,
     /// The rules that tasks are written by.
@@ -58,13 +58,13 @@ pub struct DocumentOptions {
 
 /// Opens a store of documents. Nothing is read or made until a list is asked for.
 pub fn open_documents(options: DocumentOptions) -> Arc<dyn Store> {
-    let DocumentOptions { place, data, rules } = options;
-    Arc::new(TranslatedStore::open(DocumentFiles { place }, data, rules))
+    let DocumentOptions { paths, data, rules } = options;
+    Arc::new(TranslatedStore::open(DocumentFiles { paths }, data, rules))
 }
 
 #[derive(Debug)]
 pub(super) struct DocumentFiles {
-    place: DocumentPlace,
+    paths: DocumentPaths,
 }
 
 impl DialectFiles for DocumentFiles {
@@ -74,13 +74,13 @@ impl DialectFiles for DocumentFiles {
     const LAYOUT: FileLayout = FileLayout::OneFile;
 
     fn path(&self, list: &ListId) -> PathBuf {
-        self.place.path(list)
+        self.paths.path(list)
     }
 
     fn lists(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
-        let root = match &self.place {
-            DocumentPlace::Lists(root) => root,
-            DocumentPlace::File(path) => {
+        let root = match &self.paths {
+            DocumentPaths::Lists(root) => root,
+            DocumentPaths::File(path) => {
                 let list = only_list(path).filter(|_| path.is_file());
                 return Ok(list.map(|list| (list, path.clone())).into_iter().collect());
             }
@@ -90,22 +90,22 @@ impl DialectFiles for DocumentFiles {
     }
 
     fn places_of_lists(&self) -> Vec<PathBuf> {
-        match &self.place {
-            DocumentPlace::Lists(root) => {
+        match &self.paths {
+            DocumentPaths::Lists(root) => {
                 let directories = list_directories(root).unwrap_or_default();
                 std::iter::once(root.clone()).chain(directories.into_iter().map(|(_, path)| path)).collect()
             }
-            DocumentPlace::File(path) => path.parent().map(Path::to_owned).into_iter().collect(),
+            DocumentPaths::File(path) => path.parent().map(Path::to_owned).into_iter().collect(),
         }
     }
 
     fn lists_without_a_place(&self, data: &Path) -> Vec<(ListId, PathBuf)> {
-        match &self.place {
-            DocumentPlace::Lists(root) => {
+        match &self.paths {
+            DocumentPaths::Lists(root) => {
                 let documents = files_gone(data, root, FILE).into_iter();
                 documents.filter_map(|path| Some((named(path.parent()?)?, path))).collect()
             }
-            DocumentPlace::File(path) => {
+            DocumentPaths::File(path) => {
                 let list = only_list(path).filter(|_| !path.exists());
                 list.map(|list| (list, path.clone())).into_iter().collect()
             }
@@ -215,12 +215,12 @@ impl DialectFiles for DocumentFiles {
 mod tests {
     use taskyard_core::Timestamp;
 
-    use super::{DocumentFiles, DocumentPlace};
+    use super::{DocumentFiles, DocumentPaths};
     use crate::store::translated::DialectFiles;
 
     #[test]
     fn a_new_id_is_a_uuid_of_version_four() {
-        let files = DocumentFiles { place: DocumentPlace::File("x".into()) };
+        let files = DocumentFiles { paths: DocumentPaths::File("x".into()) };
         let ids: Vec<String> = (0..100).map(|_| files.new_id(Timestamp(0)).to_string()).collect();
         for id in &ids {
             let lengths: Vec<usize> = id.split('-').map(str::len).collect();

@@ -7,5 +7,5 @@ mod held;
 mod overwriting;
 mod rewrite;
 
-pub use document_files::{DocumentOptions, DocumentPlace, open_documents};
+pub use document_files::{DocumentOptions, DocumentPaths, open_documents};
 pub(crate) use held::{read_locked_document, replace_document};

@@ -23,9 +23,9 @@ use crate::store::remembered_places::directories_gone;
 use crate::store::translated::{Changes, DialectFiles, TranslatedStore, lock_in_time, random_number};
 use crate::store::{FileLayout, Litter, Store, StoreError};
 
-/// Where folders are.
+/// Which folder each list is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TeachingPlace {
+pub enum TeachingPaths {
     /// In a directory of such folders, one for each list.
     Lists(PathBuf),
     /// One folder, whatever the list is called.
@@ -35,8 +35,8 @@ pub enum TeachingPlace {
 /// How a store of folders is opened.
 #[derive(Clone, Debug)]
 pub struct TeachingOptions {
-    /// Where the folders are.
-    pub place: TeachingPlace,
+    /// Which folder each list is in.
+    pub paths: TeachingPaths,
     /// Our own data directory.
     pub data: PathBuf,
     /// The rules that tasks are written by.
@@ -45,13 +45,13 @@ pub struct TeachingOptions {
 
 /// Opens a store of folders. Nothing is read or made until a list is asked for.
 pub fn open_teaching(options: TeachingOptions) -> Arc<dyn Store> {
-    let TeachingOptions { place, data, rules } = options;
-    Arc::new(TranslatedStore::open(FolderFiles { place }, data, rules))
+    let TeachingOptions { paths, data, rules } = options;
+    Arc::new(TranslatedStore::open(FolderFiles { paths }, data, rules))
 }
 
 #[derive(Debug)]
 struct FolderFiles {
-    place: TeachingPlace,
+    paths: TeachingPaths,
 }
 
 impl DialectFiles for FolderFiles {
@@ -63,16 +63,16 @@ impl DialectFiles for FolderFiles {
     const COUNTS_MISSING: bool = true;
 
     fn path(&self, list: &ListId) -> PathBuf {
-        match &self.place {
-            TeachingPlace::Lists(root) => root.join(list.directory()),
-            TeachingPlace::Folder(path) => path.clone(),
+        match &self.paths {
+            TeachingPaths::Lists(root) => root.join(list.directory()),
+            TeachingPaths::Folder(path) => path.clone(),
         }
     }
 
     fn lists(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
-        match &self.place {
-            TeachingPlace::Lists(root) => list_directories(root),
-            TeachingPlace::Folder(path) => {
+        match &self.paths {
+            TeachingPaths::Lists(root) => list_directories(root),
+            TeachingPaths::Folder(path) => {
                 let list = only_list(path).filter(|_| path.is_dir());
                 Ok(list.map(|list| (list, path.clone())).into_iter().collect())
             }
@@ -80,19 +80,19 @@ impl DialectFiles for FolderFiles {
     }
 
     fn places_of_lists(&self) -> Vec<PathBuf> {
-        match &self.place {
-            TeachingPlace::Lists(root) => vec![root.clone()],
-            TeachingPlace::Folder(path) => path.parent().map(Path::to_owned).into_iter().collect(),
+        match &self.paths {
+            TeachingPaths::Lists(root) => vec![root.clone()],
+            TeachingPaths::Folder(path) => path.parent().map(Path::to_owned).into_iter().collect(),
         }
     }
 
     fn lists_without_a_place(&self, data: &Path) -> Vec<(ListId, PathBuf)> {
-        match &self.place {
-            TeachingPlace::Lists(root) => {
+        match &self.paths {
+            TeachingPaths::Lists(root) => {
                 let folders = directories_gone(data, root).into_iter();
                 folders.filter_map(|path| Some((named(&path)?, path))).collect()
             }
-            TeachingPlace::Folder(path) => {
+            TeachingPaths::Folder(path) => {
                 let list = only_list(path).filter(|_| !path.exists());
                 list.map(|list| (list, path.clone())).into_iter().collect()
             }

@@ -6,4 +6,4 @@ mod raw_folder;
 mod replacing;
 mod yielding;
 
-pub use folder_files::{TeachingOptions, TeachingPlace, open_teaching};
+pub use folder_files::{TeachingOptions, TeachingPaths, open_teaching};
