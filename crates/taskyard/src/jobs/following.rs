@@ -8,7 +8,7 @@ use taskyard_core::{Job, JobFate, JobId};
 
 use super::{JobError, Jobs, processes};
 use crate::process::{Cancel, Wakeup, wait_for};
-use crate::watching::PlacesWatched;
+use crate::watching::WatchedDirectories;
 
 /// How soon is looked again at a job that is just being started, or where the system does not tell when a process ends.
 const SOON: Duration = Duration::from_millis(20);
@@ -102,13 +102,13 @@ fn sooner(until: Option<Instant>, span: Duration) -> Instant {
 /// What becomes readable when the output of a job was written to.
 struct OutputNews {
     end: OwnedFd,
-    _watched: PlacesWatched,
+    _watched: WatchedDirectories,
 }
 
 /// Begins to listen for output of a job; none where the system does not tell when a file is written to.
 fn news_of(job: &Job) -> Option<OutputNews> {
     let (end, other) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
-    let mut watched = PlacesWatched::new(move || {
+    let mut watched = WatchedDirectories::new(move || {
         // One byte is enough; a pipe that is full of them needs no more.
         let _ = rustix::io::write(&other, b"!");
     });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{NoticeError, NoticeWatch};
 use crate::machine::Machine;
 use crate::store::{Moved, UNTOLD};
-use crate::watching::PlacesWatched;
+use crate::watching::WatchedDirectories;
 
 /// Where the kernel tells that the database moved, it is looked at this often all the same, should the kernel have lost count.
 const TOLD: Duration = Duration::from_secs(60);
@@ -15,7 +15,7 @@ const TOLD: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct DatabaseWatch {
     data: PathBuf,
-    places: PlacesWatched,
+    watched: WatchedDirectories,
 }
 
 impl DatabaseWatch {
@@ -24,12 +24,12 @@ impl DatabaseWatch {
         if let Err(error) = Machine::open(&data) {
             tracing::debug!(%error, "no notices can be queued");
         }
-        Self { data, places: PlacesWatched::new(move || moved()) }
+        Self { data, watched: WatchedDirectories::new(move || moved()) }
     }
 }
 
 impl NoticeWatch for DatabaseWatch {
     fn keep_up(&mut self) -> Result<Option<Duration>, NoticeError> {
-        Ok(Some(if self.places.keep_up(&[&self.data]) { TOLD } else { UNTOLD }))
+        Ok(Some(if self.watched.keep_up(&[&self.data]) { TOLD } else { UNTOLD }))
     }
 }

@@ -6,15 +6,15 @@
 mod happened;
 #[cfg(target_os = "linux")]
 mod kernel;
-mod places_watched;
 #[cfg(target_os = "linux")]
 mod waking;
+mod watched_directories;
 mod watchers;
 
 pub(crate) use happened::{Deed, Happened};
 #[cfg(target_os = "linux")]
 pub(crate) use kernel::{DirectoryWatch, watch};
-pub(crate) use places_watched::PlacesWatched;
+pub(crate) use watched_directories::WatchedDirectories;
 pub use watchers::Moved;
 pub(crate) use watchers::{Watchers, Watching};
 

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::store::{Moved, StoreError, UNTOLD, Watch};
-use crate::watching::PlacesWatched;
+use crate::watching::WatchedDirectories;
 
 /// Watches the directories in which lists come and go.
 struct DirectoriesWatch<D> {
     directories: D,
-    places: PlacesWatched,
+    watched: WatchedDirectories,
 }
 
 /// Watches directories by the kernel: those that `directories` returns, which are others when some came and went.
@@ -17,7 +17,7 @@ pub(crate) fn watch_directories(
     directories: impl Fn() -> Vec<PathBuf> + Send + 'static,
     moved: Moved,
 ) -> Box<dyn Watch> {
-    Box::new(DirectoriesWatch { directories, places: PlacesWatched::new(move || moved()) })
+    Box::new(DirectoriesWatch { directories, watched: WatchedDirectories::new(move || moved()) })
 }
 
 impl<D: Fn() -> Vec<PathBuf> + Send> Watch for DirectoriesWatch<D> {
@@ -25,7 +25,7 @@ impl<D: Fn() -> Vec<PathBuf> + Send> Watch for DirectoriesWatch<D> {
         loop {
             let wanted = (self.directories)();
             let paths: Vec<&Path> = wanted.iter().map(PathBuf::as_path).collect();
-            if !self.places.keep_up(&paths) {
+            if !self.watched.keep_up(&paths) {
                 return Ok(Some(UNTOLD));
             }
             // What comes while the watching begins is watched, too.

@@ -7,7 +7,7 @@ use taskyard_core::Entry;
 
 use super::Followed;
 use crate::store::{HistoryQuery, ListWatch, Moved, StoreError, UNTOLD, Watch};
-use crate::watching::PlacesWatched;
+use crate::watching::WatchedDirectories;
 
 /// What a writer kept us from recording is tried again after this, then after twice that, and so on.
 const FIRST_TRY: Duration = Duration::from_millis(50);
@@ -24,7 +24,7 @@ const LONGEST_REST: Duration = Duration::from_millis(250);
 /// Watches a list of which the kernel tells that something moved.
 struct JournalWatch<F> {
     followed: Arc<F>,
-    places: PlacesWatched,
+    watched: WatchedDirectories,
     /// When the files may be looked at again.
     rested: Instant,
     next_try: Duration,
@@ -32,14 +32,14 @@ struct JournalWatch<F> {
 
 /// Watches a list by the kernel: calls `moved` when something happens where it is kept.
 pub fn watch<F: Followed + 'static>(followed: Arc<F>, moved: Moved) -> Box<dyn ListWatch> {
-    let places = PlacesWatched::new(move || moved());
-    Box::new(JournalWatch { followed, places, rested: Instant::now(), next_try: FIRST_TRY })
+    let watched = WatchedDirectories::new(move || moved());
+    Box::new(JournalWatch { followed, watched, rested: Instant::now(), next_try: FIRST_TRY })
 }
 
 impl<F: Followed> Watch for JournalWatch<F> {
     fn keep_up(&mut self) -> Result<Option<Duration>, StoreError> {
         // Before looking, so that nothing can move between the look and the watching.
-        let is_told = self.places.keep_up(&self.followed.places());
+        let is_told = self.watched.keep_up(&self.followed.places());
         let looking = Instant::now();
         let left_to_rest = self.rested.saturating_duration_since(looking);
         if !left_to_rest.is_zero() {

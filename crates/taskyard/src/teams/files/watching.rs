@@ -8,18 +8,18 @@ use taskyard_core::TeamName;
 use super::team_paths::TeamPaths;
 use crate::store::Moved;
 use crate::teams::TeamWatch;
-use crate::watching::PlacesWatched;
+use crate::watching::WatchedDirectories;
 
 /// Watches the directories in which something moves when an agent is written to or joins a team.
 #[derive(Debug)]
 pub(super) struct FileWatch {
     paths: TeamPaths,
-    watched: PlacesWatched,
+    watched: WatchedDirectories,
 }
 
 impl FileWatch {
     pub(super) fn new(paths: TeamPaths, moved: Moved) -> Self {
-        Self { paths, watched: PlacesWatched::new(move || moved()) }
+        Self { paths, watched: WatchedDirectories::new(move || moved()) }
     }
 
     fn directories(&self, teams: &[TeamName]) -> Vec<PathBuf> {

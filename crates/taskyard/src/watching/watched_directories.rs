@@ -10,14 +10,14 @@ use super::told_by_crate::{DirectoryWatch, watch_and_tell};
 use super::waking::watch_and_tell;
 
 /// Watches directories, or the nearest ones above them that exist. It does not say what moved.
-pub(crate) struct PlacesWatched {
+pub(crate) struct WatchedDirectories {
     moved: Arc<dyn Fn() + Send + Sync>,
     watched: Vec<Watched>,
 }
 
 /// One directory, and which one it was: another may come to stand under its name.
 struct Watched {
-    place: Directory,
+    directory: Directory,
     watch: DirectoryWatch,
 }
 
@@ -27,7 +27,7 @@ struct Directory {
     identity: Option<(u64, u64)>,
 }
 
-impl PlacesWatched {
+impl WatchedDirectories {
     /// Prepares to call `moved` whenever something was done to a file; nothing is watched before [`Self::keep_up`].
     pub(crate) fn new(moved: impl Fn() + Send + Sync + 'static) -> Self {
         Self { moved: Arc::new(moved), watched: Vec::new() }
@@ -35,23 +35,23 @@ impl PlacesWatched {
 
     /// Watches what there is to watch by now: directories come, go, and come again. Returns whether the kernel will tell of
     /// all of it; it may be told to watch too much.
-    pub(crate) fn keep_up(&mut self, places: &[&Path]) -> bool {
+    pub(crate) fn keep_up(&mut self, directories: &[&Path]) -> bool {
         // A new directory may have the name and even the number of the one that went.
         self.watched.retain(|old| !old.watch.is_gone());
         loop {
-            let mut wanted: Vec<Directory> = places.iter().map(|path| nearest(path)).collect();
+            let mut wanted: Vec<Directory> = directories.iter().map(|path| nearest(path)).collect();
             wanted.dedup();
-            self.watched.retain(|old| wanted.contains(&old.place));
-            wanted.retain(|new| self.watched.iter().all(|old| old.place != *new));
+            self.watched.retain(|old| wanted.contains(&old.directory));
+            wanted.retain(|new| self.watched.iter().all(|old| old.directory != *new));
             if wanted.is_empty() {
                 return true;
             }
-            for place in wanted {
+            for directory in wanted {
                 let moved = Arc::clone(&self.moved);
-                match watch_and_tell(&place.path, Box::new(move || moved())) {
-                    Ok(watch) => self.watched.push(Watched { place, watch }),
+                match watch_and_tell(&directory.path, Box::new(move || moved())) {
+                    Ok(watch) => self.watched.push(Watched { directory, watch }),
                     Err(error) => {
-                        let path = place.path.display();
+                        let path = directory.path.display();
                         tracing::debug!(%error, %path, "changes are looked for instead of being told");
                         return false;
                     }
@@ -62,10 +62,10 @@ impl PlacesWatched {
     }
 }
 
-impl std::fmt::Debug for PlacesWatched {
+impl std::fmt::Debug for WatchedDirectories {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let places: Vec<&Directory> = self.watched.iter().map(|watched| &watched.place).collect();
-        formatter.debug_struct("PlacesWatched").field("watched", &places).finish_non_exhaustive()
+        let directories: Vec<&Directory> = self.watched.iter().map(|watched| &watched.directory).collect();
+        formatter.debug_struct("WatchedDirectories").field("watched", &directories).finish_non_exhaustive()
     }
 }
 
@@ -92,16 +92,16 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use std::time::Duration;
 
-    use super::PlacesWatched;
+    use super::WatchedDirectories;
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
-    fn watching(place: &Path) -> (PlacesWatched, Receiver<()>) {
+    fn watching(directory: &Path) -> (WatchedDirectories, Receiver<()>) {
         let (sender, told) = channel();
-        let mut watched = PlacesWatched::new(move || {
+        let mut watched = WatchedDirectories::new(move || {
             let _ = sender.send(());
         });
-        assert!(watched.keep_up(&[place]));
+        assert!(watched.keep_up(&[directory]));
         (watched, told)
     }
 
@@ -116,17 +116,17 @@ mod tests {
     #[test]
     fn a_directory_that_was_removed_and_made_again_is_watched_again() {
         let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("team");
+        let directory = folder.path().join("team");
         for _ in 0..8 {
-            fs::create_dir(&place).unwrap();
-            let (mut watched, told) = watching(&place);
-            fs::remove_dir(&place).unwrap();
-            fs::create_dir(&place).unwrap();
+            fs::create_dir(&directory).unwrap();
+            let (mut watched, told) = watching(&directory);
+            fs::remove_dir(&directory).unwrap();
+            fs::create_dir(&directory).unwrap();
             told.recv_timeout(PATIENCE).expect("the removal was told");
             while told.recv_timeout(Duration::from_millis(100)).is_ok() {}
-            assert!(watched.keep_up(&[&place]));
-            until_told_of(&place.join("mark"), &told);
-            fs::remove_dir_all(&place).unwrap();
+            assert!(watched.keep_up(&[&directory]));
+            until_told_of(&directory.join("mark"), &told);
+            fs::remove_dir_all(&directory).unwrap();
         }
     }
 }
