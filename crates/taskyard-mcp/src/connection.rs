@@ -27,7 +27,7 @@ use super::notifying::Answered;
 use super::options::Leases;
 use super::prompts::{self, NoPrompt};
 use super::roots::roots_of;
-use super::telling::ToldClient;
+use super::telling::NotifiedClient;
 use super::{resources, tool_list};
 
 /// So many resources can be subscribed to on one connection.
@@ -333,14 +333,14 @@ impl ServerHandler for Connection {
         if self.has_tasks() {
             self.agents.add(&identity::agent_of(&self.hub, &context));
             self.tell_of_messages();
-            let told = ToldClient {
+            let notified = NotifiedClient {
                 left: self.left.clone(),
                 client: context.peer,
                 subscribed: Arc::clone(&self.subscribed),
                 agents: self.agents.clone(),
                 log_level: Arc::clone(&self.log_level),
             };
-            tokio::spawn(told.tell(hearing));
+            tokio::spawn(notified.tell(hearing));
         }
     }
 

@@ -40,7 +40,8 @@ struct Agents {
 struct Remembered {
     answers: HashMap<CallKey, watch::Receiver<Option<Answer>>>,
     order: VecDeque<CallKey>,
-    heard_of: u64,
+    /// When the agent last called, on a clock that counts calls.
+    last_call: u64,
 }
 
 /// Whether a call is to be made, or was made before.
@@ -79,7 +80,7 @@ impl Repeats {
             agents.make_room();
         }
         let remembered = agents.known.entry(agent.clone()).or_default();
-        remembered.heard_of = clock;
+        remembered.last_call = clock;
         remembered.begin(key)
     }
 
@@ -92,7 +93,7 @@ impl Repeats {
 impl Agents {
     fn make_room(&mut self) {
         while self.known.len() >= AGENTS {
-            let longest = self.known.iter().min_by_key(|(_, remembered)| remembered.heard_of);
+            let longest = self.known.iter().min_by_key(|(_, remembered)| remembered.last_call);
             let Some(agent) = longest.map(|(agent, _)| agent.clone()) else { return };
             self.known.remove(&agent);
         }

@@ -22,19 +22,21 @@ const OPENING: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Sessions {
     kept: LocalSessionManager,
-    heard_of: Mutex<HashMap<SessionId, HeardOf>>,
+    activity: Mutex<HashMap<SessionId, SessionActivity>>,
+    /// How many there may be.
     most: usize,
 }
 
-/// What is known of a session.
+/// When a session was last used, and whether its client has begun.
 #[derive(Clone, Copy, Debug)]
-struct HeardOf {
+struct SessionActivity {
+    /// When its client last asked for something.
     last: Instant,
     /// Whether its client has sent anything after the request that began it.
     is_open: bool,
 }
 
-impl HeardOf {
+impl SessionActivity {
     /// Tells whether a session counts as begun and left.
     fn is_left(self, now: Instant) -> bool {
         !self.is_open && now.duration_since(self.last) > OPENING
@@ -50,31 +52,32 @@ impl Default for Sessions {
         config.keep_alive = Some(IDLE);
         let mut kept = LocalSessionManager::default();
         kept.session_config = config;
-        Self { kept, heard_of: Mutex::default(), most: SESSIONS }
+        Self { kept, activity: Mutex::default(), most: SESSIONS }
     }
 }
 
 impl Sessions {
-    fn hear_of(&self, id: &SessionId) {
-        let mut heard_of = self.heard_of.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Takes note that the client of a session asks for something.
+    fn note_activity(&self, id: &SessionId) {
+        let mut activity = self.activity.lock().unwrap_or_else(PoisonError::into_inner);
         // One that has ended does not begin again because a client still asks for it.
-        if let Some(session) = heard_of.get_mut(id) {
-            *session = HeardOf { last: Instant::now(), is_open: true };
+        if let Some(session) = activity.get_mut(id) {
+            *session = SessionActivity { last: Instant::now(), is_open: true };
         }
     }
 
     fn begin(&self, id: &SessionId) {
-        let begun = HeardOf { last: Instant::now(), is_open: false };
-        self.heard_of.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(id), begun);
+        let begun = SessionActivity { last: Instant::now(), is_open: false };
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(id), begun);
     }
 
     /// Returns the sessions that have to end before there is room for another.
     async fn in_the_way(&self) -> Vec<SessionId> {
         let kept = self.kept.sessions.read().await;
-        let mut heard_of = self.heard_of.lock().unwrap_or_else(PoisonError::into_inner);
-        heard_of.retain(|id, _| kept.contains_key(id));
+        let mut activity = self.activity.lock().unwrap_or_else(PoisonError::into_inner);
+        activity.retain(|id, _| kept.contains_key(id));
         let now = Instant::now();
-        let mut by_age: Vec<_> = heard_of.iter().map(|(id, heard)| (!heard.is_left(now), heard.last, id)).collect();
+        let mut by_age: Vec<_> = activity.iter().map(|(id, seen)| (!seen.is_left(now), seen.last, id)).collect();
         by_age.sort();
         let left = by_age.iter().take_while(|(is_kept, ..)| !is_kept).count();
         let too_many = (kept.len() + 1).saturating_sub(self.most);
@@ -109,7 +112,7 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        self.heard_of.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         self.kept.close_session(id).await
     }
 
@@ -118,12 +121,12 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.hear_of(id);
+        self.note_activity(id);
         self.kept.create_stream(id, message).await
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
-        self.hear_of(id);
+        self.note_activity(id);
         self.kept.accept_message(id, message).await
     }
 
@@ -131,7 +134,7 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.hear_of(id);
+        self.note_activity(id);
         self.kept.create_standalone_stream(id).await
     }
 
@@ -140,7 +143,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.hear_of(id);
+        self.note_activity(id);
         self.kept.resume(id, last_event_id).await
     }
 }
@@ -160,8 +163,8 @@ mod tests {
             let sessions = Sessions::default();
             let (left, _one) = sessions.create_session().await.unwrap();
             let (open, _two) = sessions.create_session().await.unwrap();
-            sessions.hear_of(&open);
-            for session in sessions.heard_of.lock().unwrap().values_mut() {
+            sessions.note_activity(&open);
+            for session in sessions.activity.lock().unwrap().values_mut() {
                 session.last -= OPENING + Duration::from_secs(1);
             }
             let (new, _three) = sessions.create_session().await.unwrap();
@@ -178,12 +181,12 @@ mod tests {
             let sessions = Sessions { most: 2, ..Sessions::default() };
             let (first, _one) = sessions.create_session().await.unwrap();
             let (second, _two) = sessions.create_session().await.unwrap();
-            sessions.hear_of(&first);
+            sessions.note_activity(&first);
             let (third, _three) = sessions.create_session().await.unwrap();
             for (session, is_there) in [(&first, true), (&second, false), (&third, true)] {
                 assert_eq!(sessions.has_session(session).await.unwrap(), is_there);
             }
-            assert_eq!(sessions.heard_of.lock().unwrap().len(), 2);
+            assert_eq!(sessions.activity.lock().unwrap().len(), 2);
         });
     }
 }

@@ -14,7 +14,7 @@ use super::news::{Changes, Hearing};
 use super::resources;
 
 /// A client that is told of changes.
-pub(crate) struct ToldClient {
+pub(crate) struct NotifiedClient {
     /// The connection has ended.
     pub(crate) left: CancellationToken,
     pub(crate) client: Peer<RoleServer>,
@@ -25,7 +25,7 @@ pub(crate) struct ToldClient {
     pub(crate) log_level: Arc<LogLevel>,
 }
 
-impl ToldClient {
+impl NotifiedClient {
     /// Tells the client of changes until the connection ends.
     pub(crate) async fn tell(self, mut hearing: Hearing) {
         loop {
