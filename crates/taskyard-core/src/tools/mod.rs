@@ -33,5 +33,5 @@ mod tool;
 
 pub use answer::Answer;
 pub use input_error::InputError;
-pub use refusing::{Surroundings, Words, explain};
+pub use refusing::{Surroundings, ToolNames, explain};
 pub use tool::{Annotations, Tool, ToolSet};

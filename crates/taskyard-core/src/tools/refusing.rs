@@ -22,24 +22,24 @@ pub struct Surroundings<'a> {
     /// The rules in force.
     pub rules: Rules,
     /// What the tools that are offered are called.
-    pub words: Words,
+    pub names: ToolNames,
 }
 
-/// What a model calls what it is told to use.
+/// What the tools and fields are called that a refusal names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct ToolNames {
     /// The tool that lists the tasks.
     pub list: &'static str,
     /// The tool that takes a task.
     pub claim: &'static str,
     /// The tool that changes a task.
     pub update: &'static str,
-    /// Where a task's blockers are given.
+    /// The field in which a task's blockers are given.
     pub edges: &'static str,
 }
 
-impl Words {
-    /// Returns the words of a system.
+impl ToolNames {
+    /// Returns the names that a system has.
     pub const fn of(system: System) -> Self {
         match system {
             System::Document => {
@@ -105,7 +105,7 @@ impl Surroundings<'_> {
 pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
     match refusal {
         Refusal::NoSuchTask { task } => {
-            format!("Task #{task} not found. Nothing was changed. {} shows every task.", around.words.list)
+            format!("Task #{task} not found. Nothing was changed. {} shows every task.", around.names.list)
         }
         Refusal::Unreadable { task, why, .. } => format!(
             "Task #{task} cannot be read: {why}. Its file was left alone; a person has to mend it. {}",
@@ -113,7 +113,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         ),
         Refusal::EdgeToItself { task } => format!(
             "Task #{task} cannot wait for itself. Nothing was changed. Leave its own id out of {}.",
-            around.words.edges
+            around.names.edges
         ),
         Refusal::Cycle { path } => format!(
             "That would close a circle in which nothing could ever start: {}. Nothing was changed. Leave out the edge that \
@@ -126,13 +126,13 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         Refusal::NoSuchBlocker { task } => format!(
             "There is no task #{task} to depend on. Nothing was changed. {} shows every id; create the task first if it \
              is missing.",
-            around.words.list
+            around.names.list
         ),
         Refusal::PartOfItself { task } => format!("Task #{task} cannot be a part of itself. Nothing was changed."),
         Refusal::NoSuchParent { task } => format!(
             "There is no task #{task} to be a part of. Nothing was changed. {} shows every id; create the task first if it is \
              missing.",
-            around.words.list
+            around.names.list
         ),
         Refusal::Blocked { task, by, through } => format!(
             "Task #{task} cannot start: it waits for {}{}. Nothing was changed. {}",
@@ -157,13 +157,13 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         Refusal::StaleToken { task, token, .. } => format!(
             "Token {token} no longer counts for task #{task}: {refusal}. Nothing was changed. Stop working on it, or claim it \
              anew with {}. {}",
-            around.words.claim,
+            around.names.claim,
             around.instead()
         ),
         Refusal::AlreadyCompleted { task } => format!(
             "Task #{task} is completed, so there is nothing to give back. If it has to be done again, set its status to \
              pending with {}.",
-            around.words.update
+            around.names.update
         ),
         Refusal::PlanNotApproved { lead, .. } => format!(
             "Not started: your plan has to be approved first. Nothing was changed. Send it with SendMessage (to \"{lead}\", message \
@@ -173,7 +173,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
             "Task #{task} was not started: you are not finished with {}. Nothing was changed. Complete that first, or set it back to \
              pending with {}.",
             around.named(with),
-            around.words.update
+            around.names.update
         ),
         Refusal::HookBlocked { event: HookEvent::TaskCreated, feedback, .. } => feedback.clone(),
         Refusal::HookBlocked { feedback, .. } => {
@@ -213,7 +213,7 @@ fn circle(path: &[TaskId]) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{Surroundings, Words, explain};
+    use super::{Surroundings, ToolNames, explain};
     use crate::rules::hooks::gate::System;
     use crate::rules::refusal::Refusal;
     use crate::{AgentName, Rules, Status, Task, TaskId, Timestamp};
@@ -236,7 +236,7 @@ mod tests {
                 roles: &[],
                 now: Timestamp(0),
                 rules: Rules::Strict,
-                words: Words::of(System::Tasks),
+                names: ToolNames::of(System::Tasks),
             },
         )
     }

@@ -219,7 +219,7 @@ mod tests {
     use super::{TaskClaim, Won, lost, read, won};
     use crate::rules::claims::claiming::ClaimRefusal;
     use crate::rules::hooks::gate::System;
-    use crate::tools::{Surroundings, Words};
+    use crate::tools::{Surroundings, ToolNames};
     use crate::{AgentName, Lease, Moment, Rules, Status, Task, TaskId, Timestamp, Token};
 
     fn lease() -> Lease {
@@ -243,7 +243,7 @@ mod tests {
             roles: &[],
             now: Timestamp(0),
             rules: Rules::Strict,
-            words: Words::of(System::Tasks),
+            names: ToolNames::of(System::Tasks),
         };
         lost(id.map(TaskId::number).as_ref(), refusal, None, &around)
     }

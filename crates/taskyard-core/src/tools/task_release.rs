@@ -63,7 +63,7 @@ mod tests {
     use super::{TaskRelease, read, refused, released};
     use crate::rules::hooks::gate::System;
     use crate::rules::refusal::Refusal;
-    use crate::tools::{Surroundings, Words};
+    use crate::tools::{Surroundings, ToolNames};
     use crate::{AgentName, Rules, Task, TaskId, Timestamp};
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
             roles: &[],
             now: Timestamp(0),
             rules: Rules::Strict,
-            words: Words::of(System::Tasks),
+            names: ToolNames::of(System::Tasks),
         };
         let answer = refused(&Refusal::AlreadyCompleted { task: TaskId::number(7) }, &around);
         assert!(answer.is_error && answer.text.contains("set its status to pending with TaskUpdate"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use taskyard_core::rules::hooks::gate::System;
 use taskyard_core::tools::catalogue::{self, Surface};
-use taskyard_core::tools::{Answer, InputError, Surroundings, Words, todo_write};
+use taskyard_core::tools::{Answer, InputError, Surroundings, ToolNames, todo_write};
 
 use super::shared_call::SharedCall;
 use super::{ClaimedFor, JobDesk, LastListing};
@@ -139,7 +139,7 @@ impl Toolbox {
             roles: &self.claim.roles,
             now: self.yard.store().now().map_err(Error::from)?.wall,
             rules: self.yard.rules(),
-            words: Words::of(self.system),
+            names: ToolNames::of(self.system),
         }))
     }
 }
