@@ -80,7 +80,7 @@ impl Followed for FollowedList {
         &self.list
     }
 
-    fn places(&self) -> Vec<&Path> {
+    fn directories(&self) -> Vec<&Path> {
         vec![&self.log.directory]
     }
 

@@ -89,7 +89,7 @@ impl DialectFiles for DocumentFiles {
         Ok(documents.filter(|(_, path)| path.is_file()).collect())
     }
 
-    fn places_of_lists(&self) -> Vec<PathBuf> {
+    fn directories_of_lists(&self) -> Vec<PathBuf> {
         match &self.paths {
             DocumentPaths::Lists(root) => {
                 let directories = list_directories(root).unwrap_or_default();

@@ -12,7 +12,7 @@ pub trait Followed: Send + Sync {
     fn list(&self) -> &ListId;
 
     /// Returns the directories in which something moves when the list changes.
-    fn places(&self) -> Vec<&Path>;
+    fn directories(&self) -> Vec<&Path>;
 
     /// Records what other programs did, where other programs write to the list's files. Returns whether nothing is left to record.
     fn observe(&self) -> Result<bool, StoreError> {

@@ -39,7 +39,7 @@ pub fn watch<F: Followed + 'static>(followed: Arc<F>, moved: Moved) -> Box<dyn L
 impl<F: Followed> Watch for JournalWatch<F> {
     fn keep_up(&mut self) -> Result<Option<Duration>, StoreError> {
         // Before looking, so that nothing can move between the look and the watching.
-        let is_told = self.watched.keep_up(&self.followed.places());
+        let is_told = self.watched.keep_up(&self.followed.directories());
         let looking = Instant::now();
         let left_to_rest = self.rested.saturating_duration_since(looking);
         if !left_to_rest.is_zero() {

@@ -79,7 +79,7 @@ impl DialectFiles for FolderFiles {
         }
     }
 
-    fn places_of_lists(&self) -> Vec<PathBuf> {
+    fn directories_of_lists(&self) -> Vec<PathBuf> {
         match &self.paths {
             TeachingPaths::Lists(root) => vec![root.clone()],
             TeachingPaths::Folder(path) => path.parent().map(Path::to_owned).into_iter().collect(),

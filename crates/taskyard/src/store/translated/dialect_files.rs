@@ -54,7 +54,7 @@ pub(in crate::store) trait DialectFiles: Debug + Send + Sync + 'static {
     fn lists(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError>;
 
     /// Returns the directories in which something moves when a list comes or goes.
-    fn places_of_lists(&self) -> Vec<PathBuf>;
+    fn directories_of_lists(&self) -> Vec<PathBuf>;
 
     /// Returns the lists that our memory in a data directory has and whose place is gone.
     fn lists_without_a_place(&self, data: &Path) -> Vec<(ListId, PathBuf)>;

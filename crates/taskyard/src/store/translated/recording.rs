@@ -151,7 +151,7 @@ impl<F: DialectFiles> Followed for OpenList<F> {
         &self.list
     }
 
-    fn places(&self) -> Vec<&Path> {
+    fn directories(&self) -> Vec<&Path> {
         vec![self.dialect.directory(&self.path), &self.sidecar]
     }
 

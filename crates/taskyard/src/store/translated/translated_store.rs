@@ -110,7 +110,7 @@ impl<F: DialectFiles> Store for TranslatedStore<F> {
 
     fn watch_names(&self, moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
         let dialect = Arc::clone(&self.dialect);
-        Ok(following::watch_directories(move || dialect.places_of_lists(), moved))
+        Ok(following::watch_directories(move || dialect.directories_of_lists(), moved))
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

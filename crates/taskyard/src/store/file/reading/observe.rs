@@ -32,7 +32,7 @@ impl Followed for Handle {
         &self.list
     }
 
-    fn places(&self) -> Vec<&Path> {
+    fn directories(&self) -> Vec<&Path> {
         [Some(&self.place.directory), self.place.sidecar.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect()
     }
 
