@@ -187,18 +187,18 @@ pub(super) fn native_object(task: &Task) -> Map<String, Value> {
 /// Returns what a task says in a dialect does not say: what has to be carried beside it.
 ///
 /// The order of its keys, the order of the tasks that wait for it, and metadata that holds nothing mean nothing, and are not carried.
-pub(super) fn unsaid(heard: &Task, meant: &Task) -> Map<String, Value> {
+pub(super) fn unsaid(stated: &Task, meant: &Task) -> Map<String, Value> {
     let mut meant = meant.clone();
     meant.metadata = meant.metadata.filter(|metadata| !metadata.is_empty());
-    if is_same_set(&heard.blocks, &meant.blocks) {
-        meant.blocks.clone_from(&heard.blocks);
+    if is_same_set(&stated.blocks, &meant.blocks) {
+        meant.blocks.clone_from(&stated.blocks);
     }
-    difference_by(KeyOrder::IsFree, &native_object(heard), &native_object(&meant), &native::SCHEMA)
+    difference_by(KeyOrder::IsFree, &native_object(stated), &native_object(&meant), &native::SCHEMA)
 }
 
 /// Returns the same with the order of the keys.
-pub(super) fn unsaid_with_order(heard: &Task, meant: &Task) -> Map<String, Value> {
-    difference(&native_object(heard), &native_object(meant), &native::SCHEMA)
+pub(super) fn unsaid_with_order(stated: &Task, meant: &Task) -> Map<String, Value> {
+    difference(&native_object(stated), &native_object(meant), &native::SCHEMA)
 }
 
 fn is_same_set(one: &[TaskId], two: &[TaskId]) -> bool {
@@ -211,13 +211,13 @@ fn is_same_set(one: &[TaskId], two: &[TaskId]) -> bool {
 }
 
 /// Returns a task with what was carried beside it. What makes no task of it is not believed.
-pub(super) fn with_unsaid(heard: Task, carried: &Map<String, Value>) -> Task {
+pub(super) fn with_unsaid(stated: Task, carried: &Map<String, Value>) -> Task {
     if carried.is_empty() {
-        return heard;
+        return stated;
     }
-    let object = restored(native_object(&heard), carried, &native::SCHEMA);
+    let object = restored(native_object(&stated), carried, &native::SCHEMA);
     let bytes = serde_json::to_vec(&object).unwrap_or_default();
-    native::read(&heard.id, &bytes).unwrap_or(heard)
+    native::read(&stated.id, &bytes).unwrap_or(stated)
 }
 
 /// Returns ids as JSON.

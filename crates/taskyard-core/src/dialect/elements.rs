@@ -17,24 +17,24 @@ pub struct TasksRead {
 }
 
 /// Reads every element, each with its id where it states one. Of two with the same id the first is the task.
-pub(super) fn hear_all(
+pub(super) fn read_all(
     elements: &[Value],
     read: impl Fn(&Value, Option<&TaskId>) -> Result<Task, Unreadable>,
 ) -> TasksRead {
-    let mut heard = TasksRead::default();
+    let mut found = TasksRead::default();
     let mut seen = HashSet::new();
     for (place, value) in elements.iter().enumerate() {
         let id = value.get("id").and_then(Value::as_str).map(TaskId::stored);
         match read(value, id.as_ref()) {
-            Ok(task) if seen.insert(task.id.clone()) => heard.tasks.push(task),
-            Ok(_) => heard.problems.push((
+            Ok(task) if seen.insert(task.id.clone()) => found.tasks.push(task),
+            Ok(_) => found.problems.push((
                 place,
                 Unreadable::WrongType { key: "id", expected: "an id of its own", found: "that of another task" },
             )),
-            Err(why) => heard.problems.push((place, why)),
+            Err(why) => found.problems.push((place, why)),
         }
     }
-    heard
+    found
 }
 
 /// Returns a text, where the element has one.

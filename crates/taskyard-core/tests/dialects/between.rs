@@ -22,26 +22,26 @@ const ALL: [Dialect; 4] = [Dialect::Document, Dialect::Export, Dialect::Teaching
 
 impl Dialect {
     /// Writes tasks down.
-    fn tell(self, tasks: &[Task]) -> Vec<String> {
+    fn write(self, tasks: &[Task]) -> Vec<String> {
         match self {
-            Self::Document => vec![document::tell(tasks, NOW).print()],
-            Self::Export => vec![export::print(&export::tell(tasks))],
+            Self::Document => vec![document::write_tasks(tasks, NOW).print()],
+            Self::Export => vec![export::print(&export::write_tasks(tasks))],
             Self::Teaching => {
-                let folder = teaching::tell(tasks);
+                let folder = teaching::write_tasks(tasks);
                 let files = folder.files.iter();
                 let files = files.flat_map(|(id, file)| [id.to_string(), String::from_utf8(file.clone()).unwrap()]);
-                let mut told: Vec<String> = files.collect();
-                told.push(teaching::print_carried(&folder.carried).unwrap_or_default());
-                told
+                let mut written: Vec<String> = files.collect();
+                written.push(teaching::print_carried(&folder.carried).unwrap_or_default());
+                written
             }
             Self::Macf => tasks
                 .iter()
                 .flat_map(|task| {
-                    let told = macf::tell(task);
-                    let image = native::write(None, &told, Rules::Strict).unwrap();
+                    let written = macf::write_task(task);
+                    let image = native::write(None, &written, Rules::Strict).unwrap();
                     [
                         task.id.to_string(),
-                        told.stated_id.unwrap_or_default(),
+                        written.stated_id.unwrap_or_default(),
                         String::from_utf8(image.bytes().to_vec()).unwrap(),
                     ]
                 })
@@ -65,34 +65,34 @@ impl Dialect {
     }
 
     /// Reads what was written down.
-    fn hear(self, told: &[String]) -> Vec<Task> {
+    fn read(self, written: &[String]) -> Vec<Task> {
         match self {
             Self::Document => {
-                let heard = document::hear(&document::Document::parse(told[0].as_bytes()).unwrap());
-                assert_eq!(heard.problems, []);
-                heard.tasks
+                let found = document::read_tasks(&document::Document::parse(written[0].as_bytes()).unwrap());
+                assert_eq!(found.problems, []);
+                found.tasks
             }
             Self::Export => {
-                let heard = export::hear(&export::parse(told[0].as_bytes()).unwrap());
-                assert_eq!(heard.problems, []);
-                heard.tasks
+                let found = export::read_tasks(&export::parse(written[0].as_bytes()).unwrap());
+                assert_eq!(found.problems, []);
+                found.tasks
             }
             Self::Teaching => {
-                let (carried, files) = told.split_last().unwrap();
+                let (carried, files) = written.split_last().unwrap();
                 let files = files
                     .chunks(2)
                     .map(|pair| (taskyard_core::TaskId::stored(&*pair[0]), pair[1].clone().into_bytes()));
                 let carried = teaching::parse_carried(carried.as_bytes()).unwrap_or_default();
-                let heard = teaching::hear(&teaching::Folder { files: files.collect(), carried });
-                assert_eq!(heard.problems, []);
-                heard.tasks
+                let found = teaching::read_tasks(&teaching::Folder { files: files.collect(), carried });
+                assert_eq!(found.problems, []);
+                found.tasks
             }
-            Self::Macf => told
+            Self::Macf => written
                 .chunks(3)
                 .map(|file| {
                     let id = taskyard_core::TaskId::stored(&*file[0]);
                     let stated = Some(file[1].clone()).filter(|stated| !stated.is_empty());
-                    macf::hear(&Task { stated_id: stated, ..native::read(&id, file[2].as_bytes()).unwrap() })
+                    macf::read_task(&Task { stated_id: stated, ..native::read(&id, file[2].as_bytes()).unwrap() })
                 })
                 .collect(),
         }
@@ -140,8 +140,8 @@ fn a_task_of_our_own_kinds_goes_out_and_comes_back_as_it_is() {
         metadata: serde_json::json!({"kind": "phase", "parent": "1", "priority": "high"}).as_object().cloned(),
         ..Task::new(taskyard_core::TaskId::number(2), macf::Subject::compose("2", Some("1"), "\u{1f4cb} Phase 1"))
     };
-    assert_eq!(macf::tell(&phase), phase);
-    assert_eq!(macf::hear(&phase), phase);
+    assert_eq!(macf::write_task(&phase), phase);
+    assert_eq!(macf::read_task(&phase), phase);
 }
 
 #[test]
@@ -153,17 +153,17 @@ fn what_is_there_already_is_not_written_twice() {
         metadata: serde_json::json!({"parent": "1", "repo": "yard"}).as_object().cloned(),
         ..Task::new(taskyard_core::TaskId::number(2), macf::Subject::compose("2", Some("1"), "\u{1f4cb} Phase 1"))
     };
-    let told = macf::tell(&task);
-    assert_eq!((&told.subject, &told.description), (&task.subject, &task.description));
-    assert_eq!(macf::hear(&told), task);
-    assert_eq!(macf::tell(&macf::hear(&told)), told);
+    let written = macf::write_task(&task);
+    assert_eq!((&written.subject, &written.description), (&task.subject, &task.description));
+    assert_eq!(macf::read_task(&written), task);
+    assert_eq!(macf::write_task(&macf::read_task(&written)), written);
     // Where only the block is there, its facts are joined by the others.
     let task = Task { subject: "Phase 1".to_owned(), ..task };
-    let told = macf::tell(&task);
-    assert_eq!(told.subject, macf::Subject::compose("2", Some("1"), "Phase 1"));
+    let written = macf::write_task(&task);
+    assert_eq!(written.subject, macf::Subject::compose("2", Some("1"), "Phase 1"));
     let facts = "created_by: PA\nupdates:\n- agent: SA\nparent_id: 1\nrepo: yard\n";
-    assert!(told.description.contains(facts), "{}", told.description);
-    assert_eq!(macf::hear(&told), task);
+    assert!(written.description.contains(facts), "{}", written.description);
+    assert_eq!(macf::read_task(&written), task);
 }
 
 proptest! {
@@ -172,7 +172,7 @@ proptest! {
     #[test]
     fn native_to_a_dialect_and_back_is_the_same_list(tasks in list()) {
         for dialect in ALL {
-            let back = dialect.hear(&dialect.tell(&tasks));
+            let back = dialect.read(&dialect.write(&tasks));
             prop_assert_eq!(meaning(&back), expected(&tasks, &[dialect]), "{:?}", dialect);
         }
     }
@@ -180,9 +180,9 @@ proptest! {
     #[test]
     fn two_dialects_in_a_row_lose_nothing(tasks in list()) {
         for (one, two) in ALL.into_iter().flat_map(|one| ALL.map(|two| (one, two))) {
-            let heard = one.hear(&one.tell(&tasks));
-            let back = two.hear(&two.tell(&heard));
-            let again = one.hear(&one.tell(&back));
+            let found = one.read(&one.write(&tasks));
+            let back = two.read(&two.write(&found));
+            let again = one.read(&one.write(&back));
             prop_assert_eq!(meaning(&again), expected(&tasks, &[one, two]), "{:?} and {:?}", one, two);
         }
     }
@@ -191,11 +191,11 @@ proptest! {
     fn nothing_is_carried_for_what_a_dialect_has_words_for(tasks in plain_list()) {
         for dialect in ALL {
             let sayable: Vec<Task> = tasks.iter().map(|task| dialect.sayable(task)).collect();
-            let told = dialect.tell(&sayable);
-            prop_assert!(!told.iter().any(|text| text.contains("taskyard")), "{:?}: {:?}", dialect, told);
-            let beside = told.last().filter(|_| matches!(dialect, Dialect::Teaching));
+            let written = dialect.write(&sayable);
+            prop_assert!(!written.iter().any(|text| text.contains("taskyard")), "{:?}: {:?}", dialect, written);
+            let beside = written.last().filter(|_| matches!(dialect, Dialect::Teaching));
             prop_assert!(beside.is_none_or(String::is_empty), "{:?}", beside);
-            prop_assert_eq!(meaning(&dialect.hear(&told)), expected(&sayable, &[dialect]), "{:?}", dialect);
+            prop_assert_eq!(meaning(&dialect.read(&written)), expected(&sayable, &[dialect]), "{:?}", dialect);
         }
     }
 }

@@ -67,21 +67,21 @@ fn through_native(task: &Task) -> Task {
 proptest! {
     #[test]
     fn an_element_of_a_document_comes_back_with_all_it_held(given in document_element()) {
-        let heard = document::hear(&document::Document::new().with_elements(vec![given.clone()], "now"));
-        let tasks: Vec<Task> = heard.tasks.iter().map(through_native).collect();
-        let told = document::tell(&tasks, "now");
+        let found = document::read_tasks(&document::Document::new().with_elements(vec![given.clone()], "now"));
+        let tasks: Vec<Task> = found.tasks.iter().map(through_native).collect();
+        let told = document::write_tasks(&tasks, "now");
         let usual = [("assignee", Value::Null), ("dependencies", json!([]))];
         prop_assert_eq!(without(told.elements()[0].clone(), &given, &usual), given);
     }
 
     #[test]
     fn an_element_of_an_export_comes_back_with_all_it_held(given in export_element()) {
-        let heard = export::hear(std::slice::from_ref(&given));
-        let tasks: Vec<Task> = heard.tasks.iter().map(through_native).collect();
+        let found = export::read_tasks(std::slice::from_ref(&given));
+        let tasks: Vec<Task> = found.tasks.iter().map(through_native).collect();
         let nothing = ["dependencies", "blockedBy"].map(|key| (key, json!([])));
         let usual = [("description", json!("")), ("priority", json!("medium")), ("metadata", json!({}))];
         let usual: Vec<_> = usual.into_iter().chain(nothing).collect();
-        prop_assert_eq!(without(export::tell(&tasks)[0].clone(), &given, &usual), given);
+        prop_assert_eq!(without(export::write_tasks(&tasks)[0].clone(), &given, &usual), given);
     }
 
     #[test]
@@ -112,6 +112,6 @@ proptest! {
 fn nothing_is_carried_for_a_file_that_leaves_out_what_it_may() {
     let element = json!({"status": "pending", "description": "x", "id": "a", "created_at": "t", "updated_at": "t"});
     assert_eq!(document::read(&element, &[]).unwrap().metadata, None);
-    let heard = export::hear(&[json!({"status": "pending", "subject": "x", "id": "a"})]);
-    assert_eq!(heard.tasks[0].metadata, None);
+    let found = export::read_tasks(&[json!({"status": "pending", "subject": "x", "id": "a"})]);
+    assert_eq!(found.tasks[0].metadata, None);
 }

@@ -28,17 +28,17 @@ const DOCUMENT: &str = include_str!("../../../../docs/formats/document.md");
 #[test]
 fn the_example_of_a_document_is_read_and_written_to_the_letter() {
     let text = &examples(DOCUMENT, "json example")[0];
-    let heard = document::hear(&document::Document::parse(text.as_bytes()).unwrap());
-    assert_eq!(heard.problems, []);
-    let told: Vec<_> = heard.tasks.iter().map(|task| (task.id.as_str(), task.status, task.owner())).collect();
+    let found = document::read_tasks(&document::Document::parse(text.as_bytes()).unwrap());
+    assert_eq!(found.problems, []);
+    let told: Vec<_> = found.tasks.iter().map(|task| (task.id.as_str(), task.status, task.owner())).collect();
     let expected = [
         ("task-001", Status::Completed, None),
         ("task-002", Status::InProgress, Some("agent-123")),
         ("task-003", Status::Pending, None),
     ];
     assert_eq!(told, expected);
-    assert_eq!(heard.tasks[0].blocks, [TaskId::stored("task-002")]);
-    assert_eq!(document::tell(&heard.tasks, "2025-02-06T11:00:00Z").print(), *text);
+    assert_eq!(found.tasks[0].blocks, [TaskId::stored("task-002")]);
+    assert_eq!(document::write_tasks(&found.tasks, "2025-02-06T11:00:00Z").print(), *text);
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn a_change_of_the_example_changes_nothing_else() {
 #[test]
 fn a_task_without_times_gets_them_and_nothing_else() {
     let text = &examples(DOCUMENT, "json example task")[0];
-    let heard = document::hear(&document::Document::new().with_elements(vec![value(text)], "now"));
-    assert_eq!(heard.tasks[0].blocked_by, ["task-a", "task-c"].map(TaskId::stored));
-    let mut told = document::tell(&heard.tasks, "now").elements()[0].clone();
+    let found = document::read_tasks(&document::Document::new().with_elements(vec![value(text)], "now"));
+    assert_eq!(found.tasks[0].blocked_by, ["task-a", "task-c"].map(TaskId::stored));
+    let mut told = document::write_tasks(&found.tasks, "now").elements()[0].clone();
     let told = told.as_object_mut().unwrap();
     assert_eq!(told.remove("assignee"), Some(Value::Null));
     assert_eq!((told.remove("created_at"), told.remove("updated_at")), (Some("now".into()), Some("now".into())));
@@ -72,8 +72,8 @@ fn a_task_without_times_gets_them_and_nothing_else() {
 fn an_older_release_said_of_a_task_without_times_that_it_has_none() {
     let element = serde_json::json!({"id": "1", "description": "x", "status": "pending", "created_at": "t", "updated_at": "t",
         "metadata": {"custom_fields": {"taskyard": {"untimed": true}}}});
-    let heard = document::hear(&document::Document::new().with_elements(vec![element], "now"));
-    assert_eq!(heard.tasks[0].metadata, None);
+    let found = document::read_tasks(&document::Document::new().with_elements(vec![element], "now"));
+    assert_eq!(found.tasks[0].metadata, None);
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn an_export_has_a_priority_for_every_task_and_none_of_it_stays() {
         [(None, "medium"), (priority("medium"), "medium"), (priority("high"), "high"), (priority("urgent"), "medium")]
     {
         let task = Task { metadata, ..Task::new(TaskId::number(1), "One") };
-        let told = export::tell(std::slice::from_ref(&task));
+        let told = export::write_tasks(std::slice::from_ref(&task));
         assert_eq!(told[0]["priority"], said);
-        assert_eq!(export::hear(&told).tasks, [task]);
+        assert_eq!(export::read_tasks(&told).tasks, [task]);
     }
 }
 
@@ -93,10 +93,10 @@ fn an_export_has_a_priority_for_every_task_and_none_of_it_stays() {
 fn the_example_of_an_export_is_read_and_written_to_the_letter() {
     let text = &examples(include_str!("../../../../docs/formats/export.md"), "json example")[0];
     let elements = export::parse(text.as_bytes()).unwrap();
-    let heard = export::hear(&elements);
-    assert_eq!(heard.tasks[0].owner(), Some("worker-alpha"));
-    assert_eq!(heard.tasks[0].blocked_by, [TaskId::stored("task_1738949000")]);
-    assert_eq!(export::tell(&heard.tasks)[0].to_string(), elements[0].to_string());
+    let found = export::read_tasks(&elements);
+    assert_eq!(found.tasks[0].owner(), Some("worker-alpha"));
+    assert_eq!(found.tasks[0].blocked_by, [TaskId::stored("task_1738949000")]);
+    assert_eq!(export::write_tasks(&found.tasks)[0].to_string(), elements[0].to_string());
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn the_examples_of_a_teaching_folder_are_read_and_written_to_the_letter() {
         files: [(id.clone(), file.clone().into_bytes())].into(),
         carried: teaching::parse_carried(carried.as_bytes()).unwrap(),
     };
-    let heard = teaching::hear(&folder);
-    assert_eq!(heard.tasks[0].active_form.as_deref(), Some("Creating API endpoints"));
-    assert_eq!(teaching::tell(&heard.tasks), folder);
+    let found = teaching::read_tasks(&folder);
+    assert_eq!(found.tasks[0].active_form.as_deref(), Some("Creating API endpoints"));
+    assert_eq!(teaching::write_tasks(&found.tasks), folder);
     assert_eq!(teaching::print_carried(&folder.carried).unwrap(), *carried);
 }
 
@@ -122,13 +122,13 @@ fn the_examples_of_the_conventions_are_read_and_written_to_the_letter() {
     let subject = examples(page, "text subject")[0].replace("\\e", "\x1b");
     let description = examples(page, "text block")[0].clone();
     let file = Task { id: TaskId::number(89), subject, description, ..plain };
-    let heard = macf::hear(&file);
-    assert_eq!((heard.subject.as_str(), heard.description.as_str()), ("📋 Phase 4", "Task description text."));
-    let metadata = heard.metadata.clone().unwrap();
+    let found = macf::read_task(&file);
+    assert_eq!((found.subject.as_str(), found.description.as_str()), ("📋 Phase 4", "Task description text."));
+    let metadata = found.metadata.clone().unwrap();
     let known: Vec<_> = ["parent", "created_cycle", "created_by"].map(|key| metadata[key].to_string()).into();
     assert_eq!(known, ["\"67\"", "42", "\"PA\""]);
     assert_eq!(metadata.get(macf::CARRIED), None, "all of it is understood");
-    assert_eq!(macf::tell(&heard), file);
+    assert_eq!(macf::write_task(&found), file);
 }
 
 #[test]

@@ -68,12 +68,12 @@ fn file(bytes: &[u8], format: ImportFormat) -> Result<Imported, BadSource> {
     match format {
         ImportFormat::Document => {
             let document = document::Document::parse(text.as_bytes()).map_err(|error| bad(error.to_string()))?;
-            let heard = document::hear(&document);
-            Ok(with_problems(heard.tasks, heard.problems))
+            let found = document::read_tasks(&document);
+            Ok(with_problems(found.tasks, found.problems))
         }
         ImportFormat::Export => {
-            let heard = export::hear(&export::parse(text.as_bytes()).map_err(|error| bad(error.why))?);
-            Ok(with_problems(heard.tasks, heard.problems))
+            let found = export::read_tasks(&export::parse(text.as_bytes()).map_err(|error| bad(error.why))?);
+            Ok(with_problems(found.tasks, found.problems))
         }
         ImportFormat::Beads => beads::read(text),
         ImportFormat::Taskmaster => taskmaster::read(text),
@@ -120,7 +120,7 @@ fn native_folder(
                     imported.lose(name, format!("it says that its id is {stated}; the name of the file counts"));
                 }
                 let task = Task { stated_id: None, ..task };
-                imported.tasks.push(if by_conventions { macf::hear(&task) } else { task });
+                imported.tasks.push(if by_conventions { macf::read_task(&task) } else { task });
             }
             Err(why) => imported.lose(name, why.to_string()),
         }
@@ -145,9 +145,9 @@ fn teaching_folder(path: &Path, progress: &mut dyn FnMut(usize, usize)) -> Resul
             },
         }
     }
-    let heard = teaching::hear(&folder);
-    imported.tasks = heard.tasks;
-    for (id, why) in heard.problems {
+    let found = teaching::read_tasks(&folder);
+    imported.tasks = found.tasks;
+    for (id, why) in found.problems {
         imported.lose(format!("{}.json", TaskId::as_str(&id)), why.to_string());
     }
     Ok(imported)

@@ -102,9 +102,9 @@ fn put_halves_back(files: &mut BTreeMap<String, Vec<u8>>, halved: &BTreeMap<Task
 fn written(format: ExportFormat, tasks: &[Task]) -> Result<Written, Error> {
     Ok(match format {
         ExportFormat::Native => Written::Folder(task_files(tasks.iter().cloned())?),
-        ExportFormat::Macf => Written::Folder(task_files(tasks.iter().map(macf::tell))?),
+        ExportFormat::Macf => Written::Folder(task_files(tasks.iter().map(macf::write_task))?),
         ExportFormat::Teaching => {
-            let folder = teaching::tell(tasks);
+            let folder = teaching::write_tasks(tasks);
             let files = folder.files.into_iter().map(|(id, bytes)| (format!("{}.json", id.file_stem()), bytes));
             let mut files: BTreeMap<String, Vec<u8>> = files.collect();
             if let Some(carried) = teaching::print_carried(&folder.carried) {
@@ -114,9 +114,9 @@ fn written(format: ExportFormat, tasks: &[Task]) -> Result<Written, Error> {
         }
         ExportFormat::Document => {
             // A document states whole seconds.
-            Written::Document(document::tell(tasks, &whole_seconds(&clock::now().to_string())).print())
+            Written::Document(document::write_tasks(tasks, &whole_seconds(&clock::now().to_string())).print())
         }
-        ExportFormat::Export => Written::File(export::print(&export::tell(tasks)) + "\n"),
+        ExportFormat::Export => Written::File(export::print(&export::write_tasks(tasks)) + "\n"),
         ExportFormat::Markdown => Written::File(markdown::write(tasks)),
         ExportFormat::Csv => Written::File(csv::write(tasks)),
         ExportFormat::Mermaid => Written::File(graph::mermaid(tasks)),

@@ -90,8 +90,8 @@ enum Clock {
 
 fn read_by(clock: Clock, element: &Value, blocks: &[TaskId]) -> Result<Task, Unreadable> {
     let (element, carried) = without_unsaid(object(element)?);
-    let heard = heard_by(clock, &element, blocks, carried.contains_key(UNTIMED))?;
-    let task = with_unsaid_status(heard, &carried, &element);
+    let stated = stated_by(clock, &element, blocks, carried.contains_key(UNTIMED))?;
+    let task = with_unsaid_status(stated, &carried, &element);
     let mut said = said_by(clock, &task, false);
     // These follow the list and the clock; nothing of them is kept.
     for key in ["status", "created_at", "updated_at"] {
@@ -119,10 +119,10 @@ fn write_by(clock: Clock, over: Option<&Value>, task: &Task, around: &Around, ti
         element = without_usual(element, over, &usual());
         element = arranged_like(element, over);
     }
-    let Ok(heard) = heard_by(clock, &element, &around.blocks, false) else { return element };
+    let Ok(stated) = stated_by(clock, &element, &around.blocks, false) else { return element };
     let carried = match clock {
-        Clock::OfTheDocument => unsaid(&heard, &task),
-        Clock::OfTheTask => unsaid(&heard, &timed(task, times)),
+        Clock::OfTheDocument => unsaid(&stated, &task),
+        Clock::OfTheTask => unsaid(&stated, &timed(task, times)),
     };
     if !carried.is_empty() {
         let metadata = entry(&mut element, "metadata");
@@ -144,13 +144,13 @@ fn said_by(clock: Clock, task: &Task, is_blocked: bool) -> Map<String, Value> {
     }
 }
 
-fn heard_by(
+fn stated_by(
     clock: Clock,
     element: &Map<String, Value>,
     blocks: &[TaskId],
     is_untimed: bool,
 ) -> Result<Task, Unreadable> {
-    let mut task = heard(element, blocks)?;
+    let mut task = stated(element, blocks)?;
     // A program that changed it since has given it times.
     let is_untimed = is_untimed && element.get("created_at") == element.get("updated_at");
     if clock == Clock::OfTheTask && !is_untimed {
@@ -211,7 +211,7 @@ fn said(task: &Task, is_blocked: bool) -> Map<String, Value> {
 }
 
 /// Hears from an element what a task has words for.
-fn heard(element: &Map<String, Value>, blocks: &[TaskId]) -> Result<Task, Unreadable> {
+fn stated(element: &Map<String, Value>, blocks: &[TaskId]) -> Result<Task, Unreadable> {
     let id = text(element, "id")?.filter(|id| !id.is_empty()).ok_or(Unreadable::Missing { key: "id" })?;
     let description = text(element, "description")?.ok_or(Unreadable::Missing { key: "description" })?;
     let status = text(element, "status")?.ok_or(Unreadable::Missing { key: "status" })?;
@@ -293,9 +293,9 @@ pub fn parts_of(text: &str) -> (String, String) {
 }
 
 /// Applies what is carried; that a task is being worked on only while the document still calls it blocked.
-fn with_unsaid_status(heard: Task, carried: &Map<String, Value>, element: &Map<String, Value>) -> Task {
-    let (id, status) = (heard.id.clone(), heard.status);
-    let task = with_unsaid(heard, carried);
+fn with_unsaid_status(stated: Task, carried: &Map<String, Value>, element: &Map<String, Value>) -> Task {
+    let (id, status) = (stated.id.clone(), stated.status);
+    let task = with_unsaid(stated, carried);
     let is_blocked = element.get("status").is_some_and(|word| word == "blocked");
     let status = if is_blocked { task.status } else { status };
     Task { id, status, ..task }

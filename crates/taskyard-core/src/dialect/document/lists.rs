@@ -6,26 +6,26 @@ use serde_json::Value;
 
 use super::element::{self, Around};
 use super::file::Document;
-use crate::dialect::elements::{TasksRead, hear_all};
+use crate::dialect::elements::{TasksRead, read_all};
 use crate::{Task, TaskId};
 
 /// Reads every task of a document.
-pub fn hear(document: &Document) -> TasksRead {
+pub fn read_tasks(document: &Document) -> TasksRead {
     let waiting = waiting(document.elements().iter());
-    hear_all(document.elements(), |value, id| {
+    read_all(document.elements(), |value, id| {
         let blocks = id.and_then(|id| waiting.get(id)).map_or(&[][..], Vec::as_slice);
         element::read_with_times(value, blocks)
     })
 }
 
 /// Writes tasks as a document. A task that does not say when it was made or changed was made and changed now.
-pub fn tell(tasks: &[Task], now: &str) -> Document {
+pub fn write_tasks(tasks: &[Task], now: &str) -> Document {
     let around = arounds(tasks);
     let elements = tasks.iter().map(|task| Value::Object(element::write_with_times(task, &around[&task.id], now)));
     Document::new().with_elements(elements.collect(), now)
 }
 
-/// Returns who waits for whom, by the words of those who wait.
+/// Returns which tasks wait for each task, by what the waiting ones say.
 fn waiting<'a>(elements: impl Iterator<Item = &'a Value>) -> HashMap<TaskId, Vec<TaskId>> {
     let mut waiting: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
     for element in elements {

@@ -10,6 +10,6 @@ pub use element::{
     Around, CARRIED, Times, for_agents, parts_of, read, read_with_times, times, write, write_with_times,
 };
 pub use file::{BadDocument, Document, VERSION};
-pub use lists::{hear, tell};
+pub use lists::{read_tasks, write_tasks};
 
 pub use super::elements::TasksRead;

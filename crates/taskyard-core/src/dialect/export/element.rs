@@ -30,9 +30,9 @@ pub fn read(element: &Value, around: &Around) -> Result<Task, Unreadable> {
         return Err(Unreadable::NotAnObject { found: "another value" });
     };
     let (element, carried) = without_unsaid(element.clone());
-    let heard = heard(&element, around)?;
-    let id = heard.id.clone();
-    let task = Task { id, ..with_unsaid(heard, &carried) };
+    let stated = stated(&element, around)?;
+    let id = stated.id.clone();
+    let task = Task { id, ..with_unsaid(stated, &carried) };
     let leftover = leftover(said(&task, around), &element, &usual());
     Ok(with_carried(task, CARRIED, leftover))
 }
@@ -41,8 +41,8 @@ pub fn read(element: &Value, around: &Around) -> Result<Task, Unreadable> {
 pub fn write(task: &Task, around: &Around) -> Map<String, Value> {
     let (task, leftover) = without_carried(task, CARRIED);
     let mut element = restored(said(&task, around), &leftover, &SCHEMA);
-    let Ok(heard) = heard(&element, around) else { return element };
-    let carried = unsaid(&heard, &task);
+    let Ok(stated) = stated(&element, around) else { return element };
+    let carried = unsaid(&stated, &task);
     if !carried.is_empty() {
         let metadata = element.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(metadata) = metadata {
@@ -108,7 +108,7 @@ fn said(task: &Task, around: &Around) -> Map<String, Value> {
     element
 }
 
-fn heard(element: &Map<String, Value>, around: &Around) -> Result<Task, Unreadable> {
+fn stated(element: &Map<String, Value>, around: &Around) -> Result<Task, Unreadable> {
     let id = text_or_null(element, "id")?.filter(|id| !id.is_empty()).ok_or(Unreadable::Missing { key: "id" })?;
     let subject = text_or_null(element, "subject")?.ok_or(Unreadable::Missing { key: "subject" })?;
     let mut task = Task::new(TaskId::stored(id), subject);

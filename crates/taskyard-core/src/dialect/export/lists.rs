@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::element::{self, Around};
-use crate::dialect::elements::{TasksRead, hear_all};
+use crate::dialect::elements::{TasksRead, read_all};
 use crate::json_text::from_slice;
 use crate::{Task, TaskId};
 
@@ -33,14 +33,14 @@ pub fn print(elements: &[Value]) -> String {
 }
 
 /// Reads every task of an array.
-pub fn hear(elements: &[Value]) -> TasksRead {
+pub fn read_tasks(elements: &[Value]) -> TasksRead {
     let arounds = arounds(elements.iter().filter_map(edges));
     let nothing = Around::default();
-    hear_all(elements, |value, id| element::read(value, id.and_then(|id| arounds.get(id)).unwrap_or(&nothing)))
+    read_all(elements, |value, id| element::read(value, id.and_then(|id| arounds.get(id)).unwrap_or(&nothing)))
 }
 
 /// Writes tasks as the elements of an array.
-pub fn tell(tasks: &[Task]) -> Vec<Value> {
+pub fn write_tasks(tasks: &[Task]) -> Vec<Value> {
     let told = tasks.iter().map(|task| (task.id.clone(), task.blocked_by.clone(), task.status.is_open()));
     let arounds = arounds(told);
     tasks.iter().map(|task| Value::Object(element::write(task, &arounds[&task.id]))).collect()

@@ -4,6 +4,6 @@ mod element;
 mod lists;
 
 pub use element::{Around, CARRIED, for_agents, read, write};
-pub use lists::{BadExport, hear, parse, print, tell};
+pub use lists::{BadExport, parse, print, read_tasks, write_tasks};
 
 pub use super::elements::TasksRead;

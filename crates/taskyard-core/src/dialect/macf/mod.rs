@@ -18,4 +18,4 @@ pub use kind::{Kind, UnknownKind};
 pub use parent::set_parent;
 pub use renaming::{ChangedFacts, change_facts, retitled, with_marks};
 pub use subject::{Subject, plain};
-pub use tasks::{CARRIED, hear, tell};
+pub use tasks::{CARRIED, read_task, write_task};

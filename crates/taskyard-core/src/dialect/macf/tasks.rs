@@ -24,7 +24,7 @@ const AS_IT_IS: &str = "as it is";
 
 /// Reads a task from what its file says by the conventions: the title alone is the subject, the prose alone the description,
 /// and the facts of the block are metadata. A task of our own kinds is written by the conventions already.
-pub fn hear(file: &Task) -> Task {
+pub fn read_task(file: &Task) -> Task {
     if is_of_own_kind(file) {
         return file.clone();
     }
@@ -32,15 +32,15 @@ pub fn hear(file: &Task) -> Task {
         return without_marker(file);
     }
     let (file, carried) = without_unsaid(file);
-    let heard = heard(&file);
-    let id = heard.id.clone();
-    let task = Task { id, ..with_unsaid(heard, &carried) };
+    let stated = stated(&file);
+    let id = stated.id.clone();
+    let task = Task { id, ..with_unsaid(stated, &carried) };
     let leftover = difference(&native_object(&said(&task)), &native_object(&file), &native::SCHEMA);
     with_carried(task, CARRIED, leftover)
 }
 
 /// Writes a task by the conventions, as the native task that its file holds.
-pub fn tell(task: &Task) -> Task {
+pub fn write_task(task: &Task) -> Task {
     if is_of_own_kind(task) {
         return task.clone();
     }
@@ -55,11 +55,11 @@ pub fn tell(task: &Task) -> Task {
     let object = restored(native_object(&said(&task)), &leftover, &native::SCHEMA);
     let bytes = serde_json::to_vec(&object).unwrap_or_default();
     let file = native::read(&task.id, &bytes).unwrap_or_else(|_| said(&task));
-    let told = with_line(&file, unsaid(&heard(&file), &task));
+    let written = with_line(&file, unsaid(&stated(&file), &task));
     // Beside a block of its own the facts have to stand in the order of the metadata to be known again.
-    match hear(&told).meta(CARRIED) {
-        Some(_) => with_line(&file, unsaid_with_order(&heard(&file), &task)),
-        None => told,
+    match read_task(&written).meta(CARRIED) {
+        Some(_) => with_line(&file, unsaid_with_order(&stated(&file), &task)),
+        None => written,
     }
 }
 
@@ -72,11 +72,11 @@ fn with_line(file: &Task, carried: Map<String, Value>) -> Task {
     let line = Block::set(&file.description, UNSAID, &carried);
     let with_line = line.ok().map(|description| Task { description, ..file.clone() });
     let is_told =
-        |told: &Task| without_unsaid(told) == (file.clone(), carried.as_object().cloned().unwrap_or_default());
+        |written: &Task| without_unsaid(written) == (file.clone(), carried.as_object().cloned().unwrap_or_default());
     with_line.filter(is_told).unwrap_or_else(|| {
-        let mut told = file.clone();
-        told.metadata.get_or_insert_default().insert(UNSAID.to_owned(), carried);
-        told
+        let mut written = file.clone();
+        written.metadata.get_or_insert_default().insert(UNSAID.to_owned(), carried);
+        written
     })
 }
 
@@ -140,13 +140,13 @@ fn said_description(task: &Task, parent: Option<&str>) -> String {
     let mut text = if is_new { with_block("", "") } else { task.description.clone() };
     let mut is_empty = true;
     for (key, value) in task.metadata.iter().flatten() {
-        let told = match parent.filter(|_| key == "parent") {
+        let written = match parent.filter(|_| key == "parent") {
             Some(parent) => Block::set(&text, PARENT, &parent_value(&parent.into(), None)).ok(),
             None if is_fact(key, value) => Block::set(&text, key, value).ok(),
             None => None,
         };
-        if let Some(told) = told {
-            text = told;
+        if let Some(written) = written {
+            text = written;
             is_empty = false;
         }
     }
@@ -158,7 +158,7 @@ fn said_description(task: &Task, parent: Option<&str>) -> String {
     }
 }
 
-fn heard(file: &Task) -> Task {
+fn stated(file: &Task) -> Task {
     let subject = Subject::parse(&file.subject);
     let mut metadata = file.metadata.clone().unwrap_or_default();
     let mut description = file.description.as_str();

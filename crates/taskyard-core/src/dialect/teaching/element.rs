@@ -25,10 +25,10 @@ pub fn read(
     carried: Option<&Map<String, Value>>,
     blocks: &[TaskId],
 ) -> Result<Task, Unreadable> {
-    let heard = heard(id, bytes, blocks)?;
+    let stated = stated(id, bytes, blocks)?;
     Ok(match carried {
-        Some(carried) => with_unsaid(heard, carried),
-        None => heard,
+        Some(carried) => with_unsaid(stated, carried),
+        None => stated,
     })
 }
 
@@ -81,8 +81,8 @@ fn first_keys(task: &Task) -> Vec<String> {
 
 /// Returns what has to be carried beside a task's file, written like this; empty where the file says all of it.
 pub fn carried_of(task: &Task, written: &[u8], blocks: &[TaskId]) -> Map<String, Value> {
-    match heard(&task.id, written, blocks) {
-        Ok(heard) => unsaid(&heard, task),
+    match stated(&task.id, written, blocks) {
+        Ok(stated) => unsaid(&stated, task),
         Err(_) => Map::new(),
     }
 }
@@ -112,7 +112,7 @@ pub fn print_carried(carried: &BTreeMap<TaskId, Map<String, Value>>) -> Option<S
     Some(serde_json::to_string_pretty(&root).expect("a JSON value always has a text form"))
 }
 
-fn heard(id: &TaskId, bytes: &[u8], blocks: &[TaskId]) -> Result<Task, Unreadable> {
+fn stated(id: &TaskId, bytes: &[u8], blocks: &[TaskId]) -> Result<Task, Unreadable> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Unreadable::Empty);
     }

@@ -27,21 +27,21 @@ pub struct TasksRead {
 }
 
 /// Reads every task of a folder.
-pub fn hear(folder: &Folder) -> TasksRead {
+pub fn read_tasks(folder: &Folder) -> TasksRead {
     let waiting = waiting(folder);
-    let mut heard = TasksRead::default();
+    let mut found = TasksRead::default();
     for (id, bytes) in &folder.files {
         let blocks = waiting.get(id).map_or(&[][..], Vec::as_slice);
         match read(id, bytes, folder.carried.get(id), blocks) {
-            Ok(task) => heard.tasks.push(task),
-            Err(why) => heard.problems.push((id.clone(), why)),
+            Ok(task) => found.tasks.push(task),
+            Err(why) => found.problems.push((id.clone(), why)),
         }
     }
-    heard
+    found
 }
 
 /// Writes tasks as a folder.
-pub fn tell(tasks: &[Task]) -> Folder {
+pub fn write_tasks(tasks: &[Task]) -> Folder {
     let mut folder = Folder::default();
     for task in tasks {
         folder.files.insert(task.id.clone(), write(task).into_bytes());
@@ -57,7 +57,7 @@ pub fn tell(tasks: &[Task]) -> Folder {
     folder
 }
 
-/// Returns who waits for whom, by the words of those who wait.
+/// Returns which tasks wait for each task, by what the waiting ones say.
 pub fn waiting(folder: &Folder) -> HashMap<TaskId, Vec<TaskId>> {
     let mut waiting: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
     for (id, bytes) in &folder.files {

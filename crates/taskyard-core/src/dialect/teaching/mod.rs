@@ -5,5 +5,5 @@ mod lists;
 mod names;
 
 pub use element::{BadCarried, KEYS, carried_of, parse_carried, print_carried, read, write, write_over};
-pub use lists::{Folder, TasksRead, hear, tell, waiting};
+pub use lists::{Folder, TasksRead, read_tasks, waiting, write_tasks};
 pub use names::{new_id, task_of};

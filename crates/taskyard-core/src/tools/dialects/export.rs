@@ -142,14 +142,15 @@ pub fn read_list(input: &Value, rules: Rules) -> Result<(), InputError> {
 
 /// Returns the answer: one task of the list as an export has it.
 pub fn one(tasks: &[Task], id: &TaskId) -> Answer {
-    let element = export::tell(tasks).iter().find(|element| element["id"] == id.as_str()).map(export::for_agents);
+    let element =
+        export::write_tasks(tasks).iter().find(|element| element["id"] == id.as_str()).map(export::for_agents);
     let text = serde_json::to_string_pretty(&element).expect("a JSON value always has a text form");
     Answer::new(text, json!({ "task": element }))
 }
 
 /// Returns the answer: the array. Where that is too long, the array of open tasks, and a line on the others.
 pub fn listed(tasks: &[Task]) -> Answer {
-    let elements: Vec<Value> = export::tell(tasks).iter().map(export::for_agents).collect();
+    let elements: Vec<Value> = export::write_tasks(tasks).iter().map(export::for_agents).collect();
     let whole = export::print(&elements);
     let text = if units(&whole) <= LONGEST { whole } else { open_alone(&elements) };
     Answer::new(text, json!({ "tasks": elements }))
