@@ -20,8 +20,8 @@ use crate::process::{Cancel, Wakeup, wait_for};
 const FIRST_BEAT: Duration = Duration::from_secs(1);
 /// How many beats there are in the time after which silence means death.
 const BEATS_IN_A_SILENCE: u32 = 6;
-/// How long is waited for more output after the command ended, while something it started lives.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long we wait for more output after the command ended, while a process that it started lives.
+const OUTPUT_AFTER_END: Duration = Duration::from_millis(500);
 /// How long what a command left behind has to end when it is asked to.
 const SHORT_GRACE: Duration = Duration::from_secs(2);
 /// How soon we look again whether every process has ended.
@@ -103,8 +103,8 @@ pub(super) enum Cause {
 enum Phase {
     /// The command runs.
     Running,
-    /// It has ended; what it left behind may have something to say.
-    LastWords(Instant),
+    /// The command has ended; until this moment we read what processes that it left behind still write.
+    Draining(Instant),
     /// All processes were asked to end.
     Asked(Cause, Instant),
     /// All processes are killed.
@@ -126,7 +126,7 @@ impl Supervision<'_> {
         let cause = loop {
             let until = match phase {
                 Phase::Running => limit.map_or(beat, |limit| limit.min(beat)),
-                Phase::LastWords(until) => until.min(Instant::now() + SOON),
+                Phase::Draining(until) => until.min(Instant::now() + SOON),
                 Phase::Asked(..) | Phase::Killing(..) => Instant::now() + SOON,
             };
             let [one, other] = duties.sources();
@@ -135,7 +135,7 @@ impl Supervision<'_> {
                 other,
                 self.started.telling(),
                 self.started.handle.as_ref().filter(|_| status.is_none()).map(|handle| handle.as_fd()),
-                Some(wakeup.fd()).filter(|_| matches!(phase, Phase::Running | Phase::LastWords(_))),
+                Some(wakeup.fd()).filter(|_| matches!(phase, Phase::Running | Phase::Draining(_))),
             ];
             let [one, other, told, ..] = wait_for(things, Some(until))?;
             let wish = duties.attend([one, other]).or(cancel.is_cancelled().then_some(Wish::Ask));
@@ -151,18 +151,18 @@ impl Supervision<'_> {
             }
             let has_ended = status.is_some();
             let cause = match (phase, wish) {
-                (Phase::Running | Phase::LastWords(_) | Phase::Asked(..), Some(Wish::Kill)) => {
+                (Phase::Running | Phase::Draining(_) | Phase::Asked(..), Some(Wish::Kill)) => {
                     phase = Phase::Killing(Cause::Wish, now);
                     None
                 }
                 (Phase::Running, _) if has_ended && self.leftovers == Leftovers::LeaveAlone => break Cause::Itself,
                 (Phase::Running, _) if has_ended => {
-                    phase = Phase::LastWords(now + LAST_WORDS);
+                    phase = Phase::Draining(now + OUTPUT_AFTER_END);
                     None
                 }
                 (Phase::Running, Some(Wish::Ask)) => Some((Cause::Wish, self.grace)),
                 (Phase::Running, None) if limit.is_some_and(|limit| now >= limit) => Some((Cause::Time, self.grace)),
-                (Phase::LastWords(until), _) if now >= until => Some((Cause::Itself, SHORT_GRACE)),
+                (Phase::Draining(until), _) if now >= until => Some((Cause::Itself, SHORT_GRACE)),
                 _ => None,
             };
             if has_ended && phase != Phase::Running && family.is_alone() {
@@ -202,7 +202,7 @@ impl Phase {
     fn cause(self) -> Cause {
         match self {
             Self::Asked(cause, _) | Self::Killing(cause, _) => cause,
-            Self::Running | Self::LastWords(_) => Cause::Itself,
+            Self::Running | Self::Draining(_) => Cause::Itself,
         }
     }
 }

@@ -67,7 +67,7 @@ impl Jobs {
             // Without its supervisor the system has killed the command; what that had started is left to us.
             leftovers::kill_writers(&output.inodes());
         }
-        output.hear_last_words()?;
+        output.drain_after_end()?;
         Ok(match news {
             Some(CommandNews::Ended(status)) => ExitStatus::from_raw(status).into(),
             None if !stop.asked().is_cancelled() => supervisor.into(),

@@ -10,12 +10,12 @@ use super::{OutputPipe, Sink};
 
 /// How much is read at once.
 const BUFFER: usize = 64 << 10;
-/// How long is waited for more after a command ended, while something it started keeps a pipe open.
-const LAST_WORDS: Duration = Duration::from_millis(200);
-/// How long is waited for it at most, however much still comes.
-const LAST_WORDS_AT_MOST: Duration = Duration::from_secs(2);
+/// How long we wait for more after a command ended, while a process that it started keeps a pipe open.
+const QUIET_AFTER_END: Duration = Duration::from_millis(200);
+/// How long we wait for it at most, however much still comes.
+const LONGEST_AFTER_END: Duration = Duration::from_secs(2);
 
-/// What a command writes to stdout and stderr, and who takes it.
+/// What a command writes to stdout and stderr, and what takes it.
 #[derive(Default)]
 pub(crate) struct Output {
     streams: Vec<(OutputPipe, Sink)>,
@@ -50,14 +50,14 @@ impl Output {
 
     /// Passes on what comes after the command has ended, until the pipes are closed or nothing more comes. Another thread passes on what
     /// comes even later.
-    pub(crate) fn hear_last_words(mut self) -> io::Result<()> {
+    pub(crate) fn drain_after_end(mut self) -> io::Result<()> {
         // However slowly it is taken: a pipe holds no more than is read here.
         self.drain();
-        let deadline = Instant::now() + LAST_WORDS_AT_MOST;
-        let mut until = deadline.min(Instant::now() + LAST_WORDS);
+        let deadline = Instant::now() + LONGEST_AFTER_END;
+        let mut until = deadline.min(Instant::now() + QUIET_AFTER_END);
         while self.fds().iter().any(Option::is_some) && Instant::now() < until {
             if wait_for(self.fds(), Some(until))?.contains(&true) {
-                until = deadline.min(Instant::now() + LAST_WORDS);
+                until = deadline.min(Instant::now() + QUIET_AFTER_END);
                 self.drain();
             }
         }

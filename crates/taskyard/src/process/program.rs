@@ -93,7 +93,7 @@ impl Program {
         let (mut output, [stdout, stderr]) = Output::to([stdout, stderr])?;
         let mut running = Running::start(self, stdout.into(), stderr.into())?;
         let ending = running.end(self.timeout, cancel, &mut output)?;
-        output.hear_last_words()?;
+        output.drain_after_end()?;
         Ok(ending)
     }
 

@@ -63,7 +63,7 @@ pub fn judge_member(member: &Member, signs: &Signs) -> MemberState {
 /// Returns the members who have said that they end, from what lies in the lead's inbox: each wrote it itself, and since it joined. What
 /// one of the same name said before is of another one.
 pub fn ended_members<'a>(team: &'a Team, lead_mail: &[Message]) -> Vec<&'a Member> {
-    let said = last_words(lead_mail);
+    let said = announced_ends(lead_mail);
     let has_ended = |member: &&Member| {
         let is_since = |sent: &Timestamp| *sent >= member.joined_at;
         !member.is_lead() && said.get(member.name.as_str()).is_some_and(is_since)
@@ -74,12 +74,12 @@ pub fn ended_members<'a>(team: &'a Team, lead_mail: &[Message]) -> Vec<&'a Membe
 /// Returns when a member that joins now counts as having joined: after everything that an earlier member of its name said when it ended,
 /// whatever clock told the time then.
 pub fn joined_after(name: &str, lead_mail: &[Message], now: Timestamp) -> Timestamp {
-    let said = last_words(lead_mail).remove(name);
+    let said = announced_ends(lead_mail).remove(name);
     said.map_or(now, |sent| now.max(Timestamp(sent.0.saturating_add(1))))
 }
 
-/// Returns who has said that it ends, and when it last did.
-fn last_words(lead_mail: &[Message]) -> HashMap<String, Timestamp> {
+/// Returns which members have said that they end, by name, and when each last did.
+fn announced_ends(lead_mail: &[Message]) -> HashMap<String, Timestamp> {
     let mut said = HashMap::new();
     for message in lead_mail {
         let Some(Protocol::ShutdownApproved { from, .. }) = read_protocol(&message.text) else { continue };

@@ -24,12 +24,12 @@ use crate::store::new_name::rename_to_new;
 pub(in crate::store) struct Passing {
     link: PathBuf,
     /// What the link says: the process, its pid namespace, and what no other link says.
-    words: String,
+    text: String,
 }
 
 impl Drop for Passing {
     fn drop(&mut self) {
-        if fs::read_link(&self.link).is_ok_and(|words| words.as_os_str() == self.words.as_str()) {
+        if fs::read_link(&self.link).is_ok_and(|text| text.as_os_str() == self.text.as_str()) {
             let _ = fs::remove_file(&self.link);
         }
     }
@@ -39,17 +39,17 @@ impl Drop for Passing {
 pub(in crate::store) fn try_take(queue: &Path) -> io::Result<Option<Passing>> {
     let link = beside(queue, "passing");
     for _ in 0..2 {
-        let words = new_words();
-        match symlink(&words, &link) {
-            Ok(()) => return Ok(Some(Passing { link, words })),
+        let text = new_link_text();
+        match symlink(&text, &link) {
+            Ok(()) => return Ok(Some(Passing { link, text })),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
-        let Some(words) = fs::read_link(&link).ok().map(PathBuf::into_os_string) else { continue };
-        if !is_dead(&words) && !is_silent(queue, &link) {
+        let Some(text) = fs::read_link(&link).ok().map(PathBuf::into_os_string) else { continue };
+        if !is_of_dead_process(&text) && !is_silent(queue, &link) {
             return Ok(None);
         }
-        take_away(queue, &link, &words)?;
+        take_away(queue, &link, &text)?;
     }
     Ok(None)
 }
@@ -67,14 +67,14 @@ pub(in crate::store) fn take(queue: &Path, patience: Duration) -> io::Result<Opt
 }
 
 /// Removes a link of a dead process; what another process put there in this instant is put back.
-fn take_away(queue: &Path, link: &Path, words: &OsString) -> io::Result<()> {
-    let aside = beside(queue, &format!("passed-{}", new_words()));
+fn take_away(queue: &Path, link: &Path, text: &OsString) -> io::Result<()> {
+    let aside = beside(queue, &format!("passed-{}", new_link_text()));
     match fs::rename(link, &aside) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     }
-    if fs::read_link(&aside).is_ok_and(|found| found.as_os_str() != words) {
+    if fs::read_link(&aside).is_ok_and(|found| found.as_os_str() != text) {
         // Where a third one has it by now, its owner lost it in that instant, and will notice.
         let _ = rename_to_new(rustix::fs::CWD, &aside, link);
     }
@@ -86,17 +86,17 @@ fn beside(queue: &Path, ending: &str) -> PathBuf {
     queue.with_added_extension(ending)
 }
 
-fn new_words() -> String {
+fn new_link_text() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     format!("{}-{}-{:x}-{count}", lock::process(), space_tag(), clock::since_boot())
 }
 
 /// Tells whether a link was made by a process that this one can see to be gone.
-fn is_dead(words: &OsString) -> bool {
-    let words = words.to_string_lossy();
-    let mut words = words.split('-').map(str::parse::<u32>);
-    let (Some(Ok(process)), Some(Ok(space))) = (words.next(), words.next()) else { return true };
+fn is_of_dead_process(text: &OsString) -> bool {
+    let text = text.to_string_lossy();
+    let mut parts = text.split('-').map(str::parse::<u32>);
+    let (Some(Ok(process)), Some(Ok(space))) = (parts.next(), parts.next()) else { return true };
     space == space_tag() && is_seen_dead(process)
 }
 
@@ -114,7 +114,7 @@ mod tests {
     use std::fs::{self, File};
     use std::os::unix::fs::symlink;
 
-    use super::{new_words, space_tag, try_take};
+    use super::{new_link_text, space_tag, try_take};
 
     #[test]
     fn one_has_it_at_a_time_and_what_a_dead_process_left_is_taken_away() {
@@ -130,7 +130,7 @@ mod tests {
         let second = try_take(&queue).unwrap().unwrap();
         // Another process took it over: that one gives it back.
         fs::remove_file(&second.link).unwrap();
-        symlink(new_words(), &second.link).unwrap();
+        symlink(new_link_text(), &second.link).unwrap();
         drop(second);
         assert!(try_take(&queue).unwrap().is_none());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);

@@ -39,8 +39,8 @@ pub(in crate::store) struct Queue {
 }
 
 impl Queue {
-    /// Returns what our processes told each other last, once no other process can have the turn; none where one kept it for so long.
-    pub(in crate::store) fn words(&mut self, patience: Duration) -> Result<Option<TurnRecord>, StoreError> {
+    /// Returns the record of the last turn, once no other process can have the turn; none where one kept it for so long.
+    pub(in crate::store) fn turn_record(&mut self, patience: Duration) -> Result<Option<TurnRecord>, StoreError> {
         loop {
             let state = turn_record::load_or_new(&self.file, &self.path)?;
             // We are at the head, and yet a writer is said to be busy or to have gone past: it is dead, or went past another head.

@@ -48,9 +48,9 @@ impl WriteTurn {
         let directory = place.open()?;
         let began = Instant::now();
         let mut queue = queue::enter(queue_file)?;
-        let words = queue.words(PATIENCE)?;
+        let record = queue.turn_record(PATIENCE)?;
         note_wait(began);
-        match words {
+        match record {
             Some(_) => Self::begin(place, directory, queue),
             None => Err(queue.held(PATIENCE)),
         }
@@ -59,7 +59,7 @@ impl WriteTurn {
     /// Takes a turn if no writer of ours has one. In it we do not wait for other programs, either.
     pub(in crate::store) fn try_take(place: &ListPaths, queue_file: &Path) -> Result<Option<Self>, StoreError> {
         let Some(mut queue) = queue::try_enter(queue_file)? else { return Ok(None) };
-        if queue.words(Duration::ZERO)?.is_none() {
+        if queue.turn_record(Duration::ZERO)?.is_none() {
             return Ok(None);
         }
         let mut turn = Self::begin(place, place.open()?, queue)?;
@@ -75,7 +75,7 @@ impl WriteTurn {
             None => place.make()?,
         });
         // Another process may have gone past us while we were suspended just now.
-        let Some(state) = queue.words(PATIENCE)? else { return Err(queue.held(PATIENCE)) };
+        let Some(state) = queue.turn_record(PATIENCE)? else { return Err(queue.held(PATIENCE)) };
         if state.busy {
             clear_dead_locks(directory.as_fd(), &queue.file).map_err(StoreError::io("cannot write", &queue.path))?;
         }

@@ -185,8 +185,8 @@ fn finish_removal(turn: &WriteTurn, journal: &Journal, stored: &StoredEntry) -> 
         return Ok(());
     }
     if stored.entry.before.as_ref() != Some(found) {
-        journal_last_words(journal, stored, found)?;
-        reach("repair: last words journaled");
+        journal_last_write(journal, stored, found)?;
+        reach("repair: last write journaled");
     }
     if let Some(number) = counted(id.as_str())
         && number > numbers::mark(&turn.place.directory)
@@ -199,7 +199,7 @@ fn finish_removal(turn: &WriteTurn, journal: &Journal, stored: &StoredEntry) -> 
 
 /// Journals what another program wrote to a file between the decision to remove it and the removal, so that a restore brings
 /// that back, too.
-fn journal_last_words(journal: &Journal, stored: &StoredEntry, found: &Image) -> Result<(), StoreError> {
+fn journal_last_write(journal: &Journal, stored: &StoredEntry, found: &Image) -> Result<(), StoreError> {
     let Entry { task, op, actor, .. } = &stored.entry;
     let at = clock::now();
     let transaction = journal.begin()?;
