@@ -59,10 +59,10 @@ pub enum JobEnding {
     Exited(i32),
     /// By this signal, which was not ours.
     Signalled(i32),
-    /// An agent stopped it; how its command took it.
-    Stopped(Farewell),
-    /// Its time was up; how its command took it.
-    TimedOut(Farewell),
+    /// An agent stopped it; how its command ended then.
+    Stopped(CommandEnd),
+    /// Its time was up; how its command ended then.
+    TimedOut(CommandEnd),
     /// Its command could not be started.
     NotStarted {
         /// The exit code a shell would give: 127 where there is no such program, 126 where it cannot be run.
@@ -72,9 +72,9 @@ pub enum JobEnding {
     },
 }
 
-/// How a command took it that it was ended.
+/// How the command of a job ended that was stopped or ran out of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Farewell {
+pub enum CommandEnd {
     /// It ended with this exit code.
     Exited(i32),
     /// It ended by this signal.
@@ -83,7 +83,7 @@ pub enum Farewell {
     Unseen,
 }
 
-impl Farewell {
+impl CommandEnd {
     const fn code(self) -> Option<i32> {
         match self {
             Self::Exited(code) => Some(code),
@@ -113,7 +113,7 @@ impl JobEnding {
     pub const fn exit_code(&self) -> Option<i32> {
         match self {
             Self::Exited(code) | Self::NotStarted { code, .. } => Some(*code),
-            Self::Stopped(farewell) | Self::TimedOut(farewell) => farewell.code(),
+            Self::Stopped(end) | Self::TimedOut(end) => end.code(),
             Self::Signalled(_) => None,
         }
     }
@@ -122,7 +122,7 @@ impl JobEnding {
     pub const fn signal(&self) -> Option<i32> {
         match self {
             Self::Signalled(signal) => Some(*signal),
-            Self::Stopped(farewell) | Self::TimedOut(farewell) => farewell.signal(),
+            Self::Stopped(end) | Self::TimedOut(end) => end.signal(),
             Self::Exited(_) | Self::NotStarted { .. } => None,
         }
     }
@@ -288,7 +288,7 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
-    use super::{Farewell, JobEnding, JobState};
+    use super::{CommandEnd, JobEnding, JobState};
     use crate::JobKind;
 
     #[test]
@@ -305,9 +305,9 @@ mod tests {
         assert_eq!(JobEnding::Exited(0).state(), JobState::Completed);
         assert_eq!(JobEnding::Exited(3).state(), JobState::Failed);
         assert_eq!(JobEnding::Signalled(11).state(), JobState::Failed);
-        assert_eq!(JobEnding::Stopped(Farewell::Exited(0)).state(), JobState::Killed);
-        assert_eq!(JobEnding::TimedOut(Farewell::Signalled(9)).state(), JobState::Killed);
-        assert_eq!(JobEnding::Stopped(Farewell::Exited(4)).exit_code(), Some(4));
-        assert_eq!(JobEnding::TimedOut(Farewell::Signalled(9)).signal(), Some(9));
+        assert_eq!(JobEnding::Stopped(CommandEnd::Exited(0)).state(), JobState::Killed);
+        assert_eq!(JobEnding::TimedOut(CommandEnd::Signalled(9)).state(), JobState::Killed);
+        assert_eq!(JobEnding::Stopped(CommandEnd::Exited(4)).exit_code(), Some(4));
+        assert_eq!(JobEnding::TimedOut(CommandEnd::Signalled(9)).signal(), Some(9));
     }
 }

@@ -59,7 +59,7 @@ pub use assignee::Assignee;
 pub use attempt::AttemptId;
 pub use entry::{Entry, Event, Op, Remark};
 pub use image::Image;
-pub use job::{Farewell, Gap, Job, JobEnding, JobFate, JobOutput, JobState, JobUsage};
+pub use job::{CommandEnd, Gap, Job, JobEnding, JobFate, JobOutput, JobState, JobUsage};
 pub use job_id::{BadJobId, JobId};
 pub use job_kind::{JobKind, UnknownJobKind};
 pub use lease::{Holder, Lease, Moment, Proof, Token};

@@ -84,7 +84,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::{block, summary};
     use crate::job_samples::{ended, running};
-    use crate::{ClientVersion, Farewell, Job, JobEnding, JobFate, JobKind, Timestamp};
+    use crate::{ClientVersion, CommandEnd, Job, JobEnding, JobFate, JobKind, Timestamp};
 
     fn ok() -> Job {
         Job { description: "bg ok".into(), ..ended(JobEnding::Exited(0)) }
@@ -135,8 +135,8 @@ mod tests {
         let told = |how| summary(&ended(how));
         assert_eq!(told(JobEnding::Exited(3)), "Background command \"bg fail\" failed with exit code 3");
         assert_eq!(told(JobEnding::Signalled(11)), "Background command \"bg fail\" failed with exit code 139");
-        assert_eq!(told(JobEnding::Stopped(Farewell::Unseen)), "Background command \"bg fail\" was stopped");
-        let late = told(JobEnding::TimedOut(Farewell::Unseen));
+        assert_eq!(told(JobEnding::Stopped(CommandEnd::Unseen)), "Background command \"bg fail\" was stopped");
+        let late = told(JobEnding::TimedOut(CommandEnd::Unseen));
         assert_eq!(late, "Background command \"bg fail\" was stopped: its time was up");
         let lost = Job { fate: JobFate::Lost { at: Timestamp(0) }, ..running() };
         assert!(summary(&lost).starts_with("Background command \"bg fail\" was lost"));

@@ -165,7 +165,7 @@ mod tests {
 
     use super::{LONGEST, MOST, Retrieval, Tail, TaskOutput, USUAL, longest_output, read, retrieved, units};
     use crate::job_samples::{ended, running};
-    use crate::{ClientVersion, Farewell, JobEnding, Rules};
+    use crate::{ClientVersion, CommandEnd, JobEnding, Rules};
 
     const OLD: Rules = Rules::Client(ClientVersion::V2_1_34);
 
@@ -198,7 +198,7 @@ mod tests {
         );
         let answer = retrieved(Retrieval::NotReady, &running(), &all(" \n"));
         assert!(answer.text.ends_with("<status>running</status>"), "{}", answer.text);
-        let killed = retrieved(Retrieval::Success, &ended(JobEnding::Stopped(Farewell::Exited(4))), &all(""));
+        let killed = retrieved(Retrieval::Success, &ended(JobEnding::Stopped(CommandEnd::Exited(4))), &all(""));
         assert!(killed.text.ends_with("<status>killed</status>"), "{}", killed.text);
         let signalled = retrieved(Retrieval::Success, &ended(JobEnding::Signalled(9)), &all(""));
         assert!(signalled.text.ends_with("<exit_code>137</exit_code>"), "{}", signalled.text);

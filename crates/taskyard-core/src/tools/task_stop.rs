@@ -67,7 +67,7 @@ mod tests {
 
     use super::{not_running, read, stopped};
     use crate::job_samples::{ended, running};
-    use crate::{ClientVersion, Farewell, JobEnding, JobKind, Rules};
+    use crate::{ClientVersion, CommandEnd, JobEnding, JobKind, Rules};
 
     #[test]
     fn a_job_is_named_in_the_new_way_or_the_old() {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn only_the_newest_client_forgets_what_has_ended() {
-        let job = ended(JobEnding::Stopped(Farewell::Unseen));
+        let job = ended(JobEnding::Stopped(CommandEnd::Unseen));
         let told = |rules| not_running("b3f0874", &job, rules).text;
         let killed = "Task b3f0874 is not running (status: killed)";
         assert_eq!(told(Rules::Client(ClientVersion::V2_1_34)), killed);

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use taskyard::Yard;
 use taskyard::core::{
-    AgentName, ClientVersion, Farewell, Job, JobEnding, JobFate, JobId, JobKind, JobOutput, JobUsage, ListId, Revision,
-    Rules, Timestamp,
+    AgentName, ClientVersion, CommandEnd, Job, JobEnding, JobFate, JobId, JobKind, JobOutput, JobUsage, ListId,
+    Revision, Rules, Timestamp,
 };
 use taskyard::notices::{Notice, NoticeBoard, Notices};
 use taskyard::store::MemoryStore;
@@ -119,7 +119,7 @@ pub fn the_end_of_a_job_is_queued_once(notices: &Arc<dyn Notices>) {
 
 /// An agent that stopped a job knows, and of one that runs there is nothing to tell.
 pub fn what_somebody_stopped_is_no_news(notices: &Arc<dyn Notices>) {
-    notices.queue(&ended(1, JobEnding::Stopped(Farewell::Unseen))).unwrap();
+    notices.queue(&ended(1, JobEnding::Stopped(CommandEnd::Unseen))).unwrap();
     notices.queue(&Job { fate: JobFate::Pending, ..ended(2, JobEnding::Exited(0)) }).unwrap();
     assert_eq!(notices.waiting(&list()).unwrap(), []);
     notices.queue(&Job { fate: JobFate::Lost { at: Timestamp(7) }, ..ended(3, JobEnding::Exited(0)) }).unwrap();

@@ -2,7 +2,7 @@
 
 use taskyard_core::rules::leases::job_fate::{Verdict, judge_job};
 use taskyard_core::rules::leases::liveness::Liveness;
-use taskyard_core::{Farewell, Job, JobEnding, JobFate, JobUsage};
+use taskyard_core::{CommandEnd, Job, JobEnding, JobFate, JobUsage};
 
 use super::own_supervisors::take_notice_of_ends;
 use super::record::Record;
@@ -73,7 +73,7 @@ impl Jobs {
             if is_ours {
                 let at = clock::now();
                 record.job.fate = if record.is_stop_asked {
-                    JobFate::Ended { how: JobEnding::Stopped(Farewell::Unseen), at, usage: JobUsage::default() }
+                    JobFate::Ended { how: JobEnding::Stopped(CommandEnd::Unseen), at, usage: JobUsage::default() }
                 } else {
                     JobFate::Lost { at }
                 };

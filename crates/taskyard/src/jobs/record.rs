@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use taskyard_core::rules::leases::job_fate::LivingRecord;
 use taskyard_core::{
-    AgentName, ClientVersion, Farewell, Gap, Job, JobEnding, JobFate, JobId, JobKind, JobOutput, JobState, JobUsage,
+    AgentName, ClientVersion, CommandEnd, Gap, Job, JobEnding, JobFate, JobId, JobKind, JobOutput, JobState, JobUsage,
     ListId, ProcessMark, TaskId, Timestamp,
 };
 
@@ -295,17 +295,17 @@ impl Wire {
             };
             return Ok(JobFate::Running { pid, supervisor: mark(supervisor) });
         }
-        let farewell = || match (self.exit_code, self.signal) {
-            (Some(code), _) => Farewell::Exited(code),
-            (None, Some(signal)) => Farewell::Signalled(signal),
-            (None, None) => Farewell::Unseen,
+        let end = || match (self.exit_code, self.signal) {
+            (Some(code), _) => CommandEnd::Exited(code),
+            (None, Some(signal)) => CommandEnd::Signalled(signal),
+            (None, None) => CommandEnd::Unseen,
         };
         let code = || self.exit_code.ok_or("it exited without a code");
         let how = match self.ending.as_deref() {
             Some("exited") => JobEnding::Exited(code()?),
             Some("signalled") => JobEnding::Signalled(self.signal.ok_or("it was ended by no signal")?),
-            Some("stopped") => JobEnding::Stopped(farewell()),
-            Some("timed_out") => JobEnding::TimedOut(farewell()),
+            Some("stopped") => JobEnding::Stopped(end()),
+            Some("timed_out") => JobEnding::TimedOut(end()),
             Some("not_started") => JobEnding::NotStarted { code: code()?, why: self.why.clone().unwrap_or_default() },
             _ => return Err(format!("it is {} and nobody says how it ended", row.state)),
         };

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use rustix::process::setsid;
-use taskyard_core::{ClientVersion, Farewell, Job, JobEnding, JobFate, JobId, JobUsage, ProcessMark};
+use taskyard_core::{ClientVersion, CommandEnd, Job, JobEnding, JobFate, JobId, JobUsage, ProcessMark};
 
 use super::command_start::Started;
 use super::ending_all::adopt_orphans;
@@ -285,17 +285,17 @@ fn create_output(options: &JobOptions, record: &Record) -> Result<OutputWriter, 
 fn ending(supervision::Ended { status, cause, why_not }: supervision::Ended) -> JobEnding {
     let code = status.and_then(|status| status.exit_status());
     let signal = status.and_then(|status| status.terminating_signal());
-    let farewell = match (code, signal) {
-        (Some(code), _) => Farewell::Exited(code),
-        (None, Some(signal)) => Farewell::Signalled(signal),
-        (None, None) => Farewell::Unseen,
+    let end = match (code, signal) {
+        (Some(code), _) => CommandEnd::Exited(code),
+        (None, Some(signal)) => CommandEnd::Signalled(signal),
+        (None, None) => CommandEnd::Unseen,
     };
-    match (cause, farewell, why_not) {
-        (Cause::Wish, farewell, _) => JobEnding::Stopped(farewell),
-        (Cause::Time, farewell, _) => JobEnding::TimedOut(farewell),
-        (Cause::Itself, Farewell::Exited(code), Some(why)) => JobEnding::NotStarted { code, why },
-        (Cause::Itself, Farewell::Exited(code), None) => JobEnding::Exited(code),
-        (Cause::Itself, Farewell::Signalled(signal), _) => JobEnding::Signalled(signal),
-        (Cause::Itself, Farewell::Unseen, _) => JobEnding::Signalled(0),
+    match (cause, end, why_not) {
+        (Cause::Wish, end, _) => JobEnding::Stopped(end),
+        (Cause::Time, end, _) => JobEnding::TimedOut(end),
+        (Cause::Itself, CommandEnd::Exited(code), Some(why)) => JobEnding::NotStarted { code, why },
+        (Cause::Itself, CommandEnd::Exited(code), None) => JobEnding::Exited(code),
+        (Cause::Itself, CommandEnd::Signalled(signal), _) => JobEnding::Signalled(signal),
+        (Cause::Itself, CommandEnd::Unseen, _) => JobEnding::Signalled(0),
     }
 }

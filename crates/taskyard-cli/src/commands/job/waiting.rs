@@ -62,7 +62,7 @@ fn exit_of(fate: &JobFate) -> Exit {
 
 #[cfg(test)]
 mod tests {
-    use taskyard::core::{Farewell, JobEnding, JobFate, JobUsage, Timestamp};
+    use taskyard::core::{CommandEnd, JobEnding, JobFate, JobUsage, Timestamp};
 
     use super::exit_of;
 
@@ -73,10 +73,10 @@ mod tests {
             assert_eq!(i32::from(ended(JobEnding::Exited(code))), code);
         }
         assert_eq!(ended(JobEnding::Signalled(11)), 139);
-        assert_eq!(ended(JobEnding::Stopped(Farewell::Signalled(15))), 143);
-        assert_eq!(ended(JobEnding::Stopped(Farewell::Exited(7))), 7);
-        assert_eq!(ended(JobEnding::TimedOut(Farewell::Signalled(9))), 137);
-        assert_eq!(ended(JobEnding::Stopped(Farewell::Unseen)), 125);
+        assert_eq!(ended(JobEnding::Stopped(CommandEnd::Signalled(15))), 143);
+        assert_eq!(ended(JobEnding::Stopped(CommandEnd::Exited(7))), 7);
+        assert_eq!(ended(JobEnding::TimedOut(CommandEnd::Signalled(9))), 137);
+        assert_eq!(ended(JobEnding::Stopped(CommandEnd::Unseen)), 125);
         assert_eq!(ended(JobEnding::NotStarted { code: 127, why: "no such file".into() }), 127);
         assert_eq!(exit_of(&JobFate::Lost { at: Timestamp(0) }).code(), 125);
     }

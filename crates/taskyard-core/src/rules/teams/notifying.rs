@@ -69,7 +69,7 @@ impl UnheardJobs {
 #[cfg(test)]
 mod tests {
     use super::{UnheardJobs, is_told_of, notifications_first};
-    use crate::{Farewell, JobEnding, JobFate, JobId, JobUsage, Timestamp};
+    use crate::{CommandEnd, JobEnding, JobFate, JobId, JobUsage, Timestamp};
 
     fn job(id: &str) -> JobId {
         id.parse().unwrap()
@@ -85,13 +85,13 @@ mod tests {
             JobEnding::Exited(0),
             JobEnding::Exited(3),
             JobEnding::Signalled(9),
-            JobEnding::TimedOut(Farewell::Unseen),
+            JobEnding::TimedOut(CommandEnd::Unseen),
             JobEnding::NotStarted { code: 127, why: "no such file".into() },
         ] {
             assert!(is_told_of(&ended(how.clone())), "{how:?}");
         }
         assert!(is_told_of(&JobFate::Lost { at: Timestamp(0) }));
-        assert!(!is_told_of(&ended(JobEnding::Stopped(Farewell::Signalled(15)))));
+        assert!(!is_told_of(&ended(JobEnding::Stopped(CommandEnd::Signalled(15)))));
         assert!(!is_told_of(&JobFate::Pending));
     }
 
