@@ -181,7 +181,7 @@ fn yard(home: &Home, name: &str) -> Yard {
 }
 
 #[test]
-fn who_changes_tasks_does_not_wait_for_the_lock_of_the_list() {
+fn a_change_of_tasks_does_not_wait_for_the_lock_of_the_list() {
     let home = home_of_three();
     let lock = home.list("L").join(".lock");
     let mut rival = Rival::start_listening("hold.js", &[lock.to_str().unwrap(), "told", "--refresh"]);

@@ -136,7 +136,7 @@ fn an_export_over_a_document_waits_for_its_lock() {
 }
 
 #[test]
-fn an_import_of_a_document_waits_for_whoever_is_writing_it() {
+fn an_import_of_a_document_waits_for_the_program_that_is_writing_it() {
     let home = home_with(&["One"]);
     let whole = fs::read(document(&home)).unwrap();
     let held = File::open(document(&home)).unwrap();
@@ -179,7 +179,7 @@ fn a_commit_is_made_again_on_a_file_that_was_put_in_the_place_of_the_one_being_w
 }
 
 #[test]
-fn whoever_makes_the_document_while_we_do_keeps_what_is_in_it() {
+fn a_program_that_makes_the_document_while_we_do_keeps_what_is_in_it() {
     let steps = home_with(&[]).steps("create Sleeper --store document:tasks.json");
     let made = steps.iter().position(|step| step == "translated: a file in its place").unwrap();
     for (number, step) in steps[..made].iter().enumerate() {

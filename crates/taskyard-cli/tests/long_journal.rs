@@ -201,7 +201,7 @@ fn a_journal_that_is_watched_from_its_beginning_is_never_in_memory_in_full() {
 }
 
 #[test]
-fn whoever_reads_a_long_journal_and_leaves_ends_it_quietly() {
+fn a_reader_of_a_long_journal_that_leaves_ends_it_quietly() {
     let list = LongList::new();
     for words in ["history", "history --json", "watch --since 0"] {
         let mut child = list.home.command(words).start();

@@ -168,7 +168,7 @@ fn doctor_tells_of_a_newer_journal_and_mends_nothing() {
 }
 
 #[test]
-fn who_watches_a_journal_that_a_newer_taskyard_upgrades_is_told_and_ends() {
+fn a_watcher_of_a_journal_that_a_newer_taskyard_upgrades_is_told_and_ends() {
     for store in STORES {
         finishes(move || {
             let yard = Yard::new(store);

@@ -298,7 +298,7 @@ fn a_writing_command_tidies_a_little_once_a_day_after_its_answer() {
 }
 
 #[test]
-fn whoever_reads_an_answer_sees_its_end_before_anything_is_tidied() {
+fn the_reader_of_an_answer_sees_its_end_before_anything_is_tidied() {
     let home = home();
     configure(&home, "");
     for command in ["create A", "update 1 --subject B", "update 1 --subject C", "update 1 --subject D"] {

@@ -199,7 +199,7 @@ fn a_command_suspended_inside_the_journals_transaction_is_named_and_left_alone()
 }
 
 #[test]
-fn whoever_keeps_a_list_of_another_dialect_locked_is_named() {
+fn a_program_that_keeps_a_list_of_another_dialect_locked_is_named() {
     let stores = vec![("document:tasks.json", "tasks.json"), ("teaching:folder", "folder")];
     side_by_side(stores, |(store, place)| {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));

@@ -88,7 +88,7 @@ fn nothing_is_lost_beside_programs_that_put_another_file_in_the_place_of_the_one
 }
 
 #[test]
-fn whoever_reads_while_others_write_sees_whole_commits() {
+fn a_reader_sees_whole_commits_while_others_write() {
     let folder = tempfile::tempdir().unwrap();
     let paths = DocumentPaths::File(folder.path().join("tasks.json"));
     let list = ListId::new("L").unwrap();

@@ -267,7 +267,7 @@ fn a_public_type_of_another_crate_is_noticed() {
 const MAY_CONTINUE_AND_STOP: [&str; 3] = ["taskyard/src/jobs", "taskyard/src/process", "taskyard/src/failpoint.rs"];
 
 #[test]
-fn a_process_is_continued_and_stopped_only_by_whoever_started_it() {
+fn a_process_is_continued_and_stopped_only_by_the_one_that_started_it() {
     let crates = root().join("crates");
     let (mut files, mut seen) = (Vec::new(), 0);
     for folder in ["taskyard/src", "taskyard-cli/src"] {

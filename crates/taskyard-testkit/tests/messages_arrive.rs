@@ -180,7 +180,7 @@ fn what_a_reader_had_and_did_not_acknowledge_before_it_was_killed_comes_once_mor
 }
 
 #[test]
-fn who_acknowledges_nothing_touches_nothing_and_so_wakes_nobody() {
+fn a_member_that_acknowledges_nothing_touches_nothing_and_so_wakes_no_follower() {
     let office = Office::new();
     let teams = office.teams();
     let lead = teams.seat(&AgentName::new("tester").unwrap(), None).unwrap().unwrap();

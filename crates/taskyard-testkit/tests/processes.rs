@@ -22,7 +22,7 @@ fn a_program_sees_nothing_of_the_test_run_but_where_programs_and_temporary_files
 }
 
 #[test]
-fn whoever_lets_go_of_a_process_leaves_nothing_of_it() {
+fn a_test_that_lets_go_of_a_process_leaves_nothing_of_it() {
     let process = shell("echo up; exec sleep 600").start();
     let entry = format!("/proc/{}", process.id());
     assert!(Path::new(&entry).exists());

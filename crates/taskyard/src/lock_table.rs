@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_counts_where_any_lock_does() {
+    fn a_reader_counts_where_any_lock_does() {
         let holder = |line: &str| reader_or_writer(line, 1234, "POSIX", ["120", "120"]);
         assert_eq!(holder("2: POSIX  ADVISORY  READ 4713 fd:00:1234 120 120"), Some(4713));
         assert_eq!(holder("2: POSIX  ADVISORY  WRITE 4713 fd:00:1234 120 120"), Some(4713));

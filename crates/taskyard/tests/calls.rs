@@ -355,7 +355,7 @@ fn a_team_is_made_written_to_read_and_ended_by_tools_in_our_own_words() {
 }
 
 #[test]
-fn whoever_writes_to_a_ghost_is_told_and_the_end_of_the_team_gives_its_work_back() {
+fn a_member_that_writes_to_a_ghost_is_told_and_the_end_of_the_team_gives_its_work_back() {
     let folder = tempfile::tempdir().unwrap();
     let agent = |name| AgentName::new(name).unwrap();
     let teams = Arc::new(teams_in(folder.path()));

@@ -222,7 +222,7 @@ fn nobody_stays_nobody_and_what_the_format_does_not_know_is_refused() {
 }
 
 #[test]
-fn whoever_completes_a_task_of_a_document_is_told_what_can_start_now() {
+fn an_agent_that_completes_a_task_of_a_document_is_told_what_can_start_now() {
     let folder = tempfile::tempdir().unwrap();
     let tools = on_a_document(&folder);
     let write = |input: Value| given(&tools, "TodoWrite", input);
@@ -364,7 +364,7 @@ fn every_call_of_an_export_tool_is_one_revision_or_none() {
 }
 
 #[test]
-fn whoever_begins_an_exported_task_has_it_and_nobody_else_can() {
+fn an_agent_that_begins_an_exported_task_has_it_and_no_other_can() {
     let ana = yard(Arc::new(MemoryStore::new(Rules::Strict)));
     let ben = Toolbox::new(ana.acting_as(AgentName::new("ben").unwrap()), System::Export);
     let ana = Toolbox::new(ana, System::Export);

@@ -258,7 +258,7 @@ fn a_name_that_is_no_file_is_an_error_and_nothing_happens() {
 }
 
 #[test]
-fn who_locks_the_file_is_waited_for() {
+fn we_wait_for_a_program_that_locks_the_file() {
     let place = Place::with_example();
     let held = File::options().read(true).write(true).open(place.file()).unwrap();
     flock(&held, FlockOperation::LockExclusive).unwrap();

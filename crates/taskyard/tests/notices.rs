@@ -54,7 +54,7 @@ mod left_by_a_job {
     use super::left_by_jobs;
 
     #[test]
-    fn it_is_passed_on_once_to_whoever_keeps_the_list() {
+    fn it_is_passed_on_once_to_the_store_of_the_list() {
         let data = tempfile::tempdir().unwrap();
         let (here, there) = (left_by_jobs(data.path()), Arc::new(MemoryNotices::default()));
         let job = ended_job(1);

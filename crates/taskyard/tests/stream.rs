@@ -51,7 +51,7 @@ fn everywhere(test: impl Fn(Arc<dyn Store>, Option<&Path>)) {
 }
 
 #[test]
-fn whoever_follows_everything_is_told_of_lists_that_come_and_of_all_that_happens_on_them() {
+fn a_follower_of_everything_is_told_of_lists_that_come_and_of_all_that_happens_on_them() {
     everywhere(|store, _| {
         let [one, two] = ["one", "two"].map(|name| yard(Arc::clone(&store), name));
         create(&one);
@@ -89,7 +89,7 @@ fn a_list_that_is_removed_went_and_one_that_comes_again_came() {
 }
 
 #[test]
-fn whoever_goes_on_with_a_cursor_is_told_each_revision_once() {
+fn a_follower_that_goes_on_with_a_cursor_is_told_each_revision_once() {
     everywhere(|store, _| {
         let yard = yard(store, "L");
         let mut cursor = Cursor::after(&list("L"), Revision(0));

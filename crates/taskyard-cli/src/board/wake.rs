@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_woken_sleeps_no_longer() {
+    fn a_thread_that_is_woken_sleeps_no_longer() {
         let (sleeper, waker) = sleeper().unwrap();
         let (keyboard, _hands) = pipe().unwrap();
         let begun = Instant::now();

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_nothing_is_given_up_after_the_deadline_and_not_before() {
+    fn a_client_that_reads_nothing_is_given_up_after_the_deadline_and_not_before() {
         run(async {
             let (ours, _theirs) = duplex(8);
             let mut ours = WriteDeadline::within(SHORT, ours);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_a_little_now_and_then_gets_everything() {
+    fn a_client_that_reads_a_little_now_and_then_gets_everything() {
         run(async {
             let (ours, mut theirs) = duplex(8);
             let mut ours = WriteDeadline::within(SHORT, ours);

@@ -102,7 +102,7 @@ fn inboxes_in_a_directory_that_may_not_be_written_are_read_and_not_written() {
 }
 
 #[test]
-fn whoever_is_in_a_team_that_may_not_be_read_is_not_told_to_be_in_none() {
+fn an_agent_in_a_team_that_may_not_be_read_is_not_told_to_be_in_none() {
     let mut test = team();
     permit(&test, TEAM_FILE, 0o000);
     run_all(

@@ -180,7 +180,7 @@ fn two_clients_on_one_machine_are_two_agents() {
 }
 
 #[test]
-fn whoever_gives_no_name_gets_a_task_nobody_has_and_hears_what_the_name_holds() {
+fn an_agent_without_a_name_gets_a_task_without_an_owner_and_is_told_what_the_name_holds() {
     Test::new()
         .list("1 pending One; 2 pending Two; 3 pending Three")
         .run("claim --next")
@@ -275,7 +275,7 @@ fn the_next_task_can_be_chosen_from_those_of_a_query() {
 }
 
 #[test]
-fn whoever_waits_is_woken_at_the_moment_to_which_a_task_is_deferred() {
+fn an_agent_that_waits_is_woken_at_the_moment_to_which_a_task_is_deferred() {
     let started = std::time::Instant::now();
     let mut test = Test::new().quietly("create later --defer 2s");
     let refused = test.json("claim --next --as ben --json");

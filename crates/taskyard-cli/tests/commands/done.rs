@@ -68,7 +68,7 @@ fn several_tasks_are_completed_in_one_revision_or_none_is() {
 }
 
 #[test]
-fn whoever_keeps_going_finishes_parts_before_what_they_are_parts_of() {
+fn keep_going_finishes_parts_before_what_they_are_parts_of() {
     Test::new()
         .list("1 pending; 2 pending; 3 pending; 4 pending; 5 pending (ana)")
         .quietly("update 2 3 --parent 1")
@@ -80,7 +80,7 @@ fn whoever_keeps_going_finishes_parts_before_what_they_are_parts_of() {
 }
 
 #[test]
-fn what_hooks_forbid_is_left_by_whoever_keeps_going() {
+fn keep_going_leaves_what_hooks_forbid() {
     Test::new()
         .file(
             "home/.config/taskyard/taskyard.toml",

@@ -107,7 +107,7 @@ fn where_both_changed_the_same_both_are_in_the_file_that_opens_again() {
 }
 
 #[test]
-fn whoever_does_not_decide_keeps_both_and_can_go_on() {
+fn a_user_who_does_not_decide_keeps_both_and_can_go_on() {
     let script = "if [ -e ../second ]; then exit; fi\ntouch ../second\n\
                   taskyard update 2 -d theirs --as bob >/dev/null\nsed -i 's/^two$/mine/' \"$1\"";
     let mut test = with_editor(parser(), script);

@@ -85,7 +85,7 @@ fn hooks_are_told_of_the_team() {
 }
 
 #[test]
-fn whoever_works_on_another_list_than_its_teams_is_no_teammate_there() {
+fn an_agent_on_another_list_than_its_teams_is_no_teammate_there() {
     Test::new()
         .file(SETTINGS, settings("TaskCompleted", "cat > event"))
         .file("home/shop/x", "")
@@ -102,7 +102,7 @@ fn whoever_works_on_another_list_than_its_teams_is_no_teammate_there() {
 }
 
 #[test]
-fn a_hook_blocks_though_whoever_started_us_does_not_care_for_children() {
+fn a_hook_blocks_though_the_program_that_started_us_does_not_care_for_children() {
     let test = Test::new().list("1 pending").file(SETTINGS, settings("TaskCompleted", "exit 2"));
     let mut command = test.command("/usr/bin/env");
     command.args(["--ignore-signal=CHLD", env!("CARGO_BIN_EXE_taskyard"), "done", "1"]);

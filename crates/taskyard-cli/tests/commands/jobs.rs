@@ -150,7 +150,7 @@ fn waiting_ends_with_the_code_of_the_command() {
 }
 
 #[test]
-fn whoever_is_in_no_team_finds_its_jobs_in_its_inbox() {
+fn an_agent_in_no_team_finds_its_jobs_in_its_inbox() {
     home()
         .run("inbox")
         .run("inbox --json")

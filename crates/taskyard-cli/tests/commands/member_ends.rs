@@ -43,7 +43,7 @@ fn notices(test: &Test, name: &str) -> usize {
 }
 
 #[test]
-fn whoever_comes_next_takes_out_a_member_that_has_agreed_to_end() {
+fn the_next_command_takes_out_a_member_that_has_agreed_to_end() {
     let mut test = team().meanwhile(|place| approve(place, "bob", LATER));
     let listed = test.output_of("list --list alpha --as eve");
     let told = String::from_utf8(listed.stderr).unwrap();

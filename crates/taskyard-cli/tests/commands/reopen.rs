@@ -16,7 +16,7 @@ fn a_cancelled_task_can_be_taken_up_again() {
 }
 
 #[test]
-fn what_is_reopened_is_nobodys_and_can_be_taken_by_whoever_comes() {
+fn what_is_reopened_has_no_owner_and_any_agent_can_take_it() {
     Test::new()
         .list("1 pending")
         .quietly("claim 1 --as ana")
@@ -30,7 +30,7 @@ fn what_is_reopened_is_nobodys_and_can_be_taken_by_whoever_comes() {
 }
 
 #[test]
-fn who_keeps_what_is_reopened_has_a_lease_on_it_again() {
+fn an_owner_who_keeps_what_is_reopened_has_a_lease_on_it_again() {
     Test::new()
         .list("1 completed (ana); 2 completed (ana); 3 completed")
         .run("reopen 1 --keep-owner --as ben")

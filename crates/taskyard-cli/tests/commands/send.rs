@@ -19,7 +19,7 @@ fn a_message_is_shown_until_it_is_acknowledged_and_its_sender_can_follow_it() {
 }
 
 #[test]
-fn who_cannot_be_reached_is_told_with_those_who_can() {
+fn a_member_that_cannot_be_reached_is_named_with_those_who_can() {
     team()
         .run("send --to bobby hello")
         .run("send --to bobby hello --json")

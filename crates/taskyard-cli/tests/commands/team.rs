@@ -273,7 +273,7 @@ const BOB_IS_GONE: &str = "bob was terminated. 1 task(s) were unassigned: #1 \"P
                            and TaskUpdate with owner to reassign them to idle teammates.";
 
 #[test]
-fn the_rest_is_told_that_a_member_was_ended_and_whoever_ended_it_is_not() {
+fn the_other_members_are_told_that_one_was_ended_and_the_actor_is_not() {
     for lead in ["tester", "eve"] {
         let test = with_work_of_bob("");
         let mut test = test.quietly(&format!("release --agent bob --reason terminated --as {lead} --list alpha"));

@@ -63,7 +63,7 @@ fn a_database_that_a_newer_taskyard_wrote_is_refused_and_can_be_done_without() {
 }
 
 #[test]
-fn whoever_stays_in_the_middle_of_writing_the_database_is_waited_for_and_named() {
+fn a_process_that_stays_in_the_middle_of_writing_the_database_is_waited_for_and_named() {
     let mut test = Test::new().quietly("use y");
     let held = HeldDatabase::at(&test.path("data/machine.sqlite"));
     let started = Instant::now();

@@ -101,7 +101,7 @@ fn a_team_chooses_the_list_where_it_was_joined_and_below_and_nowhere_else() {
 }
 
 #[test]
-fn whoever_made_a_team_works_on_its_list_where_that_was() {
+fn the_agent_that_made_a_team_works_on_its_list_where_that_was() {
     let mut test = Test::new().file("home/other/x", "").quietly("team create crew --as ana");
     assert_eq!(chosen(&mut test, "--as ana").0, "crew");
     test = test.inside("../other");

@@ -20,7 +20,7 @@ fn ended(site: &Site) -> String {
 }
 
 #[test]
-fn whoever_started_a_job_and_is_shown_its_end_is_not_told_again() {
+fn an_agent_that_started_a_job_and_is_shown_its_end_is_not_told_again() {
     let site = Site::new();
     for (command, is_heard) in [
         ("job wait", true),
@@ -42,7 +42,7 @@ fn whoever_started_a_job_and_is_shown_its_end_is_not_told_again() {
 }
 
 #[test]
-fn whoever_gave_up_waiting_has_not_heard() {
+fn an_agent_that_gave_up_waiting_has_not_been_told() {
     let site = Site::new();
     let id = site.start("", "while [ ! -e go ]; do sleep 0.02; done");
     assert_eq!(site.run(&format!("job wait {id} --timeout 10ms")).code, Some(124));

@@ -64,7 +64,7 @@ fn many_jobs_at_once_all_end_and_all_say_what_they_have_to_say() {
 }
 
 #[test]
-fn whoever_starts_many_jobs_needs_no_more_memory_for_it() {
+fn a_process_that_starts_many_jobs_needs_no_more_memory_for_it() {
     let gate = Gate::new();
     let count = Scale::from_environment(0.06).of(1000);
     let mut server = Server::start(&gate.site);

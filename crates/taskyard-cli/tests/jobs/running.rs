@@ -102,7 +102,7 @@ fn a_job_whose_time_is_up_is_killed() {
 }
 
 #[test]
-fn whoever_follows_sees_everything_to_the_end() {
+fn a_follower_sees_everything_to_the_end() {
     let site = Site::new();
     let id = site
         .start("", "for i in 1 2 3; do echo $i; sleep 0.05; done; while [ ! -e go ]; do sleep 0.02; done; echo end");

@@ -54,7 +54,7 @@ fn nothing_escapes_a_stop() {
 }
 
 #[test]
-fn a_job_without_a_supervisor_is_ended_by_whoever_comes_next() {
+fn a_job_without_a_supervisor_is_ended_by_the_next_command() {
     for (name, count, line) in TRICKS {
         // A process that gives up environment, output and session at once cannot be found without a supervisor.
         if name.contains("forgets") {

@@ -89,7 +89,7 @@ fn every_dialect_has_jobs_and_with_leave_commands_and_all_tools_besides_its_own(
 }
 
 #[test]
-fn whoever_has_switched_tasks_off_has_todos_in_every_dialect() {
+fn a_client_that_has_switched_tasks_off_has_todos_in_every_dialect() {
     for (flags, own) in SERVERS.into_iter().chain([("--dialect native", "TaskList")]) {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
         let started = |word: &str| {

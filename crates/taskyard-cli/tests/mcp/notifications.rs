@@ -143,7 +143,7 @@ fn a_stopped_job_tells_nothing_by_whatever_name_it_is_stopped() {
 }
 
 #[test]
-fn whoever_was_shown_the_end_of_a_job_needs_no_notification() {
+fn an_agent_that_was_shown_the_end_of_a_job_needs_no_notification() {
     let home = home();
     let mut one = server(&home, "");
     let id = run(&mut one, "1", "echo out");

@@ -88,7 +88,7 @@ fn a_short_list_of_one_shot_commands_is_as_small_and_looking_at_it_leaves_nothin
 }
 
 #[test]
-fn the_log_of_a_server_that_was_killed_is_folded_in_by_whoever_looks_next() {
+fn the_log_of_a_server_that_was_killed_is_folded_in_by_the_next_reader() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     // Dropped is killed.
     drop(session(&home, "L"));
@@ -112,7 +112,7 @@ fn while_somebody_has_a_list_open_its_log_stays_and_nobody_waits() {
 }
 
 #[test]
-fn whoever_opens_a_list_while_others_close_it_is_never_refused() {
+fn a_server_that_opens_a_list_while_others_close_it_is_never_refused() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.ask("create First");
     let rounds = Scale::from_environment(0.2).of(50);

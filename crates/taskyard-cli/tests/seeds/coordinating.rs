@@ -71,7 +71,7 @@ fn all_agents_of_a_team_share_the_list_of_its_name() {
 }
 
 #[test]
-fn whoever_joins_with_plan_mode_required_starts_nothing_before_its_plan_is_approved() {
+fn a_member_with_plan_mode_required_starts_nothing_before_its_plan_is_approved() {
     let site = Site::new();
     let run = |words: &str| {
         let mut command = site.command(words, &[]);
@@ -93,7 +93,7 @@ fn whoever_joins_with_plan_mode_required_starts_nothing_before_its_plan_is_appro
 }
 
 #[test]
-fn whoever_claims_only_when_idle_gets_one_task_however_many_it_asks_for_at_once() {
+fn an_agent_that_claims_only_when_idle_gets_one_task_however_many_it_asks_for_at_once() {
     let site = Site::new();
     let ids = ["1", "2", "3", "4", "5", "6"];
     site.put_tasks(&ids);

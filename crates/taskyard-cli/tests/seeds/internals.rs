@@ -79,7 +79,7 @@ fn the_correct_example_is_visible_with_its_edges_and_with_or_without_an_active_f
 }
 
 #[test]
-fn no_tool_is_called_delete_and_whoever_removes_the_file_removes_the_task() {
+fn no_tool_is_called_delete_and_a_program_that_removes_the_file_removes_the_task() {
     for flags in CLIENTS.into_iter().chain([""]) {
         let site = Site::new();
         site.json("create", &["One"]);

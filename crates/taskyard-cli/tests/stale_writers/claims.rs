@@ -36,7 +36,7 @@ fn nobody_is_handed_a_task_whose_claim_was_taken_back() {
 }
 
 #[test]
-fn whoever_has_the_lease_can_go_on_with_its_token() {
+fn the_holder_of_the_lease_can_go_on_with_its_token() {
     let home = home();
     let token = claimed_and_taken_back(&home);
     let done = home.run(&format!("done 1 --as ana --token {token} --json"));

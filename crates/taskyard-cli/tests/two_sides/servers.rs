@@ -77,7 +77,7 @@ fn everybody_says_until_when_a_dead_server_holds_a_task_and_nobody_has_to_write(
 }
 
 #[test]
-fn whoever_only_looks_sees_the_task_of_a_dead_server_free() {
+fn a_reader_sees_the_task_of_a_dead_server_free() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let server = Server::with_a_claim(&home);
     server.signal(Signal::KILL);

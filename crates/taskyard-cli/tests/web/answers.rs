@@ -236,7 +236,7 @@ fn access(user: &mut User) {
 }
 
 #[test]
-fn whoever_acts_is_who_the_request_says_else_the_token_else_whoever_serves() {
+fn the_actor_is_the_agent_of_the_request_else_of_the_token_else_of_the_server() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let served = Served::start(&home);
     let made = home.ask("token create ci --scope work");

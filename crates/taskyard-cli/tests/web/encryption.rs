@@ -49,7 +49,7 @@ fn make(certificate: &Path, key: &Path) {
 }
 
 #[test]
-fn a_certificate_is_made_and_whoever_trusts_it_is_answered() {
+fn a_certificate_is_made_and_a_client_that_trusts_it_is_answered() {
     let home = home();
     let served = Served::with(&home, "--bind 0.0.0.0");
     assert!(served.link.starts_with("https://"), "{}", served.link);

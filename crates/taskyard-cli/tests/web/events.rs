@@ -91,7 +91,7 @@ fn home() -> Home {
 }
 
 #[test]
-fn what_others_do_is_told_in_order_whoever_they_are() {
+fn what_other_programs_do_is_told_in_order_whichever_they_are() {
     let home = home();
     let served = Served::start(&home);
     let mut listener = Listener::open(&served, EVENTS, None);
@@ -109,7 +109,7 @@ fn what_others_do_is_told_in_order_whoever_they_are() {
 }
 
 #[test]
-fn whoever_was_cut_off_goes_on_with_the_next_event_and_misses_none() {
+fn a_listener_that_was_cut_off_goes_on_with_the_next_event_and_misses_none() {
     let home = home();
     let served = Served::start(&home);
     let mut line = served.line();

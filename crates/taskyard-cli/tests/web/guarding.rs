@@ -157,7 +157,7 @@ fn nothing_is_changed_by_looking() {
 }
 
 #[test]
-fn whoever_guesses_tokens_has_to_wait() {
+fn a_client_that_guesses_tokens_has_to_wait() {
     let home = home();
     let served = Served::start(&home);
     let mut line = served.line();

@@ -46,7 +46,7 @@ fn many_idle_streams_take_little_memory_and_all_are_told() {
 }
 
 #[test]
-fn what_happens_is_counted_for_whoever_reads_the_metrics() {
+fn what_happens_is_counted_for_readers_of_the_metrics() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let served = Served::start(&home);
     let mut line = served.line();

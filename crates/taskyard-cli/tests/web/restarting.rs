@@ -10,7 +10,7 @@ use crate::served::Served;
 const EVENTS: &str = "/api/v1/lists/L/events";
 
 #[test]
-fn whoever_listened_goes_on_with_the_server_that_comes_next() {
+fn a_listener_goes_on_with_the_server_that_comes_next() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let served = Served::start(&home);
     let port = served.port();

@@ -55,7 +55,7 @@ fn another_worker_takes_what_a_killed_one_had() {
 }
 
 #[test]
-fn whoever_watches_or_waits_notices_a_death_without_another_command() {
+fn a_command_that_watches_or_waits_notices_a_death_without_another_command() {
     let site = Site::with(&["one"]);
     let worker = site.start("--as ana", BUSY);
     site.await_file("token");

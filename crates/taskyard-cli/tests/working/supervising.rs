@@ -129,7 +129,7 @@ fn a_hang_up_gives_the_task_back_like_any_other_signal() {
 }
 
 #[test]
-fn whoever_ignores_the_wish_is_killed_when_its_time_is_up() {
+fn a_command_that_ignores_the_wish_is_killed_when_its_time_is_up() {
     let site = Site::with(&["one"]);
     let line =
         "trap '' TERM; (trap '' TERM; exec sleep 600) & echo $! > child; echo $$ > pid; while :; do sleep 0.1; done";

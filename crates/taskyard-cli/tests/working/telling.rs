@@ -104,7 +104,7 @@ fn what_happens_is_told_in_the_order_in_which_it_happens() {
 }
 
 #[test]
-fn whoever_is_asked_to_stop_gives_back_and_takes_nothing_more() {
+fn a_worker_that_is_asked_to_stop_gives_back_and_takes_nothing_more() {
     let yard = yard("1 pending; 2 pending");
     let stop_at_first_line = |stop: &Stop, event: &WorkEvent| {
         if matches!(event, WorkEvent::OutputLine { .. }) {

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn members_come_first_and_whoever_else_has_a_task_behind_them() {
+    fn members_come_first_and_other_owners_of_tasks_behind_them() {
         let members = vec![member("ana", MemberState::Idle), member("bo", MemberState::Running)];
         let lives = LeaseShown::Lives(Some(Timestamp(3_600_000)));
         let rows = agent_rows(members, vec![held(7, "bo", lives), held(8, "stray", LeaseShown::Ended)]);

@@ -262,7 +262,7 @@ pub fn a_renewal_waits_for_no_transaction(open: &Open) {
 }
 
 /// A writer that does not want to wait gets no transaction while there is another.
-pub fn who_does_not_wait_gets_no_second_transaction(open: &Open) {
+pub fn a_writer_that_does_not_wait_gets_no_second_transaction(open: &Open) {
     let opened = open(Rules::Strict);
     list_builder::fill(&*opened.store, &list(), "1 pending");
     let txn = opened.store.write(&list()).unwrap();

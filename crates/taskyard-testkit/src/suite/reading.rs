@@ -52,7 +52,7 @@ pub fn tasks_come_by_rising_number(open: &Open) {
 }
 
 /// Tasks that wait are found whether the task they wait for knows of them or not, and as they will be after the commit.
-pub fn who_waits_for_a_task_is_found_by_their_own_word(open: &Open) {
+pub fn tasks_that_wait_for_a_task_are_found_by_what_they_say(open: &Open) {
     let opened = open(Rules::Strict);
     let waiting =
         |number: u64, on: &[u64]| Task { blocked_by: on.iter().copied().map(id).collect(), ..task(number, "waits") };

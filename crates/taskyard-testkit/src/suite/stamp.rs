@@ -22,7 +22,7 @@ macro_rules! store_suite {
             a_committed_task_is_found
             a_task_is_found_under_the_name_its_file_would_have
             tasks_come_by_rising_number
-            who_waits_for_a_task_is_found_by_their_own_word
+            tasks_that_wait_for_a_task_are_found_by_what_they_say
             parts_are_found_with_those_who_wait
             lists_are_told_with_their_counts
             some_lists_are_told_at_a_time
@@ -104,7 +104,7 @@ macro_rules! store_suite {
             a_commit_with_only_leases_is_no_revision
             a_renewal_is_for_one_token
             a_renewal_waits_for_no_transaction
-            who_does_not_wait_gets_no_second_transaction
+            a_writer_that_does_not_wait_gets_no_second_transaction
         }
         $crate::store_tests! { contention
             eight_threads_get_different_numbers

@@ -35,7 +35,7 @@ fn from_the_beginning() -> Cursor {
 }
 
 /// A follower that reads what it is told, and never looks by itself, misses no message, also where it acknowledges what it has.
-pub fn who_follows_misses_no_message(open: &OpenTeams) {
+pub fn a_follower_misses_no_message(open: &OpenTeams) {
     let opened = open();
     make(&opened.teams(), &["ana"]);
     let count = Scale::from_environment(0.1).of(200);
@@ -61,7 +61,7 @@ pub fn who_follows_misses_no_message(open: &OpenTeams) {
 }
 
 /// A follower that was told nothing is told what waits; one that begins now is not; and one goes on where another stopped.
-pub fn who_follows_begins_where_it_says(open: &OpenTeams) {
+pub fn a_follower_begins_where_it_says(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
     make(&teams, &["ana"]);
@@ -79,7 +79,7 @@ pub fn who_follows_begins_where_it_says(open: &OpenTeams) {
 }
 
 /// An agent that is in no team yet is told when it has joined one, and of what is written to it then, and that it has left.
-pub fn who_joins_later_is_told_from_then_on(open: &OpenTeams) {
+pub fn an_agent_that_joins_later_is_told_from_then_on(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
     let mut stream = follow(&opened, "ana", Cursor::now());

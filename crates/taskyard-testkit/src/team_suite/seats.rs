@@ -7,7 +7,7 @@ use taskyard::teams::{NewMember, Plan, PlanState, Presence, SeatRecord, TeamRefu
 use super::samples::{OpenTeams, agent, keys, make, new_member, seat};
 
 /// The lead's seat is known under the name of the agent that made the team.
-pub fn whoever_made_a_team_leads_it_under_its_own_name(open: &OpenTeams) {
+pub fn the_agent_that_made_a_team_leads_it_under_its_own_name(open: &OpenTeams) {
     let opened = open();
     let team = make(&opened.teams(), &[]);
     let lead = seat(&opened.teams(), "boss");

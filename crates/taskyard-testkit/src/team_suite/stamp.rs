@@ -28,7 +28,7 @@ macro_rules! team_suite {
             what_comes_for_a_lead_is_noticed_however_often_it_was_looked_at
         }
         $crate::team_tests! { seats
-            whoever_made_a_team_leads_it_under_its_own_name
+            the_agent_that_made_a_team_leads_it_under_its_own_name
             the_seat_of_a_living_member_is_not_taken
             the_seat_of_a_dead_member_is_free
             a_plan_goes_with_its_seat
@@ -46,11 +46,11 @@ macro_rules! team_suite {
             changes_of_one_seat_at_once_all_count
         }
         $crate::team_tests! { following
-            who_follows_misses_no_message
-            who_joins_later_is_told_from_then_on
+            a_follower_misses_no_message
+            an_agent_that_joins_later_is_told_from_then_on
             a_dropped_listener_hears_no_more
             others_come_to_be_followed
-            who_follows_begins_where_it_says
+            a_follower_begins_where_it_says
             a_panicking_listener_is_called_again
         }
     };

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_of_whoever_has_it_in_its_transcript() {
+    fn a_call_is_of_the_agent_that_has_it_in_its_transcript() {
         let client = tempfile::tempdir().unwrap();
         let folder = client.path().join("projects/-w");
         write(&folder.join("s1.jsonl"), &line("toolu_main"));

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_a_turn_can_be_called_off() {
+    fn a_hook_that_waits_for_a_turn_can_be_called_off() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("turns/L");
         let _first = take(&path, None, LONG, &Cancel::new()).unwrap().unwrap();

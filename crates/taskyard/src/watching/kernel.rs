@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_is_told_once_which_files_something_was_done_to() {
+    fn a_caller_that_asks_is_told_once_which_files_something_was_done_to() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (watch(folder.path()).unwrap(), watch(folder.path()).unwrap());
         assert_eq!(one.take(), Happened::Nothing);

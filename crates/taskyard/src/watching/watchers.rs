@@ -61,7 +61,7 @@ mod tests {
     use super::{Moved, Watchers};
 
     #[test]
-    fn whoever_watches_is_called_until_it_no_longer_does() {
+    fn a_watcher_is_called_until_it_is_dropped() {
         let watchers = Watchers::default();
         let calls: [Arc<AtomicU32>; 2] = Default::default();
         let [one, two] = calls.each_ref().map(|calls| {

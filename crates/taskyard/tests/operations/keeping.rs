@@ -42,7 +42,7 @@ fn a_kept_lease_outlives_its_time_until_its_keeper_is_finished() {
 }
 
 #[test]
-fn whoever_keeps_a_lease_is_told_when_it_is_lost() {
+fn a_keeper_of_a_lease_is_told_when_it_is_lost() {
     let yard = yard("1 pending");
     let claimed = claimed(&yard);
     let (tell, hear) = mpsc::channel();

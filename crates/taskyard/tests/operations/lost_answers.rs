@@ -215,7 +215,7 @@ fn a_change_that_did_not_happen_is_made() {
 }
 
 #[test]
-fn whoever_cannot_find_out_says_so() {
+fn a_writer_that_cannot_find_out_says_so() {
     let (yard, line) = behind_a_bad_line("1 pending");
     line.lost_after.store(1, Ordering::SeqCst);
     line.cut_then.store(u32::MAX, Ordering::SeqCst);

@@ -67,7 +67,7 @@ fn what_another_does_moves_the_rows_and_glows_once() {
 }
 
 #[test]
-fn who_reads_that_a_task_was_made_has_the_cursor_on_it() {
+fn a_user_who_reads_that_a_task_was_made_has_the_cursor_on_it() {
     let mut app = app_with(&rocket(), View::List);
     let made = |number| Did { answer: Ok("Created".into()), undid: None, made: Some(TaskId::number(number)) };
     app.on_news(News::Did(Box::new(made(17))), NOW);

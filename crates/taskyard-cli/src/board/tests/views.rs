@@ -108,7 +108,7 @@ fn keys_are_explained_and_things_found_by_their_names() {
 }
 
 #[test]
-fn who_is_there_and_what_they_do() {
+fn agents_are_shown_with_what_they_do() {
     insta::assert_snapshot!(at_three_widths(|| {
         let mut app = app_with(&rocket(), View::Agents);
         app.on_news(News::Team(list(), Some(Box::new(team()))), NOW);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_behind_gets_what_comes_next_and_no_more_at_once_than_it_asks_for() {
+    fn a_reader_that_is_behind_gets_what_comes_next_and_no_more_at_once_than_it_asks_for() {
         let ring = filled(5, 1);
         assert_eq!(numbers(ring.after(2, 10)), [3, 4, 5]);
         assert_eq!(numbers(ring.after(0, 2)), [1, 2]);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_events_and_bytes_are_kept_and_whoever_is_further_behind_is_told() {
+    fn so_many_events_and_bytes_are_kept_and_a_reader_that_is_further_behind_is_told() {
         let ring = filled(FRAMES as u64 + 10, 1);
         assert_eq!(ring.frames.len(), FRAMES);
         assert!(matches!(ring.after(9, 1), After::Behind));

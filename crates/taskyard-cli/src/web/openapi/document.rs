@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_may_only_read_changes_nothing_and_whoever_looks_needs_no_more() {
+    fn a_token_that_may_only_read_changes_nothing_and_a_look_needs_no_more() {
         for (method, path, scope) in routes() {
             assert!(method == Method::GET || scope > Scope::Read, "{method} {path}");
         }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_took_a_task_meanwhile_keeps_it() {
+    fn an_agent_that_took_a_task_meanwhile_keeps_it() {
         let before = Task::new(TaskId::number(1), "s");
         let ours = Task { owner: Some("ana".into()), status: Status::InProgress, ..before.clone() };
         let theirs = Task { owner: Some("ben".into()), subject: "theirs".into(), ..before.clone() };

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_as_much_in_progress_as_it_may_begins_nothing_else() {
+    fn an_agent_with_as_much_in_progress_as_it_may_have_begins_nothing_else() {
         let tasks = [task(1, "ana", Status::InProgress), task(2, "", Status::Pending), task(3, "ben", Status::Pending)];
         let start = |number: usize, owner, limit| {
             let after = Task { owner: Some(owner), status: Status::InProgress, ..tasks[number - 1].clone() };
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_with_open_parts_is_not_given_out_even_to_whoever_has_it() {
+    fn a_task_with_open_parts_is_not_given_out_even_to_its_owner() {
         let mut tasks = [
             task(1, "ana", Status::InProgress),
             with(task(2, "", Status::Pending), json!({ "parent": "1" })),

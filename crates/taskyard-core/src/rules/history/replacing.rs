@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_renames_or_rewrites_a_task_leaves_something_of_it() {
+    fn a_change_that_renames_or_rewrites_a_task_leaves_something_of_it() {
         let old = Task { active_form: Some("Writing".into()), ..task("Write the parser", "For the new grammar") };
         let renamed = |after: Task| assert!(!is_another_task(&old, &after), "{after:?}");
         renamed(Task { active_form: None, ..task("Deploy docs", "For the new grammar") });

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_on_this_machine_before_it_was_off_is_dead_whoever_has_its_number() {
+    fn what_ran_on_this_machine_before_it_was_off_is_dead_whichever_process_has_its_number() {
         for pid_space in ["p", "q", ""] {
             let later = Standpoint { boot: "c".into(), pid_space: pid_space.into(), ..here() };
             assert_eq!(judged(&mark(), &later, Sight::RunningSince(5)), Liveness::Dead);

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_else_could_have_written_it_is_named() {
+    fn another_user_who_could_have_written_it_is_named() {
         let (file, directory) = (rights(ANA, 0o644), rights(ANA, 0o755));
         assert_eq!(judged(rights(EVE, 0o644), directory), Some(Doubt::ForeignFile { owner: EVE }));
         assert_eq!(judged(file, rights(EVE, 0o755)), Some(Doubt::ForeignDirectory { owner: EVE }));

@@ -148,7 +148,7 @@ mod tests {
     use crate::{Member, Message, Timestamp};
 
     #[test]
-    fn who_says_that_it_ends_has_ended_and_nobody_else() {
+    fn a_member_that_says_that_it_ends_has_ended_and_no_other() {
         let mut team = team(&["team-lead", "ana", "bob", "cyd"]);
         let at = |moment: &str| Timestamp::parse(moment).unwrap();
         team.members.iter_mut().for_each(|member| member.joined_at = at("2026-11-16T04:00:00.000Z"));

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_writes_while_it_is_copied_or_read_is_noticed() {
+    fn a_writer_is_noticed_while_it_is_copied_or_read() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("journal.sqlite");
         write(place.path(), 1);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_does_not_reach_its_stamp_is_left_to_whoever_opens_it() {
+    fn a_journal_that_does_not_reach_its_stamp_is_left_to_the_process_that_opens_it() {
         let place = tempfile::tempdir().unwrap();
         write(place.path(), 1);
         let journal = open(place.path());

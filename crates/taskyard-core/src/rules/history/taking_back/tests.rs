@@ -205,7 +205,7 @@ fn a_value_that_was_not_there_before_is_meant() {
 }
 
 #[test]
-fn whoever_takes_a_task_that_we_gave_back_means_to_work_on_it() {
+fn a_program_that_takes_a_task_that_we_gave_back_means_to_work_on_it() {
     let mut story = Story::begun();
     story.change(Op::Claim, started);
     story.change(Op::Release, |task| (task.status, task.owner) = (Status::Pending, None));

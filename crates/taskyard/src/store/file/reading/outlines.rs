@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_changes_a_file_changes_what_outlines_say() {
+    fn a_program_that_changes_a_file_changes_what_outlines_say() {
         let place = tempfile::tempdir().unwrap();
         let one = yard(place.path());
         let count = WORTH_REMEMBERING + 10;
