@@ -11,8 +11,8 @@ use taskyard::core::ClientVersion;
 use taskyard::hooks::{HookSetup, Hooks};
 use taskyard::process::Cancel;
 
-use crate::place::Place;
 use crate::recording::{Recording, Step};
+use crate::replay::Replay;
 use crate::tools;
 
 const HOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/conformance/hook.sh");
@@ -50,25 +50,25 @@ fn replay(case: &Case) {
     let events: Value = serde_json::from_str(case.stdin).unwrap();
     let events = events["events"].as_array().unwrap();
     let session = events[0]["session_id"].as_str().unwrap();
-    let place = Place::new(&recording);
-    let place = place.with(|yard, folder| with_hooks(yard, folder, case.settings, session));
-    let hook = hook(place.path());
+    let replay = Replay::new(&recording);
+    let replay = replay.with(|yard, folder| with_hooks(yard, folder, case.settings, session));
+    let hook = hook(replay.path());
     let mut expected = recording.disk_before.clone();
     let mut replayed = 0;
     for (number, step) in recording.steps.iter().enumerate() {
         let told = format!("step {number}: {} {}", step.tool, step.input);
         if left_out(step, recording.client).is_none() {
-            let answer = tools::call(&place.yard, step);
+            let answer = tools::call(&replay.yard, step);
             assert_eq!(answer.text.replace(&hook, "$HOOK"), step.text, "{told}");
             assert_eq!(answer.is_error, step.is_error, "{told}");
             replayed += 1;
         }
         step.change(&mut expected);
-        assert_eq!(place.disk(), expected, "{told}");
+        assert_eq!(replay.disk(), expected, "{told}");
     }
     assert!(recording.steps.len() - replayed <= 2, "only {replayed} steps were replayed");
-    assert!(place.yard.hooks().unwrap().take_warnings().is_empty());
-    compare_stdin(&place, events);
+    assert!(replay.yard.hooks().unwrap().take_warnings().is_empty());
+    compare_stdin(&replay, events);
 }
 
 /// Returns the command of the hook. It keeps its notes in the home directory: it gets one of its own.
@@ -98,8 +98,8 @@ fn with_hooks(yard: Yard, folder: &Path, settings: &str, session: &str) -> Yard 
 }
 
 /// Compares the first of each of our events with the recorded one, key for key in its order.
-fn compare_stdin(place: &Place, recorded: &[Value]) {
-    let log = fs::read_to_string(place.path().join("hooklog.jsonl")).unwrap_or_default();
+fn compare_stdin(replay: &Replay, recorded: &[Value]) {
+    let log = fs::read_to_string(replay.path().join("hooklog.jsonl")).unwrap_or_default();
     let heard: Vec<Map<String, Value>> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let is_named = |event: &Map<String, Value>, name: &str| event["hook_event_name"] == name;
     for name in ["TaskCreated", "TaskCompleted"] {
@@ -111,14 +111,14 @@ fn compare_stdin(place: &Place, recorded: &[Value]) {
             |event: &Map<String, Value>| event.keys().filter(|key| *key != "prompt_id").cloned().collect::<Vec<_>>();
         assert_eq!(keys(ours), keys(theirs), "{name}");
         for key in keys(ours) {
-            assert_eq!(as_recorded(&ours[&key], place), theirs[&key], "{name}.{key}");
+            assert_eq!(as_recorded(&ours[&key], replay), theirs[&key], "{name}.{key}");
         }
     }
 }
 
 /// Returns a value with our paths written as the recording writes them.
-fn as_recorded(value: &Value, place: &Place) -> Value {
-    let folder = place.path().to_str().unwrap();
+fn as_recorded(value: &Value, replay: &Replay) -> Value {
+    let folder = replay.path().to_str().unwrap();
     let slug: String = folder.chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '-' }).collect();
     let text = value.as_str().unwrap().replace(&format!("{folder}/config"), "$HOME/.claude");
     text.replace(folder, "$HOME").replace(&slug, "-HOME").into()
@@ -152,7 +152,7 @@ fn the_end_of_an_agent_is_told_with_the_keys_of_2_1_34_first() {
     let recorded = events["events"].as_array().unwrap().iter().find(|event| event["hook_event_name"] == "SubagentStop");
     let recording = Recording::read(case!("hooks-complete", "2.1.34").recording);
     let settings = case!("hooks-complete", "2.1.34").settings;
-    let place = Place::new(&recording).with(|yard, folder| with_hooks(yard, folder, settings, "s"));
+    let replay = Replay::new(&recording).with(|yard, folder| with_hooks(yard, folder, settings, "s"));
     let stopped = Stopped {
         agent_id: "a1".into(),
         agent_type: "general-purpose".into(),
@@ -161,8 +161,8 @@ fn the_end_of_an_agent_is_told_with_the_keys_of_2_1_34_first() {
         result: Value::Null,
         task: None,
     };
-    place.yard.subagent_stop(&stopped).unwrap();
-    let heard = fs::read_to_string(place.path().join("hooklog.jsonl")).unwrap();
+    replay.yard.subagent_stop(&stopped).unwrap();
+    let heard = fs::read_to_string(replay.path().join("hooklog.jsonl")).unwrap();
     let heard: Map<String, Value> = serde_json::from_str(&heard).unwrap();
     let keys: Vec<&String> = heard.keys().collect();
     let (clients, ours) = keys.split_at(keys.len() - 2);

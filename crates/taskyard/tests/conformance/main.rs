@@ -3,26 +3,26 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod hooks;
-mod place;
 mod recording;
+mod replay;
 mod teams;
 mod todos;
 mod tools;
 
-use place::Place;
 use recording::Recording;
+use replay::Replay;
 use tools::{call, compare};
 
 fn replay(contents: &str) {
     let recording = Recording::read(contents);
-    let place = Place::new(&recording);
+    let replay = Replay::new(&recording);
     let mut expected = recording.disk_before.clone();
-    assert_eq!(place.disk(), expected, "before the first step");
+    assert_eq!(replay.disk(), expected, "before the first step");
     for (number, step) in recording.steps.iter().enumerate() {
         let told = format!("step {number}: {} {}", step.tool, step.input);
-        compare(&call(&place.yard, step), step, &told);
+        compare(&call(&replay.yard, step), step, &told);
         step.change(&mut expected);
-        assert_eq!(place.disk(), expected, "{told}");
+        assert_eq!(replay.disk(), expected, "{told}");
     }
 }
 

@@ -20,8 +20,8 @@ use taskyard::store::{FileStore, FileStoreOptions};
 use taskyard::teams::{FileTeamsOptions, Letter, Seat, TeamCaller, Teams};
 use tempfile::TempDir;
 
-use crate::place::gather;
 use crate::recording::Disk;
+use crate::replay::gather;
 
 const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 const MODEL: &str = "claude-sonnet-4-5-20250929";

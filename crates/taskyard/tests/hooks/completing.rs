@@ -11,7 +11,7 @@ use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Signature, Txn};
 use taskyard::{Error, Outcome, Yard};
 use taskyard_testkit::{list_builder, wait_until};
 
-use crate::place::{Place, feedback, find, id, new, refused, status};
+use crate::hook_site::{HookSite, feedback, find, id, new, refused, status};
 
 fn completing() -> Update {
     Update { patch: Patch { status: Some(Status::Completed), ..Patch::default() }, ..Update::default() }
@@ -19,8 +19,8 @@ fn completing() -> Update {
 
 #[test]
 fn a_hook_that_exits_with_2_keeps_the_task_open_and_nothing_is_written() {
-    let place = Place::new().hooks("TaskCompleted", &["echo 'run the tests first' >&2; exit 2"]);
-    let yard = place.yard("1 in_progress (ana)");
+    let site = HookSite::new().hooks("TaskCompleted", &["echo 'run the tests first' >&2; exit 2"]);
+    let yard = site.yard("1 in_progress (ana)");
     let before = (find(&yard, 1), yard.store().read(yard.list_id()).unwrap().revision());
     let mut update = completing();
     update.patch.subject = Some("renamed".into());
@@ -33,11 +33,11 @@ fn a_hook_that_exits_with_2_keeps_the_task_open_and_nothing_is_written() {
 
 #[test]
 fn two_hooks_that_block_are_both_heard_in_their_order() {
-    let place = Place::new().hooks(
+    let site = HookSite::new().hooks(
         "TaskCompleted",
         &["sleep 0.2; echo one >&2; exit 2", "true", r#"echo '{"decision":"block","reason":"two"}'"#],
     );
-    let yard = place.yard("1 pending");
+    let yard = site.yard("1 pending");
     let told = feedback(yard.done(&id(1)));
     assert_eq!(told, "TaskCompleted hook feedback:\n[sleep 0.2; echo one >&2; exit 2]: one\n\ntwo");
 }
@@ -48,18 +48,19 @@ fn hooks_of_one_event_run_at_the_same_time() {
     let meet = |own: &str, other: &str| {
         format!("touch {own}; for i in $(seq 2000); do [ -e {other} ] && exit 0; sleep 0.01; done; exit 2")
     };
-    let place = Place::new().hooks("TaskCompleted", &[&meet("one", "two"), &meet("two", "one")]);
-    place.yard("1 pending").done(&id(1)).unwrap().done().unwrap();
+    let site = HookSite::new().hooks("TaskCompleted", &[&meet("one", "two"), &meet("two", "one")]);
+    site.yard("1 pending").done(&id(1)).unwrap().done().unwrap();
 }
 
 #[test]
 fn a_hook_reads_the_task_as_it_was_and_knows_where_it_runs() {
-    let place = Place::new().hooks("TaskCompleted", &["cat > event; echo $CLAUDE_PROJECT_DIR > root; pwd > directory"]);
-    let yard = place.yard("1 pending \"Old title\"");
+    let site =
+        HookSite::new().hooks("TaskCompleted", &["cat > event; echo $CLAUDE_PROJECT_DIR > root; pwd > directory"]);
+    let yard = site.yard("1 pending \"Old title\"");
     let mut update = completing();
     update.patch.subject = Some("New title".into());
     yard.update(&id(1), update).unwrap().done().unwrap();
-    let event = place.written("event");
+    let event = site.written("event");
     assert!(event.ends_with("}\n") && event.lines().count() == 1, "{event}");
     let event: Value = serde_json::from_str(&event).unwrap();
     let keys: Vec<&String> = event.as_object().unwrap().keys().collect();
@@ -70,10 +71,10 @@ fn a_hook_reads_the_task_as_it_was_and_knows_where_it_runs() {
         (&event["task_subject"], &event["task_id"], &event["session_id"]),
         (&"Old title".into(), &"1".into(), &"s-1".into())
     );
-    let project = place.path("project");
+    let project = site.path("project");
     assert_eq!(event["cwd"], project.to_str().unwrap());
-    assert_eq!(place.written("root").trim(), project.to_str().unwrap());
-    assert_eq!(place.written("directory").trim(), project.canonicalize().unwrap().to_str().unwrap());
+    assert_eq!(site.written("root").trim(), project.to_str().unwrap());
+    assert_eq!(site.written("directory").trim(), project.canonicalize().unwrap().to_str().unwrap());
     assert_eq!(find(&yard, 1).unwrap().subject, "New title");
 }
 
@@ -81,12 +82,12 @@ fn a_hook_reads_the_task_as_it_was_and_knows_where_it_runs() {
 fn a_hook_may_ask_for_the_task_or_for_the_whole_list() {
     let config = "[[hooks.TaskCompleted]]\ncommand = \"cat > task\"\nstdin = \"task\"\n\
                   [[hooks.TaskCompleted]]\ncommand = \"cat > tasks\"\nstdin = \"tasks\"\n";
-    let place = Place::new().config(config);
-    let yard = place.yard("1 in_progress (ana); 2 pending <- 1");
+    let site = HookSite::new().config(config);
+    let yard = site.yard("1 in_progress (ana); 2 pending <- 1");
     yard.done(&id(1)).unwrap().done().unwrap();
-    let task: Value = serde_json::from_str(&place.written("task")).unwrap();
+    let task: Value = serde_json::from_str(&site.written("task")).unwrap();
     assert_eq!((&task["id"], &task["status"], &task["blocks"][0]), (&"1".into(), &"in_progress".into(), &"2".into()));
-    let tasks: Value = serde_json::from_str(&place.written("tasks")).unwrap();
+    let tasks: Value = serde_json::from_str(&site.written("tasks")).unwrap();
     assert_eq!(tasks.as_array().unwrap().len(), 2);
     assert_eq!((&tasks[0]["metadata"]["subagent_id"], &tasks[1]["status"]), (&"ana".into(), &"pending".into()));
     assert!(tasks[0]["metadata"]["created_at"].as_str().unwrap().ends_with('Z'), "{tasks}");
@@ -94,33 +95,33 @@ fn a_hook_may_ask_for_the_task_or_for_the_whole_list() {
 
 #[test]
 fn arguments_reach_a_program_without_a_shell() {
-    let place = Place::new().settings(
+    let site = HookSite::new().settings(
         r#"{"hooks":{"TaskCompleted":[{"hooks":[{"type":"command","command":"touch","args":["a b","$HOME"]}]}]}}"#,
     );
-    let place = place.config("[[hooks.TaskCompleted]]\ncommand = \"touch\"\nargs = [\"c d\"]");
-    place.yard("1 pending").done(&id(1)).unwrap().done().unwrap();
-    assert!(place.path("project/c d").exists());
-    assert!(place.path("project/a b").exists() && place.path("project/$HOME").exists());
+    let site = site.config("[[hooks.TaskCompleted]]\ncommand = \"touch\"\nargs = [\"c d\"]");
+    site.yard("1 pending").done(&id(1)).unwrap().done().unwrap();
+    assert!(site.path("project/c d").exists());
+    assert!(site.path("project/a b").exists() && site.path("project/$HOME").exists());
 }
 
 #[test]
 fn only_a_completion_is_asked_about() {
-    let place = Place::new().hooks("TaskCompleted", &["echo asked >> log; exit 2"]);
-    let yard = place.yard("1 pending; 2 completed; 3 pending");
+    let site = HookSite::new().hooks("TaskCompleted", &["echo asked >> log; exit 2"]);
+    let yard = site.yard("1 pending; 2 completed; 3 pending");
     yard.start(&id(1)).unwrap().done().unwrap();
     yard.cancel(&id(1)).unwrap().done().unwrap();
     yard.done(&id(2)).unwrap().done().unwrap();
     yard.depend(&id(3), &[id(2)]).unwrap().done().unwrap();
     yard.reopen(&id(2)).unwrap().done().unwrap();
-    assert_eq!(place.written("log"), "");
+    assert_eq!(site.written("log"), "");
     feedback(yard.done(&id(2)));
-    assert_eq!(place.written("log"), "asked\n");
+    assert_eq!(site.written("log"), "asked\n");
 }
 
 #[test]
 fn cancelling_first_is_no_way_around_a_hook() {
-    let place = Place::new().hooks("TaskCompleted", &["exit 2"]);
-    let yard = place.yard("1 pending");
+    let site = HookSite::new().hooks("TaskCompleted", &["exit 2"]);
+    let yard = site.yard("1 pending");
     yard.cancel(&id(1)).unwrap().done().unwrap();
     let told = "TaskCompleted hook feedback:\n[exit 2]: No stderr output";
     assert_eq!(feedback(yard.done(&id(1))), told);
@@ -129,8 +130,8 @@ fn cancelling_first_is_no_way_around_a_hook() {
 
 #[test]
 fn taking_back_a_reopening_asks_nobody() {
-    let place = Place::new().hooks("TaskCompleted", &["exit 2"]);
-    let yard = place.yard("1 completed");
+    let site = HookSite::new().hooks("TaskCompleted", &["exit 2"]);
+    let yard = site.yard("1 completed");
     yard.reopen(&id(1)).unwrap().done().unwrap();
     yard.undo(UndoRange::Newest).unwrap().done().unwrap();
     assert_eq!(status(&yard, 1), Status::Completed);
@@ -138,8 +139,8 @@ fn taking_back_a_reopening_asks_nobody() {
 
 #[test]
 fn a_yard_without_hooks_asks_nobody() {
-    let place = Place::new().hooks("TaskCompleted", &["exit 2"]);
-    let yard = place.yard("1 pending");
+    let site = HookSite::new().hooks("TaskCompleted", &["exit 2"]);
+    let yard = site.yard("1 pending");
     let bare = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), yard.list_id().clone(), yard.actor().clone());
     bare.create(new("x")).unwrap().done().unwrap();
     bare.done(&id(1)).unwrap().done().unwrap();
@@ -149,16 +150,16 @@ fn a_yard_without_hooks_asks_nobody() {
 const WAITING: &str = "touch asked; while [ ! -e go ]; do sleep 0.01; done";
 
 /// Completes task 1 while its hook waits, and changes the list in the meantime.
-fn done_while(place: &Place, line: &str, meanwhile: impl FnOnce(&Yard)) -> (Yard, Result<Outcome<Updated>, Error>) {
-    let yard = place.yard(line);
+fn done_while(site: &HookSite, line: &str, meanwhile: impl FnOnce(&Yard)) -> (Yard, Result<Outcome<Updated>, Error>) {
+    let yard = site.yard(line);
     let working = thread::spawn({
         let yard = yard.clone();
         move || yard.done(&id(1))
     });
-    wait_until("the hook runs", || place.path("project/asked").exists());
+    wait_until("the hook runs", || site.path("project/asked").exists());
     // Nobody holds a lock: whatever happens now happens at once.
     meanwhile(&yard);
-    fs::write(place.path("project/go"), "").unwrap();
+    fs::write(site.path("project/go"), "").unwrap();
     (yard, working.join().unwrap())
 }
 
@@ -170,8 +171,8 @@ fn elsewhere(yard: &Yard, op: Op, change: impl FnOnce(&mut dyn Txn)) {
 
 #[test]
 fn a_change_made_while_the_hook_runs_is_kept() {
-    let place = Place::new().hooks("TaskCompleted", &[WAITING]);
-    let (yard, outcome) = done_while(&place, "1 pending; 2 pending", |yard| {
+    let site = HookSite::new().hooks("TaskCompleted", &[WAITING]);
+    let (yard, outcome) = done_while(&site, "1 pending; 2 pending", |yard| {
         elsewhere(yard, Op::ChangedElsewhere, |txn| {
             let mut task = txn.find(&id(1)).unwrap().task().unwrap();
             task.description = "written meanwhile".into();
@@ -184,8 +185,8 @@ fn a_change_made_while_the_hook_runs_is_kept() {
 
 #[test]
 fn a_task_removed_while_the_hook_runs_stays_removed() {
-    let place = Place::new().hooks("TaskCompleted", &[WAITING]);
-    let (yard, outcome) = done_while(&place, "1 pending", |yard| {
+    let site = HookSite::new().hooks("TaskCompleted", &[WAITING]);
+    let (yard, outcome) = done_while(&site, "1 pending", |yard| {
         elsewhere(yard, Op::RemovedElsewhere, |txn| txn.remove(&id(1)).unwrap());
     });
     let refusal = refused(outcome);
@@ -195,8 +196,8 @@ fn a_task_removed_while_the_hook_runs_stays_removed() {
 
 #[test]
 fn a_task_completed_while_the_hook_runs_is_not_completed_twice() {
-    let place = Place::new().hooks("TaskCompleted", &[WAITING]);
-    let (yard, outcome) = done_while(&place, "1 pending", |yard| {
+    let site = HookSite::new().hooks("TaskCompleted", &[WAITING]);
+    let (yard, outcome) = done_while(&site, "1 pending", |yard| {
         elsewhere(yard, Op::ChangedElsewhere, |txn| {
             let mut task = txn.find(&id(1)).unwrap().task().unwrap();
             task.status = Status::Completed;
@@ -210,17 +211,17 @@ fn a_task_completed_while_the_hook_runs_is_not_completed_twice() {
 #[test]
 fn a_hook_may_change_the_task_it_judges() {
     // The same through the file store, where the hook is another writer with locks of its own.
-    let place = Place::new();
-    let tasks = place.path("tasks");
+    let site = HookSite::new();
+    let tasks = site.path("tasks");
     list_builder::write_files(&tasks.join("L"), "1 pending; 2 pending <- 1");
     let edit = format!(
         "sed 's/\"subject\": \"task 1\"/\"subject\": \"edited\"/' '{0}/L/1.json' > e && cp e '{0}/L/1.json'",
         tasks.display()
     );
-    let place = place.hooks("TaskCompleted", &[&edit]);
-    let options = FileStoreOptions { tasks, data: Some(place.path("data")), rules: Rules::Strict };
-    let memory = place.yard("");
-    let hooks = Hooks::new(place.setup(), place.cancel.clone());
+    let site = site.hooks("TaskCompleted", &[&edit]);
+    let options = FileStoreOptions { tasks, data: Some(site.path("data")), rules: Rules::Strict };
+    let memory = site.yard("");
+    let hooks = Hooks::new(site.setup(), site.cancel.clone());
     let store = Arc::new(FileStore::open(options));
     let yard = Yard::new(store, memory.list_id().clone(), memory.actor().clone()).with_hooks(Arc::new(hooks));
     let updated = yard.done(&id(1)).unwrap().done().unwrap();
@@ -230,7 +231,7 @@ fn a_hook_may_change_the_task_it_judges() {
 
 #[test]
 fn the_client_of_2_1_34_asks_before_completions_too() {
-    let mut place = Place::new().hooks("TaskCompleted", &["exit 2"]);
-    place.rules = Rules::Client(ClientVersion::V2_1_34);
-    feedback(place.yard("1 pending").done(&id(1)));
+    let mut site = HookSite::new().hooks("TaskCompleted", &["exit 2"]);
+    site.rules = Rules::Client(ClientVersion::V2_1_34);
+    feedback(site.yard("1 pending").done(&id(1)));
 }

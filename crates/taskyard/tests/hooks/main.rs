@@ -6,7 +6,7 @@ mod checking;
 mod completing;
 mod creating;
 mod handing_the_list;
+mod hook_site;
 mod misbehaving;
-mod place;
 mod racing;
 mod stopping;

@@ -11,7 +11,7 @@ use taskyard::store::{
 };
 use taskyard_testkit::signature;
 
-use crate::place::{Place, feedback, id, status};
+use crate::hook_site::{HookSite, feedback, id, status};
 
 type Meanwhile = Box<dyn FnOnce(&MemoryStore, &ListId) + Send>;
 
@@ -71,9 +71,9 @@ impl Store for Interrupted {
 
 #[test]
 fn a_task_reopened_after_it_was_looked_at_is_asked_about_before_it_is_completed_again() {
-    let place = Place::new().hooks("TaskCompleted", &["echo asked >> log; exit 2"]);
-    let store = MemoryStore::new(place.rules);
-    let plain = place.yard("");
+    let site = HookSite::new().hooks("TaskCompleted", &["echo asked >> log; exit 2"]);
+    let store = MemoryStore::new(site.rules);
+    let plain = site.yard("");
     taskyard_testkit::list_builder::fill(&store, plain.list_id(), "1 completed");
     let reopen: Meanwhile = Box::new(|store, list| {
         let mut txn = store.write(list).unwrap();
@@ -83,10 +83,10 @@ fn a_task_reopened_after_it_was_looked_at_is_asked_about_before_it_is_completed_
         txn.commit(&signature(Op::Reopen)).unwrap();
     });
     let store = Arc::new(Interrupted { store, meanwhile: Mutex::new(Some(reopen)) });
-    let hooks = taskyard::hooks::Hooks::new(place.setup(), place.cancel.clone());
+    let hooks = taskyard::hooks::Hooks::new(site.setup(), site.cancel.clone());
     let yard = taskyard::Yard::new(store, plain.list_id().clone(), plain.actor().clone()).with_hooks(Arc::new(hooks));
     feedback(yard.done(&id(1)));
-    assert_eq!(place.written("log"), "asked\n");
+    assert_eq!(site.written("log"), "asked\n");
     assert_eq!(status(&yard, 1), Status::Pending);
 }
 

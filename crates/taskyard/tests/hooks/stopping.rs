@@ -3,7 +3,7 @@ use taskyard::core::Status;
 use taskyard::hooks::Teammate;
 use taskyard::operations::{IdleAnswer, StopAnswer, Stopped};
 
-use crate::place::{Place, id};
+use crate::hook_site::{HookSite, id};
 
 fn stopped() -> Stopped {
     Stopped {
@@ -19,9 +19,9 @@ fn stopped() -> Stopped {
 #[test]
 fn the_end_of_an_agent_is_told_and_the_answer_returned() {
     let answer = r#"{"hookSpecificOutput":{"tasks_to_update":[{"task_id":"1","status":"completed"}]},"continue":false,"stopReason":"enough"}"#;
-    let place =
-        Place::new().hooks("SubagentStop", &[&format!("cat > event; echo '{answer}'"), "echo more >&2; exit 2"]);
-    let yard = place.yard("1 in_progress");
+    let site =
+        HookSite::new().hooks("SubagentStop", &[&format!("cat > event; echo '{answer}'"), "echo more >&2; exit 2"]);
+    let yard = site.yard("1 in_progress");
     let expected = StopAnswer {
         blocked: Some("Stop hook feedback:\n[echo more >&2; exit 2]: more\n".into()),
         stop: Some("enough".into()),
@@ -29,9 +29,9 @@ fn the_end_of_an_agent_is_told_and_the_answer_returned() {
         skipped: 0,
     };
     assert_eq!(yard.subagent_stop(&stopped()).unwrap(), expected);
-    let event: Value = serde_json::from_str(&place.written("event")).unwrap();
+    let event: Value = serde_json::from_str(&site.written("event")).unwrap();
     assert_eq!((&event["agent_type"], &event["tasks_completed"]), (&"builder".into(), &json!(["3"])));
-    assert_eq!(crate::place::status(&yard, 1), Status::InProgress, "what hooks want changed is the caller's to do");
+    assert_eq!(crate::hook_site::status(&yard, 1), Status::InProgress, "what hooks want changed is the caller's to do");
 }
 
 #[test]
@@ -41,27 +41,27 @@ fn only_hooks_for_this_kind_of_agent_are_asked() {
         {"matcher": "tester", "hooks": hook("touch tester")},
         {"matcher": "tester|builder", "hooks": hook("touch builder")},
     ]}});
-    let place = Place::new().settings(&settings.to_string());
-    place.yard("").subagent_stop(&stopped()).unwrap();
-    assert!(place.path("project/builder").exists() && !place.path("project/tester").exists());
+    let site = HookSite::new().settings(&settings.to_string());
+    site.yard("").subagent_stop(&stopped()).unwrap();
+    assert!(site.path("project/builder").exists() && !site.path("project/tester").exists());
 }
 
 #[test]
 fn an_idle_agent_is_told_and_the_answer_returned() {
-    let place = Place::new().hooks("TeammateIdle", &["cat > event; echo 'look again' >&2; exit 2"]);
+    let site = HookSite::new().hooks("TeammateIdle", &["cat > event; echo 'look again' >&2; exit 2"]);
     let bob = Teammate { name: "bob".into(), team: "alpha".into() };
     let told = "TeammateIdle hook feedback:\n[cat > event; echo 'look again' >&2; exit 2]: look again\n";
     let expected = IdleAnswer { keep_working: Some(told.into()), stop: None, skipped: 0 };
-    assert_eq!(place.yard("").teammate_idle(&bob).unwrap(), expected);
-    assert!(place.written("event").trim_end().ends_with(r#""teammate_name":"bob","team_name":"alpha"}"#));
+    assert_eq!(site.yard("").teammate_idle(&bob).unwrap(), expected);
+    assert!(site.written("event").trim_end().ends_with(r#""teammate_name":"bob","team_name":"alpha"}"#));
 }
 
 #[test]
 fn hooks_that_were_left_out_are_counted() {
-    let place = Place::new();
+    let site = HookSite::new();
     let hooks = json!({"hooks": {"SubagentStop": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}});
-    std::fs::write(place.path("project/.claude/settings.json"), hooks.to_string()).unwrap();
-    let yard = place.yard("");
+    std::fs::write(site.path("project/.claude/settings.json"), hooks.to_string()).unwrap();
+    let yard = site.yard("");
     assert_eq!(yard.subagent_stop(&stopped()).unwrap().skipped, 1);
-    assert!(!place.root().join("project/ran").exists());
+    assert!(!site.root().join("project/ran").exists());
 }

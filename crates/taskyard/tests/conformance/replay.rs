@@ -12,13 +12,13 @@ use taskyard::store::{FileStore, FileStoreOptions};
 
 use crate::recording::{Disk, Recording};
 
-/// Where a recording is replayed.
-pub(crate) struct Place {
+/// A recording that is replayed, in a directory of its own.
+pub(crate) struct Replay {
     folder: TempDir,
     pub(crate) yard: Yard,
 }
 
-impl Place {
+impl Replay {
     /// Lays out what was on disk before the recording.
     pub(crate) fn new(recording: &Recording) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -39,7 +39,7 @@ impl Place {
         Self { folder, yard }
     }
 
-    /// Returns the place with its yard changed.
+    /// Returns the replay with its yard changed.
     pub(crate) fn with(self, change: impl FnOnce(Yard, &Path) -> Yard) -> Self {
         Self { yard: change(self.yard, self.folder.path()), folder: self.folder }
     }

@@ -16,13 +16,13 @@ use taskyard::{Error, Outcome, Yard};
 use taskyard_testkit::list_builder;
 use tempfile::TempDir;
 
-pub(crate) struct Place {
+pub(crate) struct HookSite {
     folder: TempDir,
     pub(crate) cancel: Cancel,
     pub(crate) rules: Rules,
 }
 
-impl Place {
+impl HookSite {
     pub(crate) fn new() -> Self {
         let folder = TempDir::new().unwrap();
         for inner in ["config", "project/.claude"] {
@@ -85,7 +85,7 @@ impl Place {
         }
     }
 
-    /// Returns a yard over a list written in one line, with the hooks of this place.
+    /// Returns a yard over a list written in one line, with the hooks of this site.
     pub(crate) fn yard(&self, line: &str) -> Yard {
         let store = Arc::new(MemoryStore::new(self.rules));
         let list = ListId::new("L").unwrap();
