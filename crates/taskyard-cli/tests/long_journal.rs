@@ -5,7 +5,7 @@
 //! --nocapture`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-#![allow(clippy::print_stderr, reason = "what was measured is for whoever asks for it")]
+#![allow(clippy::print_stderr, reason = "what was measured is for the developer who asks for it")]
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};

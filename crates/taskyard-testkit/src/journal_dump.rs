@@ -46,7 +46,7 @@ pub fn copy_log(sidecar: &Path) {
     let journal = Connection::open(sidecar.join("journal.sqlite")).unwrap();
     journal.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
     let busy: i64 = journal.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();
-    assert_eq!(busy, 0, "somebody reads the journal");
+    assert_eq!(busy, 0, "a process reads the journal");
 }
 
 /// Keeps the log of a journal where it is: no process is the last to close it, and this leaves it behind when it is dropped.

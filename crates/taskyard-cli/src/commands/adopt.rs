@@ -103,7 +103,7 @@ fn take_one(sharing: &Sharing<'_>, from: &ListId, is_sure: bool, output: &mut Ou
     } else if let Some(why) = shared {
         output.warn(&format!("others counted on {from}: {why}; they no longer find these tasks there"))?;
     } else if is_any && !is_session_list(from.as_str()) {
-        let note = format!("  {from} is no session's list: whoever works on it no longer finds these tasks there");
+        let note = format!("  {from} is no session's list: agents that work on it no longer find these tasks there");
         output.say(&Line::new().with(Tone::Dim, &note))?;
     }
     Ok(Exit::Done)

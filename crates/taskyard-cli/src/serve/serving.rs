@@ -102,7 +102,7 @@ impl Serve {
             }
         }
         if fingerprint.is_none() && !self.bind.to_canonical().is_loopback() {
-            output.warn("nothing is encrypted: whoever sees the traffic reads the token and every task")?;
+            output.warn("nothing is encrypted: anybody who sees the traffic can read the token and every task")?;
         }
         Ok(())
     }

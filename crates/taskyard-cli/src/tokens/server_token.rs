@@ -37,7 +37,7 @@ impl ServerToken {
         let failed = |error: &io::Error| {
             let doubtful = error.get_ref().is_some_and(|why| why.is::<NotPrivate>());
             let hint = if doubtful {
-                "somebody else may know it or have put it there: remove it; the next start makes a new one"
+                "another user may know it or have put it there: remove it; the next start makes a new one"
             } else {
                 "see that this path can be written, or set TASKYARD_HOME to another directory"
             };

@@ -281,7 +281,7 @@ mod tests {
         assert!(!fs::read_to_string(&path).unwrap().contains(&secret[3..]));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o622)).unwrap();
-        assert!(book.all().is_err(), "somebody else could let in whom they like");
+        assert!(book.all().is_err(), "another user could let in anyone");
     }
 
     #[test]

@@ -29,11 +29,11 @@ fn a_task_is_one_file_in_the_folder_of_its_session() {
 #[test]
 fn a_description_is_in_no_list_and_titles_may_hold_emoji() {
     let site = Site::new();
-    site.json("create", &["\u{1f4cb} Phase 1", "-d", "words for whoever does it"]);
+    site.json("create", &["\u{1f4cb} Phase 1", "-d", "words for the agent that does it"]);
     for list in [site.told("list", &[]), site.server("").call("TaskList", json!({}))] {
         assert!(list.contains("\u{1f4cb} Phase 1") && !list.contains("words for"), "{list}");
     }
-    assert!(site.server("").call("TaskGet", json!({ "taskId": "1" })).contains("words for whoever does it"));
+    assert!(site.server("").call("TaskGet", json!({ "taskId": "1" })).contains("words for the agent that does it"));
 }
 
 /// What servers of both releases and of strict rules answer to `TaskList`; each is a process of its own.

@@ -73,7 +73,7 @@ fn a_certificate_that_is_given_is_used_and_read_anew_on_a_hangup() {
     assert!(ask(&served, &certificate).unwrap().starts_with("HTTP/1.1 200"));
     assert!(!home.data().join("serve-certificate.pem").exists(), "none of our own was made");
     make(&certificate, &key);
-    assert!(ask(&served, &certificate).is_err(), "it is not read before somebody asks for that");
+    assert!(ask(&served, &certificate).is_err(), "it is not read before a client asks for that");
     served.signal(Signal::HUP);
     let begun = Instant::now();
     while ask(&served, &certificate).is_err() {

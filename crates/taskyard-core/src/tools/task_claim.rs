@@ -117,8 +117,8 @@ pub fn held_by_name(agent: &AgentName, held: &[TaskId]) -> String {
         return String::new();
     }
     format!(
-        " Whoever gives no name here is {}, who also holds {}: leave that to whoever claimed it, or go on with it by calling \
-         TaskClaim with its taskId if that was you.",
+        " A caller that gives no name is {} here, who also holds {}: leave that to the agent that claimed it, or go on \
+         with it by calling TaskClaim with its taskId if that was you.",
         escaping::one_line(agent.as_str()),
         numbered(held)
     )
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!((&structured["token"], &structured["agent"]), (&json!(12), &json!("ana")));
         assert_eq!(structured.get("alsoHeld"), None);
         let shared = won(&Won { also_held: &[TaskId::number(3)], ..claimed });
-        assert!(shared.text.contains("Whoever gives no name here is ana, who also holds #3:"), "{}", shared.text);
+        assert!(shared.text.contains("A caller that gives no name is ana here, who also holds #3:"), "{}", shared.text);
         assert_eq!(shared.structured.unwrap()["alsoHeld"], json!(["3"]));
     }
 

@@ -155,7 +155,7 @@ const CATALOGUE: &[ActionInfo] = &[
     entry(Action::ZoomOut, "zoom-out", &["-"], Subject::Board, "show more ranks of the graph"),
     entry(Action::NextNeed, "next-need", &["!"], Subject::List, "go to what needs you"),
     entry(Action::StopJob, "stop-job", &["S"], Subject::Job, "stop it, with everything it started"),
-    entry(Action::Send, "send", &["m"], Subject::List, "write a message; in a conversation, to whoever it is with"),
+    entry(Action::Send, "send", &["m"], Subject::List, "write a message; in a conversation, to the member it is with"),
     entry(Action::SendAnew, "send-to", &["M"], Subject::List, "write to whomever you pick, or to everybody"),
     entry(Action::Acknowledge, "acknowledge", &["A"], Subject::Message, "say that you have what is unread in it"),
     entry(

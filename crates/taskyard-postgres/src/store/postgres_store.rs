@@ -71,7 +71,7 @@ impl PostgresStore {
     /// Waits for a list.
     fn take(&self, list: &ListId, within: Option<&Arc<Transaction>>) -> Result<Opened, StoreError> {
         let opened = open(&self.database, &self.list(list), within, Waiting::Wait, self.rules)?;
-        Ok(opened.expect("whoever waits gets a turn or an error"))
+        Ok(opened.expect("a caller that waits gets a turn or an error"))
     }
 }
 

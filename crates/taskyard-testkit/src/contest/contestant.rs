@@ -113,7 +113,7 @@ impl Contestant {
         let until = self.revision();
         if let Answer::Won { task, token, .. } = &answer {
             match self.held.iter().find(|held| held.task == *task) {
-                Some(held) => assert_eq!(held.token, *token, "whoever has a task keeps its token"),
+                Some(held) => assert_eq!(held.token, *token, "an agent that has a task keeps its token"),
                 None => self.held.push(Held { task: task.clone(), agent: agent.clone(), token: *token }),
             }
         }

@@ -89,7 +89,7 @@ fn each_task_is_won_once(attempts: &[Attempt], journal: &[Entry]) {
         assert_eq!(first, owner, "task {} changed hands", entry.task);
         assert_eq!(winners.get(&entry.task), Some(&owner), "the owner of task {} is not who won it", entry.task);
     }
-    assert_eq!(owners.len(), winners.len(), "somebody won a task and is not its owner");
+    assert_eq!(owners.len(), winners.len(), "an agent won a task and is not its owner");
 }
 
 fn is_a_claim_of_what_was_free(attempt: &Attempt, entry: &Entry, before: &ListContents) {

@@ -24,13 +24,13 @@ impl Yard {
             let Some(teams) = self.teams() else { return Ok(()) };
             if let Ok((_, failed)) = teams.broadcast(&Seat { team: remaining, ..from }, &Letter::new(notice))? {
                 for (name, error) in failed {
-                    tracing::warn!(%name, %error, "could not be told that somebody is gone");
+                    tracing::warn!(%name, %error, "could not be told that a member is gone");
                 }
             }
             Ok(())
         };
         if let Err(error) = attempt() {
-            tracing::warn!(%error, "those who remain could not be told that somebody is gone");
+            tracing::warn!(%error, "those who remain could not be told that a member is gone");
         }
     }
 

@@ -56,7 +56,7 @@ pub trait Store: Debug + Send + Sync {
 
     /// Opens a transaction as [`Store::write`] does, and waits no longer than this: then it fails with [`StoreError::Busy`].
     fn write_within(&self, list: &ListId, patience: Duration) -> Result<Box<dyn Txn + '_>, StoreError> {
-        let by = || Occupant::Elsewhere { who: "somebody else".to_owned() };
+        let by = || Occupant::Elsewhere { who: "another process".to_owned() };
         wait_for_turn(patience, || self.try_write(list), |waited| StoreError::Busy { by: by(), waited })
     }
 

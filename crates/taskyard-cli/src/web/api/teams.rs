@@ -27,17 +27,17 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::delete::<shapes::TeamLeft>(
             "leaveTeam",
             "/teams/{team}/members/{agent}",
-            "Leave a team, or take somebody out",
+            "Leave a team, or take a member out",
         )
         .with(leave),
         Operation::post::<shapes::Sent>("sendMessage", "/messages", "Write to a member of one's team")
             .makes()
             .with(send),
-        Operation::post::<shapes::Inbox>("readInbox", "/inbox", "What waits for whoever asks").with(inbox),
-        Operation::get::<shapes::Outbox>("listSent", "/messages", "What whoever asks has written, and how far it came")
+        Operation::post::<shapes::Inbox>("readInbox", "/inbox", "What waits for the caller").with(inbox),
+        Operation::get::<shapes::Outbox>("listSent", "/messages", "What the caller has written, and how far it came")
             .with(sent),
-        Operation::get::<shapes::Todos>("readTodos", "/todos", "The todo list of whoever asks").runs(read_todos),
-        Operation::put::<shapes::Todos>("writeTodos", "/todos", "Replace the todo list of whoever asks")
+        Operation::get::<shapes::Todos>("readTodos", "/todos", "The todo list of the caller").runs(read_todos),
+        Operation::put::<shapes::Todos>("writeTodos", "/todos", "Replace the todo list of the caller")
             .with(write_todos),
     ]
 }

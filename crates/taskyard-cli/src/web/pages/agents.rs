@@ -74,7 +74,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
         @if seen.agents.is_empty() {
             div.empty {
                 h2 { "Nobody is at work" }
-                p { "Whoever claims a task is shown here, with how long the lease lasts: " code { "taskyard claim --next --as ana" } }
+                p { "An agent that claims a task is shown here, with how long its lease lasts: " code { "taskyard claim --next --as ana" } }
                 p.dim { "Agents of a team are here from when they join." }
             }
         }

@@ -32,7 +32,7 @@ pub(super) fn beside(seen: &Seen) -> Markup {
                 @for row in rows.iter().take(BESIDE) {
                     li { a href=(PageAddress::at(row.list.clone(), View::Columns).href()) aria-current=[is_here(row).then_some("page")] {
                         span.name {
-                            @if !row.alive.is_empty() { span.alive role="img" aria-label="somebody is at work" { "●" } " " }
+                            @if !row.alive.is_empty() { span.alive role="img" aria-label="an agent is at work" { "●" } " " }
                             @if row.gone.is_some() { span.alarm role="img" aria-label="tasks are gone" { "▲" } " " }
                             (one_line(row.list.as_str()))
                         }

@@ -71,7 +71,7 @@ mod tests {
             assert!(!is_same_agent(one, two), "{one} {two}");
             assert!(!is_same_agent(two, one), "{two} {one}");
         }
-        assert!(is_same_agent("@alpha", "@alpha"), "whoever is called so has what it has claimed");
+        assert!(is_same_agent("@alpha", "@alpha"), "an agent called so has what it has claimed");
     }
 
     #[test]

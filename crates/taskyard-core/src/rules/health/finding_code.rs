@@ -132,7 +132,7 @@ impl FindingCode {
             Self::Unreadable => "no program sees a task in it",
             Self::StaleLock => "the client waits for it before it takes it over, or gives up",
             Self::LockInTheWay => "by the client's rules it never ends: every program waits for it and gives up",
-            Self::Leftover => "it takes up space; whoever wrote it died",
+            Self::Leftover => "it takes up space; the process that wrote it died",
             Self::BadMark => "the client takes it for zero or cannot count on from it, and may give out a number again",
             Self::MarkTooLow => "the client would give a used number to a new task",
             Self::NumberTooLarge => {
@@ -141,7 +141,7 @@ impl FindingCode {
             Self::EmptiedList => "the tasks are gone from the list and still in the journal",
             Self::MissingTask => "the task is gone from the list and still in the journal; nobody works on it",
             Self::TakenBack => {
-                "the other program wrote the whole file from what it had read before; whoever made the change was told that it holds"
+                "the other program wrote the whole file from what it had read before; the agent that made the change was told that it holds"
             }
             Self::ReplacedTask => {
                 "the task is gone from the list and still in the journal; what names its number means another"
@@ -160,7 +160,9 @@ impl FindingCode {
             Self::JobWithoutProcess => "it reads as running, and nothing runs",
             Self::TornInbox => "nobody can write to its owner, and the owner reads nothing",
             Self::TornTeamFile => "as far as anybody can tell there is no such team, and its members are in none",
-            Self::MemberWithoutProcess => "messages to it reach nobody, and its tasks wait for somebody who is gone",
+            Self::MemberWithoutProcess => {
+                "messages to it reach no process, and its tasks wait for a member that is gone"
+            }
         }
     }
 }

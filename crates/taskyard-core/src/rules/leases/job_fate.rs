@@ -104,7 +104,7 @@ mod tests {
         let [running, pending] =
             [LivingRecord::Running { supervisor: mark() }, LivingRecord::Pending { starter: mark() }]
                 .map(|record| judge_job(&record, Timestamp(0), now, seen()));
-        assert_eq!(running, pending, "a pending job is lost with whoever was starting it");
+        assert_eq!(running, pending, "a pending job is lost with the process that was starting it");
         running
     }
 

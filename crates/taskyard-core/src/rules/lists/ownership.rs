@@ -149,7 +149,7 @@ mod tests {
         let is_private = |owner, group| is_private_group(owner, group, users, groups);
         assert!(is_private(0, 0) && is_private(ANA, 1000) && is_private(EVE, 1005));
         assert!(!is_private(ANA, 100) && !is_private(1002, 100), "a group of several");
-        assert!(!is_private(1002, 1002), "somebody else is in it");
+        assert!(!is_private(1002, 1002), "another user is in it");
         assert!(!is_private(ANA, 1005), "it is another's");
         assert!(is_private(5000, 5000), "nothing is known but that the numbers are the same");
         assert!(!is_private(5000, 1000) && !is_private(5000, 5001));

@@ -154,7 +154,7 @@ mod tests {
     fn a_lead_of_the_newer_client_reads_nothing_before_it_has_a_teammate_of_its_own() {
         let mut team = team(&["team-lead", "ana", "bob"]);
         let is_ours = |member: &crate::Member| member.name == "ana";
-        assert!(!reads_no_messages_yet(&team, "team-lead", |_| true), "whoever leads it says nothing of a process");
+        assert!(!reads_no_messages_yet(&team, "team-lead", |_| true), "the lead says nothing of a process");
         team.lead_process = Some(LeadProcess { pid: 1, pid_space: None, started: None });
         assert!(reads_no_messages_yet(&team, "team-lead", |_| true));
         assert!(!reads_no_messages_yet(&team, "ana", |_| true));

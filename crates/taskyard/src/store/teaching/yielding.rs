@@ -61,7 +61,7 @@ fn bring_back(folder: &Path, replaced: &Replaced) -> Result<bool, StoreError> {
     let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(&theirs).is_ok();
     // What stands there by now may be newer than both.
     if is_whole && read(&path)?.as_deref() == Some(&replaced.ours) {
-        tracing::info!(file = replaced.name, "somebody else took the task at the same moment");
+        tracing::info!(file = replaced.name, "a rival took the task at the same moment");
         put(folder, &replaced.name, &theirs)?;
     }
     Ok(!is_whole)
