@@ -1,4 +1,4 @@
-//! Who is connected: so many and no more, and of those who have not proved yet that they may come in fewer still.
+//! The clients that are connected: so many and no more, and fewer still of those that have not proved yet that they may come in.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;

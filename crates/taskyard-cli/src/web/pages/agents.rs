@@ -1,4 +1,4 @@
-//! Who works on a list: along the bottom of every page, and as a page.
+//! The agents that work on a list: along the bottom of every page, and as a page.
 
 use maud::{Markup, html};
 use taskyard::core::dialect::macf;

@@ -1,4 +1,4 @@
-//! Who asks: a program with a token, or a browser that was opened by a link.
+//! Who sends a request: a program with a token, or a browser that was opened by a link.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::Cookies;
 use crate::tokens::{Scope, ServerToken, TokenBook};
 use crate::web::workers::spawn;
 
-/// Who asks.
+/// Who sends a request, by what it proved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// The name of the token; none of the server's own token and of browsers.
