@@ -1,5 +1,5 @@
-//! Journals that were damaged: cut, flipped, removed, made unreadable, each of their files, in every store. Tasks are read all the
-//! same, nobody says that all is well, and `doctor --fix` makes the journal whole.
+//! Journals that were damaged: cut, flipped, removed, made unreadable, each of their files, in every store. Tasks are read all the same, no
+//! command says that all is well, and `doctor --fix` makes the journal whole.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 

@@ -18,7 +18,7 @@ use taskyard::store::HistoryQuery;
 use taskyard::stream::{self as followed, Cursor, Stream};
 use taskyard_testkit::{Home, OpensCounted, PATIENCE, Scale};
 
-/// More events than the kernel keeps for one instance, which is 16,384 where nobody changed it.
+/// More events than the kernel keeps for one instance, which is 16,384 where it was not changed.
 const MORE_THAN_THE_KERNEL_KEEPS: usize = 20_000;
 
 /// A list on disk, a process that keeps it in memory, and two that follow it.
@@ -31,7 +31,7 @@ struct Watched {
     restless: Follower,
 }
 
-/// Somebody who follows the list.
+/// A follower of the list.
 struct Follower {
     stream: Stream,
     told: Vec<Revision>,

@@ -1,4 +1,4 @@
-//! One list, Node processes that lock as the client does, and ours: nobody loses anything, nobody starves.
+//! One list, Node processes that lock as the client does, and ours: no process loses anything, none starves.
 //!
 //! Full scale (200 tasks for each of eight): `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test lock_rivals`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]

@@ -1,5 +1,5 @@
-//! What commands cost on a list to which much has happened: nobody reads what is not asked for, and nothing that is read in full is held in
-//! full.
+//! What commands cost on a list to which much has happened: no command reads what is not asked for, and nothing that is read in full is
+//! held in full.
 //!
 //! The figures of a journal of 100,000 revisions: `TASKYARD_TEST_SCALE=1 cargo test --release -p taskyard-cli --test long_journal --
 //! --nocapture`.

@@ -74,7 +74,7 @@ const THINKING: Duration = Duration::from_millis(250);
 /// Looks at the list through the library, and now and then through a command; some changes of our own in between.
 fn look(home: &Home, looks: usize, we_write_too: bool, runs: &AtomicUsize) {
     let yard = Yard::new(Arc::new(home.store()), ListId::new("L").unwrap(), AgentName::new("reader").unwrap());
-    // A file that is rewritten all the time is nobody's change yet: the clients must have paused at least once.
+    // A file that is rewritten all the time is no change yet: the clients must have paused at least once.
     let is_enough = |look: usize| look >= looks && runs.load(Ordering::Relaxed) >= 2;
     for look in (0..).take_while(|look| !is_enough(*look)) {
         let listing = yard.list(&Filter::default()).unwrap();

@@ -14,7 +14,7 @@ use serde_json::json;
 use taskyard_testkit::{Home, PATIENCE, Rival, Took, leftovers};
 
 const DAY: Duration = Duration::from_secs(86_400);
-/// How long a lock lives that nobody refreshes.
+/// How long a lock lives that no process refreshes.
 const LIFE: Duration = Duration::from_secs(10);
 /// What a busy machine adds.
 const SLACK: Duration = Duration::from_secs(5);
@@ -88,7 +88,7 @@ fn what_one_process_saw_the_next_one_knows() {
     let (ran, took) = home.run_timed("create C");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(started.elapsed() > LIFE && took.waited < LIFE + SLACK, "{took:?}");
-    // Long unchanged, as everybody knows who reads what was written down: nobody waits any more.
+    // Long unchanged, as every process knows that reads what was written down: none waits any more.
     make_lock(&lock, DAY);
     home.start_with("any=wall:0", "doctor").wait();
     let text = fs::read_to_string(&seen).unwrap();

@@ -180,7 +180,7 @@ fn a_command_suspended_inside_the_journals_transaction_is_named_and_left_alone()
         let waited = Duration::from_millis(error["waitedMs"].as_u64().unwrap());
         assert!((Duration::from_secs(12)..Duration::from_secs(16)).contains(&waited), "{ran:?}");
         assert!((waited..LONGEST_WAIT).contains(&took), "it took {took:?}");
-        // Nobody who reads is in anybody's way.
+        // No reader is in a writer's way.
         assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), 3);
         assert_eq!(sleeper.activity(), activity, "`{command}` ran, or was sent a signal");
         let ran = sleeper.go_on();
@@ -332,7 +332,7 @@ fn a_command_that_is_told_to_end_leaves_no_lock() {
     });
 }
 
-/// Lets somebody create a task in a list whose lock a suspended command holds, and returns its id.
+/// Lets a rival create a task in a list whose lock a suspended command holds, and returns its id.
 fn overtake(home: &Home, who: Who, list: &str, place: &str) -> String {
     let started = Instant::now();
     let id = match who {

@@ -52,7 +52,7 @@ impl Iterator for Lines {
     }
 }
 
-/// Someone who follows a list as `docs/formats/json-output.md` says.
+/// A program that follows a list as `docs/formats/json-output.md` says.
 #[derive(Default)]
 struct Follower {
     /// The entries of every revision that came in full.

@@ -49,7 +49,7 @@ fn a_long_list_under_constant_change_is_shown_in_whole_commits() {
     });
 }
 
-/// The steps of a look at a short list whose journal nobody has open.
+/// The steps of a look at a short list whose journal no process has open.
 const STEPS_AT_REST: [&str; 3] = ["at rest: found", "at rest: copied", "at rest: looked"];
 
 /// Makes a list of two tasks, and waits until it is at rest: nothing has to be written down any more.
@@ -147,7 +147,7 @@ fn a_short_list_that_is_opened_anew_for_every_look_and_change_is_shown_in_whole_
                 };
                 changed.unwrap().done().unwrap();
                 drop(yard);
-                // Now and then the list is left alone, until somebody has looked at it several times.
+                // Now and then the list is left alone, until a reader has looked at it several times.
                 let before = looks.load(Ordering::Relaxed);
                 while change % 5 == 0 && looks.load(Ordering::Relaxed) < before + 8 {
                     thread::yield_now();

@@ -23,7 +23,7 @@ fn of_a_task_its_making_and_its_last_state_stay() {
         rename(&yard, 1, &format!("kept {number}"));
         rename(&yard, 2, &format!("deleted {number}"));
     }
-    // Somebody who knows the list as it is now, and is asked only when all of it is old.
+    // A process that knows the list as it is now, and is asked only when all of it is old.
     let behind = self::yard(&address);
     assert_eq!(subjects(&behind), ["kept 9", "deleted 9"]);
     yard.delete(&[TaskId::number(2)]).unwrap().done().unwrap();

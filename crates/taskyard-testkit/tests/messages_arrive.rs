@@ -172,7 +172,7 @@ fn what_a_reader_had_and_did_not_acknowledge_before_it_was_killed_comes_once_mor
     assert_eq!(read(&["read", "ana", "7"]), (all[..7].to_vec(), true));
     assert_eq!(read(&["read", "ana"]), (all.clone(), false));
     assert_eq!(read(&["read", "ana"]), (Vec::new(), false));
-    // Nobody else has them, and what was acknowledged is out of the inbox.
+    // No other member has them, and what was acknowledged is out of the inbox.
     let ben = teams.seat(&AgentName::new("ben").unwrap(), None).unwrap().unwrap();
     assert_eq!(teams.look_into(&ben).unwrap().deliveries, []);
     assert_eq!(std::fs::read_to_string(office.inboxes().join("ana.json")).unwrap(), "[]");

@@ -324,8 +324,8 @@ fn no_room_uses_one_that_uses_it() {
     }
 }
 
-/// Returns the rooms of a crate, each with those it uses, the ones that use nobody last. Files in the root that use nothing but each other are
-/// what everything stands on: they have one line together.
+/// Returns the rooms of a crate, each with those it uses, the ones that use no other last. Files in the root that use nothing but each
+/// other are what everything stands on: they have one line together.
 fn map_of(name: &str) -> String {
     let arrows = arrows_of(name);
     let rooms = rooms(&arrows);

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let api = NewTask { subject: "Write the API".into(), blocked_by: vec![schema.clone()], ..NewTask::default() };
     yard.create(api)?.done()?;
 
-    // A cursor goes on where somebody stopped, in another process, too: here after all that has happened so far.
+    // A cursor goes on where a follower stopped, in another process, too: here after all that has happened so far.
     let seen = yard.store().read(&list)?.revision();
     let mut stream = yard.follow(Cursor::after(&list, seen))?;
     let now_ready = yard.done(&schema)?.done()?.now_ready;

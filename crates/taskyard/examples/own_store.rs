@@ -32,7 +32,7 @@ struct Shelf {
     freed: Condvar,
 }
 
-/// A list: how it stands, its journal, and whether somebody writes to it.
+/// A list: how it stands, its journal, and whether a writer writes to it.
 #[derive(Clone, Debug, Default)]
 struct Kept {
     state: Arc<ListState>,

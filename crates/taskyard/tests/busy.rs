@@ -16,14 +16,14 @@ use taskyard_testkit::list_builder;
 
 const LIST: &str = "1 in_progress (ana); 2 pending (ana); 3 pending";
 
-/// Returns the yard of an agent that has task 1 in progress and may have no other. Task 2 is its own, task 3 nobody's.
+/// Returns the yard of an agent that has task 1 in progress and may have no other. Task 2 is its own, task 3 has no owner.
 fn busy() -> Yard {
     let (store, list) = (MemoryStore::new(Rules::Strict), ListId::new("L").unwrap());
     list_builder::fill(&store, &list, LIST);
     Yard::new(Arc::new(store), list, AgentName::new("ana").unwrap()).with_limit(Some(1))
 }
 
-/// Returns the same for a member of a team that nobody set a limit for: it is one.
+/// Returns the same for a member of a team without a limit that was set: it is one.
 fn busy_teammate() -> Yard {
     let teams = Teams::over(Arc::new(MemoryTeams::new()), Rules::Strict, TeamCaller::default());
     let team = NewTeam { name: TeamName::new("alpha").unwrap(), description: None, agent_type: None };
@@ -65,7 +65,7 @@ fn nothing_is_begun(yard: &Yard) {
     let new = NewTask { status: Some(Status::InProgress), owner: Some("ana".to_owned()), ..NewTask::default() };
     assert!(is_busy(&yard.create(new).unwrap()));
     if yard.seat().unwrap().is_some() {
-        // What a teammate begins and nobody has is its own.
+        // What a teammate begins and has no owner is its own.
         let new = NewTask { status: Some(Status::InProgress), ..NewTask::default() };
         assert!(is_busy(&yard.create(new).unwrap()));
         assert!(is_busy(&yard.start(&id(3)).unwrap()));

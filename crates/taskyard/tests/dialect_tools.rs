@@ -378,7 +378,7 @@ fn an_agent_that_begins_an_exported_task_has_it_and_no_other_can() {
     }
     given(&ana, "TaskUpdate", json!({"id": one, "status": "in_progress", "notes": "goes on"}));
     given(&ana, "TaskUpdate", json!({"id": one, "status": "completed"}));
-    // Assigned by either name, and begun by nobody else.
+    // Assigned by either name, and begun by no other agent.
     let two = make(json!({"subject": "Two", "assigned_to": "ben", "metadata": {"area": "db"}}));
     assert_eq!((&two["metadata"]["subagent_id"], &two["metadata"]["area"]), (&json!("ben"), &json!("db")));
     assert!(call(&ana, "TaskUpdate", json!({"id": two["id"], "status": "in_progress"})).is_error);

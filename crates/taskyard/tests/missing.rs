@@ -1,4 +1,4 @@
-//! What is missing is named until somebody deletes it on purpose, on every store.
+//! What is missing is named until an agent deletes it on purpose, on every store.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;
@@ -15,7 +15,7 @@ use taskyard::store::{
 use taskyard_testkit::properties::{Removable, Removal, RemoveOutside, what_is_missing_is_named};
 use taskyard_testkit::{Opened, folder_in_memory};
 
-/// Nobody can reach into the memory of a store: what is removed is removed in another program's name.
+/// No program can reach into the memory of a store: what is removed is removed in another program's name.
 fn memory(rules: Rules) -> Removable {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(rules));
     let opened = Opened::from(Arc::clone(&store));

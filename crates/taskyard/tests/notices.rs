@@ -63,7 +63,7 @@ mod left_by_a_job {
         assert_eq!(notices.waiting(&list()).unwrap().len(), 1);
         assert_eq!(there.waiting(&list()).unwrap()[0].job.id, job.id);
         assert_eq!(here.waiting(&list()).unwrap(), []);
-        // Somebody hears of it elsewhere.
+        // Another process acknowledges it.
         assert_eq!(there.acknowledge(std::slice::from_ref(&job.id)).unwrap(), 1);
         assert_eq!(notices.waiting(&list()).unwrap(), []);
     }

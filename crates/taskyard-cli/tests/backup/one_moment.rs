@@ -37,7 +37,7 @@ fn the_files_are_those_of_a_revision_of_the_journal_while_processes_of_ours_and_
                 assert_eq!(made["complete"], json!(true), "{made}");
                 must_be_private(&path);
                 look_at(&path, &made);
-                // Somebody writes between any two of them.
+                // A writer writes between any two of them.
                 while writes.load(Ordering::Relaxed) == before {
                     thread::yield_now();
                 }

@@ -62,7 +62,7 @@ fn what_is_there_is_never_overwritten_and_what_went_on_purpose_stays_away() {
     assert_eq!((&present["4"]["blockedBy"], &present["1"]["blocks"]), (&json!(["1"]), &json!(["4"])));
     let last = home.ask("history")["entries"].as_array().unwrap().last().unwrap().clone();
     assert_eq!((&last["op"], &last["task"], &last["actor"]), (&json!("restore"), &json!("4"), &json!("tester")));
-    // Somebody who names a task is told why it does not come.
+    // A user who names a task is told why it does not come.
     for (id, code, exit) in [("2", "not_removed", 3), ("3", "not_missing", 3), ("9", "task_not_found", 4)] {
         let ran = home.run(&format!("{from} {id} --json"));
         assert_eq!((ran.code, &ran.json()["error"]["code"]), (Some(exit), &json!(code)), "{ran:?}");

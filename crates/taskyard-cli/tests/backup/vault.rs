@@ -63,7 +63,7 @@ pub(crate) fn must_be_whole(home: &Home, list: &str) -> u64 {
     newest
 }
 
-/// Requires that nobody else can read a backup.
+/// Requires that no other user can read a backup.
 pub(crate) fn must_be_private(path: &Path) {
     let found = fs::symlink_metadata(path).unwrap();
     let wanted = if found.is_dir() { 0o700 } else { 0o600 };

@@ -135,7 +135,7 @@ fn a_team_whose_file_may_not_be_written_stays_as_it_is() {
     );
     permit(&test, TEAM_FILE, 0o666);
     assert_eq!(contents(&test, TEAM_FILE), before);
-    // Nobody's work was given back before that was known.
+    // No agent's work was given back before that was known.
     test.run("list --as eve").snapshot();
 }
 

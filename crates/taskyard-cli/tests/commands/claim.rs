@@ -126,7 +126,7 @@ fn a_lease_lives_with_a_process() {
     assert_eq!((&claimed["claimed"], &claimed["expiresAt"]), (&json!(true), &json!(null)));
     assert_eq!(test.json("claim 1 --as ben --json")["reason"], json!("already_claimed"));
     process.signal(Signal::KILL);
-    // Nobody has waited for it yet: it is a zombie, and dead all the same.
+    // It was not reaped yet: it is a zombie, and dead all the same.
     let taken = loop {
         let answer = test.json("claim 1 --as ben --json");
         if answer["claimed"] == json!(true) {

@@ -119,7 +119,7 @@ fn a_task_comes_back_with_the_mode_it_had() {
         for wanted in MODES {
             let test = Test::new().quietly("create One").quietly("create Two");
             set(&test.path(FILE), wanted);
-            // Somebody has looked at the list since.
+            // A reader has looked at the list since.
             let test = remove(test.quietly("list"));
             assert!(!test.path(FILE).exists());
             let test = test.quietly(bring_back);

@@ -1,4 +1,4 @@
-//! Numbers nobody can count on from: no new task is ever put in the place of another.
+//! Numbers that cannot be counted on from: no new task is ever put in the place of another.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -7,7 +7,7 @@ use taskyard_testkit::{Home, Program, Ran};
 
 const SECRET: &str = "s3cret";
 const ADDRESS: &str = "postgres://user:s3cret@host/db?sslpassword=s3cret";
-/// The same of a store that nobody opens.
+/// The same of a store that no opener knows.
 const UNKNOWN: &str = "board://user:s3cret@host/db?sslpassword=s3cret";
 const SHOWN: &str = "TASKYARD_STORE=postgres://user@host/db";
 

@@ -101,7 +101,7 @@ fn what_is_no_message_is_set_aside_and_what_is_no_inbox_is_left_alone() {
         .snapshot();
 }
 
-/// Returns what lies in somebody's inbox.
+/// Returns what lies in a member's inbox.
 fn inbox(test: &Test, name: &str) -> Vec<serde_json::Value> {
     let path = test.path(&format!("home/.claude/teams/alpha/inboxes/{name}.json"));
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()

@@ -108,7 +108,7 @@ fn the_commands_of_a_session_act_under_the_name_of_its_mcp_server() {
         test = begins(test, source, NEW).quietly("hook SessionStart");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "export TASKYARD_SESSION_AGENT=claude-code-0198ffff\n");
-    // What cannot be written troubles nobody.
+    // What cannot be written troubles no command.
     let nowhere = test.path("nowhere/session.sh");
     begins(test.env("CLAUDE_ENV_FILE", nowhere), "startup", NEW).quietly("hook SessionStart");
 }

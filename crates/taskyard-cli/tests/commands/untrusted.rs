@@ -1,4 +1,5 @@
-//! A `taskyard.toml` that nobody trusts decides nothing that matters, and one that others could have written counts for nothing.
+//! A `taskyard.toml` that the user does not trust decides nothing that matters, and one that other users could have written counts for
+//! nothing.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};

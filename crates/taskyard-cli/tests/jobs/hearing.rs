@@ -12,7 +12,7 @@ fn waiting(site: &Site) -> Vec<String> {
     waiting.iter().map(|notice| notice["job"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Starts a job and waits, as somebody else, until it has ended.
+/// Starts a job and waits, as another agent, until it has ended.
 fn ended(site: &Site) -> String {
     let id = site.start("", "echo out; exit 3");
     assert_eq!(site.run(&format!("job wait {id} --as somebody-else")).code, Some(3));

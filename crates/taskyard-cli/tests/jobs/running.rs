@@ -141,7 +141,7 @@ fn gc_removes_what_ended_and_never_a_foreign_file() {
     let running = site.start("", "sleep 600");
     let (one, two) = (site.ended(&one), site.ended(&two));
     let (first, second) = (one["outputFile"].as_str().unwrap(), two["outputFile"].as_str().unwrap());
-    // Somebody put another file in the place of the second.
+    // Another program put another file in the place of the second.
     fs::write(site.path("other"), "precious").unwrap();
     fs::rename(site.path("other"), second).unwrap();
     assert_eq!(site.ask("job gc")["jobs"], json!([]));

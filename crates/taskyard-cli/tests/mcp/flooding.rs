@@ -163,7 +163,7 @@ fn a_pipe_full_of_requests_is_read_as_fast_as_they_are_answered() {
         }
         input
     });
-    // Nobody reads the answers for a while: then nobody reads the requests either.
+    // The client does not read the answers for a while: then the server does not read the requests either.
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(2) {
         a_moment();

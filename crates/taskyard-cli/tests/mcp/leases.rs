@@ -28,7 +28,7 @@ fn a_claim_over_pipes_lives_with_the_server_and_a_minute_longer() {
     assert_eq!(lease(&home)["expiresAt"], Value::Null);
     let (status, _) = server.close();
     assert!(status.success());
-    // The time counts from its last sign of life, which it leaves every 20 seconds; nobody has to write.
+    // The time counts from its last sign of life, which it leaves every 20 seconds; no process has to write.
     let left = ends_in(&home);
     assert!((30.0..=60.0).contains(&left), "{left}");
     // The same agent finds it again.

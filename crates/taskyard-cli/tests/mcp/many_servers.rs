@@ -1,4 +1,4 @@
-//! Many servers on one list: those that have nothing to guard and nobody to tell leave its writers alone.
+//! Many servers on one list: those that have nothing to guard and no client to tell leave its writers alone.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;

@@ -75,7 +75,7 @@ fn a_server_that_somebody_listens_to_ends_at_once_when_its_client_leaves() {
         assert!(server.close().0.success());
         left.elapsed()
     };
-    // One to which nobody listens shows how long that takes; the other would go on for five seconds more.
+    // One to which no client listens shows how long that takes; the other would go on for five seconds more.
     let (alone, listened_to) = (end(other), end(server));
     assert!(listened_to < alone + Duration::from_secs(4), "{alone:?}, {listened_to:?}");
 }

@@ -137,7 +137,7 @@ fn a_subagent_cannot_end_with_its_own_work_unfinished_and_can_with_its_parents()
     assert!(held(&first).contains("#2 Two") && !held(&first).contains("#1") && !held(&first).contains("#3"), "{first}");
     let second = session.stop("ae0de9f", false);
     assert!(held(&second).contains("#3 Three"), "{second}");
-    // It ends all the same: nobody else will ever have its name.
+    // It ends all the same: no other agent will ever have its name.
     assert_eq!(session.stop("acd2cc6", true), json!({}));
     let present = session.home.present();
     assert_eq!((&present["2"]["status"], present["2"].get("owner")), (&json!("pending"), None));

@@ -71,7 +71,7 @@ fn preload(command: &mut Program) -> &mut Program {
         fs::read_dir("/usr/lib").unwrap().flatten().map(|place| place.path().join("faketime/libfaketime.so.1"));
     let library: Option<PathBuf> = places.into_iter().find(|library| library.exists());
     command.env("LD_PRELOAD", library.expect("libfaketime is there; scripts/test installs it"));
-    // Nobody can set the clock that time-outs are measured by.
+    // The clock that time-outs are measured by cannot be set.
     command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1")
 }
 

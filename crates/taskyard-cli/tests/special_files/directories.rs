@@ -1,4 +1,4 @@
-//! Links in the place of directories: one's own may be anywhere, somebody else's is not used.
+//! Links in the place of directories: one's own may be anywhere, another user's is not used.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};

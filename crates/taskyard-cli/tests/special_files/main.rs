@@ -1,5 +1,5 @@
-//! What is no regular file, or far too large, in every place that is read: each command says so at once, nothing is followed, and
-//! nobody else is troubled.
+//! What is no regular file, or far too large, in every place that is read: each command says so at once, nothing is followed, and no other
+//! command is troubled.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 

@@ -17,7 +17,7 @@ const MEMORY: u32 = 1_500_000;
 /// What the file outside holds, and what must never be found anywhere else.
 pub(crate) const SECRET: &str = "BEGIN OPENSSH PRIVATE KEY";
 
-/// A home, and a file outside of it that is nobody's business.
+/// A home, and a file outside of it that no command should read.
 pub(crate) struct Site {
     pub(crate) home: Home,
     outside: tempfile::TempDir,

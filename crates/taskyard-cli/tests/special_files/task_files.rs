@@ -44,7 +44,7 @@ fn it_is_told_and_left_alone_and_every_other_task_is_as_before() {
         assert!(found.code == Some(3) && found.stdout.contains(called), "{kind:?}: {found:?}");
         site.run("doctor --fix --yes");
         if kind == StrangeFile::Huge {
-            // It may be a task of somebody who writes at length: that is for a person to judge.
+            // It may be a task of a user who writes at length: that is for a person to judge.
             assert!(path.exists());
         } else {
             site.good_run("doctor");

@@ -74,7 +74,7 @@ fn write_beside(how: &'static str, made: impl Fn(Yard) -> Yard) -> Counts {
         home.ask(&format!("create Task{number}"));
     }
     let changes = Scale::from_environment(0.1).of(2_000).max(200);
-    // Two that write in place without a lock leave a mixture of both, for which nobody else is to blame.
+    // Two that write in place without a lock leave a mixture of both, for which no other program is to blame.
     let names: &[&str] = if how == "--unlocked" { &["x"] } else { &["x", "y"] };
     let [pace, theirs] = [10 * names.len(), changes / names.len()].map(|number| number.to_string());
     let directory = home.list("L");

@@ -116,7 +116,7 @@ fn a_writer_notices_what_nobody_saw_between_two_of_our_writes() {
     let home = home();
     home.ask("create Parser");
     write_stale(&home, "update 1 --meta ours=1");
-    // Nobody looks; the next thing that happens is another write of ours.
+    // No reader looks; the next thing that happens is another write of ours.
     home.ask("update 1 --subject Second");
     let task = read(&home, "1");
     assert_eq!((&task["metadata"], &task["subject"]), (&json!({"ours": 1}), &json!("Second")));

@@ -16,7 +16,7 @@ fn a_database_that_is_restarted_under_the_board_is_followed_again() {
     home.run(&["--store", &address, "create", "While it runs"]);
     terminal.wait_for("#2 While it runs");
     cluster.stop("immediate");
-    // What is asked for meanwhile waits for the database, and nobody waits for it to move the cursor.
+    // What is asked for meanwhile waits for the database, and the user does not wait for it to move the cursor.
     terminal.keys(&["g"]).keys(&["s"]).wait_for("working");
     terminal.keys(&["j"]).wait_until("the cursor", |screen| screen.lines().any(|line| line.starts_with("▸ ◻ #2")));
     cluster.start();

@@ -61,7 +61,7 @@ fn a_panic_gives_the_terminal_back() {
 
 #[test]
 fn a_board_whose_terminal_is_closed_ends() {
-    // In front of the terminal, where the system sends a signal; and away from it, where nobody tells but the terminal itself.
+    // In front of the terminal, where the system sends a signal; and away from it, where only the terminal itself tells.
     for program in
         ["echo $$ >../process; exec taskyard board", "setsid --wait sh -c 'echo $$ >../process; exec taskyard board'"]
     {

@@ -27,7 +27,7 @@ fn a_living_member_of_the_other_side_is_no_ghost_and_a_dead_one_is_to_its_own_si
         let shown = member(&sides.ask_there("team show alpha").1);
         assert_eq!((&shown["state"], &shown["alive"]), (&json!("ghost"), &json!(false)), "{kind:?} {shown}");
         assert_eq!(member(&sides.ask_here("team show alpha"))["state"], json!("idle"), "{kind:?}");
-        // An hour later nobody has seen it any more.
+        // An hour later no process has seen it any more.
         let later = sides.home.run_with("any=wall:3700000", "team show alpha --json");
         assert_eq!(member(&later.json())["state"], json!("ghost"), "{kind:?} {later:?}");
     }

@@ -82,7 +82,7 @@ fn a_reader_sees_the_task_of_a_dead_server_free() {
     let server = Server::with_a_claim(&home);
     server.signal(Signal::KILL);
     let revision = json_of(&home, "list")["revision"].clone();
-    // Somebody is writing, so that nobody who looks can record anything.
+    // A transaction is open, so that no reader can record anything.
     let store = home.store();
     let writing = store.write(&ListId::new("L").unwrap()).unwrap();
     wait_until("the end of the lease", || json_of(&home, "ready")["tasks"] != json!([]));

@@ -10,7 +10,7 @@ fn must(program: &str, words: &[&str], path: &Path) {
     assert!(Program::new(program).args(words).arg(path).status().success(), "{program} {words:?}");
 }
 
-/// Runs a command as somebody who may read everything and write nothing of ours.
+/// Runs a command as a user who may read everything and write nothing of ours.
 fn read(yard: &OldYard, words: &str) -> Ran {
     let mut command = yard.command(words);
     command.unprivileged().run()

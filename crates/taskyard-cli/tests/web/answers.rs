@@ -10,7 +10,7 @@ use crate::served::{Line, Response, Served};
 
 const L: &str = "/api/v1/lists/L";
 
-/// Somebody who uses the API and holds every answer against what is promised.
+/// A client that uses the API and holds every answer against what is promised.
 struct User {
     line: Line,
     contract: Contract,

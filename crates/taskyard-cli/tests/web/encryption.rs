@@ -1,4 +1,4 @@
-//! Beyond this machine everything is encrypted, unless somebody says otherwise.
+//! Beyond this machine everything is encrypted, unless the user says otherwise.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};

@@ -97,7 +97,7 @@ fn a_hook_that_was_moved_to_another_group_goes_and_its_neighbours_stay() {
 #[test]
 fn what_stands_beside_our_entry_survives_its_removal() {
     for (text, without) in [
-        // Somebody added a server behind ours, and a comment to it.
+        // The user added a server behind ours, and a comment to it.
         (
             "{\n  \"mcpServers\": {\n    \"taskyard\": {}, // ours\n    \"b\": {}\n  }\n}",
             "{\n  \"mcpServers\": { // ours\n    \"b\": {}\n  }\n}",

@@ -47,7 +47,7 @@ pub(crate) fn measure(cluster: &Cluster) {
     }
 }
 
-/// A proxy that counts how often somebody speaks after the server has.
+/// A proxy that counts how often the client speaks after the server has.
 struct Counter {
     port: u16,
     trips: Arc<AtomicUsize>,
@@ -71,7 +71,8 @@ impl Counter {
                 let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
                 thread::spawn(move || {
                     pass(from, to, |bytes| {
-                        // Nobody waits for an answer to a notification, or to a goodbye. Asking for TLS is a part of connecting.
+                        // The client does not wait for an answer to a notification, or to a goodbye. Asking for TLS is a part of
+                        // connecting.
                         let asks_for_tls = bytes == [0, 0, 0, 8, 4, 210, 22, 47];
                         let is_goodbye = bytes == b"X\0\0\0\x04";
                         let is_told = bytes.windows(6).any(|word| word == b"NOTIFY") || is_goodbye || asks_for_tls;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Pages that nobody checks here: they are written from the program itself, or are its output.
+/// Pages that are not checked here: they are written from the program itself, or are its output.
 const WRITTEN_BY_PROGRAMS: [&str; 3] = ["docs/cli-reference.md", "docs/captures/", "docs/conformance/"];
 
 pub(crate) fn root() -> PathBuf {

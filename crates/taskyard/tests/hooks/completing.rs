@@ -157,7 +157,7 @@ fn done_while(site: &HookSite, line: &str, meanwhile: impl FnOnce(&Yard)) -> (Ya
         move || yard.done(&id(1))
     });
     wait_until("the hook runs", || site.path("project/asked").exists());
-    // Nobody holds a lock: whatever happens now happens at once.
+    // We hold no lock: whatever happens now happens at once.
     meanwhile(&yard);
     fs::write(site.path("project/go"), "").unwrap();
     (yard, working.join().unwrap())

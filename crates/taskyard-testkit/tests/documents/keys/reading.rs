@@ -64,7 +64,7 @@ fn command_name(name: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Reads an example in which `..` stands for what matters to nobody.
+/// Reads an example in which `..` stands for what does not matter.
 fn read_example(text: &str) -> Value {
     let whole = text.replace("{..}", "{}").replace("[..]", "[]").replace(":..", ":0");
     let whole = whole.replace("{a ", "\"a ").replace("task}", "task\"").replace("loss}", "loss\"");
