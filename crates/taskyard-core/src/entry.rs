@@ -115,9 +115,9 @@ impl FromStr for Op {
 pub struct Entry {
     /// The commit it belongs to.
     pub revision: Revision,
-    /// When.
+    /// When the commit was made, by the clock of the store.
     pub at: Timestamp,
-    /// Who.
+    /// The agent that made the commit.
     pub actor: AgentName,
     /// What was done.
     pub op: Op,
@@ -158,7 +158,7 @@ impl Remark {
 pub struct Event {
     /// The list that changed.
     pub list: ListId,
-    /// The commit.
+    /// The number of the commit.
     pub revision: Revision,
     /// What it did to each task, in the journal's order.
     pub entries: Vec<Entry>,

@@ -142,11 +142,11 @@ pub enum JobFate {
     },
     /// Over.
     Ended {
-        /// How.
+        /// How its command ended.
         how: JobEnding,
-        /// When.
+        /// When its supervisor saw that.
         at: Timestamp,
-        /// What it used.
+        /// What it used until then.
         usage: JobUsage,
     },
     /// It is not known how it ended.
@@ -202,9 +202,9 @@ pub struct JobOutput {
 /// A command that runs in the background: the client's state object, and what else is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its name.
+    /// Its id: the letter of its kind, then random letters and digits.
     pub id: JobId,
-    /// What it is.
+    /// Whether it is a command or an agent, as the client tells them apart.
     pub kind: JobKind,
     /// What it is for, in words.
     pub description: String,
@@ -214,7 +214,7 @@ pub struct Job {
     pub fate: JobFate,
     /// When it was started.
     pub started: Timestamp,
-    /// The file its output is in.
+    /// The file that its supervisor writes its output to.
     pub output_file: PathBuf,
     /// The client's form of that file.
     pub form: ClientVersion,

@@ -66,19 +66,19 @@ impl Holder {
 /// An agent's right to one task, for a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The task.
+    /// The task that the agent may work on.
     pub task: TaskId,
-    /// The holder.
+    /// The agent that holds it.
     pub agent: AgentName,
-    /// What proves it.
+    /// The number that proves it; each new lease on a list has a higher one.
     pub token: Token,
     /// When it was given.
     pub taken: Timestamp,
     /// How long it lives without a sign of life; a sign of life gives it this long again. None: time does not end it.
     pub ttl: Option<Duration>,
-    /// When it ends by time.
+    /// When it ends by time; none where time does not end it.
     pub ends: Option<Moment>,
-    /// What it lives with.
+    /// The process or connection it lives with; none where only time ends it.
     pub holder: Option<Holder>,
 }
 

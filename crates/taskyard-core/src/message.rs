@@ -7,7 +7,7 @@ use crate::Timestamp;
 /// A message as it lies in an inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The sender.
+    /// The name of the member that sent it.
     pub from: String,
     /// What it says: words for a model, or a [`Protocol`] message written as JSON.
     pub text: String,
@@ -68,37 +68,37 @@ impl MessageKey {
 pub enum Protocol {
     /// A task was given to a member.
     TaskAssignment {
-        /// The task.
+        /// The id of the task, without `#`.
         task: String,
-        /// Its title.
+        /// The title of the task.
         subject: String,
-        /// What is to be done.
+        /// The description of the task.
         description: String,
         /// The agent that gave it.
         assigned_by: String,
-        /// When.
+        /// When it was given, as RFC 3339.
         timestamp: String,
     },
     /// An agent has nothing to do.
     IdleNotification(Idle),
     /// An agent is asked to end.
     ShutdownRequest {
-        /// The request.
+        /// The id of the request, which the answer repeats.
         request: String,
-        /// Who asks.
+        /// The name of the member that asks.
         from: String,
-        /// Why.
+        /// Why the member is to end; none where it was not said.
         reason: Option<String>,
-        /// When.
+        /// When it was asked, as RFC 3339.
         timestamp: String,
     },
     /// An agent ends.
     ShutdownApproved {
-        /// The request.
+        /// The id of the request that this answers.
         request: String,
-        /// Who ends.
+        /// The name of the member that ends.
         from: String,
-        /// When.
+        /// When it agreed, as RFC 3339.
         timestamp: String,
         /// Where it runs, in the client's words.
         pane: Option<String>,
@@ -107,44 +107,44 @@ pub enum Protocol {
     },
     /// An agent goes on.
     ShutdownRejected {
-        /// The request.
+        /// The id of the request that this answers.
         request: String,
-        /// Who goes on.
+        /// The name of the member that goes on.
         from: String,
-        /// Why.
+        /// Why it goes on.
         reason: String,
-        /// When.
+        /// When it refused, as RFC 3339.
         timestamp: String,
     },
     /// An agent shows its plan.
     PlanApprovalRequest {
-        /// The request.
+        /// The id of the request, which the answer repeats.
         request: String,
-        /// Whose plan it is.
+        /// The name of the member whose plan it is.
         from: String,
-        /// The plan.
+        /// The whole plan, as text for a model.
         plan: String,
-        /// When.
+        /// When it was shown, as RFC 3339.
         timestamp: String,
     },
     /// The lead has looked at a plan.
     PlanApprovalResponse {
-        /// The request.
+        /// The id of the request that this answers.
         request: String,
         /// Whether it may be carried out.
         approved: bool,
-        /// What is to be changed.
+        /// What the member is to change; none where the plan is approved.
         feedback: Option<String>,
-        /// When.
+        /// When the lead answered, as RFC 3339.
         timestamp: String,
         /// How the agent may go on, in the client's words.
         permission_mode: Option<String>,
     },
     /// Something we do not know, kept as it is.
     Unknown {
-        /// What it calls itself.
+        /// The word under `type`.
         kind: String,
-        /// All of it.
+        /// The whole object, that word included.
         value: Value,
     },
 }
@@ -152,9 +152,9 @@ pub enum Protocol {
 /// That an agent has nothing to do, and what came of the last thing it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Idle {
-    /// Who.
+    /// The name of the member.
     pub from: String,
-    /// When.
+    /// When it had nothing to do, as RFC 3339.
     pub timestamp: String,
     /// Why: `available`.
     pub reason: Option<String>,

@@ -14,7 +14,7 @@ pub const NOTES: &str = "notes";
 pub struct Note {
     /// When it was made.
     pub at: Timestamp,
-    /// Its author.
+    /// The agent that made it.
     pub author: AgentName,
     /// What it says.
     pub text: String,

@@ -12,7 +12,7 @@ pub struct ProcessMark {
     pub pid_space: String,
     /// The run of the machine it belongs to; [`UNKNOWN_BOOT`] where the system does not tell.
     pub boot: String,
-    /// Its id.
+    /// Its process id, as its pid namespace numbers it.
     pub pid: u32,
     /// When it started, in the system's own unit since boot; 0 where the system does not tell.
     pub started: u64,

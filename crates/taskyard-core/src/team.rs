@@ -129,7 +129,7 @@ impl Team {
 /// The process that leads a team, as the client writes it down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeadProcess {
-    /// Its id.
+    /// Its process id.
     pub pid: u32,
     /// The machine and the namespace in which that id means something.
     pub pid_space: Option<String>,

@@ -55,7 +55,7 @@ pub enum ClaimRefusal {
     /// Another agent has it.
     #[error("{}", has_it(.by, *.free_at))]
     AlreadyClaimed {
-        /// Who.
+        /// The name of that agent, as the task has it.
         by: String,
         /// When it comes back, where the server it was claimed through has ended.
         free_at: Option<Timestamp>,
@@ -66,7 +66,7 @@ pub enum ClaimRefusal {
     /// It waits for others that are open.
     #[error("it waits for {}{}", crate::rules::refusal::numbered(.by), crate::rules::refusal::as_its_parent(.through.as_ref()))]
     Blocked {
-        /// Those.
+        /// The open tasks it waits for.
         by: Vec<TaskId>,
         /// The task it is a part of, where it waits because that one does.
         through: Option<TaskId>,

@@ -126,9 +126,9 @@ impl fmt::Display for Reason {
 /// A list, and why it is the one meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The list.
+    /// The list that is meant.
     pub list: ListId,
-    /// Why.
+    /// What named it.
     pub reason: Reason,
 }
 

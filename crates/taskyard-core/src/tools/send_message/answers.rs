@@ -10,19 +10,19 @@ use crate::tools::said::said;
 /// A message that lies in an inbox.
 #[derive(Clone, Copy, Debug)]
 pub struct Routed<'a> {
-    /// The sender.
+    /// The name of the member that sent it.
     pub sender: &'a str,
     /// The colour of who sent it.
     pub sender_color: Option<&'a str>,
-    /// The recipient.
+    /// The name of the recipient.
     pub to: &'a str,
     /// The colour of who it is for.
     pub to_color: Option<&'a str>,
-    /// The words.
+    /// The text for the recipient's model.
     pub text: &'a str,
-    /// The same in a few.
+    /// The text in a few words.
     pub summary: Option<&'a str>,
-    /// Its id.
+    /// The id of the message; none from older clients.
     pub msg_id: Option<&'a str>,
 }
 

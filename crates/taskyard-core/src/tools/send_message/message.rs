@@ -7,44 +7,44 @@ use crate::tools::{Answer, InputError};
 pub enum SendMessage {
     /// Words for one.
     Message {
-        /// The recipient.
+        /// The name of the recipient, as the model wrote it.
         to: String,
-        /// The words.
+        /// The text for the recipient's model.
         text: String,
-        /// The same in a few.
+        /// The text in a few words, for displays.
         summary: Option<String>,
     },
     /// Words for all.
     Broadcast {
-        /// The words.
+        /// The text for the models of all members.
         text: String,
-        /// The same in a few.
+        /// The text in a few words, for displays.
         summary: Option<String>,
     },
     /// A member is asked to end.
     ShutdownRequest {
-        /// Who.
+        /// The name of the member that is to end.
         to: String,
-        /// Why.
+        /// Why it is to end; none where the model did not say.
         reason: Option<String>,
     },
     /// A request to end is answered.
     ShutdownResponse {
-        /// The request.
+        /// The id of the request that is answered.
         request: String,
         /// Why not; none where it is approved.
         rejection: Option<String>,
     },
     /// A plan is shown to the lead.
     PlanApprovalRequest {
-        /// The plan.
+        /// The whole plan, as text for the lead.
         plan: String,
     },
     /// A plan is answered.
     PlanApprovalResponse {
-        /// Whose.
+        /// The name of the member whose plan it is.
         to: String,
-        /// The request.
+        /// The id of the request that is answered.
         request: String,
         /// What is to be changed; none where it is approved.
         rejection: Option<String>,
