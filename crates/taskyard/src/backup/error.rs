@@ -26,13 +26,13 @@ pub enum BackupError {
     /// The name says that it is an archive of another kind than those that are written.
     #[error("`{}` has the name of an archive that taskyard does not write", .path.display())]
     OtherArchive {
-        /// The place.
+        /// Where the backup was to be made.
         path: PathBuf,
     },
     /// The place is within what is to be backed up.
     #[error("`{}` is within `{}`, which is backed up itself", .path.display(), .within.display())]
     Within {
-        /// The place.
+        /// Where the backup was to be made.
         path: PathBuf,
         /// What it is within.
         within: PathBuf,
@@ -40,19 +40,19 @@ pub enum BackupError {
     /// Something is there already.
     #[error("`{}` is there already, and is not overwritten", .path.display())]
     Exists {
-        /// The place.
+        /// Where the backup was to be made.
         path: PathBuf,
     },
     /// Another process makes a backup in the same place.
     #[error("another process is making a backup in `{}`", .path.display())]
     Busy {
-        /// The place.
+        /// Where the backup was to be made.
         path: PathBuf,
     },
     /// What is there is no backup of ours.
     #[error("`{}` is no backup of taskyard: {why}", .path.display())]
     NotABackup {
-        /// The place.
+        /// The file or folder that was given as a backup.
         path: PathBuf,
         /// What tells.
         why: String,
@@ -60,7 +60,7 @@ pub enum BackupError {
     /// The backup does not hold what was written into it.
     #[error("the backup `{}` is damaged: {what}", .path.display())]
     Damaged {
-        /// The place.
+        /// The file or folder of the backup.
         path: PathBuf,
         /// What is wrong.
         what: String,
@@ -68,9 +68,9 @@ pub enum BackupError {
     /// The backup was written by a newer Taskyard.
     #[error("the backup `{}` was written by a newer taskyard ({format})", .path.display())]
     Newer {
-        /// The place.
+        /// The file or folder of the backup.
         path: PathBuf,
-        /// Its format.
+        /// The format that its manifest states.
         format: String,
     },
     /// The store keeps its lists in another form than those of the backup.
@@ -87,15 +87,15 @@ pub enum BackupError {
     /// The backup has no such list.
     #[error("the backup has no list `{list}`")]
     NoSuchList {
-        /// The list.
+        /// The name of the list that was asked for.
         list: String,
     },
     /// The backup's list has no such task.
     #[error("the backup has no task {task} in `{list}`")]
     NoSuchTask {
-        /// The list.
+        /// The name of the list that was asked for.
         list: String,
-        /// The task.
+        /// The task that was asked for.
         task: TaskId,
     },
     /// The store gave no answer.

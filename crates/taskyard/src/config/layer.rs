@@ -18,7 +18,7 @@ pub enum Origin {
 pub struct Layer {
     /// The file.
     pub path: PathBuf,
-    /// Whose it is.
+    /// Whose file it is: the user's, or that of a project.
     pub origin: Origin,
     /// What it says.
     pub settings: Settings,

@@ -14,7 +14,7 @@ pub enum InterchangeError {
     Io {
         /// What was being done.
         doing: &'static str,
-        /// To what.
+        /// The file or folder it was done to.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

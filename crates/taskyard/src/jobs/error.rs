@@ -43,15 +43,15 @@ pub enum JobError {
     /// What lies where output belongs is no directory of ours, or every user may write there.
     #[error("`{}` is not a directory that only we can write to; output is not put there", .path.display())]
     ForeignDirectory {
-        /// The directory.
+        /// The directory that output was to be put in.
         path: PathBuf,
     },
     /// The output of all jobs together leaves no room for another.
     #[error("the output of all jobs may take {quota} bytes, {used} are taken, and another job needs {SMALLEST}")]
     NoRoom {
-        /// How much they take.
+        /// How many bytes they take.
         used: u64,
-        /// How much they may take.
+        /// How many bytes they may take.
         quota: u64,
     },
     /// The process that looks after the job did not come up.
@@ -63,7 +63,7 @@ pub enum JobError {
     /// The job runs where its processes cannot be seen from here.
     #[error("job {job} runs {}, where its processes cannot be reached from here", place_of(.by))]
     RunsElsewhere {
-        /// The job.
+        /// The job that cannot be reached.
         job: JobId,
         /// The process that looks after it.
         by: Box<ProcessMark>,
@@ -71,9 +71,9 @@ pub enum JobError {
     /// The job's processes could not be ended.
     #[error("job {job} was stopped, but {} of its processes would not end", .pids.len())]
     Unstoppable {
-        /// The job.
+        /// The job that was stopped.
         job: JobId,
-        /// The processes.
+        /// The ids of the processes that still run.
         pids: Vec<u32>,
     },
 }

@@ -9,7 +9,7 @@ use taskyard_core::{AgentName, JobKind, ListId, TaskId};
 /// A job to start.
 #[derive(Clone, Debug)]
 pub struct NewJob {
-    /// What it is.
+    /// Whether it is a command or an agent, as the client tells them apart.
     pub kind: JobKind,
     /// The program and its arguments.
     pub command: Vec<String>,

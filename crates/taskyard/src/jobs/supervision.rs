@@ -81,7 +81,7 @@ pub(super) enum Wish {
 pub(super) struct Ended {
     /// How its process did, where that was seen.
     pub(super) status: Option<WaitStatus>,
-    /// Why.
+    /// What ended it: itself, a wish, or its time.
     pub(super) cause: Cause,
     /// Why it could not begin, where it could not.
     pub(super) why_not: Option<String>,

@@ -29,7 +29,7 @@ pub enum ClaimOutcome {
     Claimed(Box<Claimed>),
     /// It is not, and nothing has changed.
     Refused {
-        /// Why.
+        /// The rule that refused it, with what stands in the way.
         refusal: ClaimRefusal,
         /// The task that was asked for, where there is one.
         task: Option<Box<Task>>,
@@ -41,7 +41,7 @@ pub enum ClaimOutcome {
 pub struct Claimed {
     /// The task as it is now.
     pub task: Task,
-    /// The right to it.
+    /// The lease that was given for it.
     pub lease: Lease,
     /// Whether the agent had it already.
     pub is_resumed: bool,

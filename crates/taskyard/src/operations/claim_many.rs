@@ -15,9 +15,9 @@ use crate::{Error, Yard};
 /// A task that was not given to an agent that asked for several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedClaim {
-    /// The task.
+    /// The id that was asked for.
     pub id: TaskId,
-    /// Why.
+    /// The rule that refused it, with what stands in the way.
     pub refusal: ClaimRefusal,
     /// The task as it is, where there is one.
     pub task: Option<Box<Task>>,

@@ -20,7 +20,7 @@ pub struct Deleted {
     pub missing: Vec<TaskId>,
     /// Tasks that were parts of these and stand where those stood now.
     pub lifted: Vec<TaskId>,
-    /// The commit.
+    /// The commit that removed them.
     pub revision: Revision,
 }
 

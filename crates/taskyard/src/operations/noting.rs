@@ -18,7 +18,7 @@ pub struct Noted {
     pub task: Task,
     /// The note.
     pub note: Note,
-    /// The commit.
+    /// The commit it came with; none where nothing was written.
     pub revision: Option<Revision>,
     /// The messages of it to the agents that it concerns.
     pub messages: Vec<TaskMessage>,

@@ -10,7 +10,7 @@ pub enum NotPrivate {
     /// Another user made it, and may read and change it.
     #[error("`{}` belongs to another user (uid {owner})", .path.display())]
     ForeignOwner {
-        /// What it is.
+        /// The file or directory of that user.
         path: PathBuf,
         /// The number of that user.
         owner: u32,
@@ -18,13 +18,13 @@ pub enum NotPrivate {
     /// Other users can put files there, and it cannot be closed to them: it is not ours, or not ours alone.
     #[error("other users can write to `{}`", .path.display())]
     OpenToOthers {
-        /// The directory.
+        /// The directory they can write to.
         path: PathBuf,
     },
     /// A link, a pipe or the like stands in the place of a file of ours.
     #[error("`{}` is no regular file", .path.display())]
     NoFile {
-        /// What it is.
+        /// The path at which it stands.
         path: PathBuf,
     },
 }

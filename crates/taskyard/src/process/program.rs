@@ -22,7 +22,7 @@ const SOON: Duration = Duration::from_millis(10);
 pub struct Program {
     /// What to run.
     pub command: CommandLine,
-    /// Where.
+    /// The directory it runs in.
     pub directory: PathBuf,
     /// Variables to set beside those we have.
     pub environment: Vec<(OsString, OsString)>,

@@ -287,7 +287,7 @@ pub trait TxnPair: Debug {
 /// A lease to be given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewLease {
-    /// The task.
+    /// The task it is on.
     pub task: TaskId,
     /// The agent that gets it.
     pub agent: AgentName,
@@ -302,7 +302,7 @@ pub struct NewLease {
 pub struct Signature {
     /// The acting agent.
     pub actor: AgentName,
-    /// The verb.
+    /// What the commit does, as the journal calls it.
     pub op: Op,
     /// The revisions an undo takes back.
     pub undoes: Vec<Revision>,
@@ -322,7 +322,7 @@ impl Signature {
 /// One list of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListInfo {
-    /// Its name.
+    /// The name by which it is opened.
     pub list: ListId,
     /// Where it is kept, where that is a place.
     pub path: Option<PathBuf>,

@@ -45,11 +45,11 @@ impl HistoryQuery {
 /// The last entry about a task, without what the task was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastEntry {
-    /// The task.
+    /// The task the entry is about.
     pub task: TaskId,
     /// The commit it belongs to.
     pub revision: Revision,
-    /// When.
+    /// When the commit was made, by the clock of the store.
     pub at: Timestamp,
     /// What was done.
     pub op: Op,

@@ -13,7 +13,7 @@ pub enum Happening {
     Commit(Event),
     /// A message has come for an agent that is followed.
     Message {
-        /// The recipient.
+        /// The agent in whose inbox it is.
         agent: AgentName,
         /// The team in which it was written.
         team: TeamName,
@@ -24,14 +24,14 @@ pub enum Happening {
     JobEnded(Box<Notice>),
     /// An agent has come into a team.
     AgentCame {
-        /// The team.
+        /// The team it came into.
         team: TeamName,
-        /// The agent.
+        /// The agent, as the team has it.
         member: Box<Member>,
     },
     /// An agent is no longer in a team, or the team is no longer there.
     AgentWent {
-        /// The team.
+        /// The team it left.
         team: TeamName,
         /// The name it had there.
         name: String,

@@ -77,7 +77,7 @@ pub enum Presence {
 /// A member whose process has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ghost {
-    /// Its name.
+    /// The name of the member.
     pub name: String,
     /// The process it lived with, where that is known.
     pub process: Option<u32>,

@@ -28,7 +28,7 @@ pub enum TeamRefusal {
     SeveralTeams {
         /// The acting agent.
         agent: String,
-        /// The teams.
+        /// The names of the teams it is in.
         teams: Vec<String>,
     },
     /// No member of that name can be written to.
@@ -45,15 +45,15 @@ pub enum TeamRefusal {
     /// The acting agent leads another team.
     #[error("already leading team \"{team}\"")]
     AlreadyLeading {
-        /// That team.
+        /// The team it leads.
         team: String,
     },
     /// A team with members cannot be deleted.
     #[error("team {team} still has {}", .members.join(", "))]
     MembersLeft {
-        /// The team.
+        /// The team that was to be deleted.
         team: String,
-        /// Its members.
+        /// The names of the members that stand in the way.
         members: Vec<String>,
     },
     /// No agent can join under that name.
@@ -62,9 +62,9 @@ pub enum TeamRefusal {
     /// The agent that wants to join leads the team.
     #[error("{agent} leads team {team} already, as {lead}")]
     LeadsIt {
-        /// Who.
+        /// The agent that wants to join.
         agent: String,
-        /// The team.
+        /// The team it leads.
         team: String,
         /// The lead's name in it.
         lead: String,
@@ -72,25 +72,25 @@ pub enum TeamRefusal {
     /// A living member has that name.
     #[error("there is a {name} in team {team} already")]
     NameInUse {
-        /// The name.
+        /// The name under which an agent wants to join.
         name: String,
-        /// The team.
+        /// The team that has a member of that name.
         team: String,
     },
     /// The lead cannot leave.
     #[error("{name} leads team {team} and cannot leave it")]
     LeadStays {
-        /// The lead.
+        /// The name of the lead.
         name: String,
-        /// The team.
+        /// The team it leads.
         team: String,
     },
     /// Only the lead may do that.
     #[error("only {lead} can answer a plan in team {team}")]
     NotTheLead {
-        /// The lead.
+        /// The name of the lead, which may do it.
         lead: String,
-        /// The team.
+        /// The team in which the plan was to be answered.
         team: String,
     },
 }

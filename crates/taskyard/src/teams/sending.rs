@@ -14,7 +14,7 @@ use super::{Judged, TeamError};
 /// What is written to a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Letter {
-    /// The words.
+    /// The text for the recipient's model.
     pub text: String,
     /// The same in a few words.
     pub summary: Option<String>,

@@ -9,7 +9,7 @@ use super::error::TeamError;
 pub struct TeamsFound {
     /// Those that can be read, by name.
     pub teams: Vec<Team>,
-    /// The others.
+    /// The teams that cannot be read, and why.
     pub unreadable: Vec<UnreadableTeam>,
 }
 

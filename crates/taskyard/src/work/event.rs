@@ -19,9 +19,9 @@ pub type WorkListener = Arc<dyn Fn(WorkEvent) + Send + Sync>;
 pub enum WorkEvent {
     /// A command was started for a task.
     Started {
-        /// By whom.
+        /// The worker that runs the command.
         worker: AgentName,
-        /// The task.
+        /// The task as the worker took it.
         task: Box<Task>,
         /// The number of this attempt, from 1.
         attempt: u64,
@@ -47,28 +47,28 @@ pub enum WorkEvent {
     Lost(Ended, Loss),
     /// A worker finds nothing to do.
     Idle {
-        /// Which.
+        /// The worker without a task.
         worker: AgentName,
     },
     /// A command was started for what was written to a worker.
     Attending {
-        /// The worker.
+        /// The worker whose messages they are.
         worker: AgentName,
-        /// How many messages.
+        /// How many messages the command is given.
         messages: usize,
     },
     /// A command that was started for messages has ended; where it failed they will come again.
     Attended {
-        /// The worker.
+        /// The worker whose messages they are.
         worker: AgentName,
-        /// How many messages.
+        /// How many messages the command was given.
         messages: usize,
-        /// Why it failed.
+        /// Why it failed; none where it did not.
         failure: Option<Failure>,
     },
     /// A worker left its team, because it was asked to end.
     Left {
-        /// Which.
+        /// The worker that left.
         worker: AgentName,
     },
     /// A hook wanted a task changed, and a rule forbade it.
@@ -80,13 +80,13 @@ pub enum WorkEvent {
 /// An attempt at a task that is over.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Its author.
+    /// The worker that made the attempt.
     pub worker: AgentName,
-    /// The task.
+    /// The task as it is after the attempt.
     pub task: Box<Task>,
     /// The number of the attempt, from 1.
     pub attempt: u64,
-    /// How many there are at most.
+    /// How many attempts there are at most, this one included.
     pub most_attempts: u64,
     /// How long it took.
     pub took: Duration,
