@@ -1,4 +1,4 @@
-//! The end of an answer, for those who read it while the process goes on.
+//! The end of an answer, for a reader that reads it while the process goes on.
 
 use std::fs::File;
 

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::displays::departures::taken_out;
 use crate::output::Output;
 
-/// Takes out those who have ended, and says so on stderr. What keeps us from it does not keep the command from its own work.
+/// Takes out members that have ended, and says so on stderr. What keeps us from it does not keep the command from its own work.
 pub(crate) fn take_out_ended_members(context: &Context, output: &mut Output) {
     let Ok(teams) = context.teams() else { return };
     if teams.new_lead_mail().is_none() {

@@ -1,4 +1,4 @@
-//! What goes on inside, on stderr, for those who ask for it.
+//! What goes on inside, on stderr, for a user who asks for it.
 
 use tracing_subscriber::EnvFilter;
 

@@ -86,7 +86,7 @@ fn behind_a_suspended_command_only_the_first_of_ours_waits_for_long() {
         let home = home_with_dependents(2);
         let sleeper = Suspended::at(&home, step, "delete 1");
         thread::scope(|scope| {
-            // Of those who wait at once only one goes past at a time.
+            // Of several that wait at once only one goes past at a time.
             for _ in 0..4 {
                 scope.spawn(|| home.ask("create First"));
             }

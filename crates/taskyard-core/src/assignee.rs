@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::AgentName;
 
-/// An agent, or a role that agents declare, whom a task names as one who may take it.
+/// An agent, or a role that agents declare, that a task names because it may take it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Assignee {
     /// The agent of this name.

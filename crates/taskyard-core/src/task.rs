@@ -109,7 +109,7 @@ impl Task {
         tags.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// Returns those who may take the task; where it names none, every agent may.
+    /// Returns the agents and roles that may take the task; where it names none, every agent may.
     pub fn assignable_to(&self) -> Vec<Assignee> {
         let words: &[Value] = match self.meta("assignable_to") {
             Some(Value::Array(words)) => words,

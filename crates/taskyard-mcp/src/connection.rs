@@ -89,7 +89,7 @@ impl Connection {
         looked.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
-    /// Returns who asks, who is told of messages from then on.
+    /// Returns the agent that asks; it is told of messages from then on.
     fn know(&self, context: &RequestContext<RoleServer>) -> AgentName {
         let caller = identity::caller(&self.hub, context);
         if caller.is_of_session {

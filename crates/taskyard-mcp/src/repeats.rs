@@ -53,7 +53,7 @@ pub(crate) enum FirstOrAgain {
     Again(Repetition),
 }
 
-/// Takes the answer of a call for those who repeat it. Dropped without one, the call counts as not made.
+/// Takes the answer of a call for clients that repeat it. Dropped without one, the call counts as not made.
 #[derive(Debug)]
 pub(crate) struct Recorder(watch::Sender<Option<Answer>>);
 

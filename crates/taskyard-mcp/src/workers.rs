@@ -11,9 +11,9 @@ use tokio::task::{JoinError, JoinHandle};
 
 use super::admission::Admission;
 
-/// So many calls that only look are made at once, and as many that change something, by how much the machine does at once. Each kind
-/// has seats of its own, because those who change something wait for each other and for the locks of other programs, and looking
-/// needs no lock.
+/// So many calls that only look are made at once, and as many that change something, by how much the machine does at once. Each kind has
+/// seats of its own, because calls that change something wait for each other and for the locks of other programs, and looking needs no
+/// lock.
 const SEATS: std::ops::RangeInclusive<usize> = 2..=4;
 /// So many calls wait for another program at once, a hook or a job, without a seat among the others.
 const WAITING: usize = 64;

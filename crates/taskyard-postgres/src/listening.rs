@@ -1,4 +1,4 @@
-//! Hearing that something has moved: one connection of each process listens for all who want to know.
+//! Hearing that something has moved: one connection of each process listens for all followers.
 //!
 //! What is heard is a hint and no more. A notification may be lost, and a pooler passes none: so a follower also looks by itself: now and
 //! then where it is known that notifications come through, and every second where it is not.
@@ -49,7 +49,7 @@ enum Order {
     End,
 }
 
-/// One who is called when something may have moved, until this is dropped.
+/// A follower that is called when something may have moved, until this is dropped.
 pub(crate) struct Following {
     listening: Arc<Listening>,
     channel: String,

@@ -38,7 +38,7 @@ pub fn upgrade_beyond_today(path: &Path) {
     let tables: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
     let columns: String = tables.iter().map(|table| format!("ALTER TABLE {table} ADD COLUMN tomorrow;")).collect();
     connection.execute_batch(&format!("BEGIN IMMEDIATE; {columns} PRAGMA user_version = 99; COMMIT")).unwrap();
-    // Every release notes beside a journal how far it goes, after the commit: that wakes those who follow it.
+    // Every release notes beside a journal how far it goes, after the commit: that wakes its followers.
     if let Ok(stamp) = File::options().read(true).write(true).open(path.with_file_name("stamp")) {
         let mut first = [0];
         stamp.read_exact_at(&mut first, 0).and_then(|()| stamp.write_all_at(&first, 0)).unwrap();

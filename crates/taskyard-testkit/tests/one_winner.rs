@@ -1,4 +1,4 @@
-//! Each task goes to exactly one of all who want it, and every loser is told the true reason.
+//! Each task goes to exactly one of all agents that want it, and every loser is told the true reason.
 //!
 //! Full scale, 100,000 attempts on each store: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-testkit --test one_winner`.
 //! A million: `TASKYARD_TEST_SCALE=10 cargo test --release -p taskyard-testkit --test one_winner -- --nocapture`.

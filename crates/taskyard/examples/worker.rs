@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Works until nothing is ready. One who waits for more uses [`Yard::claim_next_in_time`].
+/// Works until nothing is ready. A worker that waits for more uses [`Yard::claim_next_in_time`].
 fn work(yard: &Yard, name: &str) -> Result<usize, Box<dyn Error>> {
     let yard = yard.acting_as(AgentName::new(name)?);
     let mut count = 0;

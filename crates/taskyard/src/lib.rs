@@ -27,13 +27,12 @@
 //!
 //! # How it works
 //!
-//! A [`Store`] keeps lists, each with a journal of commits: the client's own files ([`store::FileStore`]), memory
-//! ([`store::MemoryStore`]), PostgreSQL (the crate `taskyard-postgres`), or a store of the program's own on the
-//! [kit](store::kit). A [`Yard`] is a store with a list, rules and an acting agent, and every verb is a method on it
-//! ([`operations`]). A verb reads, lets a pure rule of [`core`] decide, and writes in one transaction, which happens
-//! entirely or not at all and is durable when it has returned. A refusal is a value ([`Outcome::Refused`]); an
-//! [`Error`] means that we could not find out. Of all who [claim](Yard::claim) a task exactly one gets it, with a lease
-//! that ends unless it is renewed ([`Yard::keep`]) and a token that fences a holder that slept too long.
+//! A [`Store`] keeps lists, each with a journal of commits: the client's own files ([`store::FileStore`]), memory ([`store::MemoryStore`]),
+//! PostgreSQL (the crate `taskyard-postgres`), or a store of the program's own on the [kit](store::kit). A [`Yard`] is a store with a list,
+//! rules and an acting agent, and every verb is a method on it ([`operations`]). A verb reads, lets a pure rule of [`core`] decide, and
+//! writes in one transaction, which happens entirely or not at all and is durable when it has returned. A refusal is a value
+//! ([`Outcome::Refused`]); an [`Error`] means that we could not find out. Of all agents that [claim](Yard::claim) a task exactly one gets
+//! it, with a lease that ends unless it is renewed ([`Yard::keep`]) and a token that fences a holder that slept too long.
 //!
 //! The library never prints, prompts or reads the environment. It blocks: an asynchronous program calls it on threads of its own.
 //!

@@ -109,8 +109,8 @@ impl Yard {
         }
     }
 
-    /// Tells the listeners, and those who remain in a team, that leases of an agent have ended and its tasks came back. The process that
-    /// recorded it tells them, so that they are told once; it holds no lock any more.
+    /// Tells the listeners, and the members that remain in a team, that leases of an agent have ended and its tasks came back. The process
+    /// that recorded it tells them, so that they are told once; it holds no lock any more.
     fn announce_end(&self, signature: &Signature, event: Option<&Event>) {
         self.publish(event);
         let is_told_later = self.departing() == Some(&signature.actor);

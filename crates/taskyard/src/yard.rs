@@ -81,7 +81,7 @@ impl Yard {
         Self { teams: Some(teams), ..self }
     }
 
-    /// Has those who follow the list told of its jobs.
+    /// Has followers of the list told of its jobs.
     #[must_use]
     pub fn with_notices(self, notices: Arc<dyn Notices>) -> Self {
         Self { notices: Some(notices), ..self }

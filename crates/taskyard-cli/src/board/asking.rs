@@ -140,8 +140,7 @@ impl Eyes {
     }
 }
 
-/// Returns the messages of the user who looks; where they are on the screen, those who sent them can see that they were
-/// shown.
+/// Returns the messages of the user who looks; where they are on the screen, their senders can see that they were shown.
 fn mail(yard: &Yard, are_shown: bool) -> Mail {
     let look = || -> Result<Mail, Problem> {
         let (Some(teams), Some(seat)) = (yard.teams(), yard.seat()?) else { return Ok(Mail::default()) };

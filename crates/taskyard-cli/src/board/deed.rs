@@ -54,7 +54,7 @@ pub(crate) enum About {
     Lists,
     /// When tasks were made and changed.
     Times,
-    /// The todo lists of those who work here, by name.
+    /// The todo lists of the agents that work here, by name.
     Todos(Vec<String>),
     /// What happened before a revision, or lately.
     History(Option<taskyard::core::Revision>),

@@ -45,7 +45,7 @@ pub(crate) enum News {
     Graph(ListId, Box<GraphPicture>),
     /// When the tasks of a list were made and changed.
     Times(ListId, HashMap<TaskId, Times>),
-    /// The todo lists of those who work on a list, of which something is in progress.
+    /// The todo lists of the agents that work on a list, of which something is in progress.
     Todos(ListId, Vec<TodosShown>),
     /// What is gone from a list.
     Gone(ListId, Option<Gone>),

@@ -32,7 +32,7 @@ impl TodoSources {
     }
 
     /// Returns the todo lists with something in progress: of the sessions of this directory, of the one that the list is named for, and of
-    /// those who work on the list.
+    /// the agents that work on the list.
     pub(super) fn in_progress(&self, list: &str, agents: &[String]) -> Vec<TodosShown> {
         let mut sessions = self.sessions();
         sessions.extend(self.session.iter().cloned());

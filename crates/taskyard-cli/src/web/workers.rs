@@ -1,4 +1,4 @@
-//! The threads that requests are answered on: so many and no more, and so many who wait for one.
+//! The threads that requests are answered on: so many and no more, and so many requests that wait for one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

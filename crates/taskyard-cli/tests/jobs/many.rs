@@ -11,7 +11,7 @@ use taskyard_testkit::{Scale, StrangeFile};
 use crate::server::Server;
 use crate::site::Site;
 
-/// Those who start many jobs do it one after the other.
+/// Tests that start many jobs do it one after the other.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Jobs that wait without doing anything until all of them may go on.

@@ -19,7 +19,7 @@ fn a_wrong_token_a_foreign_origin_and_a_rebound_host_are_refused() {
     assert_eq!(post(&[("Host", host), ("Authorization", &token), ("Origin", "https://evil.example")]), 403);
     assert_eq!(post(&[("Host", host), ("Authorization", &token), ("Origin", "null")]), 403);
     assert_eq!(post(&[("Host", &rebound), ("Authorization", &token)]), 421);
-    // Those who are let in are told what is wrong with the message instead: it names no version and no session.
+    // A client that is let in is told what is wrong with the message instead: it names no version and no session.
     for headers in [
         &[("Host", host), ("Authorization", &token)][..],
         &[("Host", host), ("Authorization", &token), ("Origin", &own_page)],

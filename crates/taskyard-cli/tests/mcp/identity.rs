@@ -25,7 +25,7 @@ fn an_agent_is_named_after_its_client_and_session_as_on_the_command_line() {
     server.call("TaskClaim", json!({}));
     assert_eq!(owner(&home, "1"), "claude-code-5ce1ab1e");
     let again = in_session("claim --next").output();
-    // It is the same name, which the user did not give: the server holds the task for one of those who have it.
+    // It is the same name, which the user did not give: the server holds the task for one of the agents that have it.
     assert!(String::from_utf8_lossy(&again.stderr).contains("claude-code-5ce1ab1e already holds #1"), "{again:?}");
     assert_eq!(again.status.code(), Some(3));
 }

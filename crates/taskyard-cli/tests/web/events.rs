@@ -190,7 +190,7 @@ fn a_browser_that_reads_nothing_keeps_no_writer_waiting_and_is_cut_off() {
         assert_eq!(changed.status, 200);
     };
     let before = served.memory();
-    // As much as the buffers between us hold, and more than is kept for those who are behind.
+    // As much as the buffers between us hold, and more than is kept for listeners that are behind.
     let writes = 160;
     for number in 0..writes {
         change(&mut line, number);

@@ -1,4 +1,4 @@
-//! Many who only listen.
+//! Many clients that only listen.
 
 use std::time::{Duration, Instant};
 

@@ -11,7 +11,7 @@ use crate::site::{Site, Worker, await_end_of};
 /// A line of shell that says what a late writer would need, and takes its time.
 const BUSY: &str = "echo $TASKYARD_TASK_TOKEN > token; exec sleep 600";
 
-/// Reports the task done with a lease of long ago, as one who wakes up late.
+/// Reports the task done with a lease of long ago, as an agent that wakes up late.
 fn write_late(site: &Site, token: &str) -> Ran {
     site.home.command(&format!("done 1 --token {token} --as ana --json")).run()
 }

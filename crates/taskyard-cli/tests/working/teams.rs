@@ -106,7 +106,7 @@ fn a_worker_that_waits_is_woken_by_a_message_and_what_programs_say_starts_nothin
     let site = team();
     let worker = site.start("--team alpha --as ana --wait", "echo \"${TASKYARD_TASK_ID-none}\" >> runs");
     wait_until("the end of the task", || site.home.ask("list --list alpha")["tasks"][0]["status"] == "completed");
-    // A notice of one who left, and a result: neither is a prompt.
+    // A notice of a member that left, and a result: neither is a prompt.
     site.home.ask("send --to ana --task 1 fine --list alpha");
     site.home.ask("team leave alpha --as eve");
     site.home.ask("send --to ana hello");

@@ -35,7 +35,7 @@ pub const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
-/// So many notes of those who had the task before are shown.
+/// So many notes of the agents that had the task before are shown.
 const NOTES: usize = 3;
 
 /// Which task is wanted, and how.
@@ -124,7 +124,7 @@ pub fn held_by_name(agent: &AgentName, held: &[TaskId]) -> String {
     )
 }
 
-/// Returns what those who had the task before noted, the newest last.
+/// Returns what the agents that had the task before noted, the newest last.
 fn notes(task: &Task) -> Vec<String> {
     let notes = notes_of(task);
     let newest = &notes[notes.len().saturating_sub(NOTES)..];

@@ -99,7 +99,7 @@ impl Dialect {
     }
 }
 
-/// What a list says: the order of keys and of those who wait for a task means nothing, and neither does metadata that holds nothing.
+/// What a list says: the order of keys and of the tasks that wait for a task means nothing, and neither does metadata that holds nothing.
 fn meaning(tasks: &[Task]) -> Vec<(String, Option<String>, Value)> {
     let meaning = |task: &Task| {
         let mut task = task.clone();

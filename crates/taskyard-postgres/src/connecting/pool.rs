@@ -200,7 +200,7 @@ fn tidy_later(pool: &Arc<Pool>) {
     }
 }
 
-/// Returns a pause of about that length, so that those who lost the same server do not all come back at once.
+/// Returns a pause of about that length, so that processes that lost the same server do not all come back at once.
 fn jittered(pause: Duration) -> Duration {
     let random = RandomState::new().hash_one(Instant::now()) % 1000;
     pause.mul_f64(0.5 + random as f64 / 1000.0)

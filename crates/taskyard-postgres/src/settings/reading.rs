@@ -70,7 +70,7 @@ pub(crate) struct Settings {
     pub(crate) client_certificate: Option<PathBuf>,
     /// And its key.
     pub(crate) client_key: Option<PathBuf>,
-    /// Whether those who have the address without its password get in by a passfile, or need none.
+    /// Whether a process that has the address without its password gets in by a passfile, or needs none.
     pub(crate) opens_without_password: bool,
 }
 

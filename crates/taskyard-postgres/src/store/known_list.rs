@@ -16,7 +16,7 @@ use super::writers_queue::WritersQueue;
 /// A server that many lists are asked of forgets those that no caller has open when it knows so many.
 const MOST: usize = 256;
 
-/// A list as this process knows it, shared by all who read or write it here.
+/// A list as this process knows it, shared by all callers that read or write it here.
 #[derive(Debug)]
 pub(super) struct KnownList {
     pub(super) list: ListId,

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex};
 
-/// Those who want to write to a list.
+/// The callers that want to write to a list.
 #[derive(Debug, Default)]
 pub(super) struct WritersQueue {
     pub(super) is_taken: Mutex<bool>,

@@ -32,7 +32,7 @@ impl PostgresTeams {
         self.database.statement(sql).text(team.name.directory()).number(team.created_at.0)
     }
 
-    /// Tells those who watch that something has moved.
+    /// Tells the followers that something has moved.
     pub(super) fn tell(&self) {
         self.database.notify_apart(CHANNEL, "");
     }

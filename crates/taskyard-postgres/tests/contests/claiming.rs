@@ -1,4 +1,4 @@
-//! Each task goes to exactly one of all who want it, and every loser is told the true reason.
+//! Each task goes to exactly one of all agents that want it, and every loser is told the true reason.
 
 use std::io::{self, Write};
 use std::time::Instant;

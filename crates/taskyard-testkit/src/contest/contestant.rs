@@ -1,4 +1,4 @@
-//! One of many who want the same few tasks.
+//! One of many agents that want the same few tasks.
 
 use serde_json::json;
 use taskyard::core::{AgentName, Revision, Status, Task, TaskId, Token};

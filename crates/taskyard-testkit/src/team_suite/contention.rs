@@ -31,7 +31,7 @@ fn together<T: Send>(opened: &OpenedTeams, work: impl Fn(usize, &Teams) -> T + S
     })
 }
 
-/// Of those who make a team of one name one does, and the others are refused.
+/// Of several callers that make a team of one name one does, and the others are refused.
 pub fn of_those_who_make_one_team_one_does(open: &OpenTeams) {
     let opened = open();
     let made =
@@ -41,7 +41,7 @@ pub fn of_those_who_make_one_team_one_does(open: &OpenTeams) {
     assert_eq!((0..THREADS).filter(leads).count(), 1);
 }
 
-/// All who join are in the team, each in a colour of its own.
+/// All agents that join are in the team, each in a colour of its own.
 pub fn those_who_join_at_once_are_all_in_it_in_colours_of_their_own(open: &OpenTeams) {
     let opened = open();
     let team = make(&opened.teams(), &[]);
@@ -51,7 +51,7 @@ pub fn those_who_join_at_once_are_all_in_it_in_colours_of_their_own(open: &OpenT
     assert_eq!((team.members.len(), colours.len()), (THREADS + 1, THREADS + 1));
 }
 
-/// Of those who live and want one name, one gets it.
+/// Of several living agents that want one name, one gets it.
 pub fn of_those_who_join_under_one_name_one_gets_the_seat(open: &OpenTeams) {
     for _ in 0..Scale::from_environment(0.1).of(100) {
         let opened = open();

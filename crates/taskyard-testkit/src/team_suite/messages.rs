@@ -19,7 +19,7 @@ pub fn messages_come_in_the_order_in_which_they_were_sent(open: &OpenTeams) {
     assert_eq!(other.look_into(&seat(&other, "ben")).unwrap().deliveries, []);
 }
 
-/// A message to an unknown name is refused, with those who can be written to.
+/// A message to an unknown name is refused, with the members that can be written to.
 pub fn an_unknown_recipient_is_refused_and_nothing_is_sent(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();

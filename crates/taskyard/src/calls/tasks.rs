@@ -113,7 +113,7 @@ impl Toolbox {
     }
 }
 
-/// Names those who were told.
+/// Names the agents that were told.
 fn told_to(messages: &[TaskMessage]) -> Vec<String> {
     let sent = |message: &TaskMessage| match message {
         TaskMessage::Sent { to } => Some(to.clone()),

@@ -67,13 +67,13 @@ impl Toolbox {
         Surface { system: self.system, rules: self.yard.rules(), runs_commands }
     }
 
-    /// Keeps the last answer to `TaskList` elsewhere, for those who come after.
+    /// Keeps the last answer to `TaskList` elsewhere, for later calls.
     #[must_use]
     pub fn with_last_listing(self, last_listing: Arc<LastListing>) -> Self {
         Self { last_listing, ..self }
     }
 
-    /// Remembers elsewhere for whom tasks were claimed, for those who come after.
+    /// Remembers elsewhere for whom tasks were claimed, for later calls.
     #[must_use]
     pub fn with_claimed_for(self, claimed_for: Arc<ClaimedFor>) -> Self {
         Self { claimed_for, ..self }

@@ -30,7 +30,7 @@ pub(super) enum Shapes {
     /// The client's alone: groups that hold hooks. A bare hook in the place of a group is passed over without a word, as the
     /// client does.
     Nested,
-    /// Bare hooks in the place of groups too. They read the whole list, as those who write them so expect.
+    /// Bare hooks in the place of groups too. They read the whole list, as users who write them so expect.
     NestedAndFlat,
 }
 

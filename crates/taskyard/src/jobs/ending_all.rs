@@ -14,7 +14,7 @@ use crate::machine::Machine;
 
 /// How many looks in a row have to find no process, where only looking tells.
 const ENOUGH_LOOKS: u32 = 3;
-/// How often those who became our children are killed at once.
+/// How often processes that became our children are killed at once.
 const QUICK_LOOKS: u32 = 30;
 /// How often we look for the processes that are to be asked: one look may miss a process beside which another one ends.
 const LOOKS_TO_ASK: u32 = 2;

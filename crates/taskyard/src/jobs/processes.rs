@@ -18,7 +18,7 @@ pub(super) fn all() -> impl Iterator<Item = Process> {
     numbers.into_iter().filter_map(look_at)
 }
 
-/// Returns everything that descends from a process, except those who are passed over, with what descends from them.
+/// Returns everything that descends from a process, except processes that are passed over, with what descends from them.
 pub(super) fn descendants(root: u32, is_passed_over: impl Fn(&Process) -> bool) -> Vec<Process> {
     // Where the system does not tell which process is whose child, we ask each process for its parent.
     let everybody = if tells_of_children() { None } else { Some(all().collect::<Vec<_>>()) };

@@ -1,4 +1,4 @@
-//! Signs of life: a file per process in the data directory, for those who cannot see it in their process table.
+//! Signs of life: a file per process in the data directory, for processes that cannot see it in their process table.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -131,7 +131,7 @@ impl Signs {
         self.folder.join(sign_file::name_of(process))
     }
 
-    /// Removes the signs of those who are long gone.
+    /// Removes the signs of processes that are long gone.
     fn sweep(&self) {
         let is_old = |path: &Path| {
             let written = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());

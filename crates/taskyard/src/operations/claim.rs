@@ -1,4 +1,4 @@
-//! Taking a task: exactly one of all who want it gets it.
+//! Taking a task: exactly one of all agents that want it gets it.
 
 use std::collections::HashSet;
 use std::time::Instant;

@@ -32,7 +32,7 @@ impl Yard {
         let Some(care) = self.store().care() else { return Ok(Vec::new()) };
         let mut candidates = Vec::new();
         for info in lists.iter().filter(|info| info.counts == [0; 3]) {
-            // A list that no process of ours of ours ever worked on is looked at without remembering anything of it.
+            // A list that no process of ours ever worked on is looked at without remembering anything of it.
             if care.glance(&info.list)?.is_empty() {
                 candidates.push((info.list.clone(), info.path.clone()));
             }

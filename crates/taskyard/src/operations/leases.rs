@@ -113,7 +113,7 @@ impl Yard {
         Ok(judge_write(task, lease.as_ref(), self.actor(), self.proof(), self.rules()).err())
     }
 
-    /// Records the return of what leases hold that have ended. Every writer does so anyway; this is for those who wait.
+    /// Records the return of what leases hold that have ended. Every writer does so anyway; this is for callers that wait.
     pub fn return_ended_leases(&self) -> Result<(), Error> {
         let leases = self.store().read(self.list_id())?.leases()?;
         if self.are_alive(&leases, &self.now()?) { Ok(()) } else { self.record_ended_leases() }

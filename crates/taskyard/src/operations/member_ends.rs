@@ -22,7 +22,7 @@ impl Yard {
         Ok(taken_out)
     }
 
-    /// Does the same for those who wait or work for long, and have other things to fail at.
+    /// Does the same for commands that wait or work for long, and have other things to fail at.
     pub(crate) fn take_out_ended_meanwhile(&self) {
         if let Err(error) = self.take_out_ended() {
             tracing::warn!(%error, "those who have ended stay in their teams");

@@ -25,8 +25,8 @@ pub struct Noted {
 }
 
 impl Yard {
-    /// Adds a note to a task, whichever agent has it: a remark takes nothing from the holder. The owner of the task and those who take part
-    /// in it are told.
+    /// Adds a note to a task, whichever agent has it: a remark takes nothing from the holder. The owner of the task and the agents that
+    /// take part in it are told.
     pub fn note(&self, id: &TaskId, text: &str) -> Result<Outcome<Noted>, Error> {
         self.put_back_lost_notes(id)?;
         let outcome = self.transact(Op::Update, |txn, _| {
@@ -72,8 +72,8 @@ impl Yard {
         })
     }
 
-    /// Tells those who own a task, made it, or noted something on it of a new note. Members of the list's team can be told; no agent is
-    /// told what it noted itself.
+    /// Tells the agents that own a task, made it, or noted something on it of a new note. Members of the list's team can be told; no agent
+    /// is told what it noted itself.
     pub fn tell_of_note(&self, task: &Task, text: &str) -> Vec<TaskMessage> {
         let Some(teams) = self.teams() else { return Vec::new() };
         let Some(seat) = self.seat_to_note_from(teams) else { return Vec::new() };

@@ -81,7 +81,7 @@ impl Yard {
             }))
     }
 
-    /// Returns what the list is kept in, for those who are told that it is gone.
+    /// Returns what the list is kept in, for a message that it is gone.
     fn kept_in(&self) -> KeptIn {
         let is_one_file = self.store().care().is_some_and(|care| care.layout() == FileLayout::OneFile);
         if is_one_file { KeptIn::File } else { KeptIn::Directory }

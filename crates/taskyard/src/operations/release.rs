@@ -29,7 +29,7 @@ pub struct Released {
 pub struct Departed {
     /// The tasks that came back, as they are now.
     pub tasks: Vec<Task>,
-    /// The words for those who remain.
+    /// The text for the members that remain.
     pub notice: String,
     /// The commit; none where nothing came back.
     pub revision: Option<Revision>,
@@ -120,8 +120,8 @@ impl Yard {
         Ok((txn.find(id)?.task().unwrap_or(task), is_changed))
     }
 
-    /// Gives back everything an agent has, in one commit, and tells those who remain in the team whose list this is, except the actor.
-    /// `bob` and `bob@team` are one.
+    /// Gives back everything an agent has, in one commit, and tells the members that remain in the team whose list this is, except the
+    /// actor. `bob` and `bob@team` are one.
     pub fn depart(&self, agent: &AgentName, departure: Departure) -> Result<Departed, Error> {
         let departed = self.give_back_all(agent, departure)?;
         if !departed.tasks.is_empty() {
@@ -130,7 +130,7 @@ impl Yard {
         Ok(departed)
     }
 
-    /// Gives back everything an agent has, in one commit, with a notice for those who remain.
+    /// Gives back everything an agent has, in one commit, with a notice for the members that remain.
     pub(super) fn give_back_all(&self, agent: &AgentName, departure: Departure) -> Result<Departed, Error> {
         let nothing =
             || Departed { tasks: Vec::new(), notice: departure_notice(agent, departure, [].iter()), revision: None };

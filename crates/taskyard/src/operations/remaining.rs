@@ -1,4 +1,4 @@
-//! Telling those who remain in a team that a member is gone, and which tasks came back.
+//! Telling the members that remain in a team that a member is gone, and which tasks came back.
 
 use taskyard_core::rules::agents::naming::{is_same_agent, name_of};
 use taskyard_core::{AgentName, Team};

@@ -83,8 +83,8 @@ impl Yard {
         Ok(Ok((seat, list)))
     }
 
-    /// Lets a member go: its open tasks come back, it leaves the team, and those who remain are told. A second time does what
-    /// was left undone.
+    /// Lets a member go: its open tasks come back, it leaves the team, and the members that remain are told. A second time does what was
+    /// left undone.
     pub fn leave_team(
         &self,
         teams: &Teams,
@@ -94,7 +94,7 @@ impl Yard {
         Ok(self.leave_telling(teams, seat, departure, |_| true)?.map(|(departed, _)| departed))
     }
 
-    /// Does the same, and tells only some of those who remain. Returns also whether it was this call that took the member out.
+    /// Does the same, and tells only some of the members that remain. Returns also whether it was this call that took the member out.
     pub(super) fn leave_telling(
         &self,
         teams: &Teams,
@@ -225,7 +225,7 @@ impl Yard {
             return Ok(Err(ClaimRefusal::PlanNotApproved { lead: seat.team.lead().to_owned() }));
         }
         if let Some(teams) = self.teams() {
-            // What the dead had in hand is for those who look for work.
+            // What the dead had in hand is for agents that look for work.
             self.prune_team_of(teams, &seat)?;
         }
         if seat.is_lead() || claim.limit.is_some() {

@@ -78,7 +78,7 @@ impl Database {
         let started = Instant::now();
         loop {
             match self.connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())) {
-                // SQLite itself does not wait for those who read the old way.
+                // SQLite itself does not wait for readers that read the old way.
                 Err(error)
                     if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && started.elapsed() < PATIENCE =>
                 {

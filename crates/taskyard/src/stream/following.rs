@@ -62,7 +62,7 @@ struct Origins {
     notices: Option<Arc<dyn Notices>>,
 }
 
-/// Is called whenever something may have happened, for one who also waits for other things.
+/// Is called whenever something may have happened, for a caller that also waits for other things.
 type Wake = Box<dyn Fn() + Send + Sync>;
 
 impl Yard {
@@ -72,12 +72,12 @@ impl Yard {
         self.follow_only(Interest::in_all_of(self.list_id(), [self.actor().clone()]), since)
     }
 
-    /// Follows what a follower wants to be told of.
+    /// Follows what an interest names.
     pub fn follow_only(&self, interest: Interest, since: Cursor) -> Result<Stream, Error> {
         Stream::begin(self, interest, since, None)
     }
 
-    /// Follows what a caller wants to be told of that waits for other things, too, and asks with [`Stream::try_next`].
+    /// Does the same for a caller that waits for other things, too, and asks with [`Stream::try_next`].
     pub(crate) fn follow_waking(&self, interest: Interest, since: Cursor, wake: Wake) -> Result<Stream, Error> {
         Stream::begin(self, interest, since, Some(wake))
     }

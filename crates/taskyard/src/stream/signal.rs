@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Wakes one who waits.
+/// Wakes the thread that waits.
 #[derive(Default)]
 pub(super) struct Signal {
     state: Mutex<Asked>,
     changed: Condvar,
-    /// Is called besides, for one who waits for other things, too.
+    /// Is called besides, for a caller that waits for other things, too.
     wake: Option<Box<dyn Fn() + Send + Sync>>,
 }
 

@@ -46,11 +46,11 @@ pub trait Roster: Debug + Send + Sync {
     /// and has done nothing, where there is one of that name already.
     fn make_team(&self, team: &Team, lead: &SeatRecord) -> Result<bool, TeamError>;
 
-    /// Adds a member, or replaces the one of that name, in one step. Its colour is [`Team::colour_for`] its name at that moment,
-    /// so that of those who join at once each has its own. Returns none where there is no such team.
+    /// Adds a member, or replaces the one of that name, in one step. Its colour is [`Team::colour_for`] its name at that moment, so that of
+    /// several members that join at once each has its own. Returns none where there is no such team.
     fn add_member(&self, team: &TeamName, member: &Member) -> Result<Option<Added>, TeamError>;
 
-    /// Takes a member out. Returns whether it was there: of several who take out the same one only one does.
+    /// Takes a member out. Returns whether it was there: of several processes that take out the same member only one does.
     fn remove_member(&self, team: &TeamName, member: &str) -> Result<bool, TeamError>;
 
     /// Removes a team with its mailboxes and its seats; no reader sees half a team.

@@ -144,7 +144,7 @@ impl Teams {
         reach("team: joined");
         let mut is_taken = false;
         self.store.change_seat(&added.team, name, &mut |seat| {
-            // Of those who join under one name at once only one gets the seat.
+            // Of several agents that join under one name at once only one gets the seat.
             let is_anybody_there = added.was_there || *seat != SeatRecord::default();
             is_taken = is_anybody_there && self.is_taken(&added.team, Some(seat), new);
             if !is_taken {
@@ -181,8 +181,8 @@ impl Teams {
         self.care().map_or(Ok(()), |care| care.must_be_changeable(&team.name))
     }
 
-    /// Takes a member out of its team, and forgets its seat. Returns whether it was there: of several who take out the same one
-    /// only one does.
+    /// Takes a member out of its team, and forgets its seat. Returns whether it was there: of several processes that take out the same
+    /// member only one does.
     pub fn leave(&self, seat: &Seat) -> Judged<bool> {
         if seat.is_lead() {
             let (name, team) = (seat.name.clone(), seat.team.name.to_string());

@@ -56,7 +56,7 @@ impl MemoryTeams {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes something, and tells those who watch; none, and no follower is told, where there is nothing to change.
+    /// Changes something, and tells the followers; none, and no follower is told, where there is nothing to change.
     fn change<T>(&self, change: impl FnOnce(&mut KeptTeams) -> Option<T>) -> Option<T> {
         let mut state = self.state();
         let answer = change(&mut state)?;

@@ -12,7 +12,7 @@ pub struct SeatRecord {
     pub holder: Option<Holder>,
     /// When it last showed a sign of life; none where only a plan is known.
     pub seen: Option<Timestamp>,
-    /// What it did then; empty where it sat down and has done nothing since, none where it never sat down: so those who did are told
+    /// What it did then; empty where it sat down and has done nothing since, none where it never sat down: so members that did are told
     /// from members of the client's of whom something else is remembered.
     pub activity: Option<String>,
     /// How many tools it called.

@@ -1,4 +1,4 @@
-//! Those who want to be called when something that lives in this process has moved.
+//! The callers that want to be called when something that lives in this process has moved.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

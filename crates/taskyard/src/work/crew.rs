@@ -51,7 +51,7 @@ impl Yard {
         }
     }
 
-    /// Returns what wakes those who work: what happens on the list, and what is written to them.
+    /// Returns what wakes the workers: what happens on the list, and what is written to them.
     fn concerns(&self, order: &Order) -> Interest {
         let inboxes = order.in_team.then(|| order.workers.iter().map(|worker| worker.name.clone()).collect());
         Interest { inboxes, ..Interest::in_list(self.list_id()) }
@@ -75,7 +75,7 @@ struct Crew {
     failure: Option<WorkError>,
 }
 
-/// One who works.
+/// A worker, and what it is doing.
 struct Member {
     worker: Worker,
     terms: Claim,
@@ -312,7 +312,7 @@ impl Crew {
     }
 }
 
-/// Returns a worker as a member of the team that hooks are told of: the one we belong to, else those who share the list.
+/// Returns a worker as a member of the team that hooks are told of: the one we belong to, else the agents that share the list.
 fn teammate(yard: &Yard, worker: &AgentName) -> Teammate {
     let team = yard.hooks().and_then(|hooks| hooks.teammate()).map(|teammate| teammate.team.clone());
     Teammate { name: worker.as_str().to_owned(), team: team.unwrap_or_else(|| yard.list_id().as_str().to_owned()) }

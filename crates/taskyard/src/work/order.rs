@@ -20,7 +20,7 @@ pub struct Order {
     pub directory: PathBuf,
     /// The address of the store, for the program to find the list again.
     pub store_address: String,
-    /// Those who work, each under a name of its own.
+    /// The workers, each under a name of its own.
     pub workers: Vec<Worker>,
     /// How many tasks each of them may have in progress.
     pub limit: Option<usize>,
@@ -40,7 +40,7 @@ pub struct Order {
     pub in_team: bool,
 }
 
-/// One who works.
+/// An agent that works tasks off.
 #[derive(Clone, Debug)]
 pub struct Worker {
     /// The name.

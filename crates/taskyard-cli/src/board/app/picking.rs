@@ -62,7 +62,7 @@ impl App {
         }
     }
 
-    /// Returns the names of members and of those who have something.
+    /// Returns the names of members and of agents that have a task.
     fn names(&self) -> BTreeSet<String> {
         let members = self.team.iter().flat_map(|team| &team.members).map(|shown| shown.member.name.clone());
         let holders = self.leases.values().map(|(lease, _)| lease.agent.to_string());

@@ -325,7 +325,7 @@ impl App {
         self.ask_for_view();
     }
 
-    /// Asks for the todo lists of those who work here.
+    /// Asks for the todo lists of the agents that work here.
     pub(super) fn ask_for_todos(&mut self) {
         self.todos_asked_at = self.now;
         let mut names: BTreeSet<String> = self.agents.iter().map(|agent| agent.name.clone()).collect();

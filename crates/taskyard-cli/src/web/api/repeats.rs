@@ -44,7 +44,7 @@ pub(crate) enum Repeated {
     Again(watch::Receiver<Option<Answered>>),
 }
 
-/// Takes the answer for those who repeat the request. Dropped without one, the request counts as not made.
+/// Takes the answer for clients that repeat the request. Dropped without one, the request counts as not made.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     answer: watch::Sender<Option<Answered>>,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::frame::Frame;
 
-/// So many events are kept for those who are behind.
+/// So many events are kept for listeners that are behind.
 const FRAMES: usize = 1_024;
 /// So many bytes they have at most, together.
 const BYTES: usize = 4 * 1024 * 1024;

@@ -202,8 +202,7 @@ fn job_rows(jobs: &Jobs, address: &PageAddress) -> Result<Vec<JobRow>, Problem> 
     Ok(found.iter().rev().map(JobRow::of).collect())
 }
 
-/// Returns the messages of the user who looks; where they are on the screen, those who sent them can see that they were
-/// shown.
+/// Returns the messages of the user who looks; where they are on the screen, their senders can see that they were shown.
 fn mail(yard: &Yard, are_shown: bool) -> Mail {
     let look = || -> Result<Mail, Problem> {
         let Some(teams) = yard.teams() else { return Ok(Mail::default()) };

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// So many are remembered; beyond that those who have not asked for longest are forgotten, which only helps them.
+/// So many are remembered; beyond that the clients that have not asked for longest are forgotten, which only helps them.
 const REMEMBERED: usize = 4_096;
 
 /// How often each of many may ask: so often a second, and so often at once after a pause.

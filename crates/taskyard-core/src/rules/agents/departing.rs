@@ -25,7 +25,7 @@ pub fn given_back(task: &Task) -> Task {
     Task { owner: None, status: Status::Pending, ..task.clone() }
 }
 
-/// Returns the notice for those who remain.
+/// Returns the notice for the members that remain.
 pub fn departure_notice<'a>(
     agent: &AgentName,
     departure: Departure,

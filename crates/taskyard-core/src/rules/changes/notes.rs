@@ -27,7 +27,7 @@ pub fn with_note(task: &Task, note: &Note) -> Task {
     task
 }
 
-/// Returns those who own a task or made a note on it, each once.
+/// Returns the agents that own a task or made a note on it, each once.
 pub fn participants(task: &Task) -> Vec<&str> {
     let authors = notes_of(task).iter().filter_map(|note| read_note(note).author);
     let mut all: Vec<&str> = Vec::new();

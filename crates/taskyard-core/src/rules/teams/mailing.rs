@@ -48,8 +48,8 @@ pub fn recipient<'a>(team: &'a Team, to: &str) -> Result<&'a Member, Unreachable
     }
 }
 
-/// Tells whether a member's program reads no messages yet: 2.1.325 leads a team from the start of a session, and looks into the
-/// lead's inbox only once it has a teammate of its own. Those who joined with us are none.
+/// Tells whether a member's program reads no messages yet: 2.1.325 leads a team from the start of a session, and looks into the lead's
+/// inbox only once it has a teammate of its own. Members that joined with us are none.
 pub fn reads_no_messages_yet(team: &Team, name: &str, joined_with_us: impl Fn(&Member) -> bool) -> bool {
     let is_such_a_lead = name == team.lead() && team.lead_process.is_some();
     is_such_a_lead && team.others(name).all(joined_with_us)

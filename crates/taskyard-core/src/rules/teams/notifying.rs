@@ -5,7 +5,7 @@
 
 use crate::{JobEnding, JobFate, JobId};
 
-/// Tells whether there is something to tell of a job: that it has ended, unless an agent stopped it: that agent knows.
+/// Tells whether there is something to tell of a job: that it has ended, unless an agent stopped it, for that agent knows.
 pub fn is_told_of(fate: &JobFate) -> bool {
     match fate {
         JobFate::Pending | JobFate::Running { .. } | JobFate::Ended { how: JobEnding::Stopped(_), .. } => false,

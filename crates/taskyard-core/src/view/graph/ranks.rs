@@ -159,7 +159,7 @@ fn place_rows(items: &mut [Item]) -> usize {
     let mut was_alone = true;
     for members in groups(items) {
         let is_alone = members.len() == 1;
-        // A free row sets groups apart; those who stand alone need none among themselves.
+        // A free row sets groups apart; tasks that stand alone need none among themselves.
         if top > 0 && !(is_alone && was_alone) {
             top += 1;
         }

@@ -99,7 +99,7 @@ impl<'a> Checkup<'a> {
             |finding: &&Finding| matches!(finding.fix, Some(Fix::EndJob(_) | Fix::LetGo { .. } | Fix::MendTeam(_)));
         let (around, of_list): (Vec<&Finding>, Vec<&Finding>) = findings.iter().partition(is_around);
         let of_list: Vec<Finding> = of_list.into_iter().cloned().collect();
-        // First those who left, for their tasks come back with them.
+        // First the members that left, for their tasks come back with them.
         let lost = self.end_jobs(&around)?;
         let pruned = self.let_go(&around)?;
         let mut mended = self.yard.mend(&of_list)?;

@@ -24,7 +24,7 @@ use crate::{Error, Yard};
 pub(super) struct LookedOver {
     pub(super) findings: Vec<Finding>,
     pub(super) tasks: Vec<Task>,
-    /// What the journal has of those who own tasks; none where it is damaged.
+    /// What the journal has of the owners of tasks; none where it is damaged.
     pub(super) signs: Option<OwnerSigns>,
 }
 
@@ -147,7 +147,7 @@ impl Yard {
     /// Returns what kind of problem something is, and what can be done about it.
     fn remedy(&self, list: &dyn Snapshot, problem: &UnreadableTask) -> Result<(FindingCode, Option<Fix>), StoreError> {
         if let Unreadable::NotAFile { found } = problem.why {
-            // Nothing of it is read, least of all into the journal: a link may lead to what no other user may read.
+            // Nothing of it is read, least of all into the journal: a link may lead to a private file.
             let fix = Fix::Sweep(Litter::SpecialFile { path: problem.path.clone(), found });
             return Ok((FindingCode::Unreadable, Some(fix)));
         }

@@ -1,4 +1,4 @@
-//! What a journal has of those who own tasks.
+//! What a journal has of the owners of tasks.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use taskyard_core::rules::agents::naming::is_same_agent;
 use taskyard_core::rules::health::{is_of_another_program, is_sign_of_owner};
 use taskyard_core::{Entry, Op, Task, TaskId, Timestamp};
 
-/// What a journal has of those who own tasks, gathered in one pass: a list may be long, and so may its journal.
+/// What a journal has of the owners of tasks, gathered in one pass: a list may be long, and so may its journal.
 #[derive(Debug)]
 pub(super) struct OwnerSigns {
     /// When each agent last did something.

@@ -40,7 +40,7 @@ impl Yard {
         Ok(findings)
     }
 
-    /// Returns what to look for in the journal: signs of those who own open tasks and have no lease on them.
+    /// Returns what to look for in the journal: signs of agents that own open tasks and have no lease on them.
     pub(super) fn signs_wanted(&self, tasks: &[Task], leases: &[Lease]) -> OwnerSigns {
         let leases: HashMap<&TaskId, &Lease> = leases.iter().map(|lease| (&lease.task, lease)).collect();
         let is_leased = |task: &Task| leases.get(&task.id).is_some_and(|lease| holds(lease, task));

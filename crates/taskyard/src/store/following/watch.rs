@@ -15,8 +15,8 @@ const FIRST_TRY: Duration = Duration::from_millis(50);
 /// often.
 const SLOWEST_TRY: Duration = Duration::from_secs(5);
 
-/// While changes keep coming, looking at the files takes one part of the time and resting so many: what our own programs do is
-/// told from the journal meanwhile, and many who follow a busy list leave its writers room to work.
+/// While changes keep coming, looking at the files takes one part of the time and resting so many: what our own programs do is told from
+/// the journal meanwhile, and many followers of a busy list leave its writers room to work.
 const REST: u32 = 4;
 /// However long a look took, the next one begins after this.
 const LONGEST_REST: Duration = Duration::from_millis(250);

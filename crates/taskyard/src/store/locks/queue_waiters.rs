@@ -1,4 +1,4 @@
-//! The threads that sleep in the kernel's queue for those who have only so much time. The kernel has no flock with a time limit.
+//! The threads that sleep in the kernel's queue for writers that have only so much time. The kernel has no flock with a time limit.
 
 use std::fs::File;
 use std::io;

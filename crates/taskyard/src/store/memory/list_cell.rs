@@ -14,9 +14,9 @@ use crate::watching::Watchers;
 pub(super) struct ListCell {
     pub(super) list: ListId,
     book: Mutex<Book>,
-    /// Those who want to know that the journal has grown.
+    /// The callers that want to know that the journal has grown.
     pub(super) watchers: Watchers,
-    /// Those who want to know that a list has come or gone.
+    /// The callers that want to know that a list has come or gone.
     watchers_of_names: Watchers,
     clock: StoreClock,
     writing: Mutex<bool>,

@@ -19,7 +19,7 @@ pub struct MemoryStore {
     rules: Rules,
     clock: StoreClock,
     lists: Mutex<BTreeMap<ListId, Arc<ListCell>>>,
-    /// Those who want to know that a list has come or gone.
+    /// The callers that want to know that a list has come or gone.
     watchers: Watchers,
 }
 

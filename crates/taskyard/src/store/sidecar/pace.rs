@@ -1,4 +1,4 @@
-//! How long tidying may take, and how it makes way for those who have something to do.
+//! How long tidying may take, and how it makes way for processes that have something to do.
 
 use std::cell::Cell;
 use std::thread;

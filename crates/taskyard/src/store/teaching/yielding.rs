@@ -31,7 +31,7 @@ pub(super) fn is_taken(id: &TaskId, before: &[u8], after: &[u8]) -> bool {
     matches!((task(before), task(after)), (Some(before), Some(after)) if is_free(&before) && !is_free(&after))
 }
 
-/// Waits for those who looked at these tasks before they were taken, and lets their writing count.
+/// Waits for rivals that looked at these tasks before they were taken, and lets their writing count.
 pub(super) fn yield_to_rivals(folder: &Path, taken: &[Replaced]) -> Result<(), StoreError> {
     if taken.is_empty() {
         return Ok(());

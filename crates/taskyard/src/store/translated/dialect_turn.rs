@@ -1,4 +1,4 @@
-//! A writer's turn: first among ourselves, then with those who know the dialect's own lock.
+//! A writer's turn: first among ourselves, then with the programs that know the dialect's own lock.
 
 use std::fs::File;
 use std::io;

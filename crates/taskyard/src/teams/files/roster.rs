@@ -115,8 +115,8 @@ impl FileTeams {
     fn make(&self, team: &Team, lead: &SeatRecord, directory: &Path) -> Result<bool, TeamError> {
         fs::create_dir_all(directory).map_err(TeamError::io("cannot create", directory))?;
         let key = self.key(team);
-        // Before there is a team, so that there is none whose lead is not known. Of those who make one in the same instant only one
-        // has this key, so no two write the same first bytes.
+        // Before there is a team, so that there is none whose lead is not known. Of several processes that make one in the same instant
+        // only one has this key, so no two write the same first bytes.
         let mut is_ours = false;
         let claim = |seat: &mut SeatRecord| {
             is_ours = *seat == SeatRecord::default();

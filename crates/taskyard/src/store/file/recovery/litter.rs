@@ -86,7 +86,7 @@ pub(in crate::store) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<
         let path = path_of(item);
         let is_still_there = still_there.iter().any(|other| path_of(other) == path);
         let is_done = match item {
-            // What stands under a task's name is no litter to those who only look for that.
+            // What stands under a task's name is no litter to a caller that only looks for that.
             Litter::SpecialFile { .. } => set_special_aside(turn.directory.as_fd(), path)?,
             _ if !is_still_there => path.symlink_metadata().is_err() || path.ends_with(".lock.lock"),
             Litter::StaleLock { .. } => {
