@@ -1,4 +1,4 @@
-// The parts of the page: asked of the server anew when something has changed, and put in place without disturbing whoever is at work:
+// The parts of the page: asked of the server anew when something has changed, and put in place without disturbing a user at work:
 // focus, scroll position and what is being typed stay.
 
 const ALL = ["lists", "views", "truth", "view", "task", "agents"];
@@ -54,7 +54,7 @@ async function fetchParts(parts, { quiet = false }) {
   try {
     answer = await fetch(address, { headers: { "taskyard-parts": parts.join(",") } });
   } catch {
-    return; // Whoever follows the stream says that the server is gone.
+    return; // The follower of the stream says that the server is gone.
   }
   const text = await answer.text();
   if (location.pathname + location.search !== address) return;

@@ -30,7 +30,7 @@ async function grow(tail) {
       refresh(["views", "truth", "view", "task"]);
     }
   } catch {
-    // Whoever follows the stream says that the server is gone.
+    // The follower of the stream says that the server is gone.
   } finally {
     tail.isAsking = false;
   }
