@@ -52,11 +52,7 @@ impl Note {
         }
         let yard = context.yard()?;
         let noted = yard.note(&self.id, &text)?.done()?;
-        let sent = |message: &'_ TaskMessage| match message {
-            TaskMessage::Sent { to } => Some(to.clone()),
-            TaskMessage::Failed { .. } => None,
-        };
-        let told: Vec<String> = noted.messages.iter().filter_map(sent).collect();
+        let told: Vec<&str> = noted.messages.iter().filter_map(TaskMessage::sent_to).collect();
         for message in &noted.messages {
             if let TaskMessage::Failed { to, why } = message {
                 output.warn(&format!("{to} could not be told of it: {why}"))?;
@@ -67,7 +63,7 @@ impl Note {
             output.document(Answer {
                 task: Shape(&noted.task),
                 note: json!({"at": note.at.to_string(), "author": note.author.as_str(), "text": note.text}),
-                told: told.iter().map(String::as_str).collect(),
+                told,
                 revision: noted.revision.map(|revision| revision.0),
             })?;
             return Ok(Exit::Done);

@@ -115,9 +115,5 @@ impl Toolbox {
 
 /// Names the agents that were told.
 fn told_to(messages: &[TaskMessage]) -> Vec<String> {
-    let sent = |message: &TaskMessage| match message {
-        TaskMessage::Sent { to } => Some(to.clone()),
-        TaskMessage::Failed { .. } => None,
-    };
-    messages.iter().filter_map(sent).collect()
+    messages.iter().filter_map(TaskMessage::sent_to).map(str::to_owned).collect()
 }

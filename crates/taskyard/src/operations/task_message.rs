@@ -19,6 +19,14 @@ pub enum TaskMessage {
 }
 
 impl TaskMessage {
+    /// Returns the name of the agent that got it; none where it could not be written.
+    pub fn sent_to(&self) -> Option<&str> {
+        match self {
+            Self::Sent { to } => Some(to),
+            Self::Failed { .. } => None,
+        }
+    }
+
     /// Returns why it could not be written; none where it was.
     pub fn failure(&self) -> Option<&str> {
         match self {
