@@ -83,10 +83,12 @@ impl Journal {
         let mut tasks = tasks.iter().peekable();
         while tasks.peek().is_some() && !pace.is_over() {
             let transaction = self.begin_when(pace)?;
-            while !pace.step_is_over()
-                && let Some(task) = tasks.next()
-            {
+            // At least one: a machine on which it takes long to begin would else begin for ever.
+            while let Some(task) = tasks.next() {
                 self.thin_task(task, thinning, &mut thinned)?;
+                if pace.step_is_over() {
+                    break;
+                }
             }
             self.end(transaction)?;
             reach("gc: thinned");
