@@ -4,13 +4,13 @@
 //! `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test crash`. Unset, each distinct step is taken at least once.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use std::collections::HashSet;
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use taskyard_testkit::{
-    Home, Scale, Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, side_by_side, write_in_place,
+    Home, Scale, Step, Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, side_by_side, wait_until,
+    write_in_place,
 };
 
 /// What is done before, and the command that is killed.
@@ -22,6 +22,9 @@ struct Scenario {
 
 /// The contents of every list of a scenario.
 type State = Vec<Tasks>;
+
+/// A process that waits for a lock whose holder cannot be seen to be dead waits this long at least.
+const LIFE_OF_A_LOCK: Duration = Duration::from_secs(10);
 
 const TEN_DEPENDENTS: &[&str] = &[
     "create Root",
@@ -133,13 +136,10 @@ fn a_killed_writer_whose_parent_has_not_noticed_is_dead() {
     TEN_DEPENDENTS.iter().for_each(|command| drop(home.ask(command)));
     let mut child = home.start_with("task lock: taken*5=kill", "delete 1");
     let stat = format!("/proc/{}/stat", child.id());
-    let started = Instant::now();
-    while !fs::read_to_string(&stat).unwrap().contains(") Z ") {
-        assert!(started.elapsed() < Duration::from_secs(30), "it was not killed");
-    }
+    wait_until("it to be killed", || fs::read_to_string(&stat).unwrap().contains(") Z "));
     let (ran, took) = home.run_timed("create Later");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(took.waited < Duration::from_secs(5), "a dead writer was waited for: {took:?}");
+    assert!(took.waited < LIFE_OF_A_LOCK, "a dead writer was waited for: {took:?}");
     assert_eq!(leftovers(&home.list("L")), Vec::<String>::new());
     child.wait();
 }
@@ -156,10 +156,10 @@ fn a_killed_change_of_a_hidden_task_happened_or_did_not() {
         let steps = finished.steps(command);
         let ends = [told(&base), told(&finished)];
         assert_ne!(ends[0], ends[1]);
-        side_by_side(sampled(&steps, Scale::from_environment(0.1)), |step| {
-            let place = format!("`{command}` killed at step {step}, `{}`", steps[step - 1]);
+        side_by_side(Step::sampled(&steps, Scale::from_environment(0.1)), |step| {
+            let place = format!("`{command}` killed at {step}");
             let home = base.copy();
-            assert!(home.run_with(&format!("any*{step}=kill"), command).was_killed(), "{place}");
+            assert!(home.run_with(&format!("{step}=kill"), command).was_killed(), "{place}");
             home.ask("create Later");
             assert!(ends.contains(&told(&home)), "{place}: {:?}", told(&home));
             let files = [home.task_file("2"), hidden(&home)].iter().filter(|path| path.exists()).count();
@@ -184,20 +184,20 @@ impl Scenario {
         let ends = Ends { before: self.state(&base), after: self.state(&finished) };
         assert_ne!(ends.before, ends.after);
         let scale = Scale::from_environment(0.1);
-        side_by_side(sampled(&steps, scale), |step| {
-            let place = format!("`{}` killed at step {step}, `{}`", self.command, steps[step - 1]);
-            self.kill_and_look(&base, &ends, step, &place);
-            self.kill_and_rewrite(&base, &ends, step, &format!("{place}, and a rival wrote"));
-            if scale.is_full() || step % 2 == 0 {
-                self.kill_and_remove(&base, &ends, step, &format!("{place}, and a rival removed"));
+        side_by_side(Step::sampled(&steps, scale).into_iter().enumerate(), |(number, step)| {
+            let kill = Kill { step, number, place: format!("`{}` killed at {step}", self.command) };
+            self.kill_and_look(&base, &ends, &kill);
+            self.kill_and_rewrite(&base, &ends, &kill.and("a rival wrote"));
+            if scale.is_full() || number % 2 == 0 {
+                self.kill_and_remove(&base, &ends, &kill.and("a rival removed"));
             }
-            if scale.is_full() || step % 2 == 1 {
-                self.kill_and_create(&base, &ends, step, &format!("{place}, and a rival created"));
+            if scale.is_full() || number % 2 == 1 {
+                self.kill_and_create(&base, &ends, &kill.and("a rival created"));
             }
         });
         side_by_side(some(&steps, scale), |step| {
-            let place = format!("`{}` killed at step {step}, `{}`", self.command, steps[step - 1]);
-            self.kill_the_repair(&base, &ends, step, &place, scale);
+            let kill = Kill { step, number: 0, place: format!("`{}` killed at {step}", self.command) };
+            self.kill_the_repair(&base, &ends, &kill, scale);
         });
     }
 
@@ -205,41 +205,41 @@ impl Scenario {
         self.lists.iter().map(|list| read_tasks(&home.list(list))).collect()
     }
 
-    fn killed(&self, base: &Home, step: usize, place: &str) -> Home {
+    fn killed(&self, base: &Home, kill: &Kill<'_>) -> Home {
         let home = base.copy();
-        let ran = home.run_with(&format!("any*{step}=kill"), self.command);
-        assert!(ran.was_killed(), "{place}: {ran:?}");
+        let ran = home.run_with(&format!("{}=kill", kill.step), self.command);
+        assert!(ran.was_killed(), "{}: {ran:?}", kill.place);
         home
     }
 
-    fn kill_and_look(&self, base: &Home, ends: &Ends, step: usize, place: &str) {
-        let home = self.killed(base, step, place);
-        self.look(&home, ends, place);
+    fn kill_and_look(&self, base: &Home, ends: &Ends, kill: &Kill<'_>) {
+        let home = self.killed(base, kill);
+        self.look(&home, ends, &kill.place);
     }
 
     /// After the kill a client rewrites one of the files the change touches; what it wrote must survive.
-    fn kill_and_rewrite(&self, base: &Home, ends: &Ends, step: usize, place: &str) {
-        let home = self.killed(base, step, place);
+    fn kill_and_rewrite(&self, base: &Home, ends: &Ends, kill: &Kill<'_>) {
+        let home = self.killed(base, kill);
         let touched = ends.touched(&self.state(&home));
-        let Some((list, task)) = touched.get(step % touched.len().max(1)) else { return };
+        let Some((list, task)) = touched.get(kill.number % touched.len().max(1)) else { return };
         rewrite_in_place(&home.list(self.lists[*list]).join(format!("{task}.json")), "rival");
         let ends = ends.with_key(*list, task, "rival");
-        self.look(&home, &ends, &format!("{place} {task} of {}", self.lists[*list]));
+        self.look(&home, &ends, &format!("{} {task} of {}", kill.place, self.lists[*list]));
     }
 
     /// After the kill a client removes one of the files the change touches; it must stay removed.
-    fn kill_and_remove(&self, base: &Home, ends: &Ends, step: usize, place: &str) {
-        let home = self.killed(base, step, place);
+    fn kill_and_remove(&self, base: &Home, ends: &Ends, kill: &Kill<'_>) {
+        let home = self.killed(base, kill);
         let touched = ends.touched(&self.state(&home));
-        let Some((list, task)) = touched.get(step % touched.len().max(1)) else { return };
+        let Some((list, task)) = touched.get(kill.number % touched.len().max(1)) else { return };
         fs::remove_file(home.list(self.lists[*list]).join(format!("{task}.json"))).unwrap();
         let ends = ends.without(*list, task);
-        self.look(&home, &ends, &format!("{place} {task} of {}", self.lists[*list]));
+        self.look(&home, &ends, &format!("{} {task} of {}", kill.place, self.lists[*list]));
     }
 
     /// After the kill a client creates a task, and may so take a number the change had written down.
-    fn kill_and_create(&self, base: &Home, ends: &Ends, step: usize, place: &str) {
-        let home = self.killed(base, step, place);
+    fn kill_and_create(&self, base: &Home, ends: &Ends, kill: &Kill<'_>) {
+        let (home, place) = (self.killed(base, kill), &kill.place);
         let list = self.lists[self.lists.len() - 1];
         let directory = home.list(list);
         let mark = fs::read_to_string(directory.join(".highwatermark")).unwrap_or_default();
@@ -268,15 +268,16 @@ impl Scenario {
     }
 
     /// The command that repairs is killed as well, at every one of its steps.
-    fn kill_the_repair(&self, base: &Home, ends: &Ends, step: usize, place: &str, scale: Scale) {
-        let stride = if scale.is_full() { 1 } else { 3 };
-        for second in (1..).step_by(stride) {
-            let home = self.killed(base, step, place);
-            let repair = format!("list --list {}", self.lists[second % self.lists.len()]);
-            let ran = home.run_with(&format!("any*{second}=kill"), &repair);
-            self.look(&home, ends, &format!("{place}, its repair at step {second}"));
-            if !ran.was_killed() {
-                return;
+    fn kill_the_repair(&self, base: &Home, ends: &Ends, kill: &Kill<'_>, scale: Scale) {
+        let stride = if scale.is_full() { 1 } else { 3 * self.lists.len() };
+        for list in self.lists {
+            let repair = format!("list --list {list}");
+            let steps = self.killed(base, kill).steps(&repair);
+            for second in steps.iter().step_by(stride) {
+                let home = self.killed(base, kill);
+                let place = format!("{}, its repair by `{repair}` at {second}", kill.place);
+                assert!(home.run_with(&format!("{second}=kill"), &repair).was_killed(), "{place}");
+                self.look(&home, ends, &place);
             }
         }
     }
@@ -304,6 +305,21 @@ impl Scenario {
             let index = self.lists.iter().position(|other| other == list).unwrap();
             assert_eq!(tasks, read[index], "{place}: a writer changed what a reader saw");
         }
+    }
+}
+
+/// Where a command is killed.
+struct Kill<'a> {
+    step: &'a Step,
+    /// Which of the kills of a scenario it is: what differs from one to the next goes by this.
+    number: usize,
+    /// What a failure calls it.
+    place: String,
+}
+
+impl Kill<'_> {
+    fn and(&self, what: &str) -> Self {
+        Self { step: self.step, number: self.number, place: format!("{}, and {what}", self.place) }
     }
 }
 
@@ -366,20 +382,12 @@ fn by_subject(state: &State) -> State {
     state.iter().map(renamed).collect()
 }
 
-/// Returns the steps to be killed at, counted from one: all of them, or a share in which every distinct step occurs.
-fn sampled(steps: &[String], scale: Scale) -> Vec<usize> {
-    let stride = (steps.len() / scale.of(steps.len())).max(1);
-    let mut seen = HashSet::new();
-    let is_wanted = |(place, step): &(usize, &String)| seen.insert((*step).clone()) || place % stride == stride - 1;
-    steps.iter().enumerate().filter(is_wanted).map(|(place, _)| place + 1).collect()
-}
-
 /// Returns the steps whose repair is killed too: all of them, or a few of the later ones, where there is something to repair.
-fn some(steps: &[String], scale: Scale) -> Vec<usize> {
-    if scale.is_full() {
-        return (1..=steps.len()).collect();
+fn some(steps: &[Step], scale: Scale) -> Vec<&Step> {
+    let is_wanted =
+        |step: &&Step| ["journal: flushed", "move: exists", "temporary files: written"].contains(&step.name.as_str());
+    match scale.is_full() {
+        true => steps.iter().collect(),
+        false => steps.iter().filter(is_wanted).take(3).collect(),
     }
-    let is_wanted = |name: &str| ["journal: flushed", "move: exists", "temporary files: written"].contains(&name);
-    let chosen = steps.iter().enumerate().filter(|(_, step)| is_wanted(step)).map(|(place, _)| place + 1);
-    chosen.take(3).collect()
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Program, Rival, Scale, side_by_side};
+use taskyard_testkit::{Home, Program, Rival, Scale, Step, side_by_side};
 
 /// Enough for a rewrite of several parts, and every task as long as the next, so that a mixture of old and new may be JSON.
 const TASKS: usize = 200;
@@ -70,26 +70,26 @@ fn check(command: &str) {
     let steps = traced.home.steps(&command);
     let after = traced.tasks();
     assert_ne!(before, after);
-    let journaled = steps.iter().position(|step| step == "translated: journaled").unwrap();
-    let parts = steps.iter().filter(|step| *step == "document: a part written").count();
+    let journaled = steps.iter().position(|step| step.name == "translated: journaled").unwrap();
+    let parts = steps.iter().filter(|step| step.name == "document: a part written").count();
     assert!(command.starts_with("create") || parts > 1, "{steps:?}");
     let scale = Scale::from_environment(0.1);
     // A few steps at a time, each part of them in a place of its own.
-    let numbered: Vec<(usize, &String)> = steps.iter().enumerate().collect();
+    let numbered: Vec<(usize, &Step)> = steps.iter().enumerate().collect();
     side_by_side(numbered.chunks(numbered.len().div_ceil(PARTS)), |part| {
         let place = DocumentSite::new();
         for &(number, step) in part {
-            let told = format!("`{command}` killed at step {number}, `{step}`");
+            let told = format!("`{command}` killed at {step}");
             let expected = if number >= journaled { &after } else { &before };
             let kill = || {
                 place.go_back();
-                let ran = place.home.run_with(&format!("any*{}=kill", number + 1), &command);
+                let ran = place.home.run_with(&format!("{step}=kill"), &command);
                 assert!(ran.was_killed(), "{told}: {ran:?}");
             };
             kill();
             let is_torn = serde_json::from_slice::<Value>(&fs::read(place.document()).unwrap()).is_err();
             let is_on_its_way = ["document: lengthened", "document: a part written", "document: overwritten"];
-            assert_eq!(is_torn, is_on_its_way.contains(&step.as_str()), "{told}");
+            assert_eq!(is_torn, is_on_its_way.contains(&step.name.as_str()), "{told}");
             place.is_seen(expected, &told);
             place.is_in_the_document(expected, &told);
             if scale.is_full() || number % 2 == 0 {

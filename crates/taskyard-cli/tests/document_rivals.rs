@@ -6,12 +6,10 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
-use std::thread;
-use std::time::Instant;
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, PATIENCE, Process, Rival, Suspended};
+use taskyard_testkit::{Home, Process, Rival, Suspended, wait_until};
 
 const EACH: usize = 60;
 
@@ -39,15 +37,11 @@ fn descriptions(home: &Home) -> Vec<String> {
 /// Waits until a command waits for a lock, by the table of locks that the system keeps.
 fn wait_until_it_waits(child: &Process) {
     let process = child.id().to_string();
-    let started = Instant::now();
     let is_waiting = |line: &str| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         fields.get(1) == Some(&"->") && fields.get(2) == Some(&"FLOCK") && fields.get(5) == Some(&process.as_str())
     };
-    while !fs::read_to_string("/proc/locks").unwrap().lines().any(is_waiting) {
-        assert!(started.elapsed() < PATIENCE, "it does not wait");
-        thread::yield_now();
-    }
+    wait_until("it to wait for a lock", || fs::read_to_string("/proc/locks").unwrap().lines().any(is_waiting));
 }
 
 #[test]
@@ -155,13 +149,12 @@ fn an_import_of_a_document_waits_for_the_program_that_is_writing_it() {
 #[test]
 fn a_commit_is_made_again_on_a_file_that_was_put_in_the_place_of_the_one_being_written() {
     let steps = home_with(&["One"]).steps("create Sleeper --store document:tasks.json");
-    let saved = steps.iter().position(|step| step == "translated: saved").unwrap();
-    for (number, step) in steps[..saved].iter().enumerate() {
+    let saved = steps.iter().position(|step| step.name == "translated: saved").unwrap();
+    for step in &steps[..saved] {
         let home = home_with(&["One"]);
         let older = fs::read(document(&home)).unwrap();
         home.ask("create Two --store document:tasks.json");
-        let sleeper =
-            Suspended::at(&home, &format!("any*{}", number + 1), "create Sleeper --store document:tasks.json");
+        let sleeper = Suspended::at(&home, &step.to_string(), "create Sleeper --store document:tasks.json");
         // An editor that read the document some time ago knows no lock.
         fs::write(home.path().join("edited"), &older).unwrap();
         fs::rename(home.path().join("edited"), document(&home)).unwrap();
@@ -181,11 +174,10 @@ fn a_commit_is_made_again_on_a_file_that_was_put_in_the_place_of_the_one_being_w
 #[test]
 fn a_program_that_makes_the_document_while_we_do_keeps_what_is_in_it() {
     let steps = home_with(&[]).steps("create Sleeper --store document:tasks.json");
-    let made = steps.iter().position(|step| step == "translated: a file in its place").unwrap();
-    for (number, step) in steps[..made].iter().enumerate() {
+    let made = steps.iter().position(|step| step.name == "translated: a file in its place").unwrap();
+    for step in &steps[..made] {
         let home = home_with(&[]);
-        let sleeper =
-            Suspended::at(&home, &format!("any*{}", number + 1), "create Sleeper --store document:tasks.json");
+        let sleeper = Suspended::at(&home, &step.to_string(), "create Sleeper --store document:tasks.json");
         let theirs = json!({ "tasks": [{ "id": "t", "description": "Theirs", "status": "pending" }], "version": 2 });
         fs::write(document(&home), theirs.to_string()).unwrap();
         let ran = sleeper.go_on();

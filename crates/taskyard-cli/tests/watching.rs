@@ -9,13 +9,13 @@ use std::process::ChildStdout;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, TaskId};
 use taskyard::operations::{NewTask, Update};
-use taskyard_testkit::{Home, PATIENCE, Process, Random, Scale, StrangeFile, finishes, list_builder, write_in_place};
+use taskyard_testkit::{Home, Process, Random, Scale, StrangeFile, finishes, list_builder, wait_for, write_in_place};
 
 /// A running `watch`.
 struct Watching {
@@ -106,17 +106,14 @@ fn an_idle_watch_neither_wakes_nor_works_and_ends_with_its_reader() {
 
 /// Waits until a process has not done anything for a moment, nor wants to, and returns what it had spent by then.
 fn wait_for_calm(process: u32) -> [u64; 2] {
-    let started = Instant::now();
     let mut before = spent(process);
-    loop {
+    wait_for("it to come to rest", || {
         thread::sleep(Duration::from_millis(400));
         let now = spent(process);
-        if now == before && is_asleep(process) {
-            return now;
-        }
-        assert!(started.elapsed() < PATIENCE, "it never comes to rest");
+        let is_calm = now == before && is_asleep(process);
         before = now;
-    }
+        is_calm.then_some(now)
+    })
 }
 
 /// Tells whether every thread of a process waits for something to happen, and none for a processor or a disk.

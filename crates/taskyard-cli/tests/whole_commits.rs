@@ -8,13 +8,12 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, Task, TaskId};
 use taskyard::operations::Filter;
-use taskyard_testkit::{Home, Scale, Suspended, write_in_place};
+use taskyard_testkit::{Home, Scale, Suspended, wait_until, write_in_place};
 
 const TASKS: u64 = 3000;
 const WRITERS: u64 = 3;
@@ -57,17 +56,13 @@ fn home_at_rest() -> Home {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.ask("create One");
     home.ask("create Two --blocked-by 1");
-    let began = Instant::now();
     let entered = || fs::metadata(home.sidecar("L")).unwrap().modified().unwrap();
-    loop {
+    wait_until("a look that writes nothing", || {
         let before = entered();
         // A process that makes a file beside the journal changes the time of their directory.
-        let steps = steps_at_rest(&home);
-        if steps == STEPS_AT_REST && entered() == before {
-            return home;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "every look writes something: {steps:?}");
-    }
+        steps_at_rest(&home) == STEPS_AT_REST && entered() == before
+    });
+    home
 }
 
 /// Looks at the list, and returns which of those steps are reached.

@@ -53,7 +53,7 @@ fn a_transaction_sees_the_list_in_memory_as_it_began() {
 fn a_list_that_nobody_asks_for_is_let_go() {
     let address = SharedPostgres::get().fresh_address();
     let store = PostgresStore::open(&address, &address, &Surroundings::default(), Rules::Strict).unwrap();
-    let store = Arc::new(store.letting_go_after(Duration::from_millis(40)));
+    let store = Arc::new(store.letting_go_after(Duration::from_millis(500)));
     let yard = Yard::new(Arc::clone(&store) as Arc<dyn Store>, list(), AgentName::new("ana").unwrap());
     create(&yard, &[]);
     assert_eq!(store.lists_in_memory(), [list()]);

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, ListId, Op, Revision, Rules, Task, TaskId};
@@ -11,7 +11,7 @@ use taskyard::operations::{NewTask, UndoRange};
 use taskyard::store::{HistoryQuery, Signature, ThinOut, ThinnedOut};
 use taskyard::{Outcome, Store, Yard};
 use taskyard_postgres::{PostgresStore, Surroundings};
-use taskyard_testkit::{PATIENCE, SharedPostgres};
+use taskyard_testkit::{SharedPostgres, wait_for, wait_or};
 
 #[test]
 fn of_a_task_its_making_and_its_last_state_stay() {
@@ -30,9 +30,9 @@ fn of_a_task_its_making_and_its_last_state_stay() {
     rename(&yard, 1, "kept for good");
     let before = history(&yard);
     let dry = ThinOut { is_dry: true, ..everything() };
-    assert_eq!(wait_for(&yard, &dry, 22).lists[0].entries, 22);
+    assert_eq!(thin_until(&yard, &dry, 22).lists[0].entries, 22);
     assert_eq!(history(&yard), before);
-    wait_for(&yard, &everything(), 22);
+    thin_until(&yard, &everything(), 22);
     let kept: Vec<(u64, Op)> = history(&yard).iter().map(|entry| (entry.0.0, entry.1)).collect();
     assert_eq!(kept, [(1, Op::Create), (24, Op::Update)]);
     assert_eq!(subjects(&behind), ["kept for good"]);
@@ -77,27 +77,24 @@ fn a_task_that_nobody_deleted_goes_when_it_is_named() {
     let told = |yard: &Yard| history(yard).iter().filter(|entry| entry.2 == TaskId::number(1)).count();
     assert!(told(&yard) > 0, "nobody deleted it on purpose");
     let named = Some((yard.list_id().clone(), HashSet::from([TaskId::number(1)])));
-    let begun = Instant::now();
-    while told(&yard) > 0 {
-        assert!(begun.elapsed() < PATIENCE, "{:?}", history(&yard));
+    let forget = || {
         let forgotten = care(&yard).thin_out(&ThinOut { named: named.clone(), ..everything() }).unwrap();
         assert!(forgotten.lists.iter().all(|list| list.forgotten == [TaskId::number(1)]), "{forgotten:?}");
-    }
+        (told(&yard) == 0).then_some(())
+    };
+    wait_or(forget, || format!("{:?}", history(&yard)));
 }
 
 /// Thins out until so many entries are old: what happened within this millisecond is not.
-fn wait_for(yard: &Yard, terms: &ThinOut, entries: u64) -> ThinnedOut {
-    let (begun, mut gone) = (Instant::now(), 0);
-    loop {
+fn thin_until(yard: &Yard, terms: &ThinOut, entries: u64) -> ThinnedOut {
+    let mut gone = 0;
+    wait_for(&format!("{entries} entries to go"), || {
         let thinned = care(yard).thin_out(terms).unwrap();
         let some: u64 = thinned.lists.iter().map(|list| list.entries).sum();
         gone = if terms.is_dry { some } else { gone + some };
-        if gone >= entries {
-            assert_eq!(gone, entries);
-            return thinned;
-        }
-        assert!(begun.elapsed() < PATIENCE, "only {gone} went");
-    }
+        assert!(gone <= entries, "{gone} went");
+        (gone == entries).then_some(thinned)
+    })
 }
 
 fn everything() -> ThinOut {

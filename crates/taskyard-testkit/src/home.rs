@@ -13,6 +13,7 @@ use crate::listing::{Tasks, read_tasks};
 use crate::memory_folder::folder_in_memory;
 use crate::process::{Process, Program};
 use crate::ran::Ran;
+use crate::step::Step;
 use crate::took::Took;
 
 /// A temporary home with the client's lists, our data directory and the binary to run.
@@ -130,14 +131,17 @@ impl Home {
         ran.json()
     }
 
-    /// Returns the names of the steps a command reaches, in order; the command is carried out.
-    pub fn steps(&self, words: &str) -> Vec<String> {
-        let trace = self.path().join("trace");
-        let ran = self.run_with(&format!("any=trace:{}", trace.display()), words);
-        assert_eq!(ran.code, Some(0), "`{words}`: {ran:?}");
-        let steps = fs::read_to_string(&trace).unwrap_or_default();
-        let _ = fs::remove_file(trace);
-        steps.lines().map(str::to_owned).collect()
+    /// Returns the steps that a command reaches, in order; the command is carried out.
+    pub fn steps(&self, words: &str) -> Vec<Step> {
+        self.steps_with("", words)
+    }
+
+    /// Does the same under a plan of fail points.
+    pub fn steps_with(&self, plan: &str, words: &str) -> Vec<Step> {
+        Step::traced(self.path(), plan, |plan| {
+            let ran = self.run_with(plan, words);
+            assert_eq!(ran.code, Some(0), "`{words}`: {ran:?}");
+        })
     }
 
     /// Returns another home beside it that holds the same, our memory of its lists included.

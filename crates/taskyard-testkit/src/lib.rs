@@ -54,6 +54,7 @@ mod scale;
 mod server;
 mod side_by_side;
 mod staging;
+mod step;
 mod strange_file;
 mod suspended;
 mod took;
@@ -77,7 +78,7 @@ pub use opened::Opened;
 pub use opened_teams::OpenedTeams;
 #[cfg(target_os = "linux")]
 pub use opens_counted::OpensCounted;
-pub use patience::{PATIENCE, finishes, wait_until};
+pub use patience::{PATIENCE, finishes, is_once_within, wait_for, wait_or, wait_until};
 #[cfg(unix)]
 pub use postgres::{Cluster, SharedPostgres, postgres_program};
 pub use process::{NOBODY, Process, Program, is_root, kill_all_with};
@@ -91,6 +92,7 @@ pub use scale::Scale;
 pub use server::Server;
 pub use side_by_side::side_by_side;
 pub use staging::{commit, images, signature};
+pub use step::Step;
 pub use strange_file::StrangeFile;
 pub use suspended::Suspended;
 pub use taskyard::core::Rules;

@@ -1,14 +1,13 @@
 //! A command of ours that has stopped itself in the middle of its work.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
 
 use rustix::process::Signal;
 
 use crate::home::Home;
-use crate::process::Process;
+use crate::patience::wait_until;
+use crate::process::{Process, is_stopped};
 use crate::ran::Ran;
 
 /// A command that is stopped at a step.
@@ -21,12 +20,8 @@ impl Suspended {
     /// Starts a command that stops itself at a step (`STEP` or `STEP*COUNT`), and waits until it has.
     pub fn at(home: &Home, step: &str, words: &str) -> Self {
         let mut process = home.start_with(&format!("{step}=stop"), words);
-        let started = Instant::now();
-        while !is_stopped(Path::new(&format!("/proc/{}", process.id()))) {
-            assert!(process.try_wait().is_none(), "`{words}` never came to `{step}`: {:?}", process.end());
-            assert!(started.elapsed() < Duration::from_secs(60), "`{words}` does not come to `{step}`");
-            thread::sleep(Duration::from_millis(2));
-        }
+        wait_until(&format!("`{words}` to come to `{step}`"), || process.is_stopped() || process.try_wait().is_some());
+        assert!(process.try_wait().is_none(), "`{words}` never came to `{step}`: {:?}", process.end());
         Self { process }
     }
 
@@ -43,9 +38,7 @@ impl Suspended {
             folder.map(|thread| thread.expect("a thread of a stopped process stays").path()).collect()
         };
         // The process counts as stopped as soon as its first thread is.
-        while !threads().iter().all(|thread| is_stopped(thread)) {
-            thread::sleep(Duration::from_millis(2));
-        }
+        wait_until("all threads to be stopped", || threads().iter().all(|thread| is_stopped(thread)));
         let telling = ["SigPnd:", "ShdPnd:", "voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:"];
         let of_thread = |thread: &PathBuf| {
             let status = fs::read_to_string(thread.join("status")).expect("a thread of a stopped process stays");
@@ -75,9 +68,4 @@ impl Suspended {
     pub fn end(self) -> Ran {
         self.process.end()
     }
-}
-
-fn is_stopped(process: &Path) -> bool {
-    let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
 }

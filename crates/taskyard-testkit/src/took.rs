@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use crate::process::Program;
+use crate::process::{Process, Program};
 use crate::ran::Ran;
 
 /// How long a command took.
@@ -15,6 +15,8 @@ pub struct Took {
     pub elapsed: Duration,
     /// The part of it in which the command neither worked nor stood in line for a processor. Other programs do not make it longer.
     pub waited: Duration,
+    /// The part of it in which the command worked.
+    pub worked: Duration,
 }
 
 impl Took {
@@ -25,10 +27,17 @@ impl Took {
         // What it used can be read until it is reaped.
         let ended = waitid(WaitId::Pid(process.pid()), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         ended.expect("a child can be waited for");
+        let took = Self::until_now(&process, started);
+        (process.end(), took)
+    }
+
+    /// Returns how long a process has taken that was started at that moment and is not reaped yet.
+    pub fn until_now(process: &Process, started: Instant) -> Self {
         let elapsed = started.elapsed();
         // The nanoseconds on a processor, and those in line for one.
         let used = fs::read_to_string(format!("/proc/{}/schedstat", process.id())).unwrap_or_default();
-        let used: u64 = used.split_whitespace().take(2).filter_map(|time| time.parse::<u64>().ok()).sum();
-        (process.end(), Self { elapsed, waited: elapsed.saturating_sub(Duration::from_nanos(used)) })
+        let mut used = used.split_whitespace().map(|time| Duration::from_nanos(time.parse().unwrap_or_default()));
+        let [worked, in_line] = [used.next().unwrap_or_default(), used.next().unwrap_or_default()];
+        Self { elapsed, waited: elapsed.saturating_sub(worked + in_line), worked }
     }
 }

@@ -311,6 +311,32 @@ fn a_process_is_continued_and_stopped_only_by_the_one_that_started_it() {
     assert!(seen > 0, "the signals were not found");
 }
 
+/// A limit of a test's own on how long something takes. The words are put together here so that this file is not one of those that hold
+/// them.
+fn limits_a_time(line: &str) -> bool {
+    line.contains("assert!(") && line.contains(&["elapsed()", " <"].concat())
+}
+
+#[test]
+fn no_test_has_a_limit_of_its_own_on_how_long_something_takes() {
+    let crates = root().join("crates");
+    let place = crates.join("taskyard-testkit/src/patience.rs");
+    let mut files = Vec::new();
+    sources(&crates, &mut files);
+    for file in files.into_iter().filter(|file| *file != place) {
+        let text = fs::read_to_string(&file).unwrap();
+        let limited = text.lines().find(|line| limits_a_time(line));
+        assert!(
+            limited.is_none(),
+            "{}: `{}`; on a busy machine everything takes longer: `wait_until`, `is_once_within` and `Took` do not mind",
+            file.display(),
+            limited.unwrap_or_default().trim()
+        );
+    }
+    assert!(limits_a_time(&["assert!(started.elapsed()", " < PATIENCE);"].concat()));
+    assert!(!limits_a_time("assert!(started.elapsed() >= TTL);"));
+}
+
 /// What starts a process past the testkit. The words are put together here so that this file is not one of those that hold them.
 fn starts_a_process(line: &str) -> bool {
     [["process::", "Command"], ["process::{", "Command"], ["Command", "::new("]]
@@ -342,7 +368,10 @@ fn tests_start_processes_through_the_testkit_alone() {
         );
         seen += usize::from(started.is_some());
     }
-    assert_eq!(seen, 1, "one file of the testkit starts processes");
+    assert_eq!(
+        seen, 2,
+        "two files of the testkit start processes: those of tests, and the one that sweeps up after them"
+    );
 }
 
 #[test]

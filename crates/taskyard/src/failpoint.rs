@@ -1,18 +1,19 @@
 //! Named steps of a commit at which a test may stop the process.
 //!
 //! In normal builds `reach` is empty. With the feature `failpoints` (test builds only) a plan can be armed: at the n-th
-//! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, panics, or waits. A plan may also
-//! pretend another run of the machine, a wall clock that was set, or inotify instances that are in use. Several plans are divided by semicolons.
+//! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, panics, or waits: for some time, or until
+//! there is a file. A plan may also pretend another run of the machine, a wall clock that was set, or inotify instances that are in use, and
+//! say how long a step of tidying lasts. Several plans are divided by semicolons.
 
 #[cfg(feature = "failpoints")]
 pub use armed::{arm, reach_if_named};
 #[cfg(feature = "failpoints")]
-pub(crate) use armed::{boot_id, inotify_instances, longest_silence, reach, wall_shift};
+pub(crate) use armed::{boot_id, inotify_instances, longest_silence, longest_step, reach, wall_shift};
 
 /// A plan that cannot be read, or a build that has no failpoints.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|panic|sleep:MS|trace:PATH|boot:ID|wall:MS|silence:MS|inotify:COUNT`, STEP may be `any`"
+    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|panic|sleep:MS|until:PATH|trace:PATH|boot:ID|wall:MS|silence:MS|step:MS|inotify:COUNT`, STEP may be `any`"
 )]
 pub struct BadPlan(String);
 
@@ -60,10 +61,12 @@ mod armed {
         Stop,
         Panic,
         Sleep(Duration),
+        Until(PathBuf),
         Trace(PathBuf),
         Boot(String),
         Wall(i64),
         Silence(Duration),
+        Step(Duration),
         Inotify(u64),
     }
 
@@ -82,10 +85,12 @@ mod armed {
                 ("stop", "") => Action::Stop,
                 ("panic", "") => Action::Panic,
                 ("sleep", ms) => Action::Sleep(Duration::from_millis(ms.parse().map_err(|_| bad())?)),
+                ("until", path) => Action::Until(PathBuf::from(path)),
                 ("trace", path) => Action::Trace(PathBuf::from(path)),
                 ("boot", id) => Action::Boot(id.to_owned()),
                 ("wall", ms) => Action::Wall(ms.parse().map_err(|_| bad())?),
                 ("inotify", count) => Action::Inotify(count.parse().map_err(|_| bad())?),
+                ("step", ms) => Action::Step(Duration::from_millis(ms.parse().map_err(|_| bad())?)),
                 ("silence", ms) => Action::Silence(Duration::from_millis(ms.parse().map_err(|_| bad())?)),
                 _ => return Err(bad()),
             };
@@ -120,6 +125,14 @@ mod armed {
     pub(crate) fn longest_silence() -> Option<Duration> {
         plans().find_map(|plan| match plan.action {
             Action::Silence(span) => Some(span),
+            _ => None,
+        })
+    }
+
+    /// Returns how long a plan lets a step of tidying last; the whole of it then takes as long as it takes.
+    pub(crate) fn longest_step() -> Option<Duration> {
+        plans().find_map(|plan| match plan.action {
+            Action::Step(span) => Some(span),
             _ => None,
         })
     }
@@ -164,7 +177,17 @@ mod armed {
                 Action::Stop => drop(kill_process(getpid(), Signal::STOP)),
                 Action::Panic => panic!("the plan of a test says so: {step}"),
                 Action::Sleep(pause) => thread::sleep(*pause),
-                Action::Trace(_) | Action::Boot(_) | Action::Wall(_) | Action::Silence(_) | Action::Inotify(_) => {}
+                Action::Until(path) => {
+                    while !path.exists() {
+                        thread::sleep(Duration::from_millis(5));
+                    }
+                }
+                Action::Trace(_)
+                | Action::Boot(_)
+                | Action::Wall(_)
+                | Action::Silence(_)
+                | Action::Step(_)
+                | Action::Inotify(_) => {}
             }
             if matches!(self.action, Action::Kill) {
                 // The signal is on its way; nothing more may happen in this process.

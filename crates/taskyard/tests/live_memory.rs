@@ -77,7 +77,7 @@ fn a_list_that_nobody_asks_for_is_let_go() {
     let _alone = ALONE.lock().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let size = write_tasks(&folder.path().join("tasks/L"));
-    let store = open(&folder).letting_go_after(Duration::from_millis(40));
+    let store = open(&folder).letting_go_after(Duration::from_millis(500));
     let before = ALLOCATOR.allocated();
     ask(&store);
     assert_eq!(store.lists_in_memory(), [(list(), size)]);

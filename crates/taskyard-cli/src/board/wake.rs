@@ -57,7 +57,7 @@ impl Sleeper {
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd as _;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use rustix::pipe::pipe;
 
@@ -76,9 +76,8 @@ mod tests {
     fn a_thread_that_is_woken_sleeps_no_longer() {
         let (sleeper, waker) = sleeper().unwrap();
         let (keyboard, _hands) = pipe().unwrap();
-        let begun = Instant::now();
         waker.wake();
-        assert!(sleeper.sleep(keyboard.as_fd(), Some(Duration::from_secs(60))).unwrap());
-        assert!(begun.elapsed() < Duration::from_secs(30));
+        // It would last longer than any test.
+        assert!(sleeper.sleep(keyboard.as_fd(), Some(Duration::from_secs(3600))).unwrap());
     }
 }

@@ -1,13 +1,12 @@
 //! Killed at any step, a backup is whole or not there, and what comes back comes back in full at the next attempt.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Random, Scale, Suspended, leftovers, side_by_side};
+use taskyard_testkit::{Home, Random, Scale, Step, Suspended, leftovers, side_by_side};
 
 use crate::vault::{Vault, brought_back, files, home, must_be_whole};
 
@@ -44,12 +43,9 @@ fn contents(home: &Home) -> Value {
     })
 }
 
-/// Returns the steps to be killed at, counted from one: all of them, or each name once.
-fn sampled(steps: &[String]) -> Vec<usize> {
-    let is_full = Scale::from_environment(0.1).is_full();
-    let mut seen = HashSet::new();
-    let is_wanted = |(_, step): &(usize, &String)| seen.insert((*step).clone()) || is_full;
-    steps.iter().enumerate().filter(is_wanted).map(|(place, _)| place + 1).collect()
+/// Returns the steps to be killed at: all of them, or each name once.
+fn sampled(steps: &[Step]) -> Vec<&Step> {
+    Step::each_name(steps, Scale::from_environment(0.1))
 }
 
 #[test]
@@ -59,12 +55,12 @@ fn a_killed_backup_is_whole_or_not_there_and_the_next_one_is_made() {
     for form in ["b", "b.tar"] {
         let vault = Vault::new();
         let steps = home.steps(&format!("backup {}", vault.path(&format!("traced-{form}")).display()));
-        assert!(steps.iter().any(|step| step == "backup: on the disk"), "{steps:?}");
+        assert!(steps.iter().any(|step| step.name == "backup: on the disk"), "{steps:?}");
         side_by_side(sampled(&steps), |step| {
             let vault = Vault::new();
-            let (path, place) = (vault.path(form), format!("{form}, step {step}: {}", steps[step - 1]));
+            let (path, place) = (vault.path(form), format!("{form}, {step}"));
             let words = format!("backup {}", path.display());
-            let ran = home.run_with(&format!("any*{step}=kill"), &words);
+            let ran = home.run_with(&format!("{step}=kill"), &words);
             assert!(ran.was_killed(), "{place}: {ran:?}");
             if path.exists() {
                 assert_eq!(contents(&brought_back(&path)), expected, "{place}");
@@ -88,11 +84,11 @@ fn a_killed_return_of_everything_is_finished_by_the_next_one() {
     let expected = contents(&home);
     let words = format!("restore --from {}", path.display());
     let steps = self::home().steps(&words);
-    assert!(steps.iter().any(|step| step == "restore: the journal is in its place"), "{steps:?}");
+    assert!(steps.iter().any(|step| step.name == "restore: the journal is in its place"), "{steps:?}");
     side_by_side(sampled(&steps), |step| {
-        let place = format!("step {step}: {}", steps[step - 1]);
+        let place = step.to_string();
         let back = self::home();
-        let ran = back.run_with(&format!("any*{step}=kill"), &words);
+        let ran = back.run_with(&format!("{step}=kill"), &words);
         assert!(ran.was_killed(), "{place}: {ran:?}");
         // A reader that looks between the two sees a list in full, or none.
         let between = back.ask("list --all");
@@ -142,9 +138,9 @@ fn a_killed_return_to_a_list_that_is_there_happened_or_did_not() {
     let words = format!("restore --from {} --list L", path.display());
     let steps = home.copy().steps(&words);
     side_by_side(sampled(&steps), |step| {
-        let place = format!("step {step}: {}", steps[step - 1]);
+        let place = step.to_string();
         let back = home.copy();
-        let ran = back.run_with(&format!("any*{step}=kill"), &words);
+        let ran = back.run_with(&format!("{step}=kill"), &words);
         assert!(ran.was_killed(), "{place}: {ran:?}");
         let count = back.ask("list --all")["tasks"].as_array().unwrap().len();
         assert!([0, 2].contains(&count), "{place}: {count} tasks");

@@ -116,10 +116,7 @@ fn children_get_the_address_without_its_password() {
     assert!(hook.contains(SHOWN) && !hook.contains(SECRET), "{hook}");
 
     assert_eq!(inherits("create two").code, Some(0));
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while !seen("async").exists() && std::time::Instant::now() < deadline {
-        std::thread::yield_now();
-    }
+    taskyard_testkit::wait_until("the hook", || seen("async").exists());
     let hook = fs::read_to_string(seen("async")).unwrap();
     assert!(hook.contains(SHOWN) && !hook.contains(SECRET), "{hook}");
 

@@ -42,7 +42,7 @@ fn a_full_disk_never_holds_a_job_up() {
     let line = format!(
         "{mount} && export CLAUDE_CODE_TMPDIR={small} && \
          $TASKYARD job run --name full -- sh -c 'head -c 3000000 /dev/zero | tr \"\\\\0\" x; echo end' && \
-         $TASKYARD job wait full --timeout 60s --json && $TASKYARD job output full --tail 1",
+         $TASKYARD job wait full --timeout 5m --json && $TASKYARD job output full --tail 1",
         small = small.display()
     );
     let mut command = site.command("").like("unshare");

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 use taskyard::Yard;
@@ -21,10 +20,9 @@ use taskyard::notices::MachineNotices;
 use taskyard::opening::Address;
 use taskyard::process::Cancel;
 use taskyard::store::MemoryStore;
-use taskyard_testkit::{Home, PATIENCE};
+use taskyard_testkit::{Home, wait_until};
 
 use crate::client::Client;
-use crate::http::a_moment;
 use crate::recording::{Recording, Step};
 
 /// The session of the recording of 2.1.325, which is in its paths.
@@ -104,11 +102,7 @@ impl Replay<'_> {
     /// Lets the command go on, and waits until it has written something.
     fn open(&self, gate: u32, written: &str) {
         fs::write(self.gate(gate), "").unwrap();
-        let begun = Instant::now();
-        while !fs::read_to_string(&self.output).unwrap().contains(written) {
-            assert!(begun.elapsed() < PATIENCE, "{written} was not written");
-            a_moment();
-        }
+        wait_until(written, || fs::read_to_string(&self.output).unwrap().contains(written));
     }
 }
 

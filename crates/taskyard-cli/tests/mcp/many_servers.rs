@@ -9,7 +9,7 @@ use serde_json::json;
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, TaskId};
 use taskyard::operations::{NewTask, Patch, Update};
-use taskyard_testkit::{Home, Scale};
+use taskyard_testkit::{Home, Scale, is_once_within, wait_until};
 
 use crate::stdio::Piped;
 
@@ -69,6 +69,7 @@ fn idle_servers_do_nothing_for_the_writes_of_others() {
     write(&served);
     until_quiet(&servers);
     let (mut best, mut best_alone, mut computed, mut computed_idle) = (Duration::MAX, Duration::MAX, 0, 0);
+    let started = Instant::now();
     for _ in 0..ROUNDS {
         let before = ticks(&servers);
         best_alone = best_alone.min(write(&alone));
@@ -84,11 +85,15 @@ fn idle_servers_do_nothing_for_the_writes_of_others() {
         rate(best),
         rate(best_alone)
     );
-    // A look at the leases by the clock now and then.
-    let little = count as u64 / 5 + 3;
+    // A look at the leases by the clock now and then: the longer this took, the more of them.
+    let little = count as u64 / 5 + 3 + count as u64 * started.elapsed().as_secs() / 10;
     assert!(computed <= little, "{count} servers computed for {computed} ticks while another process wrote");
     assert!(computed_idle <= little, "{count} servers computed for {computed_idle} ticks while nothing happened");
-    assert!(best < best_alone * 2, "{best:?} with {count} idle servers, {best_alone:?} without");
+    let is_as_fast = || {
+        (best_alone, best) = (best_alone.min(write(&alone)), best.min(write(&served)));
+        best < best_alone * 2
+    };
+    wait_until("writes beside idle servers to be as fast as without them", is_as_fast);
     // They have missed nothing.
     for server in &mut servers {
         assert!(server.call("TaskGet", json!({ "taskId": "1" })).contains(&format!("{} Instant", UPDATES - 1)));
@@ -108,11 +113,7 @@ fn a_server_follows_the_list_while_it_guards_a_claim_and_no_longer() {
         open.flatten().any(|file| text(file).contains(&format!(" ino:{inode:x} ")))
     };
     let until = |server: &Piped, wanted: bool| {
-        let started = Instant::now();
-        while watches(server) != wanted {
-            assert!(started.elapsed() < Duration::from_secs(30), "the list is followed: {}", !wanted);
-            std::thread::yield_now();
-        }
+        wait_until(&format!("the list to be followed: {wanted}"), || watches(server) == wanted);
     };
     server.call("TaskList", json!({}));
     assert!(!watches(&server));
@@ -136,22 +137,21 @@ fn the_last_of_many_followers_is_told_at_once_and_each_has_one_inotify_instance(
         // What was said before is no news of what happens now.
         server.call("TaskList", json!({}));
     }
-    let mut best = Duration::MAX;
-    for round in 0..8 {
+    let mut round = 0;
+    is_once_within(TOLD_WITHIN, "telling the last follower", || {
         let started = Instant::now();
+        round += 1;
         let patch = Patch { subject: Some(format!("round {round}")), ..Patch::default() };
         writer.update(&TaskId::number(1), Update { patch, ..Update::default() }).unwrap().done().unwrap();
         for server in &mut servers {
             while server.message().unwrap()["method"] != "notifications/resources/updated" {}
         }
-        best = best.min(started.elapsed());
-    }
+        started.elapsed()
+    });
     let instances = |server: &Piped| {
         let open = fs::read_dir(format!("/proc/{}/fd", server.pid())).unwrap().flatten();
         let leads_to = |file: fs::DirEntry| fs::read_link(file.path()).unwrap_or_default();
         open.map(leads_to).filter(|place| place.to_string_lossy().contains("inotify")).count()
     };
-    println!("{count} followers: the last was told after {best:?}");
     assert!(servers.iter().all(|server| instances(server) == 1));
-    assert!(best < TOLD_WITHIN, "the last of {count} was told after {best:?}");
 }

@@ -2,10 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use taskyard_testkit::{PATIENCE, Program, Ran, SharedPostgres};
+use taskyard_testkit::{Program, Ran, SharedPostgres, wait_until};
 
 use crate::{ask, command, home, run};
 
@@ -76,9 +74,5 @@ fn preload(command: &mut Program) -> &mut Program {
 }
 
 fn wait_for(file: &Path) {
-    let begun = Instant::now();
-    while !file.exists() {
-        assert!(begun.elapsed() < PATIENCE, "{} does not come", file.display());
-        thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(&file.display().to_string(), || file.exists());
 }

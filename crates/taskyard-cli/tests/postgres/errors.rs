@@ -1,11 +1,11 @@
 //! What is wrong is said, at once, and nothing is lost.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use taskyard_testkit::{Cluster, Program, SharedPostgres, postgres_program};
+use taskyard_testkit::{Cluster, Program, SharedPostgres, Took, postgres_program};
 
-use crate::{ask, home, run};
+use crate::{ask, command, home, run};
 
 #[test]
 fn an_address_that_leads_nowhere_is_told_of_at_once() {
@@ -16,11 +16,10 @@ fn an_address_that_leads_nowhere_is_told_of_at_once() {
         ("postgres://postgres@127.0.0.1/postgres?nonsense=1", "`nonsense` is not known"),
         ("postgres://postgres@127.0.0.1:many/postgres", ""),
     ] {
-        let begun = Instant::now();
-        let ran = run(&home, address, "list");
+        let (ran, took) = Took::by(command(&home, address, "list"));
         let code = if said == "cannot be reached" { 1 } else { 2 };
         assert!(ran.code == Some(code) && ran.stderr.contains(said), "{address}: {ran:?}");
-        assert!(begun.elapsed() < Duration::from_secs(25), "{address}: {:?}", begun.elapsed());
+        assert!(took.waited < Duration::from_secs(25), "{address}: {took:?}");
         assert_eq!(
             ran.stderr.matches("cannot be reached").count(),
             usize::from(said == "cannot be reached"),

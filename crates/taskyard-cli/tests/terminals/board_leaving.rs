@@ -1,13 +1,10 @@
 //! Leaving the board, of one's own will or not.
 
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+
+use taskyard_testkit::wait_until;
 
 use crate::terminal::{Home, Terminal};
-
-/// How long a board may stay that has no terminal any more.
-const SOON: Duration = Duration::from_secs(2);
 
 /// Opens the board from a shell, which is seen again once it is left.
 fn board_in_shell<'a>(home: &'a Home, before: &str) -> Terminal<'a> {
@@ -73,11 +70,7 @@ fn a_board_whose_terminal_is_closed_ends() {
         let process = Path::new("/proc").join(process.trim());
         assert!(process.exists(), "{program}");
         drop(terminal);
-        let begun = Instant::now();
-        while process.exists() {
-            assert!(begun.elapsed() < SOON, "it runs without a terminal: {program}");
-            thread::sleep(Duration::from_millis(10));
-        }
+        wait_until(&format!("the end of `{program}`, which has no terminal"), || !process.exists());
     }
 }
 

@@ -3,17 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use taskyard_testkit::Program;
+use taskyard_testkit::{Program, wait_or};
 use tempfile::TempDir;
-
-/// How long something is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Between two looks at the screen.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// A home directory with a project `rocket` in it.
 pub(crate) struct Home {
@@ -132,15 +124,8 @@ impl<'a> Terminal<'a> {
 
     /// Waits until the screen shows something, and returns it.
     pub(crate) fn wait_until(&self, what: &str, shows: impl Fn(&str) -> bool) -> String {
-        let begun = Instant::now();
-        loop {
-            let screen = self.screen();
-            if shows(&screen) {
-                return screen;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{what} never came; there is\n{screen}");
-            thread::sleep(PAUSE);
-        }
+        let look = || Some(self.screen()).filter(|screen| shows(screen));
+        wait_or(look, || format!("{what} never came; there is\n{}", self.screen()))
     }
 
     /// Waits until a text is on the screen.

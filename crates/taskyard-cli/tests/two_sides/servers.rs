@@ -1,7 +1,7 @@
 //! Servers that are killed, and servers that sleep.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -73,7 +73,6 @@ fn everybody_says_until_when_a_dead_server_holds_a_task_and_nobody_has_to_write(
     wait_until("the end of the lease", won);
     // It left its last sign no longer before its death than signs lie apart.
     assert!(killed.elapsed() > SILENCE / 2, "{:?}", killed.elapsed());
-    assert!(killed.elapsed() < SILENCE + Duration::from_secs(30), "{:?}", killed.elapsed());
 }
 
 #[test]

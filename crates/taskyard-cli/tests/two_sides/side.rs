@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use taskyard_testkit::{Home, Process, Program, Ran};
 
-/// How long those of whom nothing is seen count as alive in these tests.
-pub(crate) const SILENCE: Duration = Duration::from_secs(6);
+/// How long those of whom nothing is seen count as alive in these tests: long enough for several commands on a busy machine.
+pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 
 /// What makes the other side another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

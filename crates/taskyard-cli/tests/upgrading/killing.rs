@@ -1,10 +1,8 @@
 //! The process that upgrades is killed, at any step.
 
-use std::collections::BTreeSet;
-use std::fs;
 use std::thread;
 
-use taskyard_testkit::{OldYard, Rows, Scale};
+use taskyard_testkit::{OldYard, Rows, Scale, Step};
 
 use crate::{is_as_the_journal_says, what_was_added, yard};
 
@@ -12,19 +10,17 @@ use crate::{is_as_the_journal_says, what_was_added, yard};
 const LISTS: [(&str, &str); 5] =
     [("claude", "long"), ("claude", "broken-off"), ("file", "own"), ("document", "own"), ("teaching", "own")];
 
-/// Returns the numbers of the steps at which a command is to be killed: every distinct one that belongs to an upgrade, and at full scale
+/// Returns the steps at which a command is to be killed: every distinct one that belongs to an upgrade, and at full scale
 /// every one there is.
-fn steps(yard: &OldYard, words: &str) -> Vec<usize> {
-    let trace = yard.home().join("trace");
-    let ran = yard.run_with(&format!("any=trace:{}", trace.display()), words);
-    assert_eq!(ran.code, Some(0), "`{words}`: {ran:?}");
-    let steps = fs::read_to_string(&trace).unwrap_or_default();
-    let is_of_upgrade = |step: &str| step.starts_with("upgrade:");
-    assert!(steps.lines().filter(|step| is_of_upgrade(step)).count() >= 3, "`{words}` upgrades nothing: {steps}");
+fn steps(yard: &OldYard, words: &str) -> Vec<Step> {
+    let steps = Step::traced(&yard.home(), "", |plan| {
+        let ran = yard.run_with(plan, words);
+        assert_eq!(ran.code, Some(0), "`{words}`: {ran:?}");
+    });
+    let is_of_upgrade = |step: &Step| step.name.starts_with("upgrade:");
+    assert!(steps.iter().filter(|step| is_of_upgrade(step)).count() >= 3, "`{words}` upgrades nothing: {steps:?}");
     let is_full = Scale::from_environment(0.1).is_full();
-    let mut taken = BTreeSet::new();
-    let mut is_taken = |step: &str| is_full || (is_of_upgrade(step) && taken.insert(step.to_owned()));
-    steps.lines().enumerate().filter(|(_, step)| is_taken(step)).map(|(number, _)| number + 1).collect()
+    steps.into_iter().filter(|step| is_full || (is_of_upgrade(step) && step.occurrence == 1)).collect()
 }
 
 #[test]
@@ -47,7 +43,7 @@ fn a_killed_upgrade_loses_nothing(yard: &OldYard, kind: &str, list: &str) {
     for step in steps(yard, &words) {
         yard.put_back();
         let (written, leases) = (list.entries(), list.leases());
-        let killed = yard.run_with(&format!("any*{step}=kill"), &words);
+        let killed = yard.run_with(&format!("{step}=kill"), &words);
         assert!(killed.was_killed(), "{list:?} at {step}: {killed:?}");
         let again = yard.run(&format!("create Again --json {}", list.flags()));
         assert_eq!(again.code, Some(0), "{list:?} at {step}: {again:?}");
@@ -74,7 +70,7 @@ fn an_upgrade_of_the_machines_or_the_teams_database_that_is_killed_at_any_step_l
             yard.put_back();
             let path = yard.data().join(database);
             let before = Rows::of(&path);
-            let killed = yard.run_with(&format!("any*{step}=kill"), words);
+            let killed = yard.run_with(&format!("{step}=kill"), words);
             assert!(killed.was_killed(), "{database} at {step}: {killed:?}");
             assert_eq!(yard.run(words).code, Some(0), "{database} at {step}");
             let after = before.again_in(&path);

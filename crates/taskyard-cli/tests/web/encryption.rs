@@ -5,13 +5,12 @@ use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use taskyard_testkit::{Home, PATIENCE};
+use taskyard_testkit::{Home, wait_until};
 
 use crate::served::Served;
 
@@ -75,11 +74,7 @@ fn a_certificate_that_is_given_is_used_and_read_anew_on_a_hangup() {
     make(&certificate, &key);
     assert!(ask(&served, &certificate).is_err(), "it is not read before a client asks for that");
     served.signal(Signal::HUP);
-    let begun = Instant::now();
-    while ask(&served, &certificate).is_err() {
-        assert!(begun.elapsed() < PATIENCE, "the new certificate is not used");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("the new certificate to be used", || ask(&served, &certificate).is_ok());
     assert!(ask(&served, &old).is_err());
     // One that cannot be read changes nothing.
     fs::write(&key, "none").unwrap();

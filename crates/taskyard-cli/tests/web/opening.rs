@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::{Duration, Instant};
 
-use taskyard_testkit::{Home, PATIENCE};
+use taskyard_testkit::{Home, wait_until};
 
 use crate::served::Served;
 
@@ -22,11 +21,7 @@ fn the_browser_is_handed_the_link_which_lets_it_in() {
     command.env("PATH", format!("{}:{path}", programs.display()));
     let served = Served::spawn(command);
     let opened = home.path().join("opened");
-    let begun = Instant::now();
-    while !opened.exists() {
-        assert!(begun.elapsed() < PATIENCE, "no browser was started");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("a browser to be started", || opened.exists());
     let link = fs::read_to_string(opened).unwrap();
     assert_eq!(link, served.link);
     let path = &link[link.find("/open/").unwrap()..];

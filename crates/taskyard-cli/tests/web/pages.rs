@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use taskyard_testkit::Home;
+use taskyard_testkit::{Home, wait_until};
 
 use crate::served::{Line, Response, Served};
 
@@ -245,13 +245,10 @@ fn long_list(home: &Home, tasks: usize) {
     }
 }
 
-fn fastest(mut does: impl FnMut()) -> Duration {
-    let time = |does: &mut dyn FnMut()| {
-        let begun = Instant::now();
-        does();
-        begun.elapsed()
-    };
-    (0..5).map(|_| time(&mut does)).min().unwrap()
+fn time(does: impl FnOnce()) -> Duration {
+    let begun = Instant::now();
+    does();
+    begun.elapsed()
 }
 
 #[test]
@@ -269,10 +266,14 @@ fn the_page_of_ten_thousand_tasks_is_small_and_takes_no_longer_than_three_times_
     assert!(columns.contains(" more</a>") && columns.contains("9000</span>"), "the rest is counted and led to");
     let table = page(&mut line, "/lists/L/table");
     assert!(table.contains("+ 995 completed") && table.contains("from=200"), "the table has pages");
-    let serialised = fastest(|| drop(line.get("/api/v1/lists/L/tasks")));
     let mut line = served.line();
     for view in ["", "/table"] {
-        let drawn = fastest(|| drop(line.get(&format!("/lists/L{view}"))));
-        assert!(drawn <= serialised * 3, "{view}: {drawn:?} for the page, {serialised:?} for the JSON");
+        // The best of both: other programs on the machine make either longer.
+        let (mut drawn, mut serialised) = (Duration::MAX, Duration::MAX);
+        wait_until(&format!("the page `{view}` to take no longer than three times its JSON"), || {
+            serialised = serialised.min(time(|| drop(line.get("/api/v1/lists/L/tasks"))));
+            drawn = drawn.min(time(|| drop(line.get(&format!("/lists/L{view}")))));
+            drawn <= serialised * 3
+        });
     }
 }

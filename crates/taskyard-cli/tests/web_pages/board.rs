@@ -47,7 +47,7 @@ impl Board {
 pub(crate) fn enter(window: &Window, link: &str) {
     window.show_on(Screen::Laptop);
     window.open(link);
-    window.until("location.pathname.startsWith('/lists') && document.readyState === 'complete'");
+    window.until("location.pathname.startsWith('/lists')");
 }
 
 /// Returns a task as the list has it.

@@ -37,13 +37,17 @@ fn a_list_is_worked_on_with_the_keyboard_alone() {
     focused_is(&window, "#task input");
     window.type_text("Round wheels");
     window.press("Enter");
-    window.until("document.querySelector('#card-1 .open').textContent === 'Round wheels'");
+    // The card may change before the answer has come, and until then keys go to the field.
+    window.until(
+        "document.querySelector('#card-1 .open').textContent === 'Round wheels' && !document.querySelector('#task [data-editing]')",
+    );
     window.press("n");
     focused_is(&window, "#note");
     window.type_text("all four");
     window.press("Enter");
     window.until("document.querySelector('#task .notes .letters')?.textContent.includes('all four')");
     window.press("Escape");
+    focused_is(&window, "body");
     window.press("d");
     stands_in(&window, "1", "completed");
     window.press("u");
@@ -63,6 +67,8 @@ fn keys_lead_to_every_view_and_the_palette_to_anything() {
     );
     let views = keys.as_array().unwrap().clone();
     assert!(views.len() >= 7, "{views:?}");
+    // Two keys belong together if the second comes soon; on a busy machine soon is late.
+    window.script("const now = Date.now(); Date.now = () => now", &[]);
     for view in views {
         for key in view[0].as_str().unwrap().split(' ') {
             window.press(key);

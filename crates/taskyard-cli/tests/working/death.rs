@@ -94,7 +94,7 @@ fn a_suspended_worker_loses_its_task_by_time_and_writes_nothing_when_it_goes_on(
     let worker = site.start("--as ana --ttl 1s", "echo $$ > pid; sleep 600");
     let pid = site.await_file("pid");
     worker.send(Signal::STOP);
-    let taken = site.home.command("claim --next --wait --timeout 60s --as ben --json").run();
+    let taken = site.home.command("claim --next --wait --timeout 5m --as ben --json").run();
     assert_eq!(taken.json()["claimed"], true, "{taken:?}");
     let before = site.history("1");
     worker.send(Signal::CONT);
@@ -115,7 +115,7 @@ fn a_suspended_worker_whose_command_ended_meanwhile_does_not_complete_what_anoth
     let worker = site.start("--as ana --ttl 1s", line);
     let pid = site.await_file("pid");
     worker.send(Signal::STOP);
-    let taken = site.home.command("claim --next --wait --timeout 60s --as ben --json").run();
+    let taken = site.home.command("claim --next --wait --timeout 5m --as ben --json").run();
     assert_eq!(taken.json()["claimed"], true, "{taken:?}");
     site.allow("go");
     await_end_of(&pid);

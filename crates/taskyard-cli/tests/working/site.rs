@@ -30,6 +30,13 @@ impl Site {
         self
     }
 
+    /// Writes the user's configuration.
+    pub(crate) fn configure(&self, text: &str) {
+        let folder = self.path(".config/taskyard");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("taskyard.toml"), text).unwrap();
+    }
+
     /// Returns `taskyard work` with these flags and a line of shell, which finds our binary as `$TASKYARD`.
     pub(crate) fn work(&self, flags: &str, line: &str) -> Program {
         let mut command = self.home.command(&format!("work {flags} -- sh -c"));

@@ -1,7 +1,6 @@
 //! Ctrl-C, once and twice, from a terminal and alone.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -35,15 +34,15 @@ fn a_signal_ends_the_commands_gives_the_tasks_back_and_counts_nothing() {
 #[test]
 fn a_second_signal_kills_at_once() {
     let site = Site::with(&["one"]);
+    site.configure("[jobs]\ngrace = \"1h\"\n");
     let line = "trap 'echo asked > asked' TERM; echo $$ > up; while :; do sleep 0.02; done";
     let worker = site.start("", line);
     let pid = site.await_file("up");
     worker.send(Signal::INT);
     site.await_file("asked");
-    let asked = Instant::now();
     worker.send(Signal::INT);
+    // Long before the first signal's patience is over.
     let ran = worker.end();
-    assert!(asked.elapsed() < Duration::from_secs(4), "that was the first signal's patience");
     assert_eq!(ran.code, Some(130), "{ran:?}");
     await_end_of(&pid);
     assert_eq!(site.task("1")["status"], "pending");

@@ -55,9 +55,7 @@ fn what_a_command_leaves_running_is_left_alone_and_heard_as_long_as_we_live() {
 #[test]
 fn a_command_that_ends_by_itself_does_not_wait_for_what_it_left() {
     let site = Site::with(&["one"]);
-    let started = Instant::now();
-    let ran = site.worked("", "sleep 20 & echo $! > pid; echo words");
-    assert!(started.elapsed() < Duration::from_secs(15), "{ran:?}");
+    let ran = site.worked("", "sleep 600 & echo $! > pid; echo words");
     assert!(ran.stdout.contains("#1 | words\n"), "{ran:?}");
     let pid = site.await_file("pid");
     assert!(is_alive(&pid));

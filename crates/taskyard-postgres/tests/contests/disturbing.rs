@@ -1,9 +1,9 @@
 //! Servers, connections and networks that fail while sixteen workers are at work.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use taskyard_testkit::{Cluster, PATIENCE, Scale, SharedPostgres};
+use taskyard_testkit::{Cluster, Scale, SharedPostgres, wait_until};
 
 use crate::proxy::Proxy;
 use crate::working::Crew;
@@ -18,11 +18,7 @@ pub(crate) fn a_primary_that_is_killed_loses_nothing() {
     let standby = Cluster::standby(&primary, two.path(), "standby").stop_when_dropped();
     primary.sql("ALTER SYSTEM SET synchronous_standby_names = 'standby'");
     primary.sql("SELECT pg_reload_conf()");
-    let begun = Instant::now();
-    while primary.sql("SELECT sync_state FROM pg_stat_replication") != "sync" {
-        assert!(begun.elapsed() < PATIENCE, "the standby does not follow");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the standby to follow", || primary.sql("SELECT sync_state FROM pg_stat_replication") == "sync");
     let address = format!("postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres", primary.port(), standby.port());
     let crew = Crew::start(&address);
     crew.wait_for_each(LOAD);

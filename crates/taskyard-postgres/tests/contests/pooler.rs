@@ -4,10 +4,8 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use taskyard_testkit::{Cluster, PATIENCE, Process, Program};
+use taskyard_testkit::{Cluster, Process, Program, wait_until};
 use tempfile::TempDir;
 
 /// A pooler in front of a server, until it is dropped.
@@ -35,11 +33,7 @@ impl Pooler {
         let mut command = Program::new("pgbouncer");
         command.args(["--quiet"]).arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.unprivileged().start();
-        let begun = Instant::now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            assert!(begun.elapsed() < PATIENCE, "the pooler does not come up");
-            thread::sleep(Duration::from_millis(10));
-        }
+        wait_until("the pooler to come up", || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok());
         Self { _process: process, behind, port, _folder: folder }
     }
 

@@ -5,13 +5,14 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use taskyard::core::{Entry, Op, Status};
 use taskyard::operations::{Claim, ClaimOutcome, NewTask};
 use taskyard::store::HistoryQuery;
 use taskyard::{Outcome, Yard};
+use taskyard_testkit::wait_until;
 
 use crate::child::Participant;
 use crate::yard;
@@ -64,11 +65,9 @@ impl Crew {
     /// Waits until so much more was acknowledged to every worker.
     pub(crate) fn wait_for_each(&self, more: usize) {
         let before: Vec<usize> = self.0.iter().map(Participant::count).collect();
-        let begun = Instant::now();
-        while self.0.iter().zip(&before).any(|(worker, before)| worker.count() < before + more) {
-            assert!(begun.elapsed() < Duration::from_secs(180), "the workers do not go on");
-            thread::sleep(Duration::from_millis(20));
-        }
+        wait_until("the workers to go on", || {
+            self.0.iter().zip(&before).all(|(worker, before)| worker.count() >= before + more)
+        });
     }
 
     /// Ends the work, and holds what was acknowledged to the journal.

@@ -1,9 +1,8 @@
 //! A window, as a person sees and uses it.
 
+use std::cell::Cell;
 use std::fs;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -14,32 +13,41 @@ use super::element::Element;
 use super::keyboard;
 use super::screen::{Picture, Scheme, Screen};
 use super::session::Session;
-use crate::patience::PATIENCE;
+use crate::patience::wait_or;
 use crate::rivals::install_axe;
-
-/// How often is looked whether something that is waited for is there.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 /// A window or a tab of a browser. Everything waits for what it needs, and panics where that does not come.
 #[derive(Debug)]
 pub struct Window {
     session: Arc<Session>,
     handle: String,
+    /// Whether the scripts of pages run.
+    has_scripts: Cell<bool>,
 }
 
 impl Window {
     pub(super) fn new(session: Arc<Session>, handle: String) -> Self {
-        Self { session, handle }
+        Self { session, handle, has_scripts: Cell::new(true) }
     }
 
-    /// Opens an address, and waits until it is loaded.
+    /// Opens an address, and waits until the page is loaded and hears what is done to it.
     pub fn open(&self, address: &str) {
         self.done("POST", "/url", &json!({ "url": address }));
+        self.is_ready();
     }
 
-    /// Loads the page anew.
+    /// Loads the page anew, and waits in the same way.
     pub fn reload(&self) {
         self.done("POST", "/refresh", &json!({}));
+        self.is_ready();
+    }
+
+    /// Waits until a page is loaded and, if it is one of ours with scripts, says that they are ready: a key that comes before is lost.
+    fn is_ready(&self) {
+        self.until("document.readyState === 'complete'");
+        if self.has_scripts.get() {
+            self.until("!document.querySelector('script[type=module]') || 'ready' in document.documentElement.dataset");
+        }
     }
 
     /// Closes it.
@@ -90,21 +98,15 @@ impl Window {
 
     /// Waits for something, which is looked for again and again.
     pub fn wait<T>(&self, what: &str, look: impl Fn() -> Option<T>) -> T {
-        let begun = Instant::now();
-        loop {
-            if let Some(found) = look() {
-                return found;
-            }
-            assert!(
-                begun.elapsed() < PATIENCE,
+        wait_or(look, || {
+            format!(
                 "still waiting until {what}; {} shows:\n{}\nwith {}\nand said: {:?}",
                 self.address(),
                 self.text(),
                 self.controls(),
                 self.complaints()
-            );
-            thread::sleep(BETWEEN_LOOKS);
-        }
+            )
+        })
     }
 
     /// Returns what can be clicked and typed into, by role and name: for a test that looks for something in vain.
@@ -207,6 +209,7 @@ impl Window {
     /// Forbids scripts of pages from now on; those of the test still run.
     pub fn forbid_scripts(&self) {
         self.devtools("Emulation.setScriptExecutionDisabled", json!({ "value": true }));
+        self.has_scripts.set(false);
     }
 
     /// Cuts the window off from every server, or lets it reach them again.

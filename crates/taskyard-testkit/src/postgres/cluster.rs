@@ -2,26 +2,26 @@
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
+use std::iter;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-use std::{iter, thread};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::programs::{give_away, postgres_program};
-use crate::PATIENCE;
+use crate::patience::{PATIENCE, wait_or, wait_until};
 use crate::process::Program;
 
 /// A PostgreSQL server on a port of its own, which it keeps when it is stopped and started again. Every user of this machine may connect as
-/// `postgres`. It runs until it is stopped, whatever becomes of the process that started it; [`Cluster::stop_when_dropped`] ends it with a
-/// test.
+/// `postgres`. It ends with the test process that started it, or earlier by [`Cluster::stop_when_dropped`].
 #[derive(Debug)]
 pub struct Cluster {
     directory: PathBuf,
     port: u16,
     stops: bool,
+    /// Whether it is shared with other test processes, and runs on when this one has ended.
+    is_shared: bool,
     /// What the server is started with besides.
     environment: Vec<(String, PathBuf)>,
 }
@@ -29,11 +29,21 @@ pub struct Cluster {
 impl Cluster {
     /// Makes a cluster in a directory, which must exist, with these settings besides the usual ones, and starts it.
     pub fn make(directory: &Path, settings: &[&str]) -> Self {
+        Self::made(directory, settings, false)
+    }
+
+    /// Makes a cluster that other test processes use, too, and starts it. It runs until it is stopped.
+    pub(super) fn make_shared(directory: &Path, settings: &[&str]) -> Self {
+        Self::made(directory, settings, true)
+    }
+
+    fn made(directory: &Path, settings: &[&str], is_shared: bool) -> Self {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
         let folder = directory.join("server");
         fs::create_dir(&folder).unwrap();
         give_away(&folder);
-        let cluster = Self { directory: folder, port: free_port(), stops: false, environment: Vec::new() };
+        let mut cluster = Self::new(folder, free_port());
+        cluster.is_shared = is_shared;
         let mut initdb = Program::new(postgres_program("initdb"));
         initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"]);
         cluster.run(initdb.arg("-D").arg(cluster.data()));
@@ -48,7 +58,7 @@ impl Cluster {
         let folder = directory.join("server");
         fs::create_dir(&folder).unwrap();
         give_away(&folder);
-        let standby = Self { directory: folder, port: free_port(), stops: false, environment: Vec::new() };
+        let standby = Self::new(folder, free_port());
         let from = format!("host=127.0.0.1 port={} user=postgres application_name={name}", of.port);
         let mut copy = Program::new(postgres_program("pg_basebackup"));
         copy.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--dbname", &from]);
@@ -60,7 +70,13 @@ impl Cluster {
 
     /// Returns a cluster that another process made in a directory.
     pub(super) fn of(directory: &Path, port: u16) -> Self {
-        Self { directory: directory.join("server"), port, stops: false, environment: Vec::new() }
+        let mut cluster = Self::new(directory.join("server"), port);
+        cluster.is_shared = true;
+        cluster
+    }
+
+    fn new(directory: PathBuf, port: u16) -> Self {
+        Self { directory, port, stops: false, is_shared: false, environment: Vec::new() }
     }
 
     /// Gives a variable to the server's environment from its next start on.
@@ -100,18 +116,17 @@ impl Cluster {
         detached.arg("--fork").arg(postgres_program("postgres")).arg("-D").arg(self.data());
         detached.envs(self.environment.iter().map(|(name, value)| (name, value)));
         detached.stdout(log.try_clone().unwrap()).stderr(log).current_dir(&self.directory);
-        assert!(detached.unprivileged().status().success());
-        let begun = Instant::now();
-        while !self.is_ready() {
-            assert!(begun.elapsed() < PATIENCE * 2, "{}", self.log());
-            thread::sleep(Duration::from_millis(20));
+        if self.is_shared {
+            detached.outliving_test();
         }
+        assert!(detached.unprivileged().status().success());
+        wait_or(|| self.is_ready().then_some(()), || self.log());
     }
 
     /// Stops it in one of PostgreSQL's ways: `fast`, or `immediate`, which is a crash.
     pub fn stop(&self, mode: &str) {
         let mut stop = Program::new(postgres_program("pg_ctl"));
-        self.run(stop.args(["stop", "--wait", "--mode", mode, "-D"]).arg(self.data()));
+        self.run(stop.args(["stop", "--wait", &at_most(), "--mode", mode, "-D"]).arg(self.data()));
     }
 
     /// Kills every process of it, as a power loss would, and returns when they are gone.
@@ -123,11 +138,7 @@ impl Cluster {
         for process in &all {
             let _ = kill_process(*process, Signal::KILL);
         }
-        let begun = Instant::now();
-        while all.iter().any(|process| is_running(*process)) {
-            assert!(begun.elapsed() < PATIENCE, "it does not die");
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the server to die", || !all.iter().any(|process| is_running(*process)));
         // It may not have been reaped yet, and then it would look alive to the next one.
         let socket_lock = self.directory.join(format!(".s.PGSQL.{}.lock", self.port));
         for left in [self.data().join("postmaster.pid"), socket_lock] {
@@ -138,7 +149,7 @@ impl Cluster {
     /// Makes a standby the server that is written to.
     pub fn promote(&self) {
         let mut promote = Program::new(postgres_program("pg_ctl"));
-        self.run(promote.args(["promote", "--wait", "-D"]).arg(self.data()));
+        self.run(promote.args(["promote", "--wait", &at_most(), "-D"]).arg(self.data()));
     }
 
     /// Runs statements by `psql` and returns what they answer, a row a line, columns between bars.
@@ -192,6 +203,11 @@ impl Drop for Cluster {
             self.kill();
         }
     }
+}
+
+/// Returns the argument that says how long `pg_ctl` waits.
+fn at_most() -> String {
+    format!("--timeout={}", PATIENCE.as_secs())
 }
 
 /// Tells whether a process runs: one that is dead and whose parent has not asked how it ended does not.

@@ -76,11 +76,11 @@ impl SharedPostgres {
         let cluster = running.unwrap_or_else(|| {
             // What is left of one that was not ended in order.
             let _ = fs::remove_dir_all(directory.join("server"));
-            let cluster = Cluster::make(directory, &SETTINGS);
+            let cluster = Cluster::make_shared(directory, &SETTINGS);
             fs::write(directory.join("port"), cluster.port().to_string()).unwrap();
             let mut keeper = Program::new("setsid");
             keeper.args(["--fork", "sh", "-c", KEEPER, "keeper"]).arg(directory);
-            assert!(keeper.stdout(Stdio::null()).stderr(Stdio::null()).status().success());
+            assert!(keeper.outliving_test().stdout(Stdio::null()).stderr(Stdio::null()).status().success());
             cluster
         });
         Self { cluster, _use: users }

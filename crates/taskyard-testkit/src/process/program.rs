@@ -9,6 +9,7 @@ use std::process::{Command, ExitStatus, Output, Stdio};
 use std::thread;
 
 use super::running::Process;
+use super::strays::mark;
 use crate::ran::Ran;
 
 /// The user `nobody` and its group, on every Debian.
@@ -28,6 +29,8 @@ pub struct Program {
     has_output: bool,
     /// Whether it leads a process group, which ends with it.
     leads_group: bool,
+    /// Whether it and what it starts may run on when the test process has ended.
+    outlives_test: bool,
 }
 
 impl Program {
@@ -45,7 +48,7 @@ impl Program {
     pub fn inheriting(program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program);
         command.stdin(Stdio::null());
-        Self { command, has_output: false, leads_group: false }
+        Self { command, has_output: false, leads_group: false, outlives_test: false }
     }
 
     /// Takes another program with the environment and the directory of this one.
@@ -152,6 +155,12 @@ impl Program {
         self
     }
 
+    /// Lets it and what it starts run on when the test process has ended: for a server that the tests of a run share.
+    pub(crate) fn outliving_test(&mut self) -> &mut Self {
+        self.outlives_test = true;
+        self
+    }
+
     /// Returns its name or path.
     pub fn program(&self) -> &OsStr {
         self.command.get_program()
@@ -203,6 +212,10 @@ impl Program {
     }
 
     fn begin<T>(&mut self, begin: impl Fn(&mut Command) -> io::Result<T>) -> T {
+        if !self.outlives_test {
+            let (name, value) = mark();
+            self.command.env(name, value);
+        }
         loop {
             match begin(&mut self.command) {
                 Ok(begun) => return begun,

@@ -1,9 +1,11 @@
 //! A process that a test started.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Output};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use serde_json::Value;
 
 use crate::ran::Ran;
@@ -88,6 +90,11 @@ impl Process {
         kill_process(self.pid(), signal).expect("a process that is not reaped can be sent signals");
     }
 
+    /// Tells whether it is stopped, by itself or by a signal.
+    pub fn is_stopped(&self) -> bool {
+        is_stopped(Path::new(&format!("/proc/{}", self.id())))
+    }
+
     /// Kills it, where it has not ended yet, and reaps it.
     pub fn kill(&mut self) {
         let Some(child) = &mut self.child else { return };
@@ -101,6 +108,12 @@ impl Process {
     /// Returns how it ended, where it has.
     pub fn try_wait(&mut self) -> Option<ExitStatus> {
         self.child.as_mut().expect("it ends once").try_wait().expect("a child can be asked")
+    }
+
+    /// Tells whether it has ended; it is not reaped by that, so that what it used can still be asked for.
+    pub fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(self.pid()), options).expect("a child can be asked").is_some()
     }
 
     /// Closes its input and waits for its end.
@@ -133,4 +146,10 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Tells whether a process or a thread is stopped, by its directory below `/proc`.
+pub(crate) fn is_stopped(process: &Path) -> bool {
+    let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
 }

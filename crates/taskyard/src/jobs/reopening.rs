@@ -122,7 +122,7 @@ impl Jobs {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
+    use std::sync::Barrier;
     use std::time::Duration;
 
     use taskyard_core::{AgentName, ClientVersion, Job, JobFate, JobKind, JobOutput, ListId, Timestamp};
@@ -179,18 +179,21 @@ mod tests {
     fn of_two_who_find_a_lost_job_at_the_same_moment_one_opens_its_task() {
         let data = tempfile::tempdir().unwrap();
         let jobs = with_a_lost_job(data.path());
-        let (begun, begins) = channel();
+        // Passed twice: the first one has begun, and the other has seen that.
+        let moment = Barrier::new(2);
         std::thread::scope(|scope| {
             let first = scope.spawn(|| {
                 jobs.settle_reopenings::<crate::Error>("memory:", |_| {
-                    begun.send(()).unwrap();
-                    // Long enough for the other one to have looked.
+                    moment.wait();
+                    moment.wait();
+                    // As a rule long enough for the other one to have looked, too.
                     std::thread::sleep(Duration::from_millis(200));
                     Ok(None)
                 })
             });
-            begins.recv().unwrap();
+            moment.wait();
             assert_eq!(jobs.to_be_reopened().unwrap().len(), 1, "it is due still");
+            moment.wait();
             jobs.settle_reopenings::<crate::Error>("memory:", |job| panic!("{} was opened twice", job.id)).unwrap();
             first.join().unwrap().unwrap();
         });

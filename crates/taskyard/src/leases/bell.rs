@@ -144,12 +144,13 @@ fn open(_pid: u32) -> Option<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use std::process::Command;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::{Sleeper, Waker};
     use crate::liveness::mark_of;
 
-    const LONG: Duration = Duration::from_secs(60);
+    /// Longer than any test.
+    const LONG: Duration = Duration::from_secs(3600);
 
     #[test]
     fn a_ring_wakes_once_and_a_ring_before_the_sleep_is_not_lost() {
@@ -167,13 +168,11 @@ mod tests {
 
     #[test]
     fn the_end_of_a_process_wakes() {
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let mark = mark_of(child.id()).unwrap();
         let mut sleeper = Sleeper::new().unwrap();
-        let started = Instant::now();
         child.kill().unwrap();
         assert_eq!(sleeper.sleep(std::iter::once(&mark), LONG).unwrap(), Waker::Process);
-        assert!(started.elapsed() < Duration::from_secs(30));
         child.wait().unwrap();
     }
 }

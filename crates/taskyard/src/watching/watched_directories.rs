@@ -94,7 +94,7 @@ mod tests {
 
     use super::WatchedDirectories;
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const PATIENCE: Duration = Duration::from_secs(300);
 
     fn watching(directory: &Path) -> (WatchedDirectories, Receiver<()>) {
         let (sender, told) = channel();

@@ -137,7 +137,7 @@ fn a_copy_of_the_list_misses_no_completion_of_agents_that_complete_at_the_same_t
 
 #[test]
 fn a_hook_that_does_not_end_keeps_nobody_from_working_for_longer_than_it_may_take() {
-    let settings = json!({"hooks": {"TaskCompleted": [{"type": "command", "command": "cat > list; touch asked; sleep 600", "timeout": 1}]}});
+    let settings = json!({"hooks": {"TaskCompleted": [{"type": "command", "command": "cat > list; touch asked; sleep 600", "timeout": 4}]}});
     let site = HookSite::new().settings(&settings.to_string());
     let yard = site.yard("1 pending; 2 pending; 3 pending");
     let told = finishes(move || {

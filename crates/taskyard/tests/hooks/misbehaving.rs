@@ -13,7 +13,7 @@ fn with_timeout(command: &str, seconds: f64) -> HookSite {
 
 #[test]
 fn a_hook_that_hangs_is_killed_with_all_it_started_and_forbids_nothing() {
-    let site = with_timeout("sleep 600 & echo $! > inner; echo $$ > outer; wait", 0.5);
+    let site = with_timeout("sleep 600 & echo $! > inner; echo $$ > outer; wait", 5.0);
     let yard = site.yard("1 pending");
     let worker = yard.clone();
     finishes(move || worker.done(&id(1)).unwrap().done().unwrap());

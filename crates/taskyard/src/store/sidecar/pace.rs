@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 /// No transaction of a tidying lasts much longer than this: writers wait for it.
 const LONGEST_STEP: Duration = Duration::from_millis(5);
+/// Longer than any tidying takes.
+const NEVER_OVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long a tidying may go on.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ impl Pace {
     /// Ends after so long, and waits for no lock.
     pub fn at_most(time: Duration) -> Self {
         let began = Instant::now();
+        // What is planned by steps does not depend on how long they take.
+        let time = if planned_step().is_some() { NEVER_OVER } else { time };
         Self { until: Some(began + time), rests: false, began: Cell::new(began) }
     }
 
@@ -56,7 +60,7 @@ impl Pace {
 
     /// Tells whether the step has lasted long enough.
     pub(in crate::store) fn step_is_over(&self) -> bool {
-        self.began.get().elapsed() >= LONGEST_STEP || self.is_over()
+        self.began.get().elapsed() >= planned_step().unwrap_or(LONGEST_STEP) || self.is_over()
     }
 
     /// Makes way after a step.
@@ -66,4 +70,15 @@ impl Pace {
         }
         self.begin_step();
     }
+}
+
+/// Returns how long the plan of a test lets a step last.
+#[cfg(feature = "failpoints")]
+fn planned_step() -> Option<Duration> {
+    crate::failpoint::longest_step()
+}
+
+#[cfg(not(feature = "failpoints"))]
+fn planned_step() -> Option<Duration> {
+    None
 }
