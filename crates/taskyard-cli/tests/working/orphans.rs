@@ -2,10 +2,11 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use taskyard_testkit::wait_until;
+use taskyard_testkit::{is_once_within, wait_until};
 
 use crate::site::{Site, await_end_of};
 
@@ -74,6 +75,25 @@ fn a_command_ends_even_when_everything_of_ours_is_killed_at_once() {
     worker.send(Signal::KILL);
     assert!(worker.end().was_killed());
     await_end_of(&pids[0]);
+}
+
+#[test]
+fn a_worker_whose_list_and_data_are_removed_ends() {
+    // It looks at its leases once a minute however quiet it is; this is sooner.
+    is_once_within(Duration::from_secs(30), "the end of a worker without a list", || {
+        let site = Site::with(&["one", "two"]);
+        let worker = site.start("-j 2 --as ana", "echo $$ >> pids; exec sleep 600");
+        let pids = await_pids(&site, 2);
+        let removed = Instant::now();
+        for folder in [".claude", "data"] {
+            fs::remove_dir_all(site.path(folder)).unwrap();
+        }
+        let ran = worker.end();
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        assert!(ran.stdout.ends_with("2 lost (#1, #2)\n"), "{ran:?}");
+        pids.iter().for_each(|pid| await_end_of(pid));
+        removed.elapsed()
+    });
 }
 
 #[test]
