@@ -3,17 +3,15 @@
 use std::sync::Mutex;
 use std::thread;
 
-/// How many threads work for each processor: a thread that waits for a process or a disk leaves it to another.
-const FOR_EACH_PROCESSOR: usize = 2;
-
-/// Does something to each of many, on a few threads; panics where one of them does.
+/// Does something to each of many, on a thread for each processor; panics where one of them does. Other tests run at the same time, and use
+/// what a thread leaves that waits.
 pub fn side_by_side<T: Send>(all: impl IntoIterator<Item = T, IntoIter: Send>, work: impl Fn(T) + Sync) {
     let rest = Mutex::new(all.into_iter());
     // In a statement of its own: the lock is not held while a thread works.
     let next = || rest.lock().ok().and_then(|mut rest| rest.next());
     let processors = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
-        for _ in 0..processors * FOR_EACH_PROCESSOR {
+        for _ in 0..processors {
             scope.spawn(|| {
                 while let Some(one) = next() {
                     work(one);
