@@ -254,9 +254,10 @@ fn twenty_at_once_end_with_a_killed_worker() {
 fn many_at_once_need_few_files_each() {
     let tasks: Vec<String> = (1..=40).map(|number| format!("task{number}")).collect();
     let site = Site::with(&tasks.iter().map(String::as_str).collect::<Vec<_>>());
-    // All of them run at the same time before the first one ends: the last one that comes lets all of them go.
+    // All of them run at the same time before the first one ends: the last one that comes lets all of them go. Each takes three files, and
+    // while it is started some more.
     let line = "touch at-$TASKYARD_TASK_ID; [ $(ls | grep -c ^at-) -lt 40 ] || touch go; while [ ! -e go ]; do sleep 0.2; done";
     let work = site.work("-j 40", line);
-    let ran = Worker::of(work.limited("ulimit -n 160").stdout(Stdio::piped()).stderr(Stdio::piped()).start()).end();
+    let ran = Worker::of(work.limited("ulimit -n 200").stdout(Stdio::piped()).stderr(Stdio::piped()).start()).end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }

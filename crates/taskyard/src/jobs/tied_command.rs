@@ -30,13 +30,13 @@ impl Jobs {
         stop: &Stop,
         started: impl FnOnce(),
     ) -> io::Result<Ending> {
-        let (mut output, writes) = Output::to(sinks)?;
+        let (mut output, mut writes) = Output::to(sinks)?;
         let mut attempt = 1;
         let (mut tied, _wishes) = loop {
             if stop.asked().is_cancelled() {
                 return Ok(Ending::Cancelled);
             }
-            match TiedCommand::begin(self, program, &writes, stop) {
+            match TiedCommand::begin(self, program, writes, stop) {
                 Ok(begun) => break begun,
                 Err(NotBegun::NoSupervisor(error)) if attempt < ATTEMPTS => {
                     tracing::warn!(attempt, %error, "a supervisor did not come up, and another one is started");
@@ -44,6 +44,7 @@ impl Jobs {
                     leftovers::kill_writers(&output.inodes());
                     thread::sleep(BREATH * attempt);
                     attempt += 1;
+                    writes = output.renew()?;
                 }
                 Err(NotBegun::NoSupervisor(_) | NotBegun::Refused(_)) if stop.asked().is_cancelled() => {
                     return Ok(Ending::Cancelled);
@@ -51,8 +52,6 @@ impl Jobs {
                 Err(NotBegun::NoSupervisor(error) | NotBegun::Refused(error)) => return Err(error),
             }
         };
-        // From here on the command alone has the other ends: when they are closed, it is noticed.
-        drop(writes);
         started();
         let news = loop {
             let [out, err] = output.fds();
@@ -103,16 +102,15 @@ struct Shared {
 }
 
 impl TiedCommand {
-    /// Starts a command under a supervisor, has wishes passed on to it, and waits until it has begun.
+    /// Starts a command under a supervisor, has wishes passed on to it, and waits until it has begun. From the start on the command alone
+    /// has the ends it writes to: when they are closed, it is noticed, and many commands that are about to begin need no files for them.
     fn begin(
         jobs: &Jobs,
         program: &Program,
-        writes: &[PipeWriter; 2],
+        writes: [PipeWriter; 2],
         stop: &Stop,
     ) -> Result<(Self, [Subscription; 2]), NotBegun> {
-        let ends = writes[0].try_clone().and_then(|stdout| Ok([stdout, writes[1].try_clone()?]));
-        let started = ends.and_then(|ends| Self::start(jobs, program, ends));
-        let tied = started.map_err(|error| match error.kind() {
+        let tied = Self::start(jobs, program, writes).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => NotBegun::NoSupervisor(error),
             _ => NotBegun::Refused(error),
         })?;

@@ -31,6 +31,16 @@ impl Output {
         Ok((Self { streams, buffer: vec![0; BUFFER] }, [writes, writes_errors]))
     }
 
+    /// Puts new pipes in the place of those that lead to the sinks; returns the ends that a command writes to.
+    pub(crate) fn renew(&mut self) -> io::Result<[PipeWriter; 2]> {
+        let (stdout, writes) = OutputPipe::new()?;
+        let (stderr, writes_errors) = OutputPipe::new()?;
+        for ((pipe, _), new) in self.streams.iter_mut().zip([stdout, stderr]) {
+            *pipe = new;
+        }
+        Ok([writes, writes_errors])
+    }
+
     /// Returns what becomes readable when there is something to pass on.
     pub(crate) fn fds(&self) -> [Option<BorrowedFd<'_>>; 2] {
         [0, 1].map(|number| self.streams.get(number).and_then(|(pipe, _)| pipe.fd()))
