@@ -15,6 +15,8 @@ use crate::{Error, Yard};
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// How often we look at leases where the system does not tell of changes.
 const UNTOLD: Duration = Duration::from_secs(5);
+/// What moved is looked at again after this: a journal that is removed is still read for a moment.
+const SETTLED: Duration = Duration::from_millis(500);
 /// A lease that has ended and could not be returned is looked at again after this.
 const SOON: Duration = Duration::from_millis(50);
 
@@ -36,6 +38,8 @@ pub struct Alarm {
     sleeper: Sleeper,
     /// What tells of changes of the list, while that is wanted.
     stream: Option<Stream>,
+    /// The leases of the list at the last look.
+    leases: Vec<Token>,
 }
 
 impl Alarm {
@@ -53,7 +57,7 @@ impl Alarm {
 
     /// Returns an alarm that only the clock, the end of processes and its bell wake the sleeper by, whatever happens to the list.
     pub(super) fn by_the_clock() -> Result<Self, Error> {
-        Ok(Self { sleeper: Sleeper::new().map_err(failed)?, stream: None })
+        Ok(Self { sleeper: Sleeper::new().map_err(failed)?, stream: None, leases: Vec::new() })
     }
 
     /// Has changes of a yard's list wake the sleeper from now on.
@@ -89,7 +93,7 @@ impl Alarm {
         until: Option<Instant>,
         deferred_to: Option<Timestamp>,
     ) -> Result<Woken, Error> {
-        let mut known: Vec<Token> = Vec::new();
+        let mut has_moved = false;
         loop {
             let has_happened = self.has_happened()?;
             if self.sleeper.bell().is_stopped() {
@@ -99,29 +103,35 @@ impl Alarm {
                 return Ok(Woken::LookAgain);
             }
             let leases = yard.store().read(yard.list_id())?.leases()?;
-            // Who removes a list with its journal leaves no entry that tells of it.
-            if known.iter().any(|token| leases.iter().all(|lease| lease.token != *token)) {
+            if self.has_lost_a_lease(&leases) {
                 return Ok(Woken::LookAgain);
             }
-            known = leases.iter().map(|lease| lease.token).collect();
             let now = yard.now()?;
             let longest = if self.stream.is_some() { LONGEST_SLEEP } else { UNTOLD };
             let (running, of_leases) = foreseen(yard, &leases, &now, longest);
             let foreseen = deferred_to.map_or(of_leases, |moment| of_leases.min(until_moment(moment, &now)));
             let left = |until: Option<Instant>| until.map(|until| until.saturating_duration_since(Instant::now()));
             let of_stream = left(self.stream.as_ref().and_then(Stream::due));
-            let pause = [of_stream, left(until)].into_iter().flatten().fold(foreseen, Duration::min);
+            let of_move = std::mem::take(&mut has_moved).then_some(SETTLED);
+            let pause = [of_stream, of_move, left(until)].into_iter().flatten().fold(foreseen, Duration::min);
             let waker = self.sleeper.sleep(running.into_iter(), pause).map_err(failed)?;
             let was_asked = self.sleeper.bell().was_asked();
             match waker {
                 _ if self.sleeper.bell().is_stopped() => return Ok(Woken::Stopped),
                 // What moved, or is looked at now and then because the system does not tell of it, may be nothing that happened.
-                Waker::Bell if !was_asked => {}
+                Waker::Bell if !was_asked => has_moved = true,
                 Waker::Clock if until.is_some_and(|until| Instant::now() >= until) => return Ok(Woken::TimedOut),
-                Waker::Clock if of_stream.is_some_and(|of_stream| of_stream < foreseen) => {}
+                Waker::Clock if [of_stream, of_move].into_iter().flatten().any(|pause| pause < foreseen) => {}
                 Waker::Bell | Waker::Process | Waker::Clock => return Ok(Woken::LookAgain),
             }
         }
+    }
+
+    /// Tells whether a lease is gone that was there at the last look: who removes a list with its journal leaves no entry that tells of it.
+    fn has_lost_a_lease(&mut self, leases: &[Lease]) -> bool {
+        let now: Vec<Token> = leases.iter().map(|lease| lease.token).collect();
+        let before = std::mem::replace(&mut self.leases, now);
+        before.iter().any(|token| !self.leases.contains(token))
     }
 
     /// Takes in what has happened, and tells whether anything has.
