@@ -17,7 +17,7 @@ fn shell(line: &str) -> Program {
 fn a_program_sees_nothing_of_the_test_run_but_where_programs_and_temporary_files_are() {
     let seen = shell("env").succeed();
     let names: Vec<&str> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
-    let allowed = ["PATH", "TMPDIR", "PWD", "OLDPWD", "SHLVL", "_", "TASKYARD_STARTED_BY"];
+    let allowed = ["PATH", "TMPDIR", "PWD", "OLDPWD", "SHLVL", "_", "TESTKIT_STARTED_BY"];
     assert!(names.iter().all(|name| allowed.contains(name)), "{names:?}");
     assert!(Program::inheriting("env").succeed().contains("CARGO"));
 }

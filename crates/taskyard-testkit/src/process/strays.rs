@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The variable by which everything is known that a test process started, whichever process of it did.
-const MARK: &str = "TASKYARD_STARTED_BY";
+const MARK: &str = "TESTKIT_STARTED_BY";
 
 /// Waits until the test process has ended, however it did, and kills what carries its mark until nothing does: what is killed may have been
 /// about to start another process. It leads a group of its own, so that it outlives a runner that ends the group of a test.
