@@ -22,8 +22,8 @@ fn an_agent_may_complete_its_own_task_whatever_it_exits_with() {
 #[test]
 fn an_agent_that_has_completed_its_task_goes_on_until_it_ends() {
     let site = Site::with(&["one"]);
-    let line = "$TASKYARD done 1 --token $TASKYARD_TASK_TOKEN; sleep 1; echo > end; echo to the end > end";
-    let ran = site.worked("--as ana --ttl 300ms", line);
+    let line = "$TASKYARD done 1 --token $TASKYARD_TASK_TOKEN; sleep 4; echo > end; echo to the end > end";
+    let ran = site.worked("--as ana --ttl 3s", line);
     assert_eq!((ran.code, site.await_file("end").as_str()), (Some(0), "to the end"), "{ran:?}");
 }
 

@@ -91,7 +91,7 @@ fn a_watcher_alone_notices_a_death() {
 #[test]
 fn a_suspended_worker_loses_its_task_by_time_and_writes_nothing_when_it_goes_on() {
     let site = Site::with(&["one"]);
-    let worker = site.start("--as ana --ttl 1s", "echo $$ > pid; sleep 600");
+    let worker = site.start("--as ana --ttl 5s", "echo $$ > pid; sleep 600");
     let pid = site.await_file("pid");
     worker.send(Signal::STOP);
     let taken = site.home.command("claim --next --wait --timeout 5m --as ben --json").run();
@@ -112,7 +112,7 @@ fn a_suspended_worker_loses_its_task_by_time_and_writes_nothing_when_it_goes_on(
 fn a_suspended_worker_whose_command_ended_meanwhile_does_not_complete_what_another_has() {
     let site = Site::with(&["one"]);
     let line = "echo $$ > pid; while [ ! -e go ]; do sleep 0.02; done";
-    let worker = site.start("--as ana --ttl 1s", line);
+    let worker = site.start("--as ana --ttl 5s", line);
     let pid = site.await_file("pid");
     worker.send(Signal::STOP);
     let taken = site.home.command("claim --next --wait --timeout 5m --as ben --json").run();
@@ -129,7 +129,7 @@ fn a_suspended_worker_whose_command_ended_meanwhile_does_not_complete_what_anoth
 #[test]
 fn a_lease_is_renewed_while_the_command_runs() {
     let site = Site::with(&["one"]);
-    let ran = site.worked("--as ana --ttl 600ms", "sleep 2");
+    let ran = site.worked("--as ana --ttl 4s", "sleep 9");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(site.history("1").join(", "), "tester create, ana claim, ana update");
 }
