@@ -159,7 +159,7 @@ fn a_killed_change_of_a_hidden_task_happened_or_did_not() {
         side_by_side(Step::sampled(&steps, Scale::from_environment(0.1)), |step| {
             let place = format!("`{command}` killed at {step}");
             let home = base.copy();
-            assert!(home.run_with(&format!("{step}=kill"), command).was_killed(), "{place}");
+            assert!(home.run_with(&step.killing(), command).was_killed(), "{place}");
             home.ask("create Later");
             assert!(ends.contains(&told(&home)), "{place}: {:?}", told(&home));
             let files = [home.task_file("2"), hidden(&home)].iter().filter(|path| path.exists()).count();
@@ -207,7 +207,7 @@ impl Scenario {
 
     fn killed(&self, base: &Home, kill: &Kill<'_>) -> Home {
         let home = base.copy();
-        let ran = home.run_with(&format!("{}=kill", kill.step), self.command);
+        let ran = home.run_with(&kill.step.killing(), self.command);
         assert!(ran.was_killed(), "{}: {ran:?}", kill.place);
         home
     }
@@ -276,7 +276,7 @@ impl Scenario {
             for second in steps.iter().step_by(stride) {
                 let home = self.killed(base, kill);
                 let place = format!("{}, its repair by `{repair}` at {second}", kill.place);
-                assert!(home.run_with(&format!("{second}=kill"), &repair).was_killed(), "{place}");
+                assert!(home.run_with(&second.killing(), &repair).was_killed(), "{place}");
                 self.look(&home, ends, &place);
             }
         }

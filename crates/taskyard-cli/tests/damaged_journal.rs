@@ -328,7 +328,7 @@ fn mending_that_is_killed_at_any_step_is_finished_by_the_next_one() {
     let count = yard.count();
     for step in steps {
         yard.put_back(&before);
-        assert!(yard.home.run_with(&format!("{step}=kill"), "doctor --fix --yes").was_killed(), "{step}");
+        assert!(yard.home.run_with(&step.killing(), "doctor --fix --yes").was_killed(), "{step}");
         assert_eq!(yard.count(), count, "{step}");
         let refused = yard.run("create Never --json");
         assert_eq!(refused.code, Some(1), "{step}: {refused:?}");

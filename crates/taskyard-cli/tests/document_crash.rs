@@ -83,7 +83,7 @@ fn check(command: &str) {
             let expected = if number >= journaled { &after } else { &before };
             let kill = || {
                 place.go_back();
-                let ran = place.home.run_with(&format!("{step}=kill"), &command);
+                let ran = place.home.run_with(&step.killing(), &command);
                 assert!(ran.was_killed(), "{told}: {ran:?}");
             };
             kill();

@@ -13,6 +13,8 @@ use taskyard_testkit::{Home, Random, Scale, Tasks, is_consistent_journal, leftov
 const LISTS: [&str; 2] = ["L", "M"];
 /// The next commands believe that the machine was started again.
 const ANOTHER_BOOT: &str = "any=boot:another";
+/// What is flushed no power loss takes.
+const NOTHING_IS_FLUSHED: &str = "any=flush:9000000000";
 
 #[test]
 fn whatever_a_power_loss_takes_is_brought_back() {
@@ -42,14 +44,14 @@ fn a_change_in_the_middle_of_which_the_power_went_is_there_in_full_or_not_at_all
             base.home.ask(command);
         }
         let finished = Machine { home: base.home.copy(), versions: BTreeMap::new() };
-        let steps = finished.home.steps(command);
+        let steps = finished.home.steps_with(NOTHING_IS_FLUSHED, command);
         let ends = [base.state(), finished.state()];
         let stride = steps.len().div_ceil(scale.of(steps.len()));
         for (number, step) in steps.iter().enumerate().step_by(stride) {
             let mut random = Random::new(number as u64 + 1);
             let mut machine = Machine { home: base.home.copy(), versions: BTreeMap::new() };
             machine.remember();
-            let ran = machine.home.run_with(&format!("{step}=kill"), command);
+            let ran = machine.home.run_with(&format!("{NOTHING_IS_FLUSHED};{}", step.killing()), command);
             assert!(ran.was_killed(), "{step}: {ran:?}");
             machine.lose_power(&mut random);
             machine.expect(&ends, &format!("`{command}` at {step}"));

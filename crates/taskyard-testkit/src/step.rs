@@ -8,6 +8,10 @@ use std::path::Path;
 
 use crate::scale::Scale;
 
+/// The plan under which a command reaches the same steps however long they take: tidying has a task in each transaction and no limit, and
+/// every commit is flushed and packed at once.
+const UNTIMED: &str = "any=step:0;any=flush:-1";
+
 /// A step that a command reached. Displayed, it is what a plan of fail points calls it: `file: done*2`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
@@ -18,12 +22,12 @@ pub struct Step {
 }
 
 impl Step {
-    /// Returns the steps that something reaches which is run under the plan it is given: this one, and that it writes down its steps.
-    /// The trace is kept in a directory meanwhile.
+    /// Returns the steps that something reaches which is run under the plan it is given: this one, that it writes down its steps, and that
+    /// they do not depend on time. The trace is kept in a directory meanwhile.
     pub fn traced(directory: &Path, plan: &str, run: impl FnOnce(&str)) -> Vec<Self> {
         let trace = directory.join("trace");
-        let plans = [plan.to_owned(), format!("any=trace:{}", trace.display())];
-        run(&plans.into_iter().filter(|plan| !plan.is_empty()).collect::<Vec<_>>().join(";"));
+        let plan = if plan.is_empty() { UNTIMED.to_owned() } else { format!("{plan};{UNTIMED}") };
+        run(&format!("{plan};any=trace:{}", trace.display()));
         let text = fs::read_to_string(&trace).unwrap_or_default();
         let _ = fs::remove_file(trace);
         Self::named(text.lines())
@@ -36,6 +40,11 @@ impl Step {
             Self { name: name.to_owned(), occurrence: *occurrence }
         };
         names.map(step).collect()
+    }
+
+    /// Returns the plan of fail points that kills a command at this step.
+    pub fn killing(&self) -> String {
+        format!("{UNTIMED};{self}=kill")
     }
 
     /// Returns some of the steps: each name at least once, and of all steps a share; at full scale all of them.

@@ -3,17 +3,17 @@
 //! In normal builds `reach` is empty. With the feature `failpoints` (test builds only) a plan can be armed: at the n-th
 //! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, panics, or waits: for some time, or until
 //! there is a file. A plan may also pretend another run of the machine, a wall clock that was set, or inotify instances that are in use, and
-//! say how long a step of tidying lasts. Several plans are divided by semicolons.
+//! say how long a step of tidying lasts and how old commits are that are flushed. Several plans are divided by semicolons.
 
 #[cfg(feature = "failpoints")]
 pub use armed::{arm, reach_if_named};
 #[cfg(feature = "failpoints")]
-pub(crate) use armed::{boot_id, inotify_instances, longest_silence, longest_step, reach, wall_shift};
+pub(crate) use armed::{boot_id, flush_age, inotify_instances, longest_silence, longest_step, reach, wall_shift};
 
 /// A plan that cannot be read, or a build that has no failpoints.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|panic|sleep:MS|until:PATH|trace:PATH|boot:ID|wall:MS|silence:MS|step:MS|inotify:COUNT`, STEP may be `any`"
+    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|panic|sleep:MS|until:PATH|trace:PATH|boot:ID|wall:MS|silence:MS|step:MS|flush:MS|inotify:COUNT`, STEP may be `any`"
 )]
 pub struct BadPlan(String);
 
@@ -67,6 +67,7 @@ mod armed {
         Wall(i64),
         Silence(Duration),
         Step(Duration),
+        Flush(i64),
         Inotify(u64),
     }
 
@@ -91,6 +92,7 @@ mod armed {
                 ("wall", ms) => Action::Wall(ms.parse().map_err(|_| bad())?),
                 ("inotify", count) => Action::Inotify(count.parse().map_err(|_| bad())?),
                 ("step", ms) => Action::Step(Duration::from_millis(ms.parse().map_err(|_| bad())?)),
+                ("flush", ms) => Action::Flush(ms.parse().map_err(|_| bad())?),
                 ("silence", ms) => Action::Silence(Duration::from_millis(ms.parse().map_err(|_| bad())?)),
                 _ => return Err(bad()),
             };
@@ -133,6 +135,14 @@ mod armed {
     pub(crate) fn longest_step() -> Option<Duration> {
         plans().find_map(|plan| match plan.action {
             Action::Step(span) => Some(span),
+            _ => None,
+        })
+    }
+
+    /// Returns the age in milliseconds above which a plan has commits flushed.
+    pub(crate) fn flush_age() -> Option<i64> {
+        plans().find_map(|plan| match plan.action {
+            Action::Flush(age) => Some(age),
             _ => None,
         })
     }
@@ -187,6 +197,7 @@ mod armed {
                 | Action::Wall(_)
                 | Action::Silence(_)
                 | Action::Step(_)
+                | Action::Flush(_)
                 | Action::Inotify(_) => {}
             }
             if matches!(self.action, Action::Kill) {

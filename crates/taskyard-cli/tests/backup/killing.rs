@@ -60,7 +60,7 @@ fn a_killed_backup_is_whole_or_not_there_and_the_next_one_is_made() {
             let vault = Vault::new();
             let (path, place) = (vault.path(form), format!("{form}, {step}"));
             let words = format!("backup {}", path.display());
-            let ran = home.run_with(&format!("{step}=kill"), &words);
+            let ran = home.run_with(&step.killing(), &words);
             assert!(ran.was_killed(), "{place}: {ran:?}");
             if path.exists() {
                 assert_eq!(contents(&brought_back(&path)), expected, "{place}");
@@ -88,7 +88,7 @@ fn a_killed_return_of_everything_is_finished_by_the_next_one() {
     side_by_side(sampled(&steps), |step| {
         let place = step.to_string();
         let back = self::home();
-        let ran = back.run_with(&format!("{step}=kill"), &words);
+        let ran = back.run_with(&step.killing(), &words);
         assert!(ran.was_killed(), "{place}: {ran:?}");
         // A reader that looks between the two sees a list in full, or none.
         let between = back.ask("list --all");
@@ -140,7 +140,7 @@ fn a_killed_return_to_a_list_that_is_there_happened_or_did_not() {
     side_by_side(sampled(&steps), |step| {
         let place = step.to_string();
         let back = home.copy();
-        let ran = back.run_with(&format!("{step}=kill"), &words);
+        let ran = back.run_with(&step.killing(), &words);
         assert!(ran.was_killed(), "{place}: {ran:?}");
         let count = back.ask("list --all")["tasks"].as_array().unwrap().len();
         assert!([0, 2].contains(&count), "{place}: {count} tasks");

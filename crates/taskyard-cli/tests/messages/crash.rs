@@ -14,7 +14,7 @@ fn killed_at_every_step(set_up: impl Fn() -> Office, command: &str, look: impl F
     assert!(steps.len() > 4, "{steps:?}");
     for step in Step::sampled(&steps, Scale::from_environment(0.1)) {
         let office = set_up();
-        let ran = office.home.run_with(&format!("{step}=kill"), command);
+        let ran = office.home.run_with(&step.killing(), command);
         assert!(ran.was_killed(), "{step}: {ran:?}");
         look(&office, &format!("`{command}` killed at {step}"));
     }

@@ -43,7 +43,7 @@ fn a_killed_upgrade_loses_nothing(yard: &OldYard, kind: &str, list: &str) {
     for step in steps(yard, &words) {
         yard.put_back();
         let (written, leases) = (list.entries(), list.leases());
-        let killed = yard.run_with(&format!("{step}=kill"), &words);
+        let killed = yard.run_with(&step.killing(), &words);
         assert!(killed.was_killed(), "{list:?} at {step}: {killed:?}");
         let again = yard.run(&format!("create Again --json {}", list.flags()));
         assert_eq!(again.code, Some(0), "{list:?} at {step}: {again:?}");
@@ -70,7 +70,7 @@ fn an_upgrade_of_the_machines_or_the_teams_database_that_is_killed_at_any_step_l
             yard.put_back();
             let path = yard.data().join(database);
             let before = Rows::of(&path);
-            let killed = yard.run_with(&format!("{step}=kill"), words);
+            let killed = yard.run_with(&step.killing(), words);
             assert!(killed.was_killed(), "{database} at {step}: {killed:?}");
             assert_eq!(yard.run(words).code, Some(0), "{database} at {step}");
             let after = before.again_in(&path);

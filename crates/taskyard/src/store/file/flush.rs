@@ -71,12 +71,21 @@ fn waiting(handle: &Handle, journal: &Journal) -> Result<Option<(Revision, Revis
     let applied = handle.state().map_or(0, |state| state.applied);
     let flushed = journal.fact::<i64>("flushed")?.unwrap_or(0).unsigned_abs();
     let first = journal.moment_of(Revision(flushed).next())?;
-    let is_old = first.is_some_and(|at| clock::now().0.saturating_sub(at) > OLD);
+    let is_old = first.is_some_and(|at| clock::now().0.saturating_sub(at) > old());
     let waiting = applied.saturating_sub(flushed);
     if waiting == 0 || !(is_old || waiting > MANY || waiting > FEW && waiting * journal.newest_length()? > LARGE) {
         return Ok(None);
     }
     Ok(Some((Revision(flushed), Revision(applied))))
+}
+
+/// Returns the age in milliseconds above which commits are flushed.
+fn old() -> i64 {
+    #[cfg(feature = "failpoints")]
+    if let Some(age) = crate::failpoint::flush_age() {
+        return age;
+    }
+    OLD
 }
 
 fn flush_since(
