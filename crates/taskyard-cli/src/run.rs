@@ -14,7 +14,7 @@ use taskyard::core::render::escaping;
 use taskyard::failpoint;
 use taskyard::opening::hide_passwords;
 use taskyard::process::{Cancel, hear_of_children, survive_file_size_limits};
-use taskyard::tidying::{Household, tidy_a_little};
+use taskyard::tidying::{DailyTidying, Household};
 
 use crate::arguments::{Globals, with_negations};
 use crate::commands::{Arguments, Command, StatusLine, background, grouped, meant_by, overview};
@@ -58,14 +58,20 @@ pub(crate) fn run() -> ExitCode {
                 let (exit, output) = refuse(&error, &typed, &environment);
                 return finish(exit, output);
             }
-            let (exit, output, context) = execute(arguments, environment);
+            let (exit, mut output, context) = execute(arguments, environment);
             let household = if exit == Exit::Stopped { None } else { to_tidy(&context) };
+            let tidying = household.as_ref().and_then(DailyTidying::begin);
+            if let Some(doubt) = tidying.as_ref().and_then(DailyTidying::new_doubt) {
+                // Where even stderr is out of reach, `doctor` tells of it.
+                let _ = output.warn(&format!("old history is not tidied up: {doubt}; `taskyard gc` asks what to do"));
+            }
             let code = finish(exit, output);
             // Closing the lists may take the disk a while, and the answer is out.
             drop(context);
-            if let Some(household) = household {
+            if let Some(tidying) = tidying {
                 // The reader of the answer has all of it, and sees that it has ended.
-                tidy_a_little(&household, TIDYING, answer_end::let_readers_go);
+                answer_end::let_readers_go();
+                tidying.run(TIDYING);
             }
             code
         }

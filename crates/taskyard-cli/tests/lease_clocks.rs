@@ -106,6 +106,23 @@ fn a_lease_of_a_process_ends_with_it_whatever_the_wall_clock_says() {
     }
 }
 
+#[test]
+fn by_a_clock_in_doubt_no_owner_is_stale() {
+    let home = home();
+    let mut task = home.present()["1"].clone();
+    task["owner"] = json!("ana");
+    std::fs::write(home.task_file("1"), task.to_string()).unwrap();
+    home.ask("list");
+    let found = |wall: i64| {
+        let findings = run_at(&home, wall, None, "doctor").json()["findings"].as_array().unwrap().clone();
+        findings.iter().map(|finding| finding["code"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(2 * DAY), ["stale_owner"]);
+    assert_eq!(found(800 * DAY), ["clock_in_doubt"]);
+    let fixed = run_at(&home, 800 * DAY, None, "doctor --fix --yes");
+    assert_eq!((fixed.code, &home.present()["1"]["owner"]), (Some(0), &json!("ana")), "{fixed:?}");
+}
+
 /// Starts a process that lives until it is dropped.
 fn sleeping() -> Process {
     Program::new("sleep").arg("600").start()

@@ -68,10 +68,10 @@ fn old_history_is_thinned_to_how_a_task_began_and_what_it_was_at_the_end() {
     // Nothing is old yet.
     home.ask("gc");
     assert_eq!(told(&home.ask("history")).len(), 6);
-    let dry = ask_at(&home, YEAR + DAY, "gc --dry-run");
+    let dry = ask_at(&home, YEAR + DAY, "gc --dry-run --yes");
     assert_eq!((&dry["journals"][0]["entries"], &dry["dryRun"]), (&json!(1), &json!(true)), "{dry}");
     assert_eq!(home.ask("history"), before, "a dry run changes nothing");
-    let done = ask_at(&home, YEAR + DAY, "gc");
+    let done = ask_at(&home, YEAR + DAY, "gc --yes");
     assert_eq!(done["journals"][0]["entries"], json!(1), "{done}");
     let history = home.ask("history");
     let expected =
@@ -83,7 +83,7 @@ fn old_history_is_thinned_to_how_a_task_began_and_what_it_was_at_the_end() {
     let refused = home.run("undo 3 --json");
     assert_eq!((refused.code, &refused.json()["error"]["code"]), (Some(3), &json!("revision_thinned")), "{refused:?}");
     home.ask("undo");
-    assert_eq!(home.ask("doctor")["findings"], json!([]));
+    assert_eq!(ask_at(&home, YEAR + DAY, "doctor")["findings"], json!([]));
 }
 
 #[test]
@@ -103,9 +103,9 @@ fn the_last_state_of_a_removed_task_stays_for_its_time_and_an_open_one_until_it_
         let tasks = entries["restorable"].as_array().or(entries["tasks"].as_array()).unwrap().iter();
         tasks.map(|task| task["task"]["id"].as_str().or(task["id"].as_str()).unwrap().to_owned()).collect()
     };
-    ask_at(&home, YEAR - DAY, "gc");
+    ask_at(&home, YEAR - DAY, "gc --yes");
     assert_eq!(missing(0), ["1", "2", "3"]);
-    ask_at(&home, YEAR + DAY, "gc");
+    ask_at(&home, YEAR + DAY, "gc --yes");
     assert_eq!(missing(0), ["2"], "it was open, and nobody deleted it");
     let kept = home.run_with(&format!("any=wall:{}", YEAR + DAY), "gc --forget 4 --json");
     assert!(kept.stderr.contains("task 4 is not forgotten"), "{kept:?}");
@@ -114,7 +114,7 @@ fn the_last_state_of_a_removed_task_stays_for_its_time_and_an_open_one_until_it_
     assert_eq!(missing(0), Vec::<String>::new());
     // Numbers and revisions go on above everything that ever was.
     assert_eq!(home.ask("create Next")["task"]["id"], json!("5"));
-    assert_eq!(home.ask("doctor")["findings"], json!([]));
+    assert_eq!(ask_at(&home, YEAR + DAY, "doctor")["findings"], json!([]));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn short_lists_are_small_after_their_time_and_go_on_where_they_ended() {
     fs::remove_dir_all(home.list("S0")).unwrap();
     home.ask("reopen 2 --list S1");
     fs::remove_dir_all(home.list("S1")).unwrap();
-    let done = ask_at(&home, YEAR + DAY, "gc");
+    let done = ask_at(&home, YEAR + DAY, "gc --yes");
     assert_eq!(done["journals"].as_array().unwrap().len(), count, "{done}");
     assert!(done["journals"].as_array().unwrap().iter().all(|journal| journal["archived"] == json!(true)), "{done}");
     let bytes = size_of(&home.data());
@@ -145,7 +145,8 @@ fn short_lists_are_small_after_their_time_and_go_on_where_they_ended() {
     assert_eq!(home.ask("create New --list S2")["task"]["id"], json!("6"));
     assert_eq!(home.ask("list --list S2")["tasks"].as_array().unwrap().len(), 6);
     for list in ["S0", "S2"] {
-        assert_eq!(home.ask(&format!("doctor --list {list}"))["findings"], json!([]), "{list}");
+        let findings = ask_at(&home, YEAR + DAY, &format!("doctor --list {list}"))["findings"].clone();
+        assert_eq!(findings, json!([]), "{list}");
     }
 }
 
@@ -158,7 +159,7 @@ fn a_token_is_above_all_before_it_also_when_the_list_was_in_the_archive() {
         last = home.ask(&format!("claim {task} --as ana"))["token"].as_u64().unwrap();
         home.ask(&format!("done {task} --as ana"));
     }
-    let done = ask_at(&home, YEAR + DAY, "gc");
+    let done = ask_at(&home, YEAR + DAY, "gc --yes");
     assert_eq!(done["journals"][0]["archived"], json!(true), "{done}");
     assert!(!home.sidecar("L").exists());
     home.ask("create Later");
@@ -215,7 +216,7 @@ fn a_gc_that_is_killed_anywhere_loses_nothing() {
     let plan = format!("any=wall:{}", YEAR + DAY);
     let steps = {
         let home = old_home();
-        let steps = home.steps_with(&plan, "gc --json");
+        let steps = home.steps_with(&plan, "gc --yes --json");
         check(&home, "not killed");
         steps
     };
@@ -224,12 +225,12 @@ fn a_gc_that_is_killed_anywhere_loses_nothing() {
     }
     for step in Step::each_name(&steps, Scale::from_environment(0.1)) {
         let home = old_home();
-        let ran = home.run_with(&format!("{plan};{}", step.killing()), "gc --json");
+        let ran = home.run_with(&format!("{plan};{}", step.killing()), "gc --yes --json");
         let place = format!("killed at {step}");
         assert!(ran.was_killed(), "{place}: {ran:?}");
         let before_the_next = told(&home.ask("history"));
         assert!(before_the_next.len() >= 4, "{place}: {before_the_next:?}");
-        ask_at(&home, YEAR + DAY, "gc");
+        ask_at(&home, YEAR + DAY, "gc --yes");
         check(&home, &place);
         assert!(
             !fs::read_dir(home.data().join("lists"))
@@ -256,7 +257,8 @@ fn check(home: &Home, place: &str) {
     assert_eq!(home.ask("create N")["task"]["id"], json!("4"), "{place}");
     assert_eq!(home.ask("create N --list M")["task"]["id"], json!("3"), "{place}");
     for list in ["L", "M"] {
-        assert_eq!(home.ask(&format!("doctor --list {list}"))["findings"], json!([]), "{place}");
+        let findings = ask_at(home, YEAR + DAY, &format!("doctor --list {list}"))["findings"].clone();
+        assert_eq!(findings, json!([]), "{place}");
     }
 }
 
@@ -276,11 +278,15 @@ fn a_writing_command_tidies_a_little_once_a_day_after_its_answer() {
     };
     let tidies = |steps: Vec<String>| steps.iter().any(|step| step.starts_with("gc:"));
     assert_eq!(entries(), [4, 4]);
+    // Time passes: the machine is on once a month.
+    for month in 0..=12 {
+        steps(month * 29 * DAY + DAY, "create Later --list O1");
+    }
     // A command that only reads tidies nothing, and no command does where that is switched off.
     assert!(!tidies(steps(YEAR + DAY, "list --list O0")));
     configure(&home, "[gc]\nauto = false\n");
     assert!(!tidies(steps(YEAR + DAY, "update 1 --subject E --list O0")));
-    assert_eq!(entries(), [5, 4]);
+    assert_eq!(entries()[0], 5);
     configure(&home, "");
     let reached = steps(YEAR + DAY, "update 1 --subject F --list O0");
     let last = |name: &str| reached.iter().rposition(|step| step == name).unwrap();
@@ -291,6 +297,112 @@ fn a_writing_command_tidies_a_little_once_a_day_after_its_answer() {
     assert!(!tidies(steps(YEAR + DAY + 3_600_000, "update 1 --subject G --list O0")));
 }
 
+/// The places of lists: Claude Code's files, a document, a teaching folder.
+const STORES: [&str; 3] = ["", " --store document:tasks.json", " --store teaching:folder"];
+
+/// Makes two tasks at a moment, and deletes the second; returns their ids.
+fn two_tasks_of_which_one_is_deleted(home: &Home, later: i64, store: &str) -> [String; 2] {
+    let ids = ["A", "B"].map(|subject| {
+        let made = ask_at(home, later, &format!("create {subject}{store}"));
+        made["task"]["id"].as_str().unwrap().to_owned()
+    });
+    ask_at(home, later, &format!("delete {}{store}", ids[1]));
+    ids
+}
+
+#[test]
+fn a_command_two_years_ahead_thins_nothing() {
+    for store in STORES {
+        let home = home();
+        configure(&home, "");
+        let [one, two] = two_tasks_of_which_one_is_deleted(&home, 0, store);
+        let ahead = |by: i64, words: &str| run_at(&home, 2 * YEAR + by, &format!("{words}{store}")).stderr;
+        let told = ahead(0, "create C");
+        assert!(told.contains("more than a month after") && told.contains("taskyard gc"), "{store}: {told}");
+        assert_eq!(ahead(2 * DAY, &format!("update {one} --subject D")), "", "{store}: it is said once");
+        let findings = ask_at(&home, 2 * YEAR, &format!("doctor{store}"))["findings"].clone();
+        assert_eq!(findings[0]["code"], json!("clock_in_doubt"), "{store}: {findings}");
+        // The clock is set right.
+        assert_eq!(run_at(&home, 2 * DAY, &format!("update {one} --subject E{store}")).stderr, "", "{store}");
+        assert_eq!(ask_at(&home, 2 * DAY, &format!("doctor{store}"))["findings"], json!([]), "{store}");
+        let restored = home.ask(&format!("restore {two} --deleted{store}"));
+        assert_eq!(restored["tasks"][0]["subject"], json!("B"), "{store}: {restored}");
+    }
+}
+
+#[test]
+fn work_under_a_clock_of_years_ago_keeps_its_history() {
+    for store in STORES {
+        let home = home();
+        configure(&home, "");
+        let [one, two] = two_tasks_of_which_one_is_deleted(&home, -6 * YEAR, store);
+        // The clock is set right.
+        let told = home.run(&format!("update {one} --subject C{store}")).stderr;
+        assert!(told.contains("more than a month after"), "{store}: {told}");
+        let done = home.ask(&format!("gc{store}"));
+        assert!(done["clockDoubt"]["now"].as_str() > done["clockDoubt"]["last"].as_str(), "{store}: {done}");
+        // It has been right for more than a month, and is believed; the years are not.
+        for month in 0..=3 {
+            ask_at(&home, month * 29 * DAY, &format!("update {one} --subject {month}{store}"));
+        }
+        let done = ask_at(&home, 88 * DAY, &format!("gc{store}"));
+        assert_eq!(done["clockDoubt"], Value::Null, "{store}: {done}");
+        let restored = home.ask(&format!("restore {two} --deleted{store}"));
+        assert_eq!(restored["tasks"][0]["subject"], json!("B"), "{store}: {restored}");
+    }
+}
+
+#[test]
+fn a_list_of_an_hour_with_a_wrong_clock_keeps_its_history() {
+    let home = home();
+    configure(&home, "");
+    home.ask("create A");
+    for command in ["create B", "delete 1"] {
+        ask_at(&home, -6 * YEAR, &format!("{command} --list M"));
+    }
+    ask_at(&home, 2 * DAY, "create C");
+    ask_at(&home, 3 * DAY, "gc");
+    let restored = home.ask("restore 1 --deleted --list M");
+    assert_eq!(restored["tasks"][0]["subject"], json!("B"), "{restored}");
+}
+
+#[test]
+fn gc_asks_before_it_believes_a_jump() {
+    let home = home();
+    for command in ["create A", "update 1 --subject B", "update 1 --subject C", "update 1 --subject D"] {
+        home.ask(command);
+    }
+    for (later, said) in [(2 * YEAR, "more than a month after"), (-2 * YEAR, "before the last time known")] {
+        let refused = run_at(&home, later, "gc");
+        assert!(refused.stderr.contains(said) && refused.stderr.contains("gc --yes"), "{refused:?}");
+        assert_eq!(told(&home.ask("history")).len(), 4, "{refused:?}");
+    }
+    let done = ask_at(&home, 2 * YEAR, "gc --yes");
+    assert_eq!((&done["journals"][0]["archived"], &done["clockDoubt"]), (&json!(true), &Value::Null), "{done}");
+}
+
+#[test]
+fn history_ages_while_nobody_touches_the_list() {
+    let home = home();
+    configure(&home, "");
+    for command in ["create A", "update 1 --subject B", "update 1 --subject C", "create D", "delete 2"] {
+        home.ask(command);
+    }
+    // What has waited for a day is flushed.
+    ask_at(&home, DAY, "gc");
+    let left = |month: i64| {
+        // As long as tidying takes on a busy machine.
+        let ran = home.run_with(&format!("any=wall:{};any=step:0", month * 29 * DAY), "create Other --list M");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let list = home.sidecar("L");
+        list.exists().then(|| told(&home.ask("history")).len())
+    };
+    assert_eq!((1..=12).map(left).collect::<Vec<_>>(), [Some(5); 12]);
+    assert_eq!(left(13), None, "all of it is old, and in the archive");
+    let history = told(&home.ask("history"));
+    assert_eq!(history.first(), Some(&(1, "1".to_owned())), "{history:?}");
+}
+
 #[test]
 fn the_reader_of_an_answer_sees_its_end_before_anything_is_tidied() {
     let home = home();
@@ -298,8 +410,11 @@ fn the_reader_of_an_answer_sees_its_end_before_anything_is_tidied() {
     for command in ["create A", "update 1 --subject B", "update 1 --subject C", "update 1 --subject D"] {
         home.ask(command);
     }
+    for month in 0..=12 {
+        ask_at(&home, month * 29 * DAY + DAY, "create Later --list M");
+    }
     // As long as tidying takes on a busy machine.
-    let plan = format!("any=wall:{};any=step:0;gc: thinned=stop", YEAR + DAY);
+    let plan = format!("any=wall:{};any=step:0;gc: thinned=stop", YEAR + 3 * DAY);
     let mut child = home.start_with(&plan, "update 1 --subject E");
     let mut answer = String::new();
     child.take_output().read_to_string(&mut answer).unwrap();
@@ -329,8 +444,19 @@ fn jobs_messages_and_todo_lists_of_the_past_go_and_what_is_needed_stays() {
     let told = |done: &Value| ["jobs", "todos"].map(|key| done[key].as_array().unwrap().len());
     let young = home.ask("gc");
     assert_eq!((told(&young), &young["messages"]), ([0, 0], &json!(0)), "{young}");
-    let dry = ask_at(&home, 40 * DAY, "gc --dry-run");
-    let done = ask_at(&home, 40 * DAY, "gc");
+    // What was measured since the machine started counts for more than a clock that was set.
+    let set = ask_at(&home, 29 * DAY, "gc");
+    assert_eq!((told(&set), &set["clockDoubt"]), ([0, 0], &Value::Null), "{set}");
+    let after_a_restart = |words: &str| {
+        let ran = home.run_with(&format!("any=wall:{};any=boot:another", 70 * DAY), &format!("{words} --json"));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran.json()
+    };
+    let doubted = after_a_restart("gc");
+    assert_eq!((told(&doubted), &doubted["messages"]), ([0, 0], &json!(0)), "{doubted}");
+    assert_eq!(after_a_restart("job gc")["jobs"], json!([]));
+    let dry = after_a_restart("gc --dry-run --yes");
+    let done = after_a_restart("gc --yes");
     for done in [&dry, &done] {
         assert_eq!((told(done), &done["messages"]), ([1, 1], &json!(1)), "{done}");
     }

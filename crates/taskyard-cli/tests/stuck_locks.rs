@@ -180,6 +180,18 @@ fn a_clock_that_was_set_back_keeps_no_lock_alive() {
 }
 
 #[test]
+fn a_clock_that_was_set_forward_ends_no_lock_unwatched() {
+    let home = home();
+    let lock = home.list("L").join(".lock.lock");
+    fs::create_dir(&lock).unwrap();
+    let mut command = home.command("create B");
+    command.env("TASKYARD_FAILPOINTS", "any=wall:3600000");
+    let (ran, took) = Took::by(command);
+    // A living holder would have refreshed it within 5 s.
+    assert!(ran.code == Some(0) && took.elapsed > LIFE / 2, "{took:?}: {ran:?}");
+}
+
+#[test]
 fn what_was_seen_before_the_machine_was_started_again_counts_for_nothing() {
     let home = home();
     let lock = home.list("L").join(".lock.lock");

@@ -85,6 +85,58 @@ fn a_task_that_nobody_deleted_goes_when_it_is_named() {
     wait_or(forget, || format!("{:?}", history(&yard)));
 }
 
+#[test]
+fn a_server_whose_clock_jumped_thins_nothing_unconfirmed() {
+    let address = SharedPostgres::get().fresh_address();
+    let yard = yard(&address);
+    create(&yard, "kept");
+    create(&yard, "deleted");
+    yard.delete(&[TaskId::number(2)]).unwrap().done().unwrap();
+    let before = history(&yard);
+    let year = ThinOut { keep: Duration::from_secs(365 * 86_400), ..ThinOut::default() };
+    // A clock that is two years ahead, or behind, of everything that happened.
+    for (shift, is_behind) in [("- 2 * 365", false), ("+ 4 * 365", true)] {
+        sql(&address, &format!("UPDATE @.changes SET at = at {shift} * 86400000::bigint"));
+        let thinned = care(&yard).thin_out(&year).unwrap();
+        let doubt = thinned.doubt.unwrap();
+        assert_eq!(doubt.now < doubt.last, is_behind, "{doubt}");
+        assert_eq!((thinned.lists, history(&yard)), (Vec::new(), before.clone()));
+    }
+    sql(&address, "UPDATE @.changes SET at = at - 4 * 365 * 86400000::bigint");
+    let thinned = care(&yard).thin_out(&ThinOut { is_confirmed: true, ..year }).unwrap();
+    assert_eq!((thinned.lists[0].entries, thinned.doubt), (1, None), "{:?}", history(&yard));
+}
+
+#[test]
+fn work_under_an_old_server_clock_keeps_its_history() {
+    let address = SharedPostgres::get().fresh_address();
+    let yard = yard(&address);
+    create(&yard, "kept");
+    create(&yard, "deleted");
+    yard.delete(&[TaskId::number(2)]).unwrap().done().unwrap();
+    sql(&address, "UPDATE @.changes SET at = at - 6 * 365 * 86400000::bigint");
+    // The clock is set right.
+    rename(&yard, 1, "kept for good");
+    let before = history(&yard);
+    let year = ThinOut { keep: Duration::from_secs(365 * 86_400), ..ThinOut::default() };
+    assert_eq!(care(&yard).thin_out(&year).unwrap(), ThinnedOut::default());
+    assert_eq!(history(&yard), before);
+    // Where something happened every day, time has passed.
+    for number in 0..20 {
+        rename(&yard, 1, &format!("again {number}"));
+    }
+    sql(&address, "UPDATE @.changes SET at = at - (24 - revision) * 20 * 86400000::bigint WHERE revision > 3");
+    let thinned = care(&yard).thin_out(&year).unwrap();
+    assert!(thinned.lists[0].entries > 2, "{:?}", history(&yard));
+    assert!(history(&yard).len() > 15, "{:?}", history(&yard));
+}
+
+/// Changes the tables, of which `@` is the schema.
+fn sql(address: &str, sql: &str) {
+    let schema = address.rsplit_once('=').unwrap().1;
+    SharedPostgres::get().cluster().sql(&sql.replace('@', schema));
+}
+
 /// Thins out until so many entries are old: what happened within this millisecond is not.
 fn thin_until(yard: &Yard, terms: &ThinOut, entries: u64) -> ThinnedOut {
     let mut gone = 0;

@@ -18,7 +18,7 @@ use crate::problem::Problem;
 /// that they replaced by others, a damaged journal or one that a newer Taskyard wrote, owners who show no life, jobs
 /// and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each finding says what it means
 /// and what would mend it. Exits 3 when it found something. A journal that is larger than `[journal] max_size`, records
-/// of lists that are gone, and inotify instances that run out are warnings: nothing is wrong yet.
+/// of lists that are gone, a clock that has jumped, and inotify instances that run out are warnings: nothing is wrong yet.
 ///
 /// What --fix does to tasks is one revision: `taskyard undo` takes it back.
 #[derive(Debug, Args)]
@@ -50,6 +50,7 @@ impl Doctor {
             checkup = checkup.with_owner_silence(silence);
         }
         checkup = checkup.with_journal_limit(context.config()?.max_size());
+        checkup = checkup.with_clock_doubt(context.household()?.and_then(|household| household.clock_doubt()));
         let findings = checkup.examine()?;
         let settings = unknown_settings(context)?;
         let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();

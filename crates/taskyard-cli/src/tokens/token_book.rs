@@ -273,6 +273,16 @@ mod tests {
     }
 
     #[test]
+    fn a_token_counts_again_when_the_clock_is_set_right() {
+        let data = tempfile::tempdir().unwrap();
+        let book = TokenBook::of(data.path());
+        let (_, secret) = book.create("ci", Scope::Work, Some(Duration::from_secs(5)), NOW).unwrap();
+        assert!(book.find(&secret, Timestamp(NOW.0 + 1_000_000_000)).unwrap().is_none());
+        assert!(book.find(&secret, Timestamp(NOW.0 + 4_000)).unwrap().is_some());
+        assert!(book.find(&secret, Timestamp(NOW.0 - 1_000_000_000)).unwrap().is_some());
+    }
+
+    #[test]
     fn no_secret_is_in_the_file_and_only_the_user_reads_it() {
         let data = tempfile::tempdir().unwrap();
         let book = TokenBook::of(data.path());

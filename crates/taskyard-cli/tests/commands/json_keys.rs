@@ -221,7 +221,7 @@ fn what_is_a_warning() {
 fn what_gc_takes_out_of_journals() {
     let test = Test::new().quietly("create A").quietly("update 1 --subject B").quietly("update 1 --subject C");
     let two_years = format!("any=wall:{}", 2 * 366 * 86_400_000_u64);
-    Keys::of(test.env("TASKYARD_FAILPOINTS", two_years)).ask("gc").snapshot();
+    Keys::of(test.env("TASKYARD_FAILPOINTS", two_years)).ask("gc").ask("gc --yes").snapshot();
 }
 
 #[cfg(target_os = "linux")]

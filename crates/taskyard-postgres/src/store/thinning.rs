@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use taskyard::core::rules::history::elapsed::{ClockDoubt, ClockTrust, is_plausible, old_before};
 use taskyard::core::rules::history::presence::Step;
 use taskyard::core::rules::history::retention::{Keep, Past, Side, Terms, thin};
 use taskyard::core::{Entry, Image, ListId, Revision, TaskId, Timestamp};
@@ -18,6 +19,8 @@ use crate::connecting::{Failure, FailureKind, Statement};
 use crate::database::Database;
 
 const DOING: &str = "thin out the journal";
+/// A day, in milliseconds.
+const DAY: i64 = 24 * 60 * 60 * 1000;
 /// So many tasks are looked at in one transaction, which keeps writers waiting.
 const AT_ONCE: usize = 50;
 
@@ -53,9 +56,11 @@ pub(super) fn thin_out(database: &Database, terms: &ThinOut) -> Result<ThinnedOu
     if database.clock.now().is_none() {
         database.ask_time(DOING)?;
     }
-    let keep = i64::try_from(terms.keep.as_millis()).unwrap_or(i64::MAX);
-    let before = database.clock.now_in_transaction().wall.0.saturating_sub(keep);
     let mut thinned = ThinnedOut::default();
+    let before = match judge_clock(database, terms)? {
+        Judged::OldBefore(before) => before,
+        Judged::Doubted(doubt) => return Ok(ThinnedOut { doubt: Some(doubt), ..thinned }),
+    };
     let named = terms.named.as_ref().map_or("", |(list, _)| list.directory());
     let sql = "SELECT l.id, l.name, l.thinned_all FROM @.lists l WHERE l.directory = $2 OR
         (SELECT c.at FROM @.changes c WHERE c.list = l.id AND c.revision > l.thinned_all ORDER BY c.revision, c.place LIMIT 1) < $1
@@ -67,7 +72,7 @@ pub(super) fn thin_out(database: &Database, terms: &ThinOut) -> Result<ThinnedOu
         let Some(old) = old_list(database, row, before, terms)? else { continue };
         let mut of_list = ThinnedList { list: old.list.clone(), entries: 0, forgotten: Vec::new() };
         for tasks in old.tasks.chunks(AT_ONCE) {
-            let decided = thin_some(database, &old, tasks, before, terms)?;
+            let decided = thin_some(database, &old, tasks, terms)?;
             of_list.entries += decided.going.0.len() as u64;
             of_list.forgotten.extend(decided.forgotten);
         }
@@ -82,6 +87,34 @@ pub(super) fn thin_out(database: &Database, terms: &ThinOut) -> Result<ThinnedOu
     }
     [thinned.messages, thinned.notices] = forget_heard(database, before, terms.is_dry)?;
     Ok(thinned)
+}
+
+/// What the server's clock says.
+enum Judged {
+    /// Everything before this moment is old.
+    OldBefore(i64),
+    /// The clock is in doubt.
+    Doubted(ClockDoubt),
+}
+
+/// Judges the server's clock by the times at which something happened in any list (`taskyard::core::rules::history::elapsed`).
+fn judge_clock(database: &Database, terms: &ThinOut) -> Result<Judged, StoreError> {
+    let now = database.clock.now_in_transaction().wall;
+    // One moment for each day is enough to see that time has passed.
+    let sql = format!("SELECT max(at) FROM @.changes GROUP BY at / {DAY} ORDER BY 1 DESC");
+    let rows = database.read(DOING, || vec![database.statement(&sql)])?.map(|mut rows| rows.remove(0));
+    let moments: Result<Vec<i64>, Failure> = rows.iter().flatten().map(|row| Ok(row.try_get(0)?)).collect();
+    let moments = moments.map_err(|failure| failed(database, failure))?;
+    let ahead = moments.partition_point(|at| *at >= now.0.saturating_add(DAY));
+    let happened: Vec<Timestamp> = moments[ahead..].iter().copied().map(Timestamp).collect();
+    // If everything is in the future, the clock is behind the first of it.
+    let last = happened.first().copied().or(moments.last().copied().map(Timestamp));
+    if let Some(last) = last.filter(|last| !terms.is_confirmed && !is_plausible(*last, now)) {
+        return Ok(Judged::Doubted(ClockDoubt { last, now }));
+    }
+    let trust = if terms.is_confirmed { ClockTrust::Vouched } else { ClockTrust::Plausible };
+    let before = old_before(now, terms.keep, &happened, trust);
+    Ok(Judged::OldBefore(before.map_or(i64::MIN, |before| before.0)))
 }
 
 /// Finds what is old of a list; none where nothing is.
@@ -112,13 +145,7 @@ fn old_list(database: &Database, row: &Row, before: i64, terms: &ThinOut) -> Res
 }
 
 /// Thins out what is told of some tasks, while no other writer is at the list.
-fn thin_some(
-    database: &Database,
-    old: &OldList,
-    tasks: &[String],
-    before: i64,
-    terms: &ThinOut,
-) -> Result<Decided, StoreError> {
+fn thin_some(database: &Database, old: &OldList, tasks: &[String], terms: &ThinOut) -> Result<Decided, StoreError> {
     let first = || {
         let lock = database.statement("SELECT revision FROM @.lists WHERE id = $1 FOR UPDATE").number(old.id);
         let sql = format!(
@@ -142,7 +169,7 @@ fn thin_some(
                 told,
                 &Terms {
                     horizon: old.horizon,
-                    gone_before: Timestamp(before),
+                    gone_until: old.horizon,
                     list_is_gone: false,
                     is_named,
                     is_mark: told.last().is_some_and(|last| last.entry.revision == newest),
@@ -160,10 +187,7 @@ fn decide(decided: &mut Decided, told: &[Placed], terms: &Terms) {
         // What another program did to a task comes from a yard in files, and stays.
         return;
     }
-    let past: Vec<Past> = told
-        .iter()
-        .map(|placed| Past { step: Step::from(&placed.entry), at: placed.entry.at, replaced: None })
-        .collect();
+    let past: Vec<Past> = told.iter().map(|placed| Past { step: Step::from(&placed.entry), replaced: None }).collect();
     let kept = thin(&past, terms, &mut |place, side| {
         let entry = &told[place].entry;
         let image = if side == Side::Before { &entry.before } else { &entry.after };

@@ -10,10 +10,11 @@ use serde_json::{Map, Value};
 use taskyard_core::rules::leases::job_fate::LivingRecord;
 use taskyard_core::{
     AgentName, ClientVersion, CommandEnd, Gap, Job, JobEnding, JobFate, JobId, JobKind, JobOutput, JobState, JobUsage,
-    ListId, ProcessMark, TaskId, Timestamp,
+    ListId, Moment, ProcessMark, TaskId, Timestamp,
 };
 
 use super::JobError;
+use crate::clock;
 use crate::liveness::own_mark;
 use crate::machine::JobRow;
 
@@ -29,6 +30,8 @@ pub(super) struct Record {
     pub(super) token: String,
     /// The process that started it, on the machine and in the pid namespace that all its processes live in.
     pub(super) starter: ProcessMark,
+    /// When it was started, in milliseconds since that machine was; none in records of older releases.
+    pub(super) since_boot: Option<i64>,
     /// The pipe its output comes through.
     pub(super) pipe: Option<u64>,
     /// How long it has when it is asked to end.
@@ -46,8 +49,17 @@ pub(super) struct Record {
 impl Record {
     /// Returns the first record of a job.
     pub(super) fn new(job: Job, token: String, starter: ProcessMark, grace: Duration) -> Self {
-        let (file_size, extra) = (first_room(job.max_output), Map::new());
-        Self { job, token, starter, pipe: None, grace, is_stop_asked: false, identity: None, file_size, extra }
+        let (file_size, extra, since_boot) = (first_room(job.max_output), Map::new(), Some(clock::moment().since_boot));
+        let (pipe, is_stop_asked, identity) = (None, false, None);
+        Self { job, token, starter, since_boot, pipe, grace, is_stop_asked, identity, file_size, extra }
+    }
+
+    /// Tells whether it was started less than so long ago, as far as that was measured: in the same run of this machine.
+    pub(super) fn is_surely_younger_than(&self, age: Duration, now: &Moment) -> bool {
+        let is_here =
+            self.starter.has_boot() && self.starter.boot == now.boot && self.starter.machine == own_mark().machine;
+        let since = self.since_boot.filter(|_| is_here).map(|since| now.since_boot.saturating_sub(since));
+        since.and_then(|since| u128::try_from(since).ok()).is_some_and(|since| since < age.as_millis())
     }
 
     /// Returns what is needed to judge whether it is alive; none where it has ended.
@@ -112,6 +124,8 @@ struct Wire {
     boot: String,
     namespace: String,
     starter: (u32, u64),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since_boot: Option<i64>,
     #[serde(default)]
     supervisor: Option<(u32, u64)>,
     #[serde(default)]
@@ -204,6 +218,7 @@ impl Wire {
             boot: record.starter.boot.clone(),
             namespace: record.starter.pid_space.clone(),
             starter: (record.starter.pid, record.starter.started),
+            since_boot: record.since_boot,
             supervisor,
             pid,
             pipe: record.pipe,
@@ -272,6 +287,7 @@ impl Wire {
             job,
             token: self.token,
             starter,
+            since_boot: self.since_boot,
             pipe: self.pipe,
             grace: Duration::from_millis(self.grace_ms),
             is_stop_asked: self.stop_asked,

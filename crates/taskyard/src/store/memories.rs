@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use taskyard_core::{TaskId, Timestamp};
 
-use super::StoreError;
 use super::sidecar::{
     LEAVING, TidiedJournal, TidyTerms, is_gone, list_of, remove_what_is_leaving, size_of, tidy, try_tidy,
 };
+use super::{StoreError, sidecar};
 
 /// Our memory of one list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +61,11 @@ fn memory_in(sidecar: &Path) -> ListMemory {
 /// Tidies the journal in a sidecar; none where there is none.
 pub(crate) fn tidy_journal(sidecar: &Path, terms: &TidyTerms) -> Result<Option<TidiedJournal>, StoreError> {
     tidy(sidecar, terms, &HashSet::new())
+}
+
+/// Returns when the newest entry in a sidecar says that it was written; none where there is none.
+pub(crate) fn newest_time(sidecar: &Path) -> Result<Option<Timestamp>, StoreError> {
+    sidecar::newest_time(sidecar)
 }
 
 /// Returns our directories for lists, by name.

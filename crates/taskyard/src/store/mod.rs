@@ -73,12 +73,12 @@ pub use lookup::{Lookup, UnreadableTask};
 #[cfg(feature = "sqlite")]
 pub use memories::{ListMemory, finish_putting_away, journal_size, list_memories};
 #[cfg(feature = "sqlite")]
-pub(crate) use memories::{list_sidecars, tidy_journal};
+pub(crate) use memories::{list_sidecars, newest_time, tidy_journal};
 pub use memory::MemoryStore;
 pub use occupant::Occupant;
 pub use shared_care::{SharedCare, ThinOut, ThinnedList, ThinnedOut};
 #[cfg(feature = "sqlite")]
-pub use sidecar::{Pace, TidiedJournal, TidyTerms};
+pub use sidecar::{Pace, TidiedJournal, TidyTerms, TimeCount};
 pub use stale_write::StaleWrite;
 pub use stuck_lock::StuckLock;
 pub use subscription::Subscription;

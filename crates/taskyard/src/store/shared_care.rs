@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Debug;
 use std::time::Duration;
 
+use taskyard_core::rules::history::elapsed::ClockDoubt;
 use taskyard_core::{ListId, Revision, TaskId};
 
 use super::StoreError;
@@ -14,7 +15,8 @@ pub trait SharedCare: Debug + Send + Sync {
     fn thinned(&self, list: &ListId) -> Result<Revision, StoreError>;
 
     /// Thins out what is old in the journals of all lists, and forgets messages and notices that were heard long ago; or only says what
-    /// that would be. What is promised to stay, stays (`docs/design/retention.md`).
+    /// that would be. What is promised to stay, stays (`docs/design/retention.md`). While the clock is in doubt it does nothing, and says
+    /// so.
     fn thin_out(&self, terms: &ThinOut) -> Result<ThinnedOut, StoreError>;
 }
 
@@ -27,6 +29,8 @@ pub struct ThinOut {
     pub named: Option<(ListId, HashSet<TaskId>)>,
     /// Whether everything stays as it is.
     pub is_dry: bool,
+    /// Whether someone vouches for the store's clock.
+    pub is_confirmed: bool,
 }
 
 /// What was thinned out, or would be.
@@ -38,6 +42,8 @@ pub struct ThinnedOut {
     pub messages: usize,
     /// How many notices went that were heard.
     pub notices: usize,
+    /// Why nothing went: the store's clock is in doubt.
+    pub doubt: Option<ClockDoubt>,
 }
 
 /// What went of the journal of one list.

@@ -4,7 +4,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{Household, tidy_a_little};
+use super::{DailyTidying, Household};
 
 /// When a server first looks whether something is to be tidied, and how often from then on.
 const FIRST_LOOK: Duration = Duration::from_secs(60);
@@ -31,7 +31,12 @@ impl Caretaker {
         let care = move || {
             let mut pause = first;
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                tidy_a_little(&household, AT_MOST, || {});
+                if let Some(tidying) = DailyTidying::begin(&household) {
+                    if let Some(doubt) = tidying.new_doubt() {
+                        tracing::warn!("history is not tidied: {doubt}; `taskyard gc` asks what to do");
+                    }
+                    tidying.run(AT_MOST);
+                }
                 pause = every;
             }
         };
@@ -58,9 +63,9 @@ mod tests {
     use taskyard_core::{AgentName, ListId, Rules};
 
     use super::{Caretaker, Household};
-    use crate::Yard;
     use crate::operations::NewTask;
     use crate::store::{FileStore, FileStoreOptions};
+    use crate::{Yard, clock};
 
     const MOMENT: Duration = Duration::from_millis(1);
     /// Far beyond any load.
@@ -92,8 +97,9 @@ mod tests {
         let tidied = household.data.join("tidied");
         let _caretaker = Caretaker::looking(household, MOMENT, MOMENT);
         for _ in 0..2 {
-            // As if no process had tidied since 1970.
-            fs::write(&tidied, "0 \n").unwrap();
+            // As if the last time had been two days ago.
+            let two_days_ago = clock::now().0 - 2 * 24 * 60 * 60 * 1000;
+            fs::write(&tidied, format!("{two_days_ago} \n")).unwrap();
             let note = || fs::read_to_string(&tidied).unwrap_or_default();
             wait_until("the list is tidied, and that is noted", || note().contains(" L-"));
         }

@@ -4,10 +4,13 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use taskyard_core::{TaskId, Timestamp};
+use taskyard_core::TaskId;
+use taskyard_core::rules::history::elapsed::{ClockDoubt, ClockTrust};
 
-use crate::clock;
-use crate::store::{ListMemory, Pace, StoreError, TidiedJournal, TidyTerms, finish_putting_away, list_memories};
+use super::time_count::{CountFile, doubt, look};
+use crate::store::{
+    ListMemory, Pace, StoreError, TidiedJournal, TidyTerms, TimeCount, finish_putting_away, list_memories,
+};
 
 /// What we remember on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,15 +42,37 @@ pub struct TidiedList {
 }
 
 impl Household {
+    /// Reads the clock, and counts the time that has passed.
+    pub fn count_time(&self) -> Result<TimeCount, StoreError> {
+        let counted = CountFile::open(&self.data).and_then(CountFile::count).map(|(count, _)| count);
+        counted.map_err(StoreError::io("cannot count the time in", &self.data))
+    }
+
+    /// Reads the clock, and counts all the time that has passed by it, because the user vouches for the clock.
+    pub fn confirm_time(&self) -> Result<TimeCount, StoreError> {
+        let confirmed = CountFile::open(&self.data).and_then(CountFile::confirm);
+        confirmed.map_err(StoreError::io("cannot count the time in", &self.data))
+    }
+
+    /// Returns the doubt for which tidying waits; none where nothing has been tidied yet.
+    pub fn clock_doubt(&self) -> Option<ClockDoubt> {
+        doubt(&self.data)
+    }
+
+    /// Returns what counting the time would give, and counts nothing.
+    pub fn try_to_count_time(&self, trust: ClockTrust) -> TimeCount {
+        look(&self.data, trust)
+    }
+
     /// Tidies our memory of every list, of whichever store. One that cannot be tidied does not keep us from the others.
-    pub fn tidy(&self, named: &Named) -> Vec<TidiedList> {
+    pub fn tidy(&self, count: &TimeCount, named: &Named) -> Vec<TidiedList> {
         finish_putting_away(&self.data);
-        self.each(named, |memory, named| memory.tidy(&self.terms(Pace::unhurried()), named))
+        self.each(named, |memory, named| memory.tidy(&self.terms(count, Pace::unhurried()), named))
     }
 
     /// Returns what tidying would do.
-    pub fn try_to_tidy(&self, named: &Named) -> Vec<TidiedList> {
-        self.each(named, |memory, named| memory.try_tidy(&self.terms(Pace::unhurried()), named))
+    pub fn try_to_tidy(&self, count: &TimeCount, named: &Named) -> Vec<TidiedList> {
+        self.each(named, |memory, named| memory.try_tidy(&self.terms(count, Pace::unhurried()), named))
     }
 
     fn each(
@@ -64,13 +89,7 @@ impl Household {
         list_memories(&self.data).into_iter().map(tidied).collect()
     }
 
-    /// Returns the moment before which everything is old.
-    pub fn old_before(&self) -> Timestamp {
-        let keep = i64::try_from(self.keep.as_millis()).unwrap_or(i64::MAX);
-        Timestamp(clock::now().0.saturating_sub(keep))
-    }
-
-    pub(super) fn terms(&self, pace: Pace) -> TidyTerms {
-        TidyTerms { keep: self.keep, max_size: self.max_size, pace }
+    pub(super) fn terms(&self, count: &TimeCount, pace: Pace) -> TidyTerms {
+        TidyTerms { keep: self.keep, count: count.clone(), max_size: self.max_size, pace }
     }
 }

@@ -4,8 +4,9 @@ use clap::Args;
 use serde_json::{Value, json};
 use taskyard::core::TaskId;
 use taskyard::core::render::Line;
-use taskyard::store::{StoreError, ThinOut, ThinnedOut};
-use taskyard::tidying::Named;
+use taskyard::core::rules::history::elapsed::{ClockDoubt, ClockTrust};
+use taskyard::store::{StoreError, ThinOut, ThinnedOut, TimeCount};
+use taskyard::tidying::{Household, Named};
 
 use super::swept::Swept;
 use super::{litter, swept};
@@ -23,11 +24,18 @@ use crate::problem::Problem;
 /// task has been gone for that long, and that of an open task that nobody deleted on purpose until you name it with --forget. It
 /// archives lists that nobody has touched for that long, and removes old jobs, notices and messages that were acknowledged, todo lists of
 /// sessions that are over, and texts that `edit` could not save.
+///
+/// If the clock has moved by more than a month since the last tidying, or back, gc asks whether it is right before anything goes because
+/// it is old. Without a terminal it leaves all of that as it is, and says so; --yes vouches for the clock.
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
     /// Show what would be removed and how many bytes that gives, and remove nothing
     #[arg(long)]
     dry_run: bool,
+
+    /// Do not ask: the clock is right, and all the time that it says has passed
+    #[arg(short, long)]
+    yes: bool,
 
     /// Also forget these tasks of the list, which were open when they vanished, once they have been gone for long enough
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',', num_args = 1..)]
@@ -37,15 +45,27 @@ pub(crate) struct Gc {
 impl Gc {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let removed = litter::sweep(context, self.dry_run)?;
+        let mut doubt = None;
         let (tidied, swept) = match context.household()? {
             Some(household) => {
                 let named = self.named(context)?;
-                let tidied = if self.dry_run { household.try_to_tidy(&named) } else { household.tidy(&named) };
-                (tidied, swept::sweep(context, &household, self.dry_run)?)
+                let count = self.count_time(&household, output)?;
+                doubt = count.elapsed.in_doubt();
+                let tidied = match self.dry_run {
+                    true => household.try_to_tidy(&count, &named),
+                    false => household.tidy(&count, &named),
+                };
+                (tidied, swept::sweep(context, &household, &count, self.dry_run)?)
             }
             None => (Vec::new(), Swept::default()),
         };
         let shared = self.thin_out(context, output)?;
+        let doubt = doubt.or(shared.doubt);
+        if let Some(doubt) = doubt {
+            output.warn(&format!(
+                "nothing goes because it is old: {doubt}; if the clock is right, use `taskyard gc --yes`"
+            ))?;
+        }
         for tidied in &tidied {
             if let Err(error) = &tidied.done {
                 output.warn(&format!("the journal in `{}` is left alone: {error}", tidied.memory.sidecar.display()))?;
@@ -73,6 +93,7 @@ impl Gc {
                 "todos": swept.todos.iter().map(|todo| todo.path.display().to_string()).collect::<Vec<_>>(),
                 "edits": swept.edits.iter().map(|text| text.path.display().to_string()).collect::<Vec<_>>(),
                 "bytes": bytes,
+                "clockDoubt": doubt.map(|ClockDoubt { last, now }| json!({"last": last.to_string(), "now": now.to_string()})),
                 "dryRun": self.dry_run,
             }))?;
             return Ok(Exit::Done);
@@ -103,6 +124,31 @@ impl Gc {
         Ok(Exit::Done)
     }
 
+    /// Reads the clock, and asks if it is in doubt.
+    fn count_time(&self, household: &Household, output: &mut Output) -> Result<TimeCount, Problem> {
+        let trust = if self.yes { ClockTrust::Vouched } else { ClockTrust::Plausible };
+        if self.dry_run || !household.data.exists() {
+            return Ok(household.try_to_count_time(trust));
+        }
+        let counted = match trust {
+            ClockTrust::Vouched => household.confirm_time(),
+            ClockTrust::Plausible => household.count_time(),
+        };
+        let count = match counted {
+            Ok(count) => count,
+            Err(error) => {
+                output.warn(&error.to_string())?;
+                return Ok(household.try_to_count_time(trust));
+            }
+        };
+        match count.elapsed.in_doubt() {
+            Some(doubt) if ask(doubt, output)? => {
+                household.confirm_time().map_err(|error| taskyard::Error::from(error).into())
+            }
+            _ => Ok(count),
+        }
+    }
+
     /// Thins out the journals of a store that many machines share. A user who may not do so still tidies what is on
     /// this machine.
     fn thin_out(&self, context: &Context, output: &mut Output) -> Result<ThinnedOut, Problem> {
@@ -110,8 +156,16 @@ impl Gc {
         let Some(care) = yard.store().shared_care() else { return Ok(ThinnedOut::default()) };
         let tasks = self.forget.iter().map(|id| TaskId::stored(id.file_stem())).collect();
         let named = (!self.forget.is_empty()).then(|| (yard.list_id().clone(), tasks));
-        let terms = ThinOut { keep: context.config()?.keep(), named, is_dry: self.dry_run };
-        match care.thin_out(&terms) {
+        let mut terms = ThinOut { keep: context.config()?.keep(), named, is_dry: self.dry_run, is_confirmed: self.yes };
+        let mut thinned = care.thin_out(&terms);
+        if let Ok(ThinnedOut { doubt: Some(doubt), .. }) = &thinned
+            && !self.dry_run
+            && ask(*doubt, output)?
+        {
+            terms.is_confirmed = true;
+            thinned = care.thin_out(&terms);
+        }
+        match thinned {
             Ok(thinned) => Ok(thinned),
             Err(error @ StoreError::Failed { .. }) => {
                 output.warn(&format!("the journals in `{}` are left alone: {error}", context.address()?))?;
@@ -130,4 +184,10 @@ impl Gc {
         let sidecar = yard.store().care().and_then(|care| care.memory_of(yard.list_id()));
         Ok(Named { sidecar, tasks: self.forget.iter().map(|id| TaskId::stored(id.file_stem())).collect() })
     }
+}
+
+/// Asks whether a clock in doubt is right; without a terminal it is not.
+fn ask(doubt: ClockDoubt, output: &mut Output) -> Result<bool, Problem> {
+    let question = format!("{doubt}; is it right, so that what is old by it may be removed?");
+    Ok(!output.is_json() && output.ask(&question)?)
 }

@@ -5,6 +5,7 @@ use std::fs;
 use taskyard::core::Job;
 use taskyard::edits::{OldText, old_texts};
 use taskyard::machine::Machine;
+use taskyard::store::TimeCount;
 use taskyard::teams::{count_old_letters, forget_old_letters};
 use taskyard::tidying::{DeadTodo, Household, dead_todos};
 
@@ -29,9 +30,17 @@ pub(super) struct Swept {
     pub(super) bytes: u64,
 }
 
-/// Tidies away, or only looks.
-pub(super) fn sweep(context: &Context, household: &Household, is_dry: bool) -> Result<Swept, Problem> {
+/// Tidies away, or only looks; nothing while the clock is in doubt.
+pub(super) fn sweep(
+    context: &Context,
+    household: &Household,
+    count: &TimeCount,
+    is_dry: bool,
+) -> Result<Swept, Problem> {
     let mut swept = Swept::default();
+    if count.is_doubted() {
+        return Ok(swept);
+    }
     let jobs = context.jobs()?;
     if household.data.join("machine.sqlite").exists() {
         let age = jobs.options().settings.keep;
@@ -49,7 +58,7 @@ pub(super) fn sweep(context: &Context, household: &Household, is_dry: bool) -> R
             swept.notices = Machine::open(&household.data)?.forget_heard_notices()?;
         }
     }
-    let old = household.old_before();
+    let old = count.elapsed.old_before(household.keep);
     let letters = if is_dry { count_old_letters } else { forget_old_letters };
     swept.messages = letters(&household.data, old)?;
     let dead = context.places()?.client.as_deref().map(dead_todos).unwrap_or_default();

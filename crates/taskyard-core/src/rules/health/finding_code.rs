@@ -58,6 +58,8 @@ pub enum FindingCode {
     LargeJournal,
     /// Our memory of lists that are gone.
     GoneLists,
+    /// The wall clock has moved by more than a month, or back, and nothing is tidied until that is confirmed.
+    ClockInDoubt,
     /// The kernel watches nearly as much for this user as it will.
     FewWatches,
     /// A job that is recorded as living, and whose process is gone.
@@ -100,6 +102,7 @@ impl FindingCode {
             Self::NewerFormat => "newer_format",
             Self::LargeJournal => "journal_too_large",
             Self::GoneLists => "gone_lists",
+            Self::ClockInDoubt => "clock_in_doubt",
             Self::FewWatches => "inotify_near_limit",
             Self::JobWithoutProcess => "job_without_process",
             Self::MemberWithoutProcess => "member_without_process",
@@ -110,7 +113,7 @@ impl FindingCode {
 
     /// Tells whether nothing is wrong yet: it is worth knowing, and not by itself a reason to mend anything.
     pub const fn is_warning(self) -> bool {
-        matches!(self, Self::LargeJournal | Self::GoneLists | Self::FewWatches)
+        matches!(self, Self::LargeJournal | Self::GoneLists | Self::ClockInDoubt | Self::FewWatches)
     }
 
     /// Says what comes of such a defect when it is not mended.
@@ -153,6 +156,9 @@ impl FindingCode {
             Self::LargeJournal => "it takes up space; `taskyard gc` thins what is old",
             Self::GoneLists => {
                 "they take up space, and `taskyard restore` can bring their tasks back; `taskyard gc` lets go of what is old"
+            }
+            Self::ClockInDoubt => {
+                "old history is not tidied up until the clock is right again, or someone vouches for it with `taskyard gc`"
             }
             Self::FewWatches => {
                 "what begins to watch a list past the limit is not told of changes, and looks once a second instead"

@@ -3,15 +3,13 @@
 
 use super::presence::{Step, absences};
 use super::removed::Absence;
-use crate::{Revision, Timestamp};
+use crate::Revision;
 
 /// One entry about a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Past {
     /// What it says of whether the task is there.
     pub step: Step,
-    /// When it was written.
-    pub at: Timestamp,
     /// Where another program put a different task in the place of this one, and it did not come back: whether it was open.
     pub replaced: Option<bool>,
 }
@@ -21,8 +19,8 @@ pub struct Past {
 pub struct Terms {
     /// Entries up to this revision are old.
     pub horizon: Revision,
-    /// The last state of a task that went before this moment is not promised any more.
-    pub gone_before: Timestamp,
+    /// The last state of a task that went with a revision up to this one is not promised any more.
+    pub gone_until: Revision,
     /// Whether the list's own place is gone, and every task with it.
     pub list_is_gone: bool,
     /// Whether the caller named the task as one that may go although no agent deleted it on purpose.
@@ -109,7 +107,7 @@ fn is_promised(
         return is_there;
     }
     let last = past.len() - 1;
-    let is_young = past[last].at >= terms.gone_before;
+    let is_young = past[last].step.revision > terms.gone_until;
     let nobody_meant_it = states[last].is_none_or(|absence| absence == Absence::Missing);
     is_young || (nobody_meant_it && is_open == Some(true) && !terms.is_named)
 }
@@ -137,8 +135,8 @@ fn with_state(old: &[Past], terms: &Terms, last_state: Option<usize>) -> Vec<Kee
 /// Keeps the tasks in whose place others were put, each with the entry before, which has it.
 fn with_replaced(old: &[Past], terms: &Terms, kept: &mut [Keep]) {
     for (place, entry) in old.iter().enumerate() {
-        let is_promised =
-            entry.replaced.is_some_and(|is_open| entry.at >= terms.gone_before || (is_open && !terms.is_named));
+        let is_young = entry.step.revision > terms.gone_until;
+        let is_promised = entry.replaced.is_some_and(|is_open| is_young || (is_open && !terms.is_named));
         if is_promised {
             kept[place.saturating_sub(1)] = Keep::Whole;
             kept[place] = Keep::Whole;
@@ -172,9 +170,9 @@ fn reads_the_same(steps: &[Step], states: &[Option<Absence>], kept: &[Keep]) -> 
 #[cfg(test)]
 mod tests {
     use super::{Keep, Past, Side, Step, Terms, thin};
-    use crate::{Op, Revision, Timestamp};
+    use crate::{Op, Revision};
 
-    /// Plays what was done to a task, one word a revision, each at the moment of its number; `undo3` takes revision 3 back. A word with a
+    /// Plays what was done to a task, one word a revision; `undo3` takes revision 3 back. A word with a
     /// mark leaves what is no task.
     fn past(words: &str) -> Vec<Past> {
         let mut there: Vec<bool> = vec![false];
@@ -197,7 +195,7 @@ mod tests {
             let undoes = undone.map(|number| Revision(number as u64)).into_iter().collect();
             let step = Step { revision, op, undoes, was_there, was_task: was_there, is_there };
             let replaced = (word == "replaced").then_some(true);
-            past.push(Past { step, at: Timestamp(place as i64 + 1), replaced });
+            past.push(Past { step, replaced });
         }
         past
     }
@@ -205,7 +203,7 @@ mod tests {
     fn terms(horizon: u64) -> Terms {
         Terms {
             horizon: Revision(horizon),
-            gone_before: Timestamp(i64::try_from(horizon).unwrap() + 1),
+            gone_until: Revision(horizon),
             list_is_gone: false,
             is_named: false,
             is_mark: false,
@@ -239,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_last_state_of_a_removed_task_stays_until_its_time_has_passed() {
-        let young = Terms { gone_before: Timestamp(3), ..terms(3) };
+        let young = Terms { gone_until: Revision(2), ..terms(3) };
         for (words, is_open) in [("create update delete", true), ("create update rm", false)] {
             assert_eq!(kept(words, young, is_open), "1 2 3", "{words}");
             assert_eq!(kept(words, terms(3), is_open), "", "{words}");
@@ -261,7 +259,7 @@ mod tests {
         assert_eq!(kept("create update", gone, true), "1 2");
         assert_eq!(kept("create update", gone, false), "");
         assert_eq!(kept("create update", Terms { is_mark: true, ..gone }, false), "(2)");
-        assert_eq!(kept("create update", Terms { gone_before: Timestamp(2), ..gone }, false), "1 2");
+        assert_eq!(kept("create update", Terms { gone_until: Revision(1), ..gone }, false), "1 2");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use taskyard_core::ListId;
 use taskyard_core::rules::health::FindingCode;
+use taskyard_core::rules::history::elapsed::ClockDoubt;
 
 use super::finding::Finding;
 use super::inotify_use::InotifyUse;
@@ -24,6 +25,12 @@ pub(super) fn gone_lists(gone: &[(ListId, u64)]) -> Option<Finding> {
         }
     };
     Some(Finding::of_surroundings(FindingCode::GoneLists, None, message))
+}
+
+/// Tells that nothing is tidied, because the clock has jumped.
+pub(super) fn clock_in_doubt(doubt: ClockDoubt) -> Finding {
+    let message = format!("{doubt}; `taskyard gc` asks whether it is right");
+    Finding::of_surroundings(FindingCode::ClockInDoubt, None, message)
 }
 
 /// Tells that the kernel will soon watch nothing more for this user.

@@ -2,6 +2,7 @@
 //!
 //! The database says what happened; it never decides what may. It is specified in `docs/formats/journal.md`.
 
+mod aging;
 mod archive;
 mod aside;
 mod at_rest;
@@ -48,6 +49,7 @@ mod tidying;
 mod verdict;
 mod wrong_sum;
 
+pub use aging::{TidyTerms, TimeCount};
 pub(in crate::store) use archive::archived_with_tasks;
 pub(in crate::store) use boot::{is_same_boot, remember_boot};
 pub(in crate::store) use database::Journal;
@@ -65,5 +67,5 @@ pub use pace::Pace;
 pub(in crate::store) use putting_away::{LEAVING, remove_what_is_leaving};
 pub(in crate::store) use salvage::Beside;
 pub(in crate::store) use size::{journal_size, memory_size};
-pub use tidying::{TidiedJournal, TidyTerms};
-pub(in crate::store) use tidying::{list_of, size_of, tidy, try_tidy};
+pub use tidying::TidiedJournal;
+pub(in crate::store) use tidying::{list_of, newest_time, size_of, tidy, try_tidy};

@@ -8,9 +8,9 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
-use taskyard_core::Timestamp;
 
 use super::Journal;
+use super::aging::TidyTerms;
 use super::archive;
 use super::damage::judge;
 use super::naming::is_gone;
@@ -25,15 +25,16 @@ use crate::store::directories::changed;
 /// What the name of a directory begins with that is about to be removed.
 pub(in crate::store) const LEAVING: &str = ".leaving-";
 
-/// Puts the memory of a list away where nothing has happened to the list since a moment, and no process is at it. Tells whether it did.
-pub(super) fn put_away(sidecar: &Path, list: &Path, idle_since: Timestamp) -> Result<bool, StoreError> {
+/// Puts the memory of a list away where nothing has happened to the list for as long as everything is kept, and no process is at it. Tells
+/// whether it did.
+pub(super) fn put_away(sidecar: &Path, list: &Path, terms: &TidyTerms) -> Result<bool, StoreError> {
     let alone = lock_alone(sidecar)?;
     if !alone.is_at(sidecar) {
         return Ok(false);
     }
     let Some(queue) = head_of_queue(sidecar) else { return Ok(false) };
     let Some(journal) = open_exclusively(sidecar)? else { return Ok(false) };
-    if !journal.is_long_idle(list, idle_since)? {
+    if !journal.is_long_idle(list, terms)? {
         return Ok(false);
     }
     archive::keep(sidecar, list, &journal)?;
@@ -104,11 +105,11 @@ fn remove(path: &Path) -> Result<(), StoreError> {
 }
 
 impl Journal {
-    /// Tells whether nothing has happened to the list since a moment, and nothing is under way.
-    pub(super) fn is_long_idle(&self, list: &Path, since: Timestamp) -> Result<bool, StoreError> {
-        let last: Option<i64> = self.one("SELECT max(at) FROM entries", [], |row| row.get(0))?;
-        let looked = self.last_look()?.map_or(0, |look| look.0);
-        let is_idle = last.unwrap_or(0).max(looked) < since.0;
+    /// Tells whether nothing has happened to the list for as long as everything is kept, and nothing is under way.
+    pub(super) fn is_long_idle(&self, list: &Path, terms: &TidyTerms) -> Result<bool, StoreError> {
+        let since = terms.old_before();
+        let looked = self.last_look()?.unwrap_or_default();
+        let is_idle = self.newest()? <= self.old_until(terms)? && looked < since;
         let is_busy = "SELECT EXISTS (SELECT 1 FROM leases) OR EXISTS (SELECT 1 FROM moves)";
         if !is_idle || self.one(is_busy, [], |row| row.get(0))? {
             return Ok(false);

@@ -12,7 +12,7 @@ use taskyard_core::packing::{pack_difference, pack_whole};
 use taskyard_core::rules::history::presence::Step;
 use taskyard_core::rules::history::replacing::{is_another_task, says_the_same};
 use taskyard_core::rules::history::retention::{Keep, Past, Side, Terms, thin};
-use taskyard_core::{Image, Op, Revision, Task, TaskId, Timestamp};
+use taskyard_core::{Image, Op, Revision, Task, TaskId};
 
 use super::Journal;
 use super::damage::judge;
@@ -33,8 +33,8 @@ const THINNED_ALL: &str = "thinned_all";
 pub(super) struct Thinning<'a> {
     /// Entries up to this revision are old.
     pub(super) horizon: Revision,
-    /// The last state of a task that went before this moment is not promised any more.
-    pub(super) gone_before: Timestamp,
+    /// The last state of a task that went with a revision up to this one is not promised any more.
+    pub(super) gone_until: Revision,
     /// Whether the list's own place is gone.
     pub(super) list_is_gone: bool,
     /// The tasks that may go although no agent deleted them on purpose.
@@ -60,15 +60,6 @@ impl Journal {
     /// Returns the revision up to which entries may be missing because they were thinned out.
     pub(in crate::store) fn thinned(&self) -> Result<Revision, StoreError> {
         Ok(Revision(self.fact::<i64>(THINNED)?.unwrap_or(0).unsigned_abs()))
-    }
-
-    /// Returns the last revision before a moment: every one up to it is older.
-    pub(super) fn last_before(&self, moment: Timestamp) -> Result<Revision, StoreError> {
-        // What was thinned out was old then.
-        let since = first_id(self.thinned()?.next());
-        let sql = "SELECT id >> 24 FROM entries WHERE id >= ?1 AND at >= ?2 ORDER BY id LIMIT 1";
-        let first: Option<i64> = self.row(sql, [since, moment.0], |row| row.get(0))?;
-        Ok(first.map_or(self.newest()?, |revision| Revision(revision.unsigned_abs().saturating_sub(1))))
     }
 
     /// Thins out, some tasks at a time, until it is done or its time has passed. Where time is short, only tasks that are about to be
@@ -117,7 +108,7 @@ impl Journal {
         let is_named = thinning.named.contains(task);
         let terms = Terms {
             horizon: thinning.horizon,
-            gone_before: thinning.gone_before,
+            gone_until: thinning.gone_until,
             list_is_gone: thinning.list_is_gone,
             is_named,
             is_mark: self.is_mark(last.id)?,
@@ -155,19 +146,19 @@ impl Journal {
 
     /// Returns what the entries about a task tell, oldest first, without what the task was.
     fn told_of(&self, task: &TaskId) -> Result<Vec<EntryOfTask>, StoreError> {
-        let sql = "SELECT id, at, op, undoes, before IS NOT NULL, after IS NOT NULL OR packed IS NOT NULL
+        let sql = "SELECT id, op, undoes, before IS NOT NULL, after IS NOT NULL OR packed IS NOT NULL
             FROM entries WHERE task = ?1 ORDER BY id";
         let mut told = self.rows(sql, [Key(task)], |row| {
             let id: i64 = row.get(0)?;
             let step = Step {
                 revision: revision_of(id),
-                op: row.get::<_, String>(2)?.parse().unwrap_or(Op::Update),
-                undoes: row.get::<_, Option<String>>(3)?.map(|text| split(&text)).unwrap_or_default(),
-                was_there: row.get(4)?,
+                op: row.get::<_, String>(1)?.parse().unwrap_or(Op::Update),
+                undoes: row.get::<_, Option<String>>(2)?.map(|text| split(&text)).unwrap_or_default(),
+                was_there: row.get(3)?,
                 was_task: false,
-                is_there: row.get(5)?,
+                is_there: row.get(4)?,
             };
-            Ok(EntryOfTask { id, past: Past { step, at: Timestamp(row.get(1)?), replaced: None } })
+            Ok(EntryOfTask { id, past: Past { step, replaced: None } })
         })?;
         for told in told.iter_mut().filter(|told| told.past.step.op == Op::Mend) {
             let before = self.image_of(told.id, Side::Before)?;

@@ -136,8 +136,9 @@ impl World {
 
     fn thin(&mut self, age: i64) {
         let moment = Timestamp(self.now - age);
-        let horizon = self.journal.last_before(moment).unwrap();
-        let thinning = Thinning { horizon, gone_before: moment, list_is_gone: false, named: &HashSet::new() };
+        let old = self.all.iter().rfind(|entry| entry.at < moment);
+        let horizon = old.map_or(Revision(0), |entry| entry.revision);
+        let thinning = Thinning { horizon, gone_until: horizon, list_is_gone: false, named: &HashSet::new() };
         self.journal.thin_out(&thinning, &Pace::straight_on()).unwrap();
         self.thinned.push((horizon, moment));
         self.may_be_gone.extend(self.released(moment));

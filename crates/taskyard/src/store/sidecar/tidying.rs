@@ -8,6 +8,7 @@ use std::time::Duration;
 use taskyard_core::{Revision, TaskId, Timestamp};
 
 use super::Journal;
+use super::aging::TidyTerms;
 use super::damage::judge;
 use super::naming::{data_of, is_gone};
 use super::opening::lock_alone;
@@ -15,7 +16,6 @@ use super::pace::Pace;
 use super::putting_away::put_away;
 use super::schema::{DATABASE, FORMAT};
 use super::thinning::{Thinned, Thinning};
-use crate::clock;
 use crate::failpoint::reach;
 use crate::private::prepare_database;
 use crate::sqlite::beside;
@@ -34,17 +34,6 @@ const PAGES_AT_ONCE: u32 = 128;
 /// The name of the copy that is tidied in the place of the journal, to see what that would give.
 const TRIAL: &str = "trial";
 
-/// How journals are tidied.
-#[derive(Clone, Debug)]
-pub struct TidyTerms {
-    /// For how long everything is kept.
-    pub keep: Duration,
-    /// How large a journal may get before it is thinned out earlier.
-    pub max_size: u64,
-    /// How long it may take.
-    pub pace: Pace,
-}
-
 /// What tidying a journal did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TidiedJournal {
@@ -58,14 +47,6 @@ pub struct TidiedJournal {
     pub is_put_away: bool,
 }
 
-impl TidyTerms {
-    /// Returns the moment before which everything is old.
-    pub(in crate::store) fn old_before(&self) -> Timestamp {
-        let keep = i64::try_from(self.keep.as_millis()).unwrap_or(i64::MAX);
-        Timestamp(clock::now().0.saturating_sub(keep))
-    }
-}
-
 /// Tidies the journal in a sidecar; none where there is none.
 pub(in crate::store) fn tidy(
     sidecar: &Path,
@@ -77,9 +58,9 @@ pub(in crate::store) fn tidy(
     let before = size_of(sidecar, DATABASE);
     let journal = Journal::open(sidecar, &list)?;
     let thinned = journal.tidy(&list, terms, named)?;
-    let is_idle = journal.is_long_idle(&list, terms.old_before())?;
+    let is_idle = journal.is_long_idle(&list, terms)?;
     drop(journal);
-    let is_put_away = is_idle && terms.pace.has_left(UNDIVIDED) && put_away(sidecar, &list, terms.old_before())?;
+    let is_put_away = is_idle && terms.pace.has_left(UNDIVIDED) && put_away(sidecar, &list, terms)?;
     Ok(Some(tidied(before, size_of(sidecar, DATABASE), thinned, is_put_away)))
 }
 
@@ -124,7 +105,7 @@ fn try_copy(
         copy.set_fact("flushed", copy.newest()?.0.cast_signed())?;
     }
     let thinned = copy.tidy(list, terms, named)?;
-    let is_idle = copy.is_long_idle(list, terms.old_before())?;
+    let is_idle = copy.is_long_idle(list, terms)?;
     drop(copy);
     Ok((thinned, size_of(sidecar, name), is_idle))
 }
@@ -137,6 +118,13 @@ fn tidied(before: u64, after: u64, Thinned { entries, forgotten }: Thinned, is_p
 pub(in crate::store) fn list_of(sidecar: &Path) -> Result<Option<PathBuf>, StoreError> {
     let Some(journal) = Journal::open_to_read(sidecar)? else { return Ok(None) };
     Ok(journal.fact::<String>("path")?.map(PathBuf::from))
+}
+
+/// Returns when the newest entry in a sidecar says that it was written; none where there is none.
+pub(in crate::store) fn newest_time(sidecar: &Path) -> Result<Option<Timestamp>, StoreError> {
+    let Some(journal) = Journal::open_to_read(sidecar)? else { return Ok(None) };
+    let newest = journal.row("SELECT at FROM entries ORDER BY id DESC LIMIT 1", [], |row| row.get(0))?;
+    Ok(newest.map(Timestamp))
 }
 
 /// Returns how many bytes a database and its log have.
@@ -156,10 +144,11 @@ impl Journal {
     /// Tidies the journal of the list at a path.
     pub(super) fn tidy(&self, list: &Path, terms: &TidyTerms, named: &HashSet<TaskId>) -> Result<Thinned, StoreError> {
         let (pace, list_is_gone) = (&terms.pace, is_gone(list));
-        let gone_before = terms.old_before();
+        self.record_age(terms)?;
+        let gone_until = self.old_until(terms)?;
         let limit = self.settled_until(list_is_gone)?;
-        let horizon = self.last_before(gone_before)?.min(limit);
-        let mut thinning = Thinning { horizon, gone_before, list_is_gone, named };
+        let horizon = gone_until.min(limit);
+        let mut thinning = Thinning { horizon, gone_until, list_is_gone, named };
         let mut thinned = self.thin_out(&thinning, pace)?;
         self.pack_old(limit, pace)?;
         while !pace.is_over()
