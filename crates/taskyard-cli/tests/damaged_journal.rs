@@ -366,3 +366,113 @@ fn those_who_begin_a_journal_at_once_find_no_damage() {
         assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), 8);
     }
 }
+
+/// Makes one `pread` of a file fail, or give a wrong answer: the one with the number `FAULT_AT`, counted from 0.
+const SHIM: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+ssize_t pread64(int file, void *bytes, size_t count, off_t at) {
+    static int reads = 0;
+    ssize_t (*real)(int, void *, size_t, off_t) = dlsym(RTLD_NEXT, "pread64");
+    const char *name = getenv("FAULT_FILE"), *kind = getenv("FAULT_KIND");
+    char link[64], path[4096] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    if (!name || readlink(link, path, sizeof path - 1) < 0) return real(file, bytes, count, at);
+    const char *last = strrchr(path, '/');
+    if (!last || strcmp(last + 1, name) || reads++ != atoi(getenv("FAULT_AT"))) return real(file, bytes, count, at);
+    FILE *told = fopen(getenv("FAULT_TOLD"), "w");
+    if (told) fclose(told);
+    if (!strcmp(kind, "EIO")) { errno = EIO; return -1; }
+    if (!strcmp(kind, "EINTR")) { errno = EINTR; return -1; }
+    if (!strcmp(kind, "end")) return 0;
+    if (!strcmp(kind, "short")) return real(file, bytes, count / 2 + 1, at);
+    ssize_t read = real(file, bytes, count, at);
+    for (ssize_t place = 0; place < read; place++) ((char *)bytes)[place] ^= 0x55;
+    return read;
+}
+"#;
+
+/// Builds the shim.
+fn shim(folder: &Path) -> PathBuf {
+    let (source, library) = (folder.join("shim.c"), folder.join("shim.so"));
+    fs::write(&source, SHIM).unwrap();
+    let built = Program::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).status();
+    assert!(built.success());
+    library
+}
+
+#[test]
+fn one_failed_read_condemns_no_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = shim(folder.path());
+    side_by_side([Kept::Files, Kept::Document], |kept| {
+        let yard = Yard::new(kept);
+        let entries = |yard: &Yard| yard.ask("history")["entries"].as_array().unwrap().len();
+        let (before, count) = (yard.kept(), entries(&yard));
+        let told = folder.path().join(format!("{kept:?}"));
+        let mut faults = 0;
+        let files: &[&str] = match kept {
+            Kept::Files => &["stamp", "queue", "journal.sqlite", "journal.sqlite-wal"],
+            _ => &["stamp"],
+        };
+        for (file, kind) in
+            files.iter().flat_map(|file| ["EIO", "EINTR", "short", "end", "wrong"].map(|kind| (*file, kind)))
+        {
+            // SQLite reads on after a signal and a short read, and writes a page on that it read wrong. The queue has no checksum.
+            if file.starts_with("journal") && matches!(kind, "EINTR" | "short") || kind == "wrong" && file != "stamp" {
+                continue;
+            }
+            for words in ["create New", "history"] {
+                for at in 0.. {
+                    let context = format!("{kept:?}, {file}, {kind} at {at}, `{words}`");
+                    yard.put_back(&before);
+                    let mut command = yard.command(&format!("{words} --json"));
+                    command.env("LD_PRELOAD", &library).env("FAULT_FILE", file).env("FAULT_KIND", kind);
+                    let ran = command.env("FAULT_AT", at.to_string()).env("FAULT_TOLD", &told).run();
+                    if fs::remove_file(&told).is_err() {
+                        break;
+                    }
+                    faults += 1;
+                    let code = ran.json()["error"]["code"].as_str().map(ToOwned::to_owned);
+                    let is_passing = matches!(kind, "EINTR" | "short");
+                    let is_expected = match code.as_deref() {
+                        None => ran.code == Some(0),
+                        Some("io" | "journal") => ran.code == Some(1) && !is_passing,
+                        Some(_) => false,
+                    };
+                    assert!(is_expected && !says_damaged(&ran), "{context}: {ran:?}");
+                    assert!(!yard.sidecar().join("damaged").exists(), "{context}: {ran:?}");
+                    let created = usize::from(words == "create New" && ran.code == Some(0));
+                    assert_eq!(entries(&yard), count + created, "{context}");
+                    yard.ask("create Newer");
+                }
+            }
+        }
+        assert!(faults > 10, "{kept:?}: only {faults} faults");
+    });
+}
+
+#[test]
+fn flipped_bit_in_queue_is_mended_by_next_writer() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.ask("create One");
+    for bit in [0, 1, 2, 3, 17] {
+        // A commit that exists and is in no file yet.
+        let killed = home.run_with("journal: written=kill", &format!("update 1 --description bit{bit}"));
+        assert!(killed.was_killed(), "{killed:?}");
+        let queue = File::options().read(true).write(true).open(home.sidecar("L").join("queue")).unwrap();
+        let mut magic = [0; 8];
+        queue.read_exact_at(&mut magic, 0).unwrap();
+        let flipped = u64::from_be_bytes(magic) ^ (1 << bit);
+        queue.write_all_at(&flipped.to_be_bytes(), 0).unwrap();
+        assert_eq!(home.ask("create Next")["schema"], json!("taskyard/1"));
+        assert_eq!(home.ask("show 1")["task"]["description"], json!(format!("bit{bit}")));
+        assert_eq!(home.run("doctor").code, Some(0));
+    }
+}

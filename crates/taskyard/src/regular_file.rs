@@ -7,6 +7,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
@@ -88,6 +89,21 @@ pub(crate) fn read_open(file: File, size: u64, limit: u64) -> Result<Vec<u8>, No
     file.take(limit + 1).read_to_end(&mut bytes)?;
     let size = bytes.len() as u64;
     if size > limit { Err(NotRead::TooLarge { size, limit }) } else { Ok(bytes) }
+}
+
+/// Reads from a place in an open file until the buffer is full or the file ends, and returns how many bytes that were. Neither a signal nor a
+/// read that gives fewer bytes than there are ends it.
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 /// Opens the file at a path without following a link that it may be.

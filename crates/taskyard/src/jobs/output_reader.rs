@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use taskyard_core::{Gap, Job, JobOutput};
 use super::output_layout::{Layout, Spot};
 use super::output_map::{Map, MapFile};
 use super::{JobError, JobOptions};
-use crate::private;
+use crate::{private, regular_file};
 
 /// How often a reader tries again when the output was rearranged under its hands.
 const ATTEMPTS: u32 = 200;
@@ -147,15 +146,7 @@ fn left_behind(file: &File, map: &Map) -> Layout {
 /// Reads as many bytes as there are, up to so many.
 fn read_at(file: &File, at: u64, count: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(count).unwrap_or(usize::MAX)];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match file.read_at(&mut bytes[filled..], at + filled as u64) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    bytes.truncate(filled);
+    let count = regular_file::read_at(file, &mut bytes, at)?;
+    bytes.truncate(count);
     Ok(bytes)
 }

@@ -115,7 +115,12 @@ impl Duties for Waiting {
             return None;
         }
         let mut wishes = [0; 8];
-        let count = self.line.read(&mut wishes).unwrap_or(0);
+        let count = loop {
+            match self.line.read(&mut wishes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read.unwrap_or(0),
+            }
+        };
         (self.is_gone, self.has_wished) = (count == 0, true);
         let is_kill = self.is_gone || wishes.contains(&KILL);
         Some(if is_kill { Wish::Kill } else { Wish::Ask })

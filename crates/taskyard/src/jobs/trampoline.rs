@@ -44,7 +44,7 @@ fn prepare(supervisor: u32) -> io::Result<Option<File>> {
     }
     let mut telling = File::from(fcntl_dupfd_cloexec(stdin(), 3)?);
     let mut word = [0];
-    if telling.read(&mut word)? != 1 || word[0] != GO {
+    if telling.read_exact(&mut word).is_err() || word[0] != GO {
         return Ok(None);
     }
     let mut input = Vec::new();

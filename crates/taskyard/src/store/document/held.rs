@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -251,19 +251,13 @@ fn contents(file: &File) -> io::Result<Vec<u8>> {
     }
     let length = usize::try_from(size).unwrap_or(0);
     let mut bytes = vec![0; length + 1];
-    let mut read = 0;
-    loop {
-        match file.read_at(&mut bytes[read..], read as u64) {
-            Ok(0) => break,
-            Ok(count) => read += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        }
-        if read == bytes.len() {
-            bytes.resize(read * 2, 0);
-        }
+    let mut count = regular_file::read_at(file, &mut bytes, 0)?;
+    // It grows while it is read.
+    while count == bytes.len() {
+        bytes.resize(count * 2, 0);
+        count += regular_file::read_at(file, &mut bytes[count..], count as u64)?;
     }
-    bytes.truncate(read);
+    bytes.truncate(count);
     Ok(bytes)
 }
 

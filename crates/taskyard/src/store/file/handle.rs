@@ -131,16 +131,22 @@ impl Handle {
             let path = self.place.sidecar.as_ref()?.join("queue");
             *queue = regular_file::open(&path, u64::MAX).map(|(file, _)| file).ok();
         }
-        turn_record::load(queue.as_ref()?)
+        turn_record::load(queue.as_ref()?).ok().flatten()
     }
 
     /// Tells whether the machine has been up since the list was last written; a process lives in one boot.
-    pub(in crate::store) fn is_same_boot(&self) -> bool {
-        let is_known = |sidecar: &PathBuf| !sidecar.join("journal.sqlite").exists() || is_same_boot(sidecar);
-        if !self.boot_is_known.load(Ordering::Relaxed) && self.place.sidecar.as_ref().is_none_or(is_known) {
+    pub(in crate::store) fn is_same_boot(&self) -> Result<bool, StoreError> {
+        if self.boot_is_known.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        let is_known = match &self.place.sidecar {
+            Some(sidecar) => !sidecar.join("journal.sqlite").exists() || is_same_boot(sidecar)?,
+            None => true,
+        };
+        if is_known {
             self.note_boot();
         }
-        self.boot_is_known.load(Ordering::Relaxed)
+        Ok(is_known)
     }
 
     /// Takes note that files of an earlier boot have been looked after.

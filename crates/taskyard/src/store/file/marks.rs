@@ -44,7 +44,7 @@ pub(in crate::store) fn raise_mark(turn: &WriteTurn, mark: f64) -> Result<(), St
 fn overwrite_mark(turn: &WriteTurn, text: &[u8]) -> Result<(), NotRead> {
     let file = regular_file::open_to_change(&turn.place.directory.join(".highwatermark"))?;
     let mut found = [0; 32];
-    let length = file.read_at(&mut found, 0)?;
+    let length = regular_file::read_at(&file, &mut found, 0)?;
     match found[..length].iter().all(u8::is_ascii_digit) && (1..=text.len()).contains(&length) {
         true => Ok(file.write_all_at(text, 0)?),
         false => Err(NotRead::System(io::ErrorKind::InvalidData.into())),

@@ -20,7 +20,7 @@ pub(in crate::store) fn clear_dead_locks(directory: BorrowedFd<'_>, memory: &Fil
         let look = look_at(directory, &c_name(&held.name)).ok().flatten();
         look.is_some_and(|look| is_named(held, &look))
     };
-    let mut dead: Vec<HeldName> = turn_record::load_held(memory).into_iter().filter(is_there).collect();
+    let mut dead: Vec<HeldName> = turn_record::load_held(memory)?.into_iter().filter(is_there).collect();
     if dead.is_empty() {
         return Ok(());
     }

@@ -128,7 +128,7 @@ fn head(file: File, path: &Path) -> Queue {
 /// Goes past the head, if it still is as it was seen.
 fn pass(path: &Path, file: &File, seen: &TurnRecord) -> Result<Option<Passing>, StoreError> {
     let taken = passing::try_take(path).map_err(StoreError::io("cannot lock", path))?;
-    let now = turn_record::load(file).unwrap_or_default();
+    let now = turn_record::load(file).map_err(StoreError::io("cannot read", path))?.unwrap_or_default();
     // Other processes may have gone past meanwhile, and be done. But where there is a new head, the queue counts again.
     Ok(taken.filter(|_| now.is_past_queue || now.turns == seen.turns))
 }
@@ -191,7 +191,8 @@ impl Ahead {
 impl Glance {
     fn at(file: &File) -> Self {
         let touched = file.metadata().map(|found| found.mtime() * 1_000_000_000 + found.mtime_nsec());
-        Self { state: turn_record::load(file).unwrap_or_default(), touched: touched.unwrap_or(0) }
+        let state = turn_record::load(file).ok().flatten().unwrap_or_default();
+        Self { state, touched: touched.unwrap_or(0) }
     }
 }
 

@@ -118,7 +118,7 @@ impl WriteTurn {
     /// Tells whether no process of ours took the turn over.
     pub(in crate::store) fn is_mine(&self) -> bool {
         let Some(queue) = &self.queue else { return false };
-        let now = turn_record::load(&queue.file).unwrap_or_default();
+        let now = turn_record::load(&queue.file).ok().flatten().unwrap_or_default();
         (now.turns, now.holder) == (self.state.turns, self.state.holder)
     }
 

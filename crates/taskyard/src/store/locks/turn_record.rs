@@ -5,11 +5,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use crate::private;
 use crate::store::StoreError;
+use crate::store::sidecar::NEWER_LAYOUTS;
+use crate::{private, regular_file};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TYSTATE1");
 const WORDS: usize = 11;
@@ -24,6 +25,22 @@ const PAST_THE_QUEUE: u64 = 2;
 const WAS_PAST_THE_QUEUE: u64 = 3;
 /// More lock names than this are not remembered; a crash then leaves locks that go stale by themselves.
 const LONGEST_HELD: usize = 1 << 20;
+/// What is known from a damaged record: a writer had turns and may have died in one. So the next writer looks at every commit since the last
+/// flush, as after a power loss, and writes a new record.
+const DAMAGED: TurnRecord = TurnRecord {
+    sequence: 0,
+    applied: 0,
+    turns: 1,
+    released: 0,
+    held_for: 0,
+    clock_offset: 0,
+    streak: 0,
+    rival_met: 0,
+    busy: true,
+    is_past_queue: false,
+    holder: 0,
+    holder_space: 0,
+};
 
 /// The words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,10 +92,17 @@ pub(in crate::store) fn open(path: &Path) -> io::Result<File> {
     private::open(path)
 }
 
-/// Reads the words; `None` where nothing of ours is written there.
-pub(in crate::store) fn load(file: &File) -> Option<TurnRecord> {
+/// Reads the words; `None` if nothing was written yet, or a newer Taskyard wrote them in another way.
+pub(in crate::store) fn load(file: &File) -> io::Result<Option<TurnRecord>> {
     let mut bytes = [0; WORDS * 8];
-    file.read_exact_at(&mut bytes, 0).ok()?;
+    let count = regular_file::read_at(file, &mut bytes, 0)?;
+    // A process that never had a turn may have written one word (`save_applied`).
+    let is_nothing = bytes.starts_with(&[0; 8]) || newer_layout(&bytes).is_some();
+    Ok((!is_nothing).then(|| from_bytes(&bytes).filter(|_| count == bytes.len()).unwrap_or(DAMAGED)))
+}
+
+/// Returns the words of a record; `None` if it is damaged.
+fn from_bytes(bytes: &[u8; WORDS * 8]) -> Option<TurnRecord> {
     let word = |place: usize| u64::from_le_bytes(bytes[place * 8..place * 8 + 8].try_into().unwrap_or_default());
     (word(0) == MAGIC).then(|| TurnRecord {
         sequence: word(1),
@@ -96,17 +120,27 @@ pub(in crate::store) fn load(file: &File) -> Option<TurnRecord> {
     })
 }
 
-/// Reads the words, none where nothing was written yet; fails where a newer Taskyard wrote them in another way.
+/// Reads the words, the first ones if nothing was written yet; fails if a newer Taskyard wrote them in another way.
 pub(in crate::store) fn load_or_new(file: &File, path: &Path) -> Result<TurnRecord, StoreError> {
-    if let Some(state) = load(file) {
+    let unread = || StoreError::io("cannot read", path);
+    if let Some(state) = load(file).map_err(unread())? {
         return Ok(state);
     }
     let mut magic = [0; 8];
-    match file.read_exact_at(&mut magic, 0).map(|()| magic) {
-        Ok([b'T', b'Y', b'S', b'T', b'A', b'T', b'E', layout @ b'2'..=b'9']) => {
-            Err(StoreError::NewerJournal { path: path.to_owned(), format: i64::from(layout - b'0') })
+    regular_file::read_at(file, &mut magic, 0).map_err(unread())?;
+    match newer_layout(&magic) {
+        Some(format) => Err(StoreError::NewerJournal { path: path.to_owned(), format }),
+        None => Ok(TurnRecord::default()),
+    }
+}
+
+/// Returns the layout of words that a newer Taskyard wrote.
+fn newer_layout(bytes: &[u8]) -> Option<i64> {
+    match bytes {
+        [b'T', b'Y', b'S', b'T', b'A', b'T', b'E', layout, ..] if NEWER_LAYOUTS.contains(layout) => {
+            Some(i64::from(layout - b'0'))
         }
-        _ => Ok(TurnRecord::default()),
+        _ => None,
     }
 }
 
@@ -175,16 +209,13 @@ fn push_held(bytes: &mut Vec<u8>, held: &[HeldName]) {
 }
 
 /// Reads which locks were held.
-pub(in crate::store) fn load_held(file: &File) -> Vec<HeldName> {
+pub(in crate::store) fn load_held(file: &File) -> io::Result<Vec<HeldName>> {
     let mut length = [0; 4];
-    if file.read_exact_at(&mut length, HELD_AT).is_err() {
-        return Vec::new();
-    }
+    regular_file::read_at(file, &mut length, HELD_AT)?;
     let mut text = vec![0; (u32::from_le_bytes(length) as usize).min(LONGEST_HELD)];
-    if file.read_exact_at(&mut text, HELD_AT + 4).is_err() {
-        return Vec::new();
-    }
-    String::from_utf8_lossy(&text).lines().filter_map(held_name).collect()
+    let count = regular_file::read_at(file, &mut text, HELD_AT + 4)?;
+    let is_whole = count == text.len();
+    Ok(String::from_utf8_lossy(&text).lines().filter(|_| is_whole).filter_map(held_name).collect())
 }
 
 fn held_name(line: &str) -> Option<HeldName> {
@@ -195,7 +226,7 @@ fn held_name(line: &str) -> Option<HeldName> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeldName, TurnRecord, load, load_held, load_or_new, open, save, save_all, save_held};
+    use super::{HeldName, TurnRecord, load, load_held, load_or_new, open, save, save_all, save_applied, save_held};
     use crate::store::StoreError;
 
     #[test]
@@ -213,7 +244,7 @@ mod tests {
     fn what_is_written_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let file = open(&folder.path().join("queue")).unwrap();
-        assert_eq!(load(&file), None);
+        assert_eq!(load(&file).unwrap(), None);
         let state = TurnRecord {
             sequence: 3,
             applied: 9,
@@ -230,18 +261,36 @@ mod tests {
         };
         let held = vec![HeldName { name: "7.json.lock".into(), inode: 12, born: -3 }];
         save_all(&file, &state, &held).unwrap();
-        assert_eq!(load(&file), Some(state));
-        assert_eq!(load_held(&file), held);
+        assert_eq!(load(&file).unwrap(), Some(state));
+        assert_eq!(load_held(&file).unwrap(), held);
         for (busy, is_past_queue) in [(false, false), (false, true), (true, false), (true, true)] {
             let state = TurnRecord { busy, is_past_queue, ..state };
             save(&file, &state).unwrap();
-            assert_eq!(load(&file), Some(state));
+            assert_eq!(load(&file).unwrap(), Some(state));
         }
         save(&file, &TurnRecord { applied: 10, holder: 5, ..state }).unwrap();
-        assert_eq!(load(&file), Some(TurnRecord { applied: 10, ..state }));
-        assert_eq!(load_held(&file), held);
+        assert_eq!(load(&file).unwrap(), Some(TurnRecord { applied: 10, ..state }));
+        assert_eq!(load_held(&file).unwrap(), held);
         save_held(&file, 6, &[]).unwrap();
-        assert_eq!(load(&file), Some(TurnRecord { applied: 10, holder: 6, holder_space: 0, ..state }));
-        assert_eq!(load_held(&file), []);
+        assert_eq!(load(&file).unwrap(), Some(TurnRecord { applied: 10, holder: 6, holder_space: 0, ..state }));
+        assert_eq!(load_held(&file).unwrap(), []);
+    }
+
+    #[test]
+    fn a_damaged_record_is_neither_newer_nor_new() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queue");
+        let file = open(&path).unwrap();
+        save_applied(&file, 3).unwrap();
+        assert_eq!(load(&file).unwrap(), None);
+        save_all(&file, &TurnRecord { turns: 7, applied: 9, ..TurnRecord::default() }, &[]).unwrap();
+        let damaged = TurnRecord { turns: 1, busy: true, ..TurnRecord::default() };
+        for bit in 0..64 {
+            let flipped = u64::from_le_bytes(*b"TYSTATE1") ^ (1 << bit);
+            std::os::unix::fs::FileExt::write_all_at(&file, &flipped.to_le_bytes(), 0).unwrap();
+            assert_eq!(load_or_new(&file, &path).unwrap(), damaged, "bit {bit}");
+        }
+        file.set_len(40).unwrap();
+        assert_eq!(load_or_new(&file, &path).unwrap(), damaged);
     }
 }

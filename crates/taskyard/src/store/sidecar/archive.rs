@@ -9,7 +9,7 @@ use rusqlite::{Row, ToSql, params_from_iter};
 use taskyard_core::packing::{pack_whole, unpack};
 
 use super::Journal;
-use super::damage::judge;
+use super::damage::not_done;
 use super::entries::entries_where;
 use super::fingerprint::Fingerprint;
 use super::known::Known;
@@ -65,14 +65,14 @@ enum Kind {
 pub(super) fn find(sidecar: &Path) -> Result<Option<Archived>, StoreError> {
     let Some((archive, name)) = look(sidecar)? else { return Ok(None) };
     let sql = "SELECT name, path, revision, token, number, has_tasks, contents, sum FROM lists WHERE name = ?1";
-    archive.row(sql, [name], archived).map_err(judge)
+    archive.row(sql, [name], archived).map_err(not_done)
 }
 
 /// Tells whether something is kept of the list of a sidecar that is not there.
 pub(super) fn is_archived(sidecar: &Path) -> bool {
     let found = look(sidecar).and_then(|found| {
         let Some((archive, name)) = found else { return Ok(None) };
-        archive.row("SELECT 1 FROM lists WHERE name = ?1", [name], |_| Ok(())).map_err(judge)
+        archive.row("SELECT 1 FROM lists WHERE name = ?1", [name], |_| Ok(())).map_err(not_done)
     });
     matches!(found, Ok(Some(())))
 }
@@ -92,7 +92,7 @@ pub(super) fn keep(sidecar: &Path, list: &Path, journal: &Journal) -> Result<(),
     let (rows, has_tasks) = journal.rows_to_archive()?;
     let contents = pack(&rows);
     let data = data_of(sidecar);
-    let archive = Database::open(data, &ARCHIVE).map_err(judge)?;
+    let archive = Database::open(data, &ARCHIVE).map_err(not_done)?;
     let name = name_of(sidecar);
     let path = list.to_string_lossy();
     let [revision, token, number] = [marks.revision, marks.token, marks.number].map(u64::cast_signed);
@@ -101,7 +101,7 @@ pub(super) fn keep(sidecar: &Path, list: &Path, journal: &Journal) -> Result<(),
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     let sum = journal.sum_of(&columns)?;
     let values = columns.into_iter().chain([&sum as &dyn ToSql]);
-    archive.execute(sql, params_from_iter(values)).map_err(judge)?;
+    archive.execute(sql, params_from_iter(values)).map_err(not_done)?;
     // The file may be new.
     File::open(data).and_then(|data| data.sync_all()).map_err(StoreError::io("cannot flush", data))
 }
@@ -179,7 +179,7 @@ fn look(sidecar: &Path) -> Result<Option<(Database, String)>, StoreError> {
     if fs::symlink_metadata(data.join(ARCHIVE.file)).is_err() {
         return Ok(None);
     }
-    let archive = Database::look(data, &ARCHIVE).map_err(judge)?;
+    let archive = Database::look(data, &ARCHIVE).map_err(not_done)?;
     Ok(archive.map(|archive| (archive, name_of(sidecar))))
 }
 

@@ -6,11 +6,10 @@
 use std::path::Path;
 
 use super::Journal;
-use super::condemning::look_at_stamp;
 use super::naming::data_of;
 use super::resting_file::AtRest;
 use super::schema::{DATABASE, FORMAT, JOURNAL};
-use super::stamp::{Stamp, Standstill};
+use super::stamp::{Stamp, Standstill, look_at_stamp};
 use crate::failpoint::reach_if_named;
 use crate::private::has_database;
 use crate::sqlite::Database;
@@ -20,7 +19,7 @@ impl Journal {
     /// should be: then it is to be opened, and the process that opens it says what is wrong.
     pub(super) fn copy_at_rest(sidecar: &Path) -> Option<Self> {
         // Before the database, as when it is opened.
-        let (file, stamp) = look_at_stamp(sidecar).ok()??;
+        let (file, stamp) = look_at_stamp(sidecar).ok()?.whole()?;
         if !is_usual(&stamp) {
             return None;
         }
@@ -158,7 +157,7 @@ mod tests {
         journal.fold_at_close();
         let_settle(place.path());
         assert!(Journal::copy_at_rest(place.path()).is_some());
-        let (file, _) = look_at_stamp(place.path()).unwrap().unwrap();
+        let (file, _) = look_at_stamp(place.path()).unwrap().whole().unwrap();
         file.raise_flushed(Marks { token: 8, ..Marks::default() });
         assert!(Journal::copy_at_rest(place.path()).is_none());
         assert!(!place.path().join("damaged").exists(), "no verdict comes of a copy");

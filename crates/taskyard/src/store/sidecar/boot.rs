@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::stamp::StampFile;
+use super::stamp::{StampFile, is_lasting};
 use crate::clock;
 use crate::regular_file;
 use crate::store::StoreError;
@@ -15,10 +15,16 @@ const OLD_FILE: &str = "boot";
 const LONGEST: u64 = 4 * 1024;
 
 /// Tells whether the machine has been up since this was last asked and answered.
-pub(in crate::store) fn is_same_boot(sidecar: &Path) -> bool {
-    let remembered = StampFile::open(sidecar).ok().flatten().and_then(|stamp| stamp.boot());
+pub(in crate::store) fn is_same_boot(sidecar: &Path) -> Result<bool, StoreError> {
+    let stamp = sidecar.join("stamp");
+    let remembered = StampFile::open(sidecar).and_then(|stamp| stamp.map_or(Ok(None), |stamp| stamp.boot()));
+    let remembered = match remembered {
+        // What it is or whose it is keeps us from reading it, and it says nothing.
+        Err(error) if is_lasting(&error) => None,
+        remembered => remembered.map_err(StoreError::io("cannot read", stamp))?,
+    };
     let remembered = remembered.or_else(|| regular_file::read(&sidecar.join(OLD_FILE), LONGEST).ok());
-    remembered.is_some_and(|boot| boot == clock::boot_id().as_bytes())
+    Ok(remembered.is_some_and(|boot| boot == clock::boot_id().as_bytes()))
 }
 
 /// Remembers in which boot the list was last looked after.
@@ -42,13 +48,13 @@ mod tests {
     fn the_boot_is_remembered_in_the_stamp_and_known_from_files_of_older_releases() {
         let sidecar = tempfile::tempdir().unwrap();
         let stamp = StampFile::create(sidecar.path(), StampFile::blank()).unwrap();
-        assert!(!is_same_boot(sidecar.path()));
+        assert!(!is_same_boot(sidecar.path()).unwrap());
         fs::write(sidecar.path().join("boot"), clock::boot_id().as_bytes()).unwrap();
-        assert!(is_same_boot(sidecar.path()));
+        assert!(is_same_boot(sidecar.path()).unwrap());
         remember_boot(sidecar.path()).unwrap();
-        assert!(is_same_boot(sidecar.path()) && !sidecar.path().join("boot").exists());
+        assert!(is_same_boot(sidecar.path()).unwrap() && !sidecar.path().join("boot").exists());
         let before = stamp.read().unwrap();
         stamp.set_boot(b"another and a longer one than before, say").unwrap();
-        assert!(!is_same_boot(sidecar.path()) && stamp.read().unwrap() == before);
+        assert!(!is_same_boot(sidecar.path()).unwrap() && stamp.read().unwrap() == before);
     }
 }

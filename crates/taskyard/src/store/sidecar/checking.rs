@@ -1,21 +1,17 @@
-//! Looking a journal over from end to end: what SQLite thinks of it, every row, and whether an entry is missing.
+//! Looking a journal over from end to end, and what was found wrong with it before.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use taskyard_core::Revision;
 
 use super::Journal;
-use super::condemning::{look_at_stamp, newer};
-use super::damage::{first_unopenable, judge};
-use super::opening::older;
-use super::recent_images::COLUMNS;
-use super::schema::{DATABASE, ENTRIES, FORMAT, JOURNAL};
-use super::sequence::Sequence;
-use super::stamp::{Marks, Standstill};
-use super::sums;
+use super::damage::{first_unopenable, judge, newer};
+use super::opening::stamp_at;
+use super::schema::{DATABASE, FORMAT, JOURNAL};
+use super::stamp::{FoundStamp, Marks, Standstill};
 use super::verdict;
-use crate::sqlite::{Database, Table};
+use super::verifying::first_fault;
+use crate::sqlite::Database;
 use crate::store::StoreError;
 use crate::store::journal_damage::JournalDamage;
 
@@ -35,11 +31,12 @@ pub(super) enum Health {
 
 /// Looks over the journal of a sidecar. `written` is a revision that the caller knows to have been written.
 pub(super) fn examine(sidecar: &Path, written: Revision) -> Result<Health, StoreError> {
-    let found = match look_over(sidecar, written) {
-        Err(StoreError::JournalDamaged { what, .. }) => Some(what),
-        found => found?,
+    // What only one of two looks finds is no damage.
+    let found = match fault(sidecar, written)? {
+        Some(_) => fault(sidecar, written)?,
+        None => None,
     };
-    let standstill = look_at_stamp(sidecar).ok().flatten().map_or(Standstill::None, |(_, stamp)| stamp.standstill);
+    let standstill = stamp_at(sidecar)?.whole().map_or(Standstill::None, |(_, stamp)| stamp.standstill);
     Ok(match (found, standstill) {
         (Some(what), Standstill::Damaged) => Health::Damaged(first_found(sidecar, what)),
         (Some(what), _) => Health::Damaged(what),
@@ -56,18 +53,27 @@ fn first_found(sidecar: &Path, what: JournalDamage) -> JournalDamage {
     }
 }
 
+/// Returns the first thing that is wrong with the journal of a sidecar.
+fn fault(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>, StoreError> {
+    match look_over(sidecar, written) {
+        Err(StoreError::JournalDamaged { what, .. }) => Ok(Some(what)),
+        found => found,
+    }
+}
+
 fn look_over(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>, StoreError> {
-    let stamped = match look_at_stamp(sidecar) {
-        Ok(Some((_, stamp))) if stamp.is_newer() => return Err(newer(sidecar, &stamp)),
-        Ok(stamped) => stamped,
-        Err(_) if let Some(newer) = newer_by_itself(sidecar) => return Err(newer),
-        Err(what) => return Ok(Some(what)),
+    let stamped = match stamp_at(sidecar)? {
+        FoundStamp::Whole(_, stamp) if stamp.is_newer() => return Err(newer(sidecar, &stamp)),
+        FoundStamp::Whole(_, stamp) => Some(stamp),
+        FoundStamp::Missing => None,
+        FoundStamp::Damaged(_) if let Some(newer) = newer_by_itself(sidecar) => return Err(newer),
+        FoundStamp::Damaged(what) => return Ok(Some(what)),
     };
     if let Some(what) = first_unopenable(&sidecar.join(DATABASE)) {
         return Ok(Some(what));
     }
     let written = Marks { revision: written.0, ..Marks::default() };
-    let expected = stamped.as_ref().map_or(written, |(_, stamp)| stamp.expected());
+    let expected = stamped.as_ref().map_or(written, |stamp| stamp.expected());
     let Some(journal) = Journal::open_as_it_is(sidecar)? else {
         return Ok((expected != Marks::default()).then_some(JournalDamage::Gone));
     };
@@ -82,9 +88,9 @@ fn look_over(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>,
     }
     journal.read_unmapped();
     let moment = journal.begin_to_read()?;
-    let found = journal.first_fault(format, expected);
+    let found = first_fault(&journal.database, format, expected);
     drop(moment);
-    match found? {
+    match found.map_err(judge)? {
         None if format == FORMAT && stamped.is_none() => Ok(Some(JournalDamage::NoStamp)),
         found => Ok(found),
     }
@@ -95,42 +101,4 @@ fn newer_by_itself(sidecar: &Path) -> Option<StoreError> {
     let database = Database::connect_to_read(sidecar.join(DATABASE), &JOURNAL).ok()?;
     let newer = database.known_format("open").err().map(judge)?;
     matches!(newer, StoreError::NewerJournal { format, .. } if format <= HIGHEST_TO_COME).then_some(newer)
-}
-
-impl Journal {
-    /// Returns the first thing that is wrong with the database, where something is.
-    pub(super) fn first_fault(&self, format: i64, expected: Marks) -> Result<Option<JournalDamage>, StoreError> {
-        let verdict: String = self.one("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-        if verdict != "ok" {
-            return Ok(Some(JournalDamage::Malformed { why: verdict }));
-        }
-        if format == FORMAT {
-            let has_forms = self.has_forms()?;
-            let is_checked = |table: &&Table| table.name != ENTRIES.name && (table.since.is_some() || has_forms);
-            for table in JOURNAL.tables.iter().filter(is_checked) {
-                let columns = sums::columns_of(table).join(", ");
-                let sql = format!("SELECT {columns} FROM {}", table.name);
-                self.rows(&sql, [], |row| sums::check(row, table.name))?;
-            }
-            self.rows(&format!("SELECT {COLUMNS} FROM entries ORDER BY id"), [], |row| {
-                self.checked_images(row).map(drop)
-            })?;
-        }
-        let found = self.marks()?;
-        if !found.reaches(expected) {
-            return Ok(Some(older(found, expected)));
-        }
-        self.first_gap()
-    }
-
-    /// Returns the first entry that is missing, of those since the journal was begun or last thinned out.
-    fn first_gap(&self) -> Result<Option<JournalDamage>, StoreError> {
-        let first = self.whole_since()?;
-        let (mut sequence, mut gap) = (Sequence::from(first), None);
-        self.each("SELECT id FROM entries WHERE id >= ?1 ORDER BY id", [first], |row| {
-            gap = sequence.gap_before(row.get(0)?);
-            Ok(if gap.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        })?;
-        Ok(gap)
-    }
 }

@@ -161,7 +161,7 @@ impl Journal {
     /// Tells whether this still is the database of its place, and no process has found it damaged.
     pub(in crate::store) fn is_current(&self) -> bool {
         self.checked.set(Instant::now());
-        let stamp = self.stamp.as_ref().and_then(StampFile::read);
+        let stamp = self.stamp.as_ref().and_then(|stamp| stamp.read().ok().flatten());
         let is_ours = |stamp: &Stamp| stamp.generation == self.generation && !stamp.is_damaged() && !stamp.is_newer();
         let is_same = stamp.as_ref().is_some_and(is_ours);
         is_same

@@ -9,11 +9,9 @@ use taskyard_core::{AgentName, AttemptId, Entry, Image, Loss, Op, Remark, Revisi
 use super::Journal;
 use super::database::OVERTAKEN;
 use super::recent_images::{BEFORE, COLUMNS, Images};
+pub(super) use super::sequence::{ENTRY_BITS, first_id};
 use super::stamp::Marks;
 use crate::store::{Signature, StoreError};
-
-/// A commit's entries are numbered within this many bits, below its revision.
-pub(super) const ENTRY_BITS: u32 = 24;
 
 /// How the journal stands. It stands differently after every commit, and after a turn was taken over.
 #[derive(Clone, Copy, Debug)]
@@ -218,11 +216,6 @@ impl Journal {
         self.row(query, [first_id(revision)], |row| row.get(0))
     }
 
-    /// Returns the id from which on no entry may be missing: before it the journal was mended, or thinned out.
-    pub(super) fn whole_since(&self) -> Result<i64, StoreError> {
-        Ok(first_id(Revision(self.begun.revision).max(self.thinned()?).next()))
-    }
-
     /// Reads an entry, its images rebuilt; fails where it is not what was written.
     pub(super) fn stored_entry(&self, row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
         let Images { before, after } = self.checked_images(row)?;
@@ -256,11 +249,6 @@ pub(super) fn entries_where(condition: &str) -> String {
 /// Returns the number of a task, where others can be counted on from it, else 0.
 pub(super) fn number_that_counts(task: &TaskId) -> u64 {
     task.as_number().filter(|number| *number <= LARGEST_NUMBER).unwrap_or(0)
-}
-
-/// Returns the number of the first entry that a revision can have.
-pub(super) fn first_id(revision: Revision) -> i64 {
-    i64::try_from(revision.0.min(1 << 38)).unwrap_or(0) << ENTRY_BITS
 }
 
 fn joined(revisions: &[Revision]) -> String {

@@ -7,13 +7,11 @@ use taskyard_core::{AgentName, Holder, Lease, Moment, ProcessMark, Timestamp, To
 
 use super::Journal;
 use super::entries::{Key, task_id};
+use super::schema::TOKEN;
 use super::stamp::Marks;
 use super::sums;
 use crate::store::StoreError;
 use crate::store::kit::StagedLeases;
-
-/// The last token that was given out.
-pub(super) const TOKEN: &str = "token";
 
 /// The columns by whose places a lease is read.
 const LEASE_COLUMNS: &str = "SELECT task, agent, token, taken, ttl, ends, ends_since_boot, ends_boot, pid, started, process_boot, \

@@ -12,14 +12,14 @@ use taskyard_core::Revision;
 use super::Journal;
 use super::aside;
 use super::checking::{self, Health};
-use super::condemning::look_at_stamp;
 use super::damage::judge;
 use super::naming::data_of;
-use super::opening::{lock_alone, sync_directories};
+use super::opening::{lock_alone, stamp_at, sync_directories};
 use super::salvage::{Beside, salvage};
 use super::schema::DATABASE;
-use super::stamp::{Marks, StampFile, Standstill};
+use super::stamp::{FoundStamp, Marks, StampFile, Standstill};
 use super::verdict;
+use super::verifying::first_fault;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::private::prepare_database;
@@ -70,10 +70,15 @@ pub(in crate::store) fn mend(sidecar: &Path, list: &Path, beside: &Beside) -> Re
 /// Tells whether the database is whole by itself.
 fn is_whole(sidecar: &Path, beside: &Beside) -> Result<bool, StoreError> {
     let written = Marks { revision: beside.written, ..Marks::default() };
-    let Ok(Some(journal)) = Journal::open_as_it_is(sidecar) else { return Ok(false) };
-    let format = journal.database.format("open").map_err(judge);
-    let fault = format.and_then(|format| journal.first_fault(format, written));
-    Ok(matches!(fault, Ok(None)))
+    let fault = Journal::open_as_it_is(sidecar).and_then(|journal| {
+        let Some(journal) = journal else { return Ok(Some(JournalDamage::Gone)) };
+        let format = journal.database.format("open").map_err(judge)?;
+        first_fault(&journal.database, format, written).map_err(judge)
+    });
+    match fault {
+        Err(StoreError::JournalDamaged { .. }) => Ok(false),
+        fault => Ok(fault?.is_none()),
+    }
 }
 
 /// Builds the new database beside the old one; it counts once it has its last name but one.
@@ -84,7 +89,7 @@ fn build(alone: &Alone, sidecar: &Path, list: &Path, beside: &Beside, complete: 
         let _ = fs::remove_file(parts(part));
     }
     let written = Marks { revision: beside.written, ..Marks::default() };
-    let stamped = look_at_stamp(sidecar).ok().flatten().map_or(written, |(_, stamp)| stamp.expected());
+    let stamped = stamp_at(sidecar)?.whole().map_or(written, |(_, stamp)| stamp.expected());
     prepare_database(data_of(sidecar), &path).map_err(StoreError::io("cannot write", &path))?;
     let mut new = Journal::connect(path.clone())?;
     new.create(alone, list, Marks::default(), None)?;
@@ -111,9 +116,9 @@ fn build(alone: &Alone, sidecar: &Path, list: &Path, beside: &Beside, complete: 
 fn clear(sidecar: &Path) -> Result<(), StoreError> {
     let journal = Journal::open_as_it_is(sidecar)?;
     let marks = journal.map(|journal| journal.marks()).transpose()?.unwrap_or_default();
-    let is_noted = match look_at_stamp(sidecar) {
-        Ok(Some((file, _))) => file.change(|stamp| *stamp = stamp.of_next_database(marks, Standstill::None)),
-        Ok(None) | Err(_) => {
+    let is_noted = match stamp_at(sidecar)? {
+        FoundStamp::Whole(file, _) => file.change(|stamp| *stamp = stamp.of_next_database(marks, Standstill::None)),
+        FoundStamp::Missing | FoundStamp::Damaged(_) => {
             // No stamp before it had so high a generation.
             let generation = clock::wall().unsigned_abs();
             let mut stamp = StampFile::blank().of_next_database(marks, Standstill::None);

@@ -8,21 +8,20 @@ use super::Journal;
 use super::archive::{self, Archived};
 use super::aside;
 use super::boot::remember_boot;
-use super::condemning::{Stamped, damaged, look_at_stamp, newer};
-use super::damage::judge;
-use super::leases::TOKEN;
+use super::damage::{damaged, judge, newer};
 use super::naming::data_of;
-use super::schema::{DATABASE, FORMAT, JOURNAL};
-use super::stamp::{Marks, Stamp, StampFile, Standstill};
+use super::schema::{BEGUN, DATABASE, FORMAT, JOURNAL, TOKEN};
+use super::stamp::{FoundStamp, Marks, Stamp, StampFile, Standstill, look_at_stamp};
 use super::verdict;
+use super::verifying::{begun_from, emptied, older};
 use crate::failpoint::reach;
 use crate::private::{has_database, make_directory, prepare_database};
 use crate::sqlite::{Alone, Database, DatabaseError};
 use crate::store::StoreError;
 use crate::store::journal_damage::JournalDamage;
 
-/// Where a journal was begun whose predecessor is gone: a revision, a space, a number.
-pub(super) const BEGUN: &str = "begun";
+/// The stamp beside a journal and what it says, or `None` if there is none.
+type Stamped = Option<(StampFile, Stamp)>;
 
 impl Journal {
     /// Opens the journal in a list's own directory of ours, making it where there is none.
@@ -32,10 +31,9 @@ impl Journal {
         if is_there(sidecar, stamped.as_ref())? {
             let path = sidecar.join(DATABASE);
             has_database(data_of(sidecar), &path).map_err(StoreError::io("cannot use", &path))?;
-            let mut journal = Self::connect(path)?;
+            let journal = Self::connect(path)?;
             if journal.database.known_format("open").map_err(judge)? == FORMAT {
-                journal.hold_against(stamped)?;
-                return Ok(journal);
+                return journal.held_against(stamped);
             }
         }
         Self::make(sidecar, list)
@@ -57,16 +55,18 @@ impl Journal {
         let mut journal = Self::over(database)?;
         journal.is_unchanging = is_unchanging;
         match format {
-            FORMAT => journal.hold_against(stamped)?,
-            0 => return Ok(None),
-            older => journal.database.read_as_of_today(older).map_err(judge)?,
+            FORMAT => journal.held_against(stamped).map(Some),
+            0 => Ok(None),
+            older => {
+                journal.database.read_as_of_today(older).map_err(judge)?;
+                Ok(Some(journal))
+            }
         }
-        Ok(Some(journal))
     }
 
     /// Opens the database for a look over it, whatever its stamp says; `None` where there is none.
     pub(super) fn open_as_it_is(sidecar: &Path) -> Result<Option<Self>, StoreError> {
-        let stamped = look_at_stamp(sidecar).ok().flatten();
+        let stamped = stamp_at(sidecar)?.whole();
         if !is_there(sidecar, stamped.as_ref())? {
             return Ok(None);
         }
@@ -93,8 +93,8 @@ impl Journal {
         Ok(Marks { revision: standing.newest.0, token, number: standing.highest_number })
     }
 
-    /// Fails where the journal does not go as far as its stamp says.
-    fn hold_against(&mut self, stamped: Stamped) -> Result<(), StoreError> {
+    /// Returns the journal, or fails if it does not go as far as its stamp says.
+    fn held_against(mut self, stamped: Stamped) -> Result<Self, StoreError> {
         let sidecar = self.database.path.parent().unwrap_or(Path::new("")).to_owned();
         // A process that made the journal since we looked made its stamp first.
         let stamped = if stamped.is_some() { stamped } else { refuse_damaged(&sidecar)? };
@@ -106,6 +106,8 @@ impl Journal {
         drop(moment);
         self.begun = begun;
         if !found.reaches(expected) {
+            // The index of the log may be wrong, and the second look has its own only once this one is closed.
+            drop(self);
             return Err(damaged(&sidecar, older(found, expected)));
         }
         if stamp.format < FORMAT.unsigned_abs() {
@@ -113,7 +115,7 @@ impl Journal {
         }
         self.found = (stamp.standstill == Standstill::BegunAnew).then(|| verdict::read(&sidecar));
         (self.stamp, self.generation) = (Some(file), stamp.generation);
-        Ok(())
+        Ok(self)
     }
 
     /// Makes a journal where there is none, or one of today's of one that is older or that its maker did not finish. Where there
@@ -171,8 +173,7 @@ impl Journal {
             });
         }
         drop(alone);
-        journal.hold_against(Some((file, stamp)))?;
-        Ok(journal)
+        journal.held_against(Some((file, stamp)))
     }
 
     /// Gives a database of an older format what is new. A process that is killed meanwhile leaves the older format or
@@ -217,12 +218,18 @@ impl Journal {
 
 /// Returns the stamp; fails where it says that the journal is damaged or a newer Taskyard's, or is damaged itself.
 fn refuse_damaged(sidecar: &Path) -> Result<Stamped, StoreError> {
-    let stamped = look_at_stamp(sidecar).map_err(|what| damaged(sidecar, what))?;
-    match &stamped {
-        Some((_, stamp)) if stamp.is_newer() => Err(newer(sidecar, stamp)),
-        Some((_, stamp)) if stamp.is_damaged() => Err(damaged(sidecar, verdict::read(sidecar))),
-        _ => Ok(stamped),
+    match stamp_at(sidecar)? {
+        FoundStamp::Damaged(what) => Err(damaged(sidecar, what)),
+        FoundStamp::Missing => Ok(None),
+        FoundStamp::Whole(_, stamp) if stamp.is_newer() => Err(newer(sidecar, &stamp)),
+        FoundStamp::Whole(_, stamp) if stamp.is_damaged() => Err(damaged(sidecar, verdict::read(sidecar))),
+        FoundStamp::Whole(file, stamp) => Ok(Some((file, stamp))),
     }
+}
+
+/// Reads the stamp of a sidecar.
+pub(super) fn stamp_at(sidecar: &Path) -> Result<FoundStamp, StoreError> {
+    look_at_stamp(sidecar).map_err(StoreError::io("cannot read", sidecar.join("stamp")))
 }
 
 /// Tells whether there is a database that SQLite may be let at: one that was emptied would be taken for a new one, and its log
@@ -235,7 +242,7 @@ fn is_there(sidecar: &Path, stamped: Option<&(StampFile, Stamp)>) -> Result<bool
             Err(damaged(sidecar, JournalDamage::Unopenable { file: DATABASE, why }))
         }
         Ok(found) if found.len() == 0 && stamped.is_some_and(|(_, stamp)| stamp.expected() != Marks::default()) => {
-            Err(damaged(sidecar, JournalDamage::Malformed { why: "the file is empty".to_owned() }))
+            Err(damaged(sidecar, emptied()))
         }
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -243,27 +250,10 @@ fn is_there(sidecar: &Path, stamped: Option<&(StampFile, Stamp)>) -> Result<bool
     }
 }
 
-/// Returns what is wrong with a journal that ends before it should.
-pub(super) fn older(found: Marks, expected: Marks) -> JournalDamage {
-    JournalDamage::Older {
-        revision: found.revision,
-        token: found.token,
-        number: found.number,
-        expected_revision: expected.revision,
-        expected_token: expected.token,
-        expected_number: expected.number,
-    }
-}
-
 fn new_stamp(sidecar: &Path) -> Result<(StampFile, Stamp), StoreError> {
     let stamp = StampFile::blank();
     let file = StampFile::create(sidecar, stamp).map_err(StoreError::io("cannot write", sidecar.join("stamp")))?;
     Ok((file, stamp))
-}
-
-pub(super) fn begun_from(text: &str) -> Marks {
-    let mut words = text.split(' ').map(|word| word.parse().unwrap_or(0));
-    Marks { revision: words.next().unwrap_or(0), token: 0, number: words.next().unwrap_or(0) }
 }
 
 /// Waits until no other process makes or mends the journal of this sidecar.

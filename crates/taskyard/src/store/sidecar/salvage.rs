@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row};
+use rustix::io::Errno;
 use taskyard_core::{AgentName, Image, Op, Revision, TaskId};
 
 use super::Journal;
@@ -15,15 +17,16 @@ use super::entries::{ENTRY_BITS, NewEntry, number_that_counts, task_id};
 use super::fingerprint::Fingerprint;
 use super::forms::Formed;
 use super::known::Known;
-use super::leases::TOKEN;
-use super::opening::BEGUN;
 use super::recent_images::{AFTER, BEFORE, Images, RecentImages, SUM, images_of};
-use super::schema::{DATABASE, ENTRIES, FACTS, FORMS, JOURNAL, KNOWN, LEASES, MOVES};
+use super::schema::{BEGUN, DATABASE, ENTRIES, FACTS, FORMS, JOURNAL, KNOWN, LEASES, MOVES, TOKEN};
 use super::stamp::Marks;
 use super::sums;
 use crate::sqlite::{Database, Table};
 use crate::store::{Signature, StoreError};
-use crate::{clock, private};
+use crate::{clock, private, regular_file};
+
+/// So many bytes are copied at a time.
+const BLOCK: usize = 4096;
 
 /// A table, and how its rows are found: in the order of a key, and one by one by keys that an index or another table still has.
 struct Source {
@@ -71,8 +74,8 @@ pub(in crate::store) struct Beside {
 /// Saves into a new journal what can be read of the one in a sidecar, and returns how far the new one has to go on above.
 pub(super) fn salvage(sidecar: &Path, new: &Journal, beside: &Beside, stamped: Marks) -> Result<Marks, StoreError> {
     let mut saved = Saved { marks: stamped, ..Saved::default() };
-    let copy = Copy::of(sidecar);
-    if let Some(old) = copy.as_ref().and_then(Copy::open) {
+    let copy = Copy::of(sidecar)?;
+    if let Some(old) = copy.open() {
         for source in SOURCES.iter().filter(|source| source.table.since.is_some() || beside.has_forms) {
             for row in rows(&old, source) {
                 saved.note(source.table, &row);
@@ -197,17 +200,16 @@ struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    fn of(sidecar: &'a Path) -> Option<Self> {
+    fn of(sidecar: &'a Path) -> Result<Self, StoreError> {
         let copy = Self { sidecar };
         copy.remove();
         for part in ["", "-wal"] {
             let from = sidecar.join(format!("{DATABASE}{part}"));
-            let copied = || io::copy(&mut File::open(&from)?, &mut private::create(&copy.path(part))?);
-            if from.is_file() && copied().is_err() && part.is_empty() {
-                return None;
+            if from.is_file() {
+                copy_blocks(&from, &copy.path(part)).map_err(StoreError::io("cannot copy", &from))?;
             }
         }
-        Some(copy)
+        Ok(copy)
     }
 
     fn open(&self) -> Option<Database> {
@@ -229,6 +231,23 @@ impl Drop for Copy<'_> {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// Copies a file. A block that the disk does not give, not even when asked again, is left empty: the rest can be saved all the same.
+fn copy_blocks(from: &Path, to: &Path) -> io::Result<()> {
+    let (from, to) = (File::open(from)?, private::create(to)?);
+    let mut block = [0; BLOCK];
+    for at in (0..from.metadata()?.len()).step_by(BLOCK) {
+        let is_lost = |error: &io::Error| error.raw_os_error() == Some(Errno::IO.raw_os_error());
+        let read =
+            regular_file::read_at(&from, &mut block, at).or_else(|_| regular_file::read_at(&from, &mut block, at));
+        match read {
+            Ok(count) => to.write_all_at(&block[..count], at)?,
+            Err(error) if is_lost(&error) => to.set_len(at + BLOCK as u64)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Returns the whole rows of a table, without their checksums: from its beginning, from its end, and one by one.

@@ -21,6 +21,13 @@ pub(super) static JOURNAL: Schema = Schema {
     settings: "PRAGMA page_size = 1024; PRAGMA synchronous = NORMAL;",
 };
 
+/// The fact that says where a journal was begun whose predecessor is gone: a revision, a space, a number.
+pub(super) const BEGUN: &str = "begun";
+/// The fact that says which token was given out last.
+pub(super) const TOKEN: &str = "token";
+/// The fact that says up to which revision the journal was thinned out.
+pub(super) const THINNED: &str = "thinned";
+
 pub(super) const FACTS: Table =
     Table { name: "facts", since: Some(1), columns: "key PRIMARY KEY, value, sum", ending: ") WITHOUT ROWID" };
 pub(super) const ENTRIES: Table = Table {

@@ -7,7 +7,7 @@ use rusqlite::{ToSql, params};
 use taskyard_core::{AttemptId, Entry, Op, Revision, Timestamp};
 
 use super::Journal;
-use super::condemning::damaged;
+use super::damage::damaged;
 use super::entries::{ENTRY_BITS, Key, first_id, task_id};
 use super::rare_entries::{IS_RARE, is_about_rare_entries};
 use super::recent_images::COLUMNS;

@@ -1,7 +1,16 @@
-//! Noticing that entries are missing.
+//! The numbers of entries, and noticing that some are missing.
 
-use super::entries::ENTRY_BITS;
+use taskyard_core::Revision;
+
 use crate::store::journal_damage::JournalDamage;
+
+/// A commit's entries are numbered within this many bits, below its revision.
+pub(super) const ENTRY_BITS: u32 = 24;
+
+/// Returns the number of the first entry that a revision can have.
+pub(super) fn first_id(revision: Revision) -> i64 {
+    i64::try_from(revision.0.min(1 << 38)).unwrap_or(0) << ENTRY_BITS
+}
 
 /// Follows the ids of entries: within a revision and from one to the next they rise by one.
 pub(super) struct Sequence {

@@ -11,13 +11,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::naming::fnv1a;
 use super::schema::FORMAT;
-use crate::{clock, private};
+use crate::store::journal_damage::JournalDamage;
+use crate::{clock, private, regular_file};
 
 const FILE: &str = "stamp";
 const MAGIC: u64 = u64::from_le_bytes(*b"TYSTAMP1");
+/// The last byte of the magic in layouts to come. Each differs from ours in two bits at least: one flipped bit makes no newer layout.
+pub(in crate::store) const NEWER_LAYOUTS: &[u8] = b"24678";
 /// The slots are written in turn, each in a sector of its own: whatever becomes of a write, the slot before it is whole.
 const SLOT: usize = 512;
 const WORDS: usize = 13;
@@ -104,7 +108,9 @@ impl Stamp {
         for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*bytes);
         }
-        if let [b'T', b'Y', b'S', b'T', b'A', b'M', b'P', layout @ b'2'..=b'9', ..] = bytes {
+        if let [b'T', b'Y', b'S', b'T', b'A', b'M', b'P', layout, ..] = bytes
+            && NEWER_LAYOUTS.contains(layout)
+        {
             let newer_layout = Some(layout - b'0');
             return Some(Self { count: u64::MAX, newer_layout, ..Self::default() });
         }
@@ -185,12 +191,12 @@ impl StampFile {
         Stamp { format: FORMAT.unsigned_abs(), ..Stamp::default() }
     }
 
-    /// Reads what it says; none where neither slot is whole.
-    pub(super) fn read(&self) -> Option<Stamp> {
+    /// Reads what it says; `None` if neither slot is whole.
+    pub(super) fn read(&self) -> io::Result<Option<Stamp>> {
         let mut bytes = [0; SLOT + WORDS * 8];
-        let read = self.0.read_at(&mut bytes, 0).ok()?;
+        let read = regular_file::read_at(&self.0, &mut bytes, 0)?;
         let slot = |at: usize| bytes[..read].get(at..).and_then(Stamp::from_slot);
-        slot(0).into_iter().chain(slot(SLOT)).max_by_key(|stamp| stamp.count)
+        Ok(slot(0).into_iter().chain(slot(SLOT)).max_by_key(|stamp| stamp.count))
     }
 
     /// Notes that the database is about to get today's format; returns whether it is noted.
@@ -198,12 +204,12 @@ impl StampFile {
         self.change(|stamp| stamp.format = stamp.format.max(FORMAT.unsigned_abs())) && self.0.sync_data().is_ok()
     }
 
-    /// Returns the boot in which the list was last looked after, where it is named.
-    pub(super) fn boot(&self) -> Option<Vec<u8>> {
+    /// Returns the boot in which the list was last looked after, or `None` if it is not named.
+    pub(super) fn boot(&self) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = [0; 1 + u8::MAX as usize];
-        let read = self.0.read_at(&mut bytes, BOOT).ok()?;
-        let (length, name) = bytes[..read].split_first()?;
-        Some(name.get(..usize::from(*length))?.to_vec())
+        let read = regular_file::read_at(&self.0, &mut bytes, BOOT)?;
+        let name = bytes[..read].split_first().and_then(|(length, name)| name.get(..usize::from(*length)));
+        Ok(name.map(<[u8]>::to_vec))
     }
 
     /// Names the boot in which the list was last looked after.
@@ -239,7 +245,8 @@ impl StampFile {
             thread::sleep(Duration::from_micros(50));
         }
         // What a newer Taskyard wrote is left to it.
-        let written = self.read().filter(|before| !before.is_newer()).is_some_and(|before| {
+        let before = self.read().ok().flatten().filter(|before| !before.is_newer());
+        let written = before.is_some_and(|before| {
             let mut stamp = before;
             change(&mut stamp);
             stamp.count += 1;
@@ -277,6 +284,60 @@ fn this_boot() -> u64 {
     fnv1a(clock::boot_id().as_bytes())
 }
 
+/// What was found in the place of the stamp.
+pub(super) enum FoundStamp {
+    /// Nothing.
+    Missing,
+    /// A stamp, and what it says.
+    Whole(StampFile, Stamp),
+    /// Something that says nothing.
+    Damaged(JournalDamage),
+}
+
+impl FoundStamp {
+    /// Returns the stamp and what it says, or `None` if it is missing or says nothing.
+    pub(super) fn whole(self) -> Option<(StampFile, Stamp)> {
+        match self {
+            Self::Whole(file, stamp) => Some((file, stamp)),
+            Self::Missing | Self::Damaged(_) => None,
+        }
+    }
+}
+
+/// Reads the stamp of a sidecar. Fails if the system does not let us read it now, which says nothing about the stamp.
+pub(super) fn look_at_stamp(sidecar: &Path) -> io::Result<FoundStamp> {
+    let file = match StampFile::open(sidecar) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(FoundStamp::Missing),
+        Err(error) if is_lasting(&error) => {
+            return Ok(FoundStamp::Damaged(JournalDamage::Unopenable { file: FILE, why: error.to_string() }));
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(match file.read()? {
+        Some(stamp) => FoundStamp::Whole(file, stamp),
+        None => FoundStamp::Damaged(JournalDamage::BadStamp),
+    })
+}
+
+/// Tells whether a file cannot be opened because of what it is or whose it is. A failing disk or too many open files say nothing about it.
+pub(super) fn is_lasting(error: &io::Error) -> bool {
+    // Errors of our own say that it is no file, or another user's.
+    error.raw_os_error().is_none_or(|code| {
+        matches!(
+            Errno::from_raw_os_error(code),
+            Errno::ACCESS
+                | Errno::PERM
+                | Errno::ROFS
+                | Errno::ISDIR
+                | Errno::NOTDIR
+                | Errno::LOOP
+                | Errno::NXIO
+                | Errno::NODEV
+        )
+    })
+}
+
 fn is_read_only(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
@@ -300,7 +361,7 @@ mod tests {
         }
         stamp.raise_committed(marks(5));
         let again = StampFile::open(sidecar.path()).unwrap().unwrap();
-        assert_eq!(again.read().unwrap().expected(), marks(9));
+        assert_eq!(again.read().unwrap().unwrap().expected(), marks(9));
     }
 
     #[test]
@@ -313,11 +374,11 @@ mod tests {
             let mut byte = [0];
             stamp.0.read_exact_at(&mut byte, slot * SLOT as u64 + 70).unwrap();
             stamp.0.write_all_at(&[byte[0] ^ 16], slot * SLOT as u64 + 70).unwrap();
-            assert_eq!(stamp.read().unwrap().expected(), left);
+            assert_eq!(stamp.read().unwrap().unwrap().expected(), left);
             stamp.0.write_all_at(&byte, slot * SLOT as u64 + 70).unwrap();
         }
         stamp.0.set_len(0).unwrap();
-        assert_eq!(stamp.read(), None);
+        assert_eq!(stamp.read().unwrap(), None);
     }
 
     #[test]
@@ -325,14 +386,14 @@ mod tests {
         let sidecar = tempfile::tempdir().unwrap();
         let stamp = StampFile::create(sidecar.path(), StampFile::blank()).unwrap();
         stamp.change(|stamp| stamp.format = 99);
-        let raised = stamp.read().unwrap();
+        let raised = stamp.read().unwrap().unwrap();
         assert_eq!((raised.is_newer(), raised.newer_format()), (true, 99));
         stamp.raise_flushed(marks(1));
-        assert_eq!(stamp.read(), Some(raised));
+        assert_eq!(stamp.read().unwrap(), Some(raised));
         for slot in 0..2 {
             stamp.0.write_all_at(b"TYSTAMP2", slot * SLOT as u64).unwrap();
         }
-        let other = stamp.read().unwrap();
+        let other = stamp.read().unwrap().unwrap();
         assert_eq!((other.is_newer(), other.newer_format()), (true, 2));
         assert!(!stamp.raise_format());
     }
@@ -344,9 +405,22 @@ mod tests {
         let other = StampFile::open(sidecar.path()).unwrap().unwrap();
         rustix::fs::flock(&other.0, rustix::fs::FlockOperation::LockExclusive).unwrap();
         stamp.raise_flushed(marks(1));
-        assert_eq!(stamp.read().unwrap().expected(), Marks::default());
+        assert_eq!(stamp.read().unwrap().unwrap().expected(), Marks::default());
         drop(other);
         stamp.raise_flushed(marks(1));
-        assert_eq!(stamp.read().unwrap().expected(), marks(1));
+        assert_eq!(stamp.read().unwrap().unwrap().expected(), marks(1));
+    }
+    #[test]
+    fn one_flipped_bit_makes_no_newer_stamp() {
+        let sidecar = tempfile::tempdir().unwrap();
+        let stamp = StampFile::create(sidecar.path(), StampFile::blank()).unwrap();
+        stamp.raise_flushed(marks(1));
+        stamp.raise_flushed(marks(2));
+        for bit in 0..64 {
+            let flipped = u64::from_le_bytes(*b"TYSTAMP1") ^ (1 << bit);
+            stamp.0.write_all_at(&flipped.to_le_bytes(), 0).unwrap();
+            let left = stamp.read().unwrap().unwrap();
+            assert_eq!((left.is_newer(), left.expected()), (false, marks(1)), "bit {bit}");
+        }
     }
 }

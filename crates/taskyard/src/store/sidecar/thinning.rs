@@ -20,11 +20,10 @@ use super::entries::{ENTRY_BITS, Key, entries_where, first_id, split, task_id};
 use super::pace::Pace;
 use super::packing::LONGEST_CHAIN;
 use super::recent_images::{AFTER, BEFORE, Images, SUM, image_after};
+use super::schema::THINNED;
 use crate::failpoint::reach;
 use crate::store::StoreError;
 
-/// The revision up to which entries may be missing because they were thinned out.
-const THINNED: &str = "thinned";
 /// The revision up to which every task was thinned out.
 const THINNED_ALL: &str = "thinned_all";
 

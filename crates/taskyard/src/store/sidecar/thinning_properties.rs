@@ -162,7 +162,8 @@ impl World {
             replays(&left);
         }
         self.check_removed(&left);
-        let whole = self.journal.first_fault(super::schema::FORMAT, Marks::default()).unwrap();
+        let whole =
+            super::verifying::first_fault(&self.journal.database, super::schema::FORMAT, Marks::default()).unwrap();
         assert_eq!(whole, None);
         let standing = self.journal.standing().unwrap();
         assert_eq!(standing.newest.0, self.newest());

@@ -111,7 +111,7 @@ pub(in crate::store) fn observe_alone(handle: &Handle) -> Result<bool, StoreErro
     let is_all_settled = changes.len() == scan.changes.len();
     // What a power loss took is not to be taken for what another program did.
     let is_complete =
-        handle.is_same_boot() && (changes.is_empty() || write(handle, &journal, &scan, &changes, &queue)?);
+        handle.is_same_boot()? && (changes.is_empty() || write(handle, &journal, &scan, &changes, &queue)?);
     drop(queue);
     handle.give_back(journal);
     Ok(is_all_settled && is_complete)
@@ -125,7 +125,7 @@ pub(in crate::store) fn record(handle: &Handle, journal: &Journal, scan: &Scan) 
         return true;
     }
     // What a power loss took is not to be taken for what another program did.
-    if !handle.is_same_boot() {
+    if !handle.is_same_boot().unwrap_or(false) {
         return false;
     }
     let queue = handle.queue_file().and_then(|path| queue::try_enter(&path));

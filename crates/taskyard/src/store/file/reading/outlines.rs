@@ -41,7 +41,7 @@ pub(in crate::store) fn summary(handle: &Handle, rules: Rules) -> Option<Summary
     // Where no process of ours has written there is no record of a turn.
     let state = || Some(handle.state().unwrap_or_default()).filter(is_settled);
     let before = state()?;
-    if !handle.journals.is_there() || !handle.is_same_boot() {
+    if !handle.journals.is_there() || !handle.is_same_boot().unwrap_or(false) {
         return None;
     }
     let sidecar = handle.place.sidecar.as_deref()?;

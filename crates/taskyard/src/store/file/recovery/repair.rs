@@ -33,6 +33,10 @@ pub(in crate::store) fn repair(turn: &mut WriteTurn, journal: &mut Journal, rule
         // The words our processes leave each other are new, or were lost: there is nothing to tell what was not written out.
         turn.state.applied = turn.state.applied.max(newest.0);
     }
+    if turn.state.applied < newest.0 {
+        // Where they were damaged, the journal still knows what is on the disk.
+        turn.state.applied = turn.state.applied.max(journal.fact::<i64>("flushed")?.unwrap_or(0).unsigned_abs());
+    }
     if turn.is_after_a_death {
         // Its writer may only be suspended. From here on it can no longer commit what it has prepared, for we are about to
         // clear that away; what it has committed we see.

@@ -53,7 +53,7 @@ impl Handle {
         if !self.place.directory.exists() {
             return;
         }
-        let unsettled = self.state().is_some_and(is_unsettled) || !self.is_same_boot();
+        let unsettled = self.state().is_some_and(is_unsettled) || !self.is_same_boot().unwrap_or(true);
         if !unsettled {
             return;
         }
@@ -77,7 +77,7 @@ impl Handle {
     ) -> Result<(WriteTurn, Journal), StoreError> {
         // The writer that had the turn before us may have put another database in the place of this one.
         let mut journal = self.journals.renewed(journal)?;
-        if !self.is_same_boot() {
+        if !self.is_same_boot()? {
             power::recover(&mut turn, &mut journal, self.sidecar()?, self.rules)?;
             self.note_boot();
         }
