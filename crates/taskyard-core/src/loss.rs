@@ -78,11 +78,13 @@ pub enum Verdict {
     Meant,
     /// It did: it wrote a value that was never there before.
     Replaced,
+    /// Nothing was taken back: the file holds, or may hold, a different task.
+    OtherTask,
 }
 
 impl Verdict {
     /// Every verdict.
-    pub const ALL: [Self; 4] = [Self::Certain, Self::Likely, Self::Meant, Self::Replaced];
+    pub const ALL: [Self; 5] = [Self::Certain, Self::Likely, Self::Meant, Self::Replaced, Self::OtherTask];
 
     /// Returns the word in JSON and in the journal.
     pub const fn as_str(self) -> &'static str {
@@ -91,6 +93,7 @@ impl Verdict {
             Self::Likely => "likely",
             Self::Meant => "meant",
             Self::Replaced => "replaced",
+            Self::OtherTask => "other_task",
         }
     }
 

@@ -198,14 +198,14 @@ fn what_another_program_took_back() {
         let path = place.join(LIST).join("1.json");
         let mut task: Map<String, Value> = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         task.insert("status".into(), json!("pending"));
-        task.insert("description".into(), json!("theirs"));
+        task.insert("activeForm".into(), json!("theirs"));
         fs::write(&path, serde_json::to_string_pretty(&task).unwrap()).unwrap();
         // Its time tells it from the write before, however soon after that it came.
         let before = SystemTime::now() - Duration::from_secs(60);
         fs::File::options().append(true).open(&path).unwrap().set_modified(before).unwrap();
     };
     let test = Test::new().file("home/.config/taskyard/taskyard.toml", "[merge]\nput_back = false\n");
-    Keys::of(test.quietly("create Parser").quietly("start 1 --as ana").meanwhile(stale).quietly("list"))
+    Keys::of(test.quietly("create Parser -d Grammar").quietly("start 1 --as ana").meanwhile(stale).quietly("list"))
         .ask("history")
         .ask("doctor")
         .snapshot();

@@ -7,10 +7,10 @@ use crate::{findings, home, read, write};
 
 /// Has ana claim a task that a client has just read, and the client write it without knowing. Returns her token.
 fn claimed_and_taken_back(home: &Home) -> u64 {
-    home.ask("create Parser");
+    home.ask("create Parser -d Grammar");
     let mut stale = read(home, "1");
     let token = home.ask("claim 1 --as ana")["token"].as_u64().unwrap();
-    stale["description"] = json!("theirs");
+    stale["activeForm"] = json!("theirs");
     write(home, "1", &stale);
     token
 }
@@ -43,7 +43,7 @@ fn the_holder_of_the_lease_can_go_on_with_its_token() {
     assert_eq!(done.code, Some(0), "{done:?}");
     let task = read(&home, "1");
     assert_eq!((&task["owner"], &task["status"]), (&json!("ana"), &json!("completed")));
-    assert_eq!(task["description"], json!("theirs"));
+    assert_eq!(task["activeForm"], json!("theirs"));
 }
 
 #[test]

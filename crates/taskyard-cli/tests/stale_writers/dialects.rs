@@ -38,17 +38,14 @@ fn a_stale_write_to_a_teaching_folder_is_noticed() {
     let home = home();
     let folder = home.path().join(".tasks");
     let store = format!("--store teaching:{}", folder.display());
-    let id = home.ask(&format!("create Parser {store}"))["task"]["id"].as_str().unwrap().to_owned();
-    let file = fs::read_dir(&folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|extension| extension == "json"));
-    let file = file.unwrap();
+    let made = |title: &str| home.ask(&format!("create {title} {store}"))["task"]["id"].as_str().unwrap().to_owned();
+    let [id, blocker] = ["Parser", "Lexer"].map(made);
+    let file = folder.join(format!("{id}.json"));
     let mut stale: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     home.ask(&format!("claim {id} --as ana {store}"));
-    stale["description"] = json!("theirs");
+    stale["blockedBy"] = json!([blocker]);
     fs::write(&file, serde_json::to_string_pretty(&stale).unwrap()).unwrap();
     let listed = home.ask(&format!("list {store}"));
-    assert_eq!(listed["tasks"][0]["owner"], json!("ana"), "{listed}");
-    assert_eq!(listed["tasks"][0]["description"], json!("theirs"));
+    let task = listed["tasks"].as_array().unwrap().iter().find(|task| task["id"] == id.as_str()).unwrap();
+    assert_eq!((&task["owner"], &task["blockedBy"]), (&json!("ana"), &json!([blocker])), "{listed}");
 }

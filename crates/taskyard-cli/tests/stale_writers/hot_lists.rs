@@ -71,7 +71,11 @@ type Change = (String, String);
 fn write_beside(how: &'static str, made: impl Fn(Yard) -> Yard) -> Counts {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     for number in 1..=HOT + BLOCKERS {
-        home.ask(&format!("create Task{number}"));
+        home.ask(&format!("create Task{number} -d Work"));
+    }
+    // Something that shows a task whose description another program rewrites to be the same.
+    for number in 1..=HOT {
+        home.ask(&format!("update {number} --meta sprint=7"));
     }
     let changes = Scale::from_environment(0.1).of(2_000).max(200);
     // Two that write in place without a lock leave a mixture of both, for which no other program is to blame.

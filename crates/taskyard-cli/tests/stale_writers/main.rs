@@ -54,11 +54,11 @@ fn write(home: &Home, id: &str, task: &Value) {
     }
 }
 
-/// Has a client read a task, runs a command of ours, and has the client write what it read, with a description of its own.
+/// Has a client read a task, runs a command of ours, and has the client write what it read, with an active form of its own.
 fn write_stale(home: &Home, ours: &str) {
     let mut stale = read(home, "1");
     home.ask(ours);
-    stale["description"] = "theirs".into();
+    stale["activeForm"] = "theirs".into();
     write(home, "1", &stale);
 }
 

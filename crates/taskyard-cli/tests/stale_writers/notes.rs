@@ -35,7 +35,7 @@ fn notes_that_another_program_loses_are_put_back_as_often_as_it_does() {
 #[test]
 fn what_others_note_is_taken_in_and_stands_beside_ours() {
     let home = home();
-    home.ask("create Parser");
+    home.ask("create Parser -d Grammar");
     home.ask("note 1 ours --as ana");
     let mut theirs = read(&home, "1");
     theirs["metadata"]["notes"] = json!("a remark of theirs");
@@ -118,7 +118,7 @@ fn an_agent_that_sets_notes_as_metadata_writes_over_none() {
 #[test]
 fn no_note_is_lost_between_many_who_note_and_a_program_that_writes_old_contents() {
     let home = home();
-    home.ask("create Parser");
+    home.ask("create Parser -d Grammar");
     let rounds = Scale::from_environment(0.1).of(60);
     let stale = read(&home, "1");
     thread::scope(|scope| {
@@ -132,7 +132,7 @@ fn no_note_is_lost_between_many_who_note_and_a_program_that_writes_old_contents(
         }
         for round in 0..rounds * 3 {
             let mut stale = stale.clone();
-            stale["description"] = json!(format!("theirs {round}"));
+            stale["activeForm"] = json!(format!("theirs {round}"));
             write_in_place(&home.task_file("1"), &stale);
             home.ask("list");
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::core::{AgentName, ListId, Op, TaskId};
+use taskyard::core::{AgentName, ListId, Op, TaskId, Verdict};
 use taskyard::operations::{Filter, Patch, Update};
 use taskyard::store::HistoryQuery;
 
@@ -76,9 +76,17 @@ fn comes_too_late(recorded: &Recorded) -> bool {
     yard.update(&id, Update { patch, ..Update::default() }).unwrap().done().unwrap();
     fs::write(&file, &recorded.after).unwrap();
     let entries = yard.history(&HistoryQuery::default()).unwrap();
+    let now: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    if before["subject"] != after["subject"] || before["description"] != after["description"] {
+        // Nothing else shows that these are the same task, so the old one is kept apart.
+        let losses = &entries.last().unwrap().remark.taken_back;
+        assert!(losses.iter().any(|loss| loss.verdict == Verdict::OtherTask), "{}: {losses:?}", recorded.after);
+        assert_eq!(now, serde_json::from_str::<Value>(&recorded.after).unwrap());
+        assert_eq!(yard.restorable().unwrap().len(), 1, "{}", recorded.after);
+        return true;
+    }
     let ops: Vec<Op> = entries.iter().map(|entry| entry.op).collect();
     assert_eq!(ops.last(), Some(&Op::PutBack), "{}: {ops:?}", recorded.after);
-    let now: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(now["metadata"]["ours"], json!("acknowledged"));
     // Of what the client wrote, nothing is lost either.
     for (key, value) in after.iter().filter(|(key, _)| *key != "metadata") {

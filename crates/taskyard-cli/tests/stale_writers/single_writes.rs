@@ -10,11 +10,11 @@ use crate::{entries, findings, home, read, verdicts, without_putting_back, write
 #[test]
 fn what_a_stale_write_took_back_is_put_back_in_a_revision_that_can_be_undone() {
     let home = home();
-    home.ask("create Parser");
+    home.ask("create Parser -d Grammar");
     write_stale(&home, "start 1 --as ana");
     let listed = home.ask("list");
     assert_eq!(listed["tasks"][0]["status"], json!("in_progress"), "{listed}");
-    assert_eq!(listed["tasks"][0]["description"], json!("theirs"));
+    assert_eq!(listed["tasks"][0]["activeForm"], json!("theirs"));
     let entries = entries(&home);
     let ops: Vec<&str> = entries.iter().map(|entry| entry["op"].as_str().unwrap()).collect();
     assert_eq!(ops, ["create", "update", "changed_elsewhere", "put_back"]);
@@ -36,12 +36,12 @@ fn where_nothing_is_put_back_doctor_tells_what_was_lost_and_mends_it() {
     let home = home();
     without_putting_back(&home);
     for subject in ["Parser", "Lexer"] {
-        home.ask(&format!("create {subject}"));
+        home.ask(&format!("create {subject} -d Grammar"));
     }
     let mut stale = read(&home, "1");
     home.ask("update 1 --owner ana --meta k=1 --meta gone=2");
     home.ask("update 1 --meta gone=null --add-blocked-by 2");
-    stale["description"] = json!("theirs");
+    stale["activeForm"] = json!("theirs");
     write(&home, "1", &stale);
     home.ask("list");
     assert_eq!(read(&home, "1")["blockedBy"], json!([]));
@@ -59,7 +59,7 @@ fn where_nothing_is_put_back_doctor_tells_what_was_lost_and_mends_it() {
     assert_eq!(mended.code, Some(0), "{mended:?}");
     let task = read(&home, "1");
     assert_eq!((&task["owner"], &task["blockedBy"]), (&json!("ana"), &json!(["2"])));
-    assert_eq!((&task["metadata"], &task["description"]), (&json!({"k": 1}), &json!("theirs")));
+    assert_eq!((&task["metadata"], &task["activeForm"]), (&json!({"k": 1}), &json!("theirs")));
     assert_eq!(home.run("doctor").code, Some(0));
     home.ask("undo");
     assert_eq!(read(&home, "1")["owner"], Value::Null);
@@ -92,11 +92,11 @@ fn a_write_that_only_takes_ours_back_or_writes_another_value_stands() {
 #[test]
 fn what_is_taken_back_again_is_told_of_and_not_fought_for() {
     let home = home();
-    home.ask("create Parser");
+    home.ask("create Parser -d Grammar");
     let mut stale = read(&home, "1");
     home.ask("update 1 --subject Ours");
     for turn in 0..3 {
-        stale["description"] = json!(format!("theirs {turn}"));
+        stale["activeForm"] = json!(format!("theirs {turn}"));
         write(&home, "1", &stale);
         home.ask("list");
     }
@@ -108,19 +108,19 @@ fn what_is_taken_back_again_is_told_of_and_not_fought_for() {
     assert_eq!(findings(&home, "taken_back").len(), 1);
     assert_eq!(home.run("doctor --fix --yes").code, Some(0));
     assert_eq!(read(&home, "1")["subject"], json!("Ours"));
-    assert_eq!(read(&home, "1")["description"], json!("theirs 2"));
+    assert_eq!(read(&home, "1")["activeForm"], json!("theirs 2"));
 }
 
 #[test]
 fn a_writer_notices_what_nobody_saw_between_two_of_our_writes() {
     let home = home();
-    home.ask("create Parser");
+    home.ask("create Parser -d Grammar");
     write_stale(&home, "update 1 --meta ours=1");
     // No reader looks; the next thing that happens is another write of ours.
     home.ask("update 1 --subject Second");
     let task = read(&home, "1");
     assert_eq!((&task["metadata"], &task["subject"]), (&json!({"ours": 1}), &json!("Second")));
-    assert_eq!(task["description"], json!("theirs"));
+    assert_eq!(task["activeForm"], json!("theirs"));
     let ops: Vec<Value> = entries(&home).into_iter().map(|entry| entry["op"].clone()).collect();
     assert_eq!(ops, ["create", "update", "changed_elsewhere", "put_back", "update"]);
 }
@@ -128,7 +128,7 @@ fn a_writer_notices_what_nobody_saw_between_two_of_our_writes() {
 #[test]
 fn a_write_that_comes_long_after_ours_is_told_of_and_not_put_back() {
     let home = home();
-    home.ask("create Parser");
+    home.ask("create Parser -d Grammar");
     write_stale(&home, "update 1 --meta ours=1");
     let file = fs::File::options().write(true).open(home.task_file("1")).unwrap();
     // The clock that counts is that of the file.
@@ -152,18 +152,18 @@ fn a_deleted_task_that_a_stale_write_brings_back_is_told_of_and_deleted_again_on
     assert_eq!(home.run("doctor --fix --yes").code, Some(0));
     assert_eq!(home.present().keys().collect::<Vec<_>>(), ["2"]);
     home.ask("undo");
-    assert_eq!(read(&home, "1")["description"], json!("theirs"));
+    assert_eq!(read(&home, "1")["activeForm"], json!("theirs"));
 }
 
 #[test]
 fn watch_marks_a_stale_write_and_puts_back_what_it_took() {
     let home = home();
-    home.ask("create Parser");
+    home.ask("create Parser -d Grammar");
     let mut stale = read(&home, "1");
     home.ask("start 1");
     let mut watch = home.command("watch --since 2").start();
     let mut lines = watch.take_output().lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-    stale["description"] = json!("theirs");
+    stale["activeForm"] = json!("theirs");
     write(&home, "1", &stale);
     let told = lines.next().unwrap();
     assert_eq!(told["takenBack"][0]["field"], json!("status"), "{told}");
@@ -175,7 +175,7 @@ fn watch_marks_a_stale_write_and_puts_back_what_it_took() {
 #[test]
 fn in_the_clients_rules_nothing_is_put_back() {
     let home = home();
-    home.ask("create Parser");
+    home.ask("create Parser -d Grammar");
     write_stale(&home, "start 1");
     home.ask("list --rules client");
     assert_eq!(verdicts(&home), [("status".to_owned(), "certain".to_owned())]);

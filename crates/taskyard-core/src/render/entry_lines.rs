@@ -117,7 +117,13 @@ pub(super) fn taken_from_us(entry: &Entry) -> Option<String> {
     let taken = named(Verdict::is_accident);
     let meant = named(|verdict| verdict == Verdict::Meant);
     let replaced = named(|verdict| verdict == Verdict::Replaced);
-    let said = [("took back without knowing", taken), ("took back", meant), ("wrote over", replaced)];
+    let of_other = named(|verdict| verdict == Verdict::OtherTask);
+    let said = [
+        ("took back without knowing", taken),
+        ("took back", meant),
+        ("wrote over", replaced),
+        ("put a different task in place of", of_other),
+    ];
     let said: Vec<String> = said
         .iter()
         .filter(|(_, fields)| !fields.is_empty())

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use taskyard_core::rules::graph::dependencies::Edge;
-use taskyard_core::rules::history::taking_back::{OpenLosses, put_back};
+use taskyard_core::rules::history::taking_back::{OpenLosses, is_same_task, put_back};
 use taskyard_core::{Entry, Loss, Op, Task, TaskField, TaskId, Verdict};
 
 use super::edges::refuse_circles;
@@ -33,7 +33,7 @@ impl Yard {
         let stale = self.stale_writes_to_put_back();
         let put_back = |write: &StaleWrite| {
             let signature = Signature::new(self.actor().clone(), Op::PutBack);
-            self.commit_alone(&signature, |txn| stage(txn, write))
+            self.commit_alone(&signature, |txn| stage(txn, write, None))
         };
         stale.iter().map(put_back).filter(|done| matches!(told(done), Ok(true))).count() > 0
     }
@@ -48,7 +48,7 @@ impl Yard {
         let signature = Signature::new(self.actor().clone(), Op::PutBack);
         let has_notes = write.losses.iter().any(|loss| matches!(loss.field, TaskField::Note(_)));
         for _ in 0..if has_notes { TRIES_FOR_NOTES } else { TRIES } {
-            match self.try_commit_alone(&signature, |txn| stage(txn, write)) {
+            match self.try_commit_alone(&signature, |txn| stage(txn, write, None)) {
                 Ok(Some(done)) => return Ok(done),
                 Ok(None) | Err(StoreError::Conflict { .. } | StoreError::Busy { .. }) => thread::sleep(PAUSE),
                 Err(error) => return Err(error),
@@ -93,14 +93,14 @@ impl Yard {
         entries[first..].iter().for_each(|entry| open.add(entry));
         let mut has_changed = false;
         for lost in open.standing(&HashMap::from([(id, &now)])) {
-            let losses: Vec<Loss> = lost.losses.into_iter().filter(is_lost).collect();
+            let (losses, last): (Vec<Loss>, Task) = (lost.losses.into_iter().filter(is_lost).collect(), lost.last);
             let (Some(found), Some(left)) = (lost.entry.before, lost.entry.after) else { continue };
             if losses.is_empty() {
                 continue;
             }
             let write = StaleWrite { task: lost.task, revision: lost.entry.revision, losses, found, left };
             let signature = Signature::new(self.actor().clone(), Op::PutBack);
-            has_changed |= self.commit_alone(&signature, |txn| stage(txn, &write))?;
+            has_changed |= self.commit_alone(&signature, |txn| stage(txn, &write, Some(&last)))?;
         }
         Ok(has_changed)
     }
@@ -121,10 +121,15 @@ fn told<E: std::fmt::Display>(done: &Result<bool, E>) -> Result<bool, ()> {
     done.as_ref().copied().map_err(|error| tracing::warn!(%error, "what a stale write took back is not put back"))
 }
 
-/// Stages what a stale write took back, as far as it is still lost, and tells whether there is anything.
-fn stage(txn: &mut dyn Txn, write: &StaleWrite) -> Result<bool, StoreError> {
+/// Stages what a stale write took back, as far as it is still lost, and tells whether there is anything. `last` is the task as it was last
+/// recorded, if that was after the write. A different task under the number gets nothing.
+fn stage(txn: &mut dyn Txn, write: &StaleWrite, last: Option<&Task>) -> Result<bool, StoreError> {
     let Lookup::Found(now, _) = txn.find(&write.task)? else { return Ok(false) };
     let (Ok(found), Ok(left)) = (write.found.task(&write.task), write.left.task(&write.task)) else { return Ok(false) };
+    let recorded: Vec<&Task> = last.into_iter().chain([&left, &found]).collect();
+    if !is_same_task(&now, &recorded) {
+        return Ok(false);
+    }
     put_losses_back(txn, &now, &write.losses, &found, &left)
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::removed::{Absence, Removed};
 use crate::dialect::macf::{self, Block, Subject};
-use crate::{Entry, Image, Op, Revision, Status, Task, TaskId};
+use crate::{Entry, Image, Op, Revision, Status, Task, TaskId, Verdict};
 
 /// The key under which a block of facts says when and where its task was made.
 const MADE: &str = "creation_breadcrumb";
@@ -14,10 +14,24 @@ const MADE: &str = "creation_breadcrumb";
 ///
 /// Nothing of the old one is left in the new one: neither a word of its title nor one of its description, no edge, no
 /// metadata, no owner, and what is there has not begun. A program that renames a task, rewrites its text or works on it
-/// leaves something as it was.
+/// leaves something as it was. If neither has a description, a new title is a rename, unless the old task had begun.
 pub fn is_another_task(before: &Task, after: &Task) -> bool {
     let is_new = after.status == Status::Pending && after.owner().is_none();
     is_new && !shares_texts(before, after) && !shares_life(before, after)
+}
+
+/// Tells whether an entry put a different task in the place of the one before: its writer was judged so when it was recorded, or the two
+/// have nothing in common.
+pub fn replaces(entry: &Entry) -> bool {
+    if entry.op != Op::ChangedElsewhere {
+        return false;
+    }
+    let read = |image: &Option<Image>| image.as_ref()?.task(&entry.task).ok();
+    let is_judged_so = || entry.remark.taken_back.iter().any(|loss| loss.verdict == Verdict::OtherTask);
+    match (read(&entry.before), read(&entry.after)) {
+        (Some(before), Some(after)) => is_judged_so() || is_another_task(&before, &after),
+        _ => false,
+    }
 }
 
 /// The tasks in whose place another program put a different one. One that came back since, there or under another number, is none of
@@ -31,22 +45,19 @@ impl Replacements {
 
     /// Takes the next entry of the journal, oldest first.
     pub fn add(&mut self, entry: &Entry) {
-        if entry.op != Self::OP {
+        if !replaces(entry) {
             return;
         }
         let Some(image) = &entry.before else { return };
-        let after = entry.after.as_ref().and_then(|image| image.task(&entry.task).ok());
-        let (Ok(before), Some(after)) = (image.task(&entry.task), after) else { return };
-        if is_another_task(&before, &after) {
-            self.0.push(Removed {
-                task: before,
-                image: image.clone(),
-                absence: Absence::Replaced,
-                entry: entry.clone(),
-                since: entry.revision,
-                last_seen: entry.at,
-            });
-        }
+        let Ok(task) = image.task(&entry.task) else { return };
+        self.0.push(Removed {
+            task,
+            image: image.clone(),
+            absence: Absence::Replaced,
+            entry: entry.clone(),
+            since: entry.revision,
+            last_seen: entry.at,
+        });
     }
 
     /// Returns the first revision in which one of them may have come back; none where there is none.
@@ -69,7 +80,8 @@ impl Replacements {
         self.0.retain(|removed| {
             let id = &removed.task.id;
             let now = now(id).and_then(|image| image.task(id).ok());
-            !now.is_some_and(|now| says_the_same(&removed.task, &now))
+            let by = removed.entry.after.as_ref().and_then(|image| image.task(id).ok());
+            !now.is_some_and(|now| is_back(&removed.task, by.as_ref(), &now))
         });
     }
 
@@ -82,6 +94,13 @@ impl Replacements {
     pub fn into_removed(self) -> Vec<Removed> {
         self.0
     }
+}
+
+/// Tells whether a task that was replaced stands under its number again, given the task that replaced it. Its texts show that, unless the two
+/// have the same.
+pub fn is_back(replaced: &Task, by: Option<&Task>, now: &Task) -> bool {
+    let shared = by.is_some_and(|by| says_the_same(replaced, by));
+    says_the_same(replaced, now) && (!shared || replaced == now)
 }
 
 /// Tells whether two tasks say the same: where one of them was replaced, it is back with the other.
@@ -106,7 +125,8 @@ fn shares_texts(one: &Task, other: &Task) -> bool {
     let description = |task: &Task| words(&without_block(&task.description));
     let (old, new) = (description(one), description(other));
     let share = |old: &HashSet<String>, new: &HashSet<String>| old.intersection(new).next().is_some();
-    let say_nothing = old.is_empty() && new.is_empty() && one.description == other.description;
+    let has_begun = one.status != Status::Pending || one.owner().is_some();
+    let say_nothing = !has_begun && old.is_empty() && new.is_empty() && one.description == other.description;
     say_nothing || share(&old, &new) || share(&words(&one.shown_subject()), &words(&other.shown_subject()))
 }
 
@@ -184,6 +204,8 @@ mod tests {
         renamed(Task { owner: Some("ben".into()), ..task("Deploy docs", "Other text") });
         let bare = task("Alpha", "");
         assert!(!is_another_task(&bare, &task("Beta", "")), "a title alone says too little");
+        let done = Task { status: Status::Completed, ..bare };
+        assert!(is_another_task(&done, &task("Beta", "")), "a rename leaves the status");
         let waiting = Task { blocked_by: vec![TaskId::number(1)], ..task("Alpha", "one") };
         assert!(!is_another_task(&waiting, &Task { blocked_by: vec![TaskId::number(1)], ..task("Beta", "two") }));
         assert!(is_another_task(&waiting, &task("Beta", "two")));

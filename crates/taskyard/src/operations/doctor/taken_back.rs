@@ -78,6 +78,9 @@ pub(super) fn mend_taken_back(
 ) -> Result<(BTreeSet<TaskId>, bool), StoreError> {
     let read = |image: &Option<Image>| image.as_ref()?.task(&lost.task).ok();
     let mut changed = BTreeSet::new();
+    if tasks.get(&lost.task).is_some_and(|now| !lost.is_of(now)) {
+        return Ok((changed, false));
+    }
     if lost.losses.iter().any(|loss| loss.field == TaskField::Deletion) {
         let Some(gone) = tasks.remove(&lost.task) else { return Ok((changed, true)) };
         txn.remove(&gone.id)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rusqlite::{Row, ToSql, params};
-use taskyard_core::{AgentName, Holder, Lease, Moment, ProcessMark, Timestamp, Token};
+use taskyard_core::{AgentName, Holder, Lease, Moment, ProcessMark, TaskId, Timestamp, Token};
 
 use super::Journal;
 use super::entries::{Key, task_id};
@@ -35,7 +35,7 @@ impl Journal {
         for (task, lease) in leases.changed() {
             match lease {
                 Some(lease) => self.write_lease(lease)?,
-                None => self.remove("DELETE FROM leases WHERE task = ?1", [Key(task)])?,
+                None => self.end_lease(task)?,
             }
         }
         if leases.has_granted() {
@@ -43,6 +43,11 @@ impl Journal {
             self.reach(Marks { token: leases.last_token().0, ..Marks::default() });
         }
         Ok(())
+    }
+
+    /// Ends the lease of a task.
+    pub(super) fn end_lease(&self, task: &TaskId) -> Result<(), StoreError> {
+        self.remove("DELETE FROM leases WHERE task = ?1", [Key(task)])
     }
 
     /// Gives leases new ends, those that are still the same.

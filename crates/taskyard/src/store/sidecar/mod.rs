@@ -62,7 +62,7 @@ pub(in crate::store) use known::{Known, KnownTask, LOOK_IS_OLD};
 pub(in crate::store) use mending::{examine, mend};
 pub(in crate::store) use moves::Move;
 pub(in crate::store) use naming::{canonical, is_gone, sidecar_name, sidecar_of};
-pub(in crate::store) use outside::{Extent, OutsideChange};
+pub(in crate::store) use outside::{Extent, OutsideChange, OutsideRecord};
 pub use pace::Pace;
 pub(in crate::store) use putting_away::{LEAVING, remove_what_is_leaving};
 pub(in crate::store) use salvage::Beside;

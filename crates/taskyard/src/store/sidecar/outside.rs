@@ -1,7 +1,8 @@
 //! Writing down what other programs did, and what of ours they took back with it.
 
 use rusqlite::params;
-use taskyard_core::rules::history::taking_back::{LOOKED_BACK, OutsideWrite, judge, judge_together};
+use taskyard_core::rules::history::taking_back::{Judgement, LOOKED_BACK, OutsideWrite, judge, judge_together};
+use taskyard_core::rules::leases::leasing::holds;
 use taskyard_core::{AgentName, Entry, Image, Loss, Op, Revision, TaskId, Timestamp, Verdict};
 
 use super::Journal;
@@ -9,7 +10,7 @@ use super::entries::{Key, NewEntry, entries_where};
 use crate::store::{Signature, StaleWrite, StoreError};
 
 /// No more entries of one task are looked at than this, newest first.
-const LONGEST_PAST: usize = 256;
+const LONGEST_PAST: i64 = 256;
 /// ... and no more than this of what they hold, for a task may be large.
 const LARGEST_PAST: usize = 4 << 20;
 
@@ -34,17 +35,35 @@ pub(in crate::store) enum Extent {
     AllAtOnce,
 }
 
+/// What came of recording outside changes.
+#[derive(Debug, Default)]
+pub(in crate::store) struct OutsideRecord {
+    /// The writes that certainly did not know of ours.
+    pub(in crate::store) stale_writes: Vec<StaleWrite>,
+    /// Whether a lease ended with them.
+    has_ended_lease: bool,
+}
+
+impl OutsideRecord {
+    /// Tells whether a writer that judged by what it found has to judge again.
+    pub(in crate::store) fn changes_judgement(&self) -> bool {
+        !self.stale_writes.is_empty() || self.has_ended_lease
+    }
+}
+
 impl Journal {
-    /// Writes what other programs did as a commit of theirs, each entry with what it took back of ours. Returns the writes that
-    /// certainly did not know of ours.
+    /// Writes what other programs did as a commit of theirs, each entry with what it took back of ours. Ends the leases on tasks that are no
+    /// longer their holders', unless that was taken back without knowing.
     pub(in crate::store) fn append_outside(
         &self,
         revision: Revision,
         at: Timestamp,
         changes: &[OutsideChange<'_>],
         extent: Extent,
-    ) -> Result<Vec<StaleWrite>, StoreError> {
-        let losses = self.losses(at, changes, extent)?;
+    ) -> Result<OutsideRecord, StoreError> {
+        let judgements = self.judge(at, changes, extent)?;
+        let has_ended_lease = self.end_leases(changes, &judgements)?;
+        let losses: Vec<Vec<Loss>> = judgements.into_iter().map(|judgement| judgement.losses).collect();
         let entries: Vec<NewEntry<'_>> = changes
             .iter()
             .map(|change| NewEntry {
@@ -63,28 +82,44 @@ impl Journal {
             let (found, left) = (change.before?.clone(), change.after?.clone());
             (!losses.is_empty()).then(|| StaleWrite { task: change.task.clone(), revision, losses, found, left })
         });
-        Ok(stale.collect())
+        Ok(OutsideRecord { stale_writes: stale.collect(), has_ended_lease })
+    }
+
+    /// Ends leases that what other programs did has ended, and tells whether there were any.
+    fn end_leases(&self, changes: &[OutsideChange<'_>], judgements: &[Judgement]) -> Result<bool, StoreError> {
+        let mut has_ended = false;
+        for lease in self.leases()? {
+            let of_task = changes.iter().zip(judgements).find(|(change, _)| *change.task == lease.task);
+            // What cannot be read, or is gone, may come back as it was.
+            let after =
+                of_task.and_then(|(change, judgement)| Some((change.after?.task(change.task).ok()?, judgement)));
+            let Some((task, judgement)) = after else { continue };
+            let may_come_back = judgement.losses.iter().any(|loss| loss.verdict.is_accident());
+            if judgement.is_other_task || !(holds(&lease, &task) || may_come_back) {
+                self.end_lease(&lease.task)?;
+                has_ended = true;
+            }
+        }
+        Ok(has_ended)
     }
 
     /// Judges what other programs did by what was done to the same tasks lately.
-    fn losses(
+    fn judge(
         &self,
         at: Timestamp,
         changes: &[OutsideChange<'_>],
         extent: Extent,
-    ) -> Result<Vec<Vec<Loss>>, StoreError> {
+    ) -> Result<Vec<Judgement>, StoreError> {
         // Where nothing of ours is on record, nothing can be taken back: a list may be new to us, and long.
         if self.newest()? == Revision(0) {
-            return Ok(vec![Vec::new(); changes.len()]);
+            return Ok(vec![Judgement::default(); changes.len()]);
         }
         let mut pasts = Vec::with_capacity(changes.len());
         for change in changes {
             let written = change.written.map_or(at, |written| Timestamp(written / 1_000_000).min(at));
-            let past = match (change.before, change.after) {
-                // What it held before says that a writer of ours knew it.
-                (Some(_), Some(_)) => self.recent(change.task, written, LONGEST_PAST)?,
-                (None, Some(_)) => self.recent(change.task, written, 1)?,
-                (_, None) => Vec::new(),
+            let past = match change.after {
+                Some(_) => self.recent(change.task, written)?,
+                None => Vec::new(),
             };
             pasts.push((written, past));
         }
@@ -104,12 +139,11 @@ impl Journal {
 
     /// Returns the entries of a task that a write of that moment may have taken back, newest first. They are found by index, however
     /// long the journal is.
-    fn recent(&self, task: &TaskId, written: Timestamp, count: usize) -> Result<Vec<Entry>, StoreError> {
+    fn recent(&self, task: &TaskId, written: Timestamp) -> Result<Vec<Entry>, StoreError> {
         let oldest = written.0.saturating_sub(i64::try_from(LOOKED_BACK.as_millis()).unwrap_or(i64::MAX));
         let (mut size, mut is_enough) = (0, false);
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
         let sql = entries_where("task = ?1 ORDER BY id DESC LIMIT ?2");
-        let entries = self.rows(&sql, params![Key(task), count], |row| {
+        let entries = self.rows(&sql, params![Key(task), LONGEST_PAST], |row| {
             is_enough |= size > LARGEST_PAST || row.get::<_, i64>(1)? < oldest;
             if is_enough {
                 return Ok(None);

@@ -10,7 +10,7 @@ use rusqlite::types::Value;
 use rusqlite::{Row, params};
 use taskyard_core::packing::{pack_difference, pack_whole};
 use taskyard_core::rules::history::presence::Step;
-use taskyard_core::rules::history::replacing::{is_another_task, says_the_same};
+use taskyard_core::rules::history::replacing::{is_another_task, is_back, replaces, says_the_same};
 use taskyard_core::rules::history::retention::{Keep, Past, Side, Terms, thin};
 use taskyard_core::{Image, Op, Revision, Task, TaskId};
 
@@ -268,32 +268,30 @@ impl Journal {
             let step = &told.past.step;
             step.revision <= horizon && step.op == Op::ChangedElsewhere && step.was_there && step.is_there
         };
-        let mut replaced: Vec<(usize, Task)> = Vec::new();
+        let mut replaced: Vec<(usize, Task, Task)> = Vec::new();
         for (place, told) in told.iter().enumerate().filter(|(_, told)| is_candidate(told)) {
-            let images = self.one(&entries_where("id = ?1"), [told.id], |row| self.checked_images(row))?;
-            let read = |image: Option<Image>| image?.task(task).ok();
-            if let (Some(before), Some(after)) = (read(images.before), read(images.after))
-                && is_another_task(&before, &after)
-            {
-                replaced.push((place, before));
+            let entry = self.one(&entries_where("id = ?1"), [told.id], |row| self.stored_entry(row))?.entry;
+            let read = |image: &Option<Image>| image.as_ref()?.task(task).ok();
+            if let (Some(before), Some(after), true) = (read(&entry.before), read(&entry.after), replaces(&entry)) {
+                replaced.push((place, before, after));
             }
         }
-        let Some((first, _)) = replaced.first() else { return Ok(()) };
+        let Some((first, ..)) = replaced.first() else { return Ok(()) };
         // What is made with the same texts is the same task, whichever program brought it back.
         let made =
             "id > ?1 AND before IS NULL AND op <> 'changed_elsewhere' AND (after IS NOT NULL OR packed IS NOT NULL)";
         self.rows(&entries_where(made), [told[*first].id], |row| {
             let (entry, id): (i64, TaskId) = (row.get(0)?, task_id(row.get_ref(4)?));
             if let Some(made) = self.checked_images(row)?.after.and_then(|image| image.task(&id).ok()) {
-                replaced.retain(|(place, task)| told[*place].id > entry || !says_the_same(task, &made));
+                replaced.retain(|(place, task, _)| told[*place].id > entry || !says_the_same(task, &made));
             }
             Ok(())
         })?;
         let last = told.last().filter(|last| last.past.step.is_there);
         let now = last.map(|last| self.image_of(last.id, Side::After)).transpose()?.flatten();
         let now = now.and_then(|image| image.task(task).ok());
-        replaced.retain(|(_, task)| !now.as_ref().is_some_and(|now| says_the_same(task, now)));
-        for (place, task) in replaced {
+        replaced.retain(|(_, task, by)| !now.as_ref().is_some_and(|now| is_back(task, Some(by), now)));
+        for (place, task, _) in replaced {
             told[place].past.replaced = Some(task.status.is_open());
         }
         Ok(())

@@ -79,12 +79,12 @@ pub(super) fn exist<F: DialectFiles>(
     }
     let seen_elsewhere = !writer.outside.is_empty();
     if seen_elsewhere {
-        let stale = recording::record(&writer.open_list, journal, &writer.outside, newest.next())?;
-        if !stale.is_empty() {
-            // The judgement was made on what a stale write left there; what that took back comes first.
+        let recorded = recording::record(&writer.open_list, journal, &writer.outside, newest.next())?;
+        if recorded.changes_judgement() {
+            // The judgement was made on what a stale write left there, or by a lease that ended with it.
             journal.set_fact(APPLIED, newest.next().0.cast_signed())?;
             journal.end(transaction)?;
-            writer.open_list.journals.note_stale_writes(stale);
+            writer.open_list.journals.note_stale_writes(recorded.stale_writes);
             return Err(conflict());
         }
     }

@@ -17,8 +17,8 @@ use super::rewrites::APPLIED;
 use crate::clock;
 use crate::store::directories::changed;
 use crate::store::kit::ListState;
-use crate::store::sidecar::{Extent, Journal, OutsideChange};
-use crate::store::{FileLayout, StaleWrite, StoreError};
+use crate::store::sidecar::{Extent, Journal, OutsideChange, OutsideRecord};
+use crate::store::{FileLayout, StoreError};
 
 /// Records what other programs did, where no writer has the turn. Returns whether nothing is left to record.
 pub(super) fn observe<F: DialectFiles>(open_list: &OpenList<F>) -> Result<bool, StoreError> {
@@ -63,10 +63,10 @@ pub(super) fn record_in_turn<F: DialectFiles>(
     if !seen.outside.is_empty() {
         let transaction = journal.begin()?;
         let revision = seen.state.revision.next();
-        let stale = record(open_list, journal, &seen.outside, revision)?;
+        let recorded = record(open_list, journal, &seen.outside, revision)?;
         journal.set_fact(APPLIED, revision.0.cast_signed())?;
         journal.end(transaction)?;
-        open_list.journals.note_stale_writes(stale);
+        open_list.journals.note_stale_writes(recorded.stale_writes);
         tracing::info!(revision = revision.0, tasks = seen.outside.len(), "recorded what another program did");
         journal.copy_log();
         seen.state.revision = revision;
@@ -74,14 +74,14 @@ pub(super) fn record_in_turn<F: DialectFiles>(
     Ok(seen.state)
 }
 
-/// Writes into the journal what other programs did, as a commit of theirs, and what is known of their tasks. Returns the writes that did
-/// not know of ours.
+/// Writes into the journal what other programs did, as a commit of theirs, and what is known of their tasks. Returns what came
+/// of it.
 pub(super) fn record<F: DialectFiles>(
     open_list: &OpenList<F>,
     journal: &Journal,
     outside: &[FoundChange],
     revision: Revision,
-) -> Result<Vec<StaleWrite>, StoreError> {
+) -> Result<OutsideRecord, StoreError> {
     let home = open_list.dialect.home(&open_list.path);
     let is_one_file = F::LAYOUT == FileLayout::OneFile;
     let written = |task: &TaskId| changed(&home.path_of(task)).map(|at| at.0 * 1_000_000);
@@ -97,14 +97,14 @@ pub(super) fn record<F: DialectFiles>(
         })
         .collect();
     let extent = if is_one_file { Extent::AllAtOnce } else { Extent::EachItsOwn };
-    let stale = journal.append_outside(revision, clock::now(), &changes, extent)?;
+    let recorded = journal.append_outside(revision, clock::now(), &changes, extent)?;
     for outside in outside {
         match &outside.after {
             Some(formed) => journal.set_form(&outside.task, formed)?,
             None => journal.forget_form(&outside.task)?,
         }
     }
-    Ok(stale)
+    Ok(recorded)
 }
 
 /// Looks at a list for a reader, and records what other programs did where no writer has the turn.

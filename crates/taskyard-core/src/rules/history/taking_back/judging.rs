@@ -1,10 +1,11 @@
 //! Judging one write of another program.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use super::evidence::{is_as_made, is_evident};
 use super::fields::{Fields, differing, fields};
-use crate::rules::history::replacing::is_another_task;
+use crate::rules::history::replacing::{is_another_task, replaces};
 use crate::{Entry, Image, Loss, Op, Revision, Status, TaskField, TaskId, Timestamp, Verdict};
 
 /// A write that takes a value back so soon after ours, and changes something else, did not know of ours.
@@ -30,9 +31,18 @@ pub struct OutsideWrite<'a> {
     pub written: Timestamp,
 }
 
+/// What one outside write did to what we had acknowledged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// What it took away, by field.
+    pub losses: Vec<Loss>,
+    /// Whether the file holds a different task now, or may hold one: nothing of the old task belongs to it.
+    pub is_other_task: bool,
+}
+
 /// What is known of an outside write before it is known what else was written with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judged {
+struct Judged {
     /// Values of ours that the write took back, each with the revision it came with.
     taken_back: Vec<Taken>,
     /// Values of ours in whose place the write put others.
@@ -41,6 +51,11 @@ pub struct Judged {
     lost_notes: Vec<(TaskField, Revision)>,
     /// Whether the write did anything besides taking ours back.
     does_more: bool,
+    /// Whether nothing shows that the file still holds the same task.
+    is_other_task: bool,
+    /// Whether the write left a task that had begun as it was made, without its notes. If it did nothing else, a new task that says the same
+    /// is as likely as a stale one.
+    begins_anew: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,38 +70,40 @@ struct Taken {
 /// that are older than [`LOOKED_BACK`] may be left out.
 ///
 /// Ours was taken back where a field has exactly the value that it had before ours. Whether the other program knew that is told by
-/// what else it did: a write that changes nothing else is meant, and so is a value that was not there before.
-pub fn judge(write: &OutsideWrite<'_>, past: &[Entry]) -> Vec<Loss> {
+/// what else it did: a write that changes nothing else is meant, and so is a value that was not there before. A file that is not evidently
+/// the same task any more took nothing back: it holds another one.
+pub fn judge(write: &OutsideWrite<'_>, past: &[Entry]) -> Judgement {
     let judged = look(write, past);
     let does_more = judged.does_more;
-    losses(judged, does_more)
+    judgement(judged, does_more)
 }
 
 /// Judges outside writes that are one: those of a file that holds all tasks. Whatever changed in one task was written by the program that
 /// took back something in another.
-pub fn judge_together<'a>(writes: impl IntoIterator<Item = (OutsideWrite<'a>, &'a [Entry])>) -> Vec<Vec<Loss>> {
+pub fn judge_together<'a>(writes: impl IntoIterator<Item = (OutsideWrite<'a>, &'a [Entry])>) -> Vec<Judgement> {
     let judged: Vec<Judged> = writes.into_iter().map(|(write, past)| look(&write, past)).collect();
     let does_more = judged.iter().any(|judged| judged.does_more);
-    judged.into_iter().map(|judged| losses(judged, does_more)).collect()
+    judged.into_iter().map(|judged| judgement(judged, does_more)).collect()
 }
 
-fn losses(judged: Judged, does_more: bool) -> Vec<Loss> {
-    let verdict = |taken: &Taken| match (does_more, taken.is_fresh) {
-        (false, _) => Verdict::Meant,
-        (true, true) => Verdict::Certain,
-        (true, false) => Verdict::Likely,
-    };
+fn judgement(judged: Judged, does_more: bool) -> Judgement {
+    let is_other_task = judged.is_other_task || (judged.begins_anew && !does_more);
+    let verdict = |verdict: Verdict| if is_other_task { Verdict::OtherTask } else { verdict };
     let taken = judged.taken_back.into_iter().map(|taken| {
-        let verdict = verdict(&taken);
-        Loss { field: taken.field, revision: taken.revision, verdict }
+        let known = match (does_more, taken.is_fresh) {
+            (false, _) => Verdict::Meant,
+            (true, true) => Verdict::Certain,
+            (true, false) => Verdict::Likely,
+        };
+        Loss { field: taken.field, revision: taken.revision, verdict: verdict(known) }
     });
     let by = |verdict: Verdict| move |(field, revision)| Loss { field, revision, verdict };
-    let replaced = judged.replaced.into_iter().map(by(Verdict::Replaced));
+    let replaced = judged.replaced.into_iter().map(by(verdict(Verdict::Replaced)));
     // No program knows of notes what it takes for one to go: the journal has them, and the file is their copy.
-    let notes = judged.lost_notes.into_iter().map(by(Verdict::Certain));
+    let notes = judged.lost_notes.into_iter().map(by(verdict(Verdict::Certain)));
     let mut losses: Vec<Loss> = taken.chain(replaced).chain(notes).collect();
     losses.sort_unstable_by(|one, other| one.field.cmp(&other.field));
-    losses
+    Judgement { losses, is_other_task }
 }
 
 fn look(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
@@ -96,14 +113,11 @@ fn look(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
     let Some(before) = write.before else { return look_at_return(write, past) };
     let Ok(before) = before.task(write.task) else { return Judged { does_more: true, ..Judged::default() } };
     let is_another = is_another_task(&before, &after);
+    let past = of_this_task(past);
     let (before, after) = (fields(&before), fields(&after));
     let is_lost_note = |field: &TaskField| matches!(field, TaskField::Note(_)) && !after.contains_key(field);
-    let (mut notes, others): (Vec<TaskField>, Vec<TaskField>) =
+    let (notes, others): (Vec<TaskField>, Vec<TaskField>) =
         differing(&before, &after).into_iter().partition(is_lost_note);
-    if is_another {
-        // What was noted on the old task says nothing of the new one.
-        notes.clear();
-    }
     // Of each field that the write changed: the entry of ours that its last value came with, once that is found.
     let mut open: HashMap<TaskField, Option<&Entry>> = others.into_iter().map(|field| (field, None)).collect();
     let mut lost_notes: HashMap<TaskField, Revision> = notes.into_iter().map(|field| (field, Revision(0))).collect();
@@ -113,6 +127,9 @@ fn look(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
     let mut theirs = 0;
     for entry in past.iter().take_while(|entry| !is_later(write.written, entry.at, LOOKED_BACK)) {
         let (Some(old), Some(new)) = (&entry.before, &entry.after) else { break };
+        if replaces(entry) {
+            break;
+        }
         let Ok(old_task) = old.task(write.task) else { break };
         let old_fields = fields(&old_task);
         // What this entry left is, as a rule, what the newer one found.
@@ -169,7 +186,34 @@ fn look(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
         judged.taken_back = others;
         judged.replaced.extend(Vec::into_iter(status).map(|taken| (taken.field, taken.revision)));
     }
+    let taken_back = judged.taken_back.iter().map(|taken| &taken.field);
+    let taken_back: HashSet<TaskField> =
+        taken_back.chain(judged.lost_notes.iter().map(|(field, _)| field)).cloned().collect();
+    judged.begins_anew = !judged.lost_notes.is_empty() && !is_as_made(&before) && is_as_made(&after);
+    judged.is_other_task =
+        is_another || (!taken_back.is_empty() && !is_evident(&after, &states(write.task, before, past), &taken_back));
     judged
+}
+
+/// Returns those of a task's entries, newest first, that are about the task that is there now: before the last of them its number was not in
+/// use, or was another's.
+fn of_this_task(past: &[Entry]) -> &[Entry] {
+    let begins = |entry: &Entry| entry.before.is_none() || entry.after.is_none() || replaces(entry);
+    let first = past.iter().position(begins);
+    &past[..first.map_or(past.len(), |place| place + 1)]
+}
+
+/// Returns the states of a task that are on record, newest first, given the last one and the entries of this task.
+fn states(task: &TaskId, last: Fields, past: &[Entry]) -> Vec<Fields> {
+    let read = |image: &Image| image.task(task).ok().map(|task| fields(&task));
+    let mut states = vec![last];
+    for (place, entry) in past.iter().enumerate() {
+        // What an entry left is, as a rule, what the newer one found.
+        let newer = place.checked_sub(1).and_then(|place| past[place].before.as_ref());
+        states.extend(entry.after.as_ref().filter(|after| Some(*after) != newer).and_then(read));
+        states.extend(entry.before.as_ref().filter(|_| !replaces(entry)).and_then(read));
+    }
+    states
 }
 
 /// Tells whether a write gives a task that is being worked on, or done, to another agent.
@@ -181,17 +225,20 @@ fn begins_work(before: &Fields, after: &Fields) -> bool {
 
 /// Looks at a task that is there again after it was gone.
 fn look_at_return(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
-    let nothing = Judged { does_more: true, ..Judged::default() };
-    let Some(last) = past.first().filter(|last| matches!(last.op, Op::Delete | Op::Clear)) else { return nothing };
+    let another = Judged { does_more: true, is_other_task: true, ..Judged::default() };
     let read = |image: Option<&Image>| image.and_then(|image| image.task(write.task).ok());
-    let (Some(deleted), Some(there)) = (read(last.before.as_ref()), read(write.after)) else { return nothing };
-    let is_ours = last.after.is_none() && !is_later(write.written, last.at, LOOKED_BACK);
-    if !is_ours || is_another_task(&deleted, &there) {
-        return nothing;
+    let Some(last) = past.first().filter(|last| last.after.is_none()) else { return another };
+    let (Some(gone), Some(there)) = (read(last.before.as_ref()), read(write.after)) else { return another };
+    let (gone, there) = (fields(&gone), fields(&there));
+    let is_unchanged = gone == there;
+    if !is_evident(&there, &states(write.task, gone, of_this_task(&past[1..])), &HashSet::new()) {
+        return another;
     }
+    let is_ours = matches!(last.op, Op::Delete | Op::Clear) && !is_later(write.written, last.at, LOOKED_BACK);
     // Nothing is removed without asking: the program that wrote the task may be at work on it.
     let taken = Taken { field: TaskField::Deletion, revision: last.revision, is_fresh: false };
-    Judged { taken_back: vec![taken], does_more: fields(&deleted) != fields(&there), ..Judged::default() }
+    let taken_back = if is_ours { vec![taken] } else { Vec::new() };
+    Judged { does_more: taken_back.is_empty() || !is_unchanged, taken_back, ..Judged::default() }
 }
 
 /// Tells whether something was written after ours, and no longer than this after it. What looks older than ours was not written now:

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
+use super::evidence::is_same_task;
 use super::fields::{Fields, differing, fields, give};
+use crate::rules::history::replacing::replaces;
 use crate::{Entry, Image, Loss, Task, TaskField, TaskId};
 
 /// What another program took back without knowing and no process of ours has put back since.
@@ -16,36 +18,65 @@ pub struct StillLost {
     pub entry: Entry,
     /// The losses that stand.
     pub losses: Vec<Loss>,
+    /// The task as it was last recorded.
+    pub last: Task,
+}
+
+impl StillLost {
+    /// Tells whether a task is evidently the one that lost something.
+    pub fn is_of(&self, now: &Task) -> bool {
+        is_still(now, &self.last, &[&self.entry])
+    }
 }
 
 /// What other programs took back and no process of ours has put back yet, as one reads the journal. What a writer of ours has written since
 /// counts, and so does what another program wrote in its place.
 #[derive(Clone, Debug, Default)]
-pub struct OpenLosses(BTreeMap<TaskId, BTreeMap<TaskField, (Entry, Loss)>>);
+pub struct OpenLosses(BTreeMap<TaskId, OfTask>);
+
+/// What is lost of one task.
+#[derive(Clone, Debug)]
+struct OfTask {
+    lost: BTreeMap<TaskField, (Entry, Loss)>,
+    /// The task as it was last recorded.
+    last: Task,
+}
 
 impl OpenLosses {
     /// Takes the next entry of the journal, oldest first.
     pub fn add(&mut self, entry: &Entry) {
-        if !entry.op.is_elsewhere()
-            && let Some(lost) = self.0.get_mut(&entry.task)
-        {
-            match (read(entry, entry.before.as_ref()), read(entry, entry.after.as_ref())) {
-                (Some(before), Some(after)) => {
-                    let written = differing(&before, &after);
-                    lost.retain(|field, _| *field != TaskField::Deletion && written.binary_search(field).is_err());
+        let after = entry.after.as_ref().and_then(|image| image.task(&entry.task).ok());
+        if let Some(open) = self.0.get_mut(&entry.task) {
+            match (&entry.before, &entry.after) {
+                (Some(_), Some(_)) if entry.op.is_elsewhere() => {
+                    if replaces(entry) || !after.as_ref().is_none_or(|after| open.is_of(after)) {
+                        open.lost.clear();
+                    }
                 }
-                _ => lost.clear(),
+                (Some(before), Some(_)) => match (read(entry, Some(before)), &after) {
+                    (Some(before), Some(after)) => {
+                        let written = differing(&before, &fields(after));
+                        open.lost
+                            .retain(|field, _| *field != TaskField::Deletion && written.binary_search(field).is_err());
+                    }
+                    _ => open.lost.clear(),
+                },
+                // What is there now is another task, or none.
+                _ => open.lost.clear(),
             }
-            if lost.is_empty() {
+            open.last = after.clone().unwrap_or_else(|| open.last.clone());
+            if open.lost.is_empty() {
                 self.0.remove(&entry.task);
             }
         }
+        let Some(after) = after else { return };
         for loss in &entry.remark.taken_back {
             if loss.verdict.is_accident() {
-                let lost = self.0.entry(entry.task.clone()).or_default();
-                lost.insert(loss.field.clone(), (entry.clone(), loss.clone()));
-            } else if let Some(lost) = self.0.get_mut(&entry.task) {
-                lost.remove(&loss.field);
+                let new = || OfTask { lost: BTreeMap::new(), last: after.clone() };
+                let open = self.0.entry(entry.task.clone()).or_insert_with(new);
+                open.lost.insert(loss.field.clone(), (entry.clone(), loss.clone()));
+            } else if let Some(open) = self.0.get_mut(&entry.task) {
+                open.lost.remove(&loss.field);
             }
         }
     }
@@ -53,22 +84,40 @@ impl OpenLosses {
     /// Returns what is still lost, by task and then by when it was, given the tasks that are there.
     pub fn standing(&self, present: &HashMap<&TaskId, &Task>) -> Vec<StillLost> {
         let mut still = Vec::new();
-        for (task, lost) in &self.0 {
-            let Some(now) = present.get(task).map(|task| fields(task)) else { continue };
+        for (task, open) in &self.0 {
+            let Some(present) = present.get(task) else { continue };
+            let now = fields(present);
             let mut by_entry: BTreeMap<_, (&Entry, Vec<Loss>)> = BTreeMap::new();
-            for (entry, loss) in lost.values() {
+            for (entry, loss) in open.lost.values() {
                 by_entry.entry(entry.revision).or_insert((entry, Vec::new())).1.push(loss.clone());
             }
             for (entry, losses) in by_entry.into_values() {
                 let Some(stale) = read(entry, entry.after.as_ref()) else { continue };
                 let losses: Vec<Loss> = losses.into_iter().filter(|loss| stands(loss, &now, &stale)).collect();
-                if !losses.is_empty() {
-                    still.push(StillLost { task: task.clone(), entry: entry.clone(), losses });
+                let lost = StillLost { task: task.clone(), entry: entry.clone(), losses, last: open.last.clone() };
+                if !lost.losses.is_empty() && lost.is_of(present) {
+                    still.push(lost);
                 }
             }
         }
         still
     }
+}
+
+impl OfTask {
+    fn is_of(&self, now: &Task) -> bool {
+        let mut entries: Vec<&Entry> = self.lost.values().map(|(entry, _)| entry).collect();
+        entries.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.revision));
+        entries.dedup_by_key(|entry| entry.revision);
+        is_still(now, &self.last, &entries)
+    }
+}
+
+/// Tells whether a task is evidently the same as when it was last recorded, or when these writes took something back, newest first.
+fn is_still(now: &Task, last: &Task, writes: &[&Entry]) -> bool {
+    let images = writes.iter().flat_map(|entry| [&entry.after, &entry.before]).flatten();
+    let states: Vec<Task> = images.filter_map(|image| image.task(&last.id).ok()).collect();
+    is_same_task(now, &std::iter::once(last).chain(&states).collect::<Vec<_>>())
 }
 
 /// A value that a write took away, and what stands in its place.

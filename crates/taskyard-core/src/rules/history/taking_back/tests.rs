@@ -14,7 +14,7 @@ use crate::{
 
 /// The task that everything happens to.
 fn task() -> Task {
-    Task::new(TaskId::number(1), "subject")
+    Task { description: "what there is to do".into(), ..Task::new(TaskId::number(1), "subject") }
 }
 
 fn image(task: &Task) -> Image {
@@ -71,7 +71,7 @@ impl Story {
             after: Some(&image),
             written: Timestamp(self.millis + millis),
         };
-        let losses = judge(&write, &past);
+        let losses = judge(&write, &past).losses;
         let op = if self.now.is_some() { Op::ChangedElsewhere } else { Op::CreatedElsewhere };
         self.millis += millis - 1000;
         self.by(op, Some(after.clone()));
@@ -129,27 +129,79 @@ fn a_note_of_another_program_is_taken_in_and_kept_like_ours() {
 fn a_note_that_we_took_away_stays_away() {
     let mut story = Story::begun();
     story.by(Op::Update, Some(noted(json!(["a"])))).by(Op::Undo, Some(task()));
-    assert_eq!(story.written_after(1, &Task { description: "theirs".into(), ..task() }), []);
+    assert_eq!(story.written_after(1, &Task { active_form: Some("theirs".into()), ..task() }), []);
     // A stale write that brings it back did not know.
-    let stale = Task { description: "again".into(), ..noted(json!(["a"])) };
+    let stale = Task { active_form: Some("again".into()), ..noted(json!(["a"])) };
     let losses = story.written_after(1, &stale);
     assert_eq!(losses.len(), 1);
     assert_eq!(put_back(&stale, &losses, &task(), &stale).unwrap().meta("notes"), None);
 }
 
 #[test]
-fn a_different_task_under_the_same_number_gets_no_notes_of_the_old_one() {
+fn a_different_task_under_the_same_number_took_nothing_back() {
+    let new = |subject: &str, description: &str| Task {
+        description: description.into(),
+        ..Task::new(TaskId::number(1), subject)
+    };
+    for other in [new("other", "something else"), new("other", "what there is to do"), new("subject", "something else")]
+    {
+        let mut story = Story::begun();
+        story.change(Op::Update, |task| task.metadata = json!({"notes": ["a"]}).as_object().cloned());
+        story.change(Op::Update, started);
+        let losses = story.written_after(1, &other);
+        let told = told(&losses);
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told.iter().all(|(_, _, verdict)| *verdict == Verdict::OtherTask), "{told:?}");
+        assert_eq!(story.still_lost(), []);
+        // What is written next is judged by what the new task was.
+        assert_eq!(story.written_after(1, &Task { active_form: Some("theirs".into()), ..other }), []);
+        story.change(Op::Update, |task| task.status = Status::Completed);
+        let begun = Task { status: Status::InProgress, active_form: None, ..story.now.clone().unwrap() };
+        let losses = story.written_after(1, &begun);
+        assert!(losses.len() == 1 && losses[0].verdict == Verdict::Replaced, "a value of the old task: {losses:?}");
+    }
+}
+
+#[test]
+fn a_task_made_anew_with_the_same_texts_gets_no_notes() {
     let mut story = Story::begun();
-    story.by(Op::Update, Some(Task { description: "parse it".into(), ..noted(json!(["a"])) }));
-    let other = Task { subject: "other".into(), description: "something else".into(), ..task() };
-    assert!(story.written_after(1, &other).iter().all(|loss| loss.verdict != Verdict::Certain));
+    story.change(Op::Update, |task| task.metadata = json!({"notes": ["a"]}).as_object().cloned());
+    story.change(Op::Update, started);
+    let losses = story.written_after(1, &task());
+    assert!(losses.len() == 3 && losses.iter().all(|loss| loss.verdict == Verdict::OtherTask), "{losses:?}");
+}
+
+#[test]
+fn a_loss_is_not_that_of_the_next_task_under_the_number() {
+    let likely = || {
+        let mut story = Story::begun();
+        story.change(Op::Update, started);
+        story.written_after(20_000, &Task { active_form: Some("theirs".into()), ..task() });
+        assert_eq!(story.still_lost().len(), 2);
+        story
+    };
+    let other = Task::new(TaskId::number(1), "other");
+    let mut story = likely();
+    story.written_after(1, &other);
+    assert_eq!(story.still_lost(), []);
+    // Not recorded yet, or recorded as a removal and a new task.
+    let mut story = likely();
+    story.now = Some(other.clone());
+    assert_eq!(story.still_lost(), []);
+    let mut story = likely();
+    story.by(Op::RemovedElsewhere, None).by(Op::CreatedElsewhere, Some(other));
+    assert_eq!(story.still_lost(), []);
+    // A change of ours makes no other task of it.
+    let mut story = likely();
+    story.change(Op::Update, |task| (task.subject, task.description) = ("renamed".into(), String::new()));
+    assert_eq!(story.still_lost().len(), 2);
 }
 
 #[test]
 fn a_stale_write_takes_back_what_was_acknowledged_since_it_read() {
     let mut story = Story::begun();
     story.change(Op::Claim, started);
-    let losses = story.written_after(50, &Task { description: "theirs".into(), ..task() });
+    let losses = story.written_after(50, &Task { active_form: Some("theirs".into()), ..task() });
     let expected = [("owner".to_owned(), 2, Verdict::Certain), ("status".to_owned(), 2, Verdict::Certain)];
     assert_eq!(told(&losses), expected);
     assert_eq!(story.still_lost(), [(TaskField::Owner, 2), (TaskField::Status, 2)]);
@@ -220,7 +272,7 @@ fn what_was_acknowledged_longer_ago_is_less_sure_and_then_nobodys_loss() {
     let verdict_after = |millis| {
         let mut story = Story::begun();
         story.change(Op::Update, |task| task.subject = "ours".into());
-        let losses = story.written_after(millis, &Task { description: "theirs".into(), ..task() });
+        let losses = story.written_after(millis, &Task { active_form: Some("theirs".into()), ..task() });
         losses.first().map(|loss| loss.verdict)
     };
     assert_eq!(verdict_after(10_000), Some(Verdict::Certain));
@@ -236,22 +288,22 @@ fn what_they_wrote_themselves_is_theirs_to_change() {
     let mut story = Story::begun();
     story.change(Op::Update, |task| task.subject = "ours".into());
     story.change(Op::ChangedElsewhere, |task| task.subject = "theirs".into());
-    assert_eq!(story.written_after(5, &Task { description: "more".into(), ..task() }), []);
+    assert_eq!(story.written_after(5, &Task { active_form: Some("more".into()), ..task() }), []);
 }
 
 #[test]
 fn what_was_put_back_once_is_only_told_of_when_it_is_taken_back_again() {
     let mut story = Story::begun();
     story.change(Op::Update, |task| task.subject = "ours".into());
-    let stale = Task { description: "theirs".into(), ..task() };
+    let stale = Task { active_form: Some("theirs".into()), ..task() };
     let losses = story.written_after(5, &stale);
     let mut found = task();
     found.subject = "ours".into();
     let back = put_back(&stale, &losses, &found, &stale).unwrap();
-    assert_eq!((back.subject.as_str(), back.description.as_str()), ("ours", "theirs"));
+    assert_eq!((back.subject.as_str(), back.active_form.as_deref()), ("ours", Some("theirs")));
     story.by(Op::PutBack, Some(back));
     assert_eq!(story.still_lost(), []);
-    let losses = story.written_after(5, &Task { description: "again".into(), ..task() });
+    let losses = story.written_after(5, &Task { active_form: Some("again".into()), ..task() });
     assert_eq!(told(&losses), [("subject".to_owned(), 4, Verdict::Likely)]);
     assert_eq!(story.still_lost(), [(TaskField::Subject, 4)]);
 }
@@ -260,7 +312,7 @@ fn what_was_put_back_once_is_only_told_of_when_it_is_taken_back_again() {
 fn what_somebody_has_written_since_is_not_put_back() {
     let mut story = Story::begun();
     story.change(Op::Claim, started);
-    story.written_after(5, &Task { description: "theirs".into(), ..task() });
+    story.written_after(5, &Task { active_form: Some("theirs".into()), ..task() });
     story.change(Op::Update, |task| task.status = Status::Completed);
     assert_eq!(story.still_lost(), [(TaskField::Owner, 2)]);
     story.change(Op::ChangedElsewhere, |task| task.owner = Some("ben".into()));
@@ -271,7 +323,7 @@ fn what_somebody_has_written_since_is_not_put_back() {
 fn a_deletion_that_a_stale_write_undid_is_told_of_and_never_certain() {
     let mut story = Story::begun();
     story.by(Op::Delete, None);
-    let losses = story.written_after(5, &Task { description: "theirs".into(), ..task() });
+    let losses = story.written_after(5, &Task { active_form: Some("theirs".into()), ..task() });
     assert_eq!(told(&losses), [("deleted".to_owned(), 2, Verdict::Likely)]);
     assert_eq!(story.still_lost(), [(TaskField::Deletion, 2)]);
     story.change(Op::Update, |task| task.subject = "so be it".into());
@@ -297,8 +349,9 @@ fn in_a_file_of_all_tasks_one_write_changes_several() {
     let first = OutsideWrite { task: &one, before: Some(&claimed), after: Some(&stale), written };
     let second = OutsideWrite { task: &two, before: None, after: Some(&new), written };
     let together = judge_together([(first, &*past), (second, &[])]);
-    assert!(together[0].iter().all(|loss| loss.verdict == Verdict::Certain) && together[1].is_empty(), "{together:?}");
-    assert!(judge(&first, &past).iter().all(|loss| loss.verdict == Verdict::Meant));
+    let [of_first, of_second] = [0, 1].map(|place: usize| &together[place].losses);
+    assert!(of_first.iter().all(|loss| loss.verdict == Verdict::Certain) && of_second.is_empty(), "{together:?}");
+    assert!(judge(&first, &past).losses.iter().all(|loss| loss.verdict == Verdict::Meant));
 }
 
 /// What an agent does in the model.
@@ -314,9 +367,9 @@ const MODEL_FIELDS: usize = 5;
 
 /// The fields of the model as a task.
 fn model_task(values: [u8; MODEL_FIELDS]) -> Task {
-    let [subject, owner, status, edge, key] = values;
+    let [form, owner, status, edge, key] = values;
     Task {
-        subject: format!("s{subject}"),
+        active_form: Some(format!("f{form}")),
         owner: (owner > 0).then(|| format!("o{owner}")),
         status: Status::ALL[usize::from(status) % 3],
         blocks: if edge % 2 == 1 { vec![TaskId::number(7)] } else { Vec::new() },

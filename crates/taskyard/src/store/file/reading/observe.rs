@@ -178,7 +178,7 @@ fn write(
             written: change.after.as_ref().map(|(_, look)| look.print.mtime),
         })
         .collect();
-    let stale = journal.append_outside(revision, clock::now(), &outside, Extent::EachItsOwn)?;
+    let recorded = journal.append_outside(revision, clock::now(), &outside, Extent::EachItsOwn)?;
     let removed = changes.iter().filter(|change| change.after.is_none());
     let seen = removed.map(|change| journal.known(&change.task)).collect::<Result<Vec<_>, _>>()?;
     if let Some(last) = seen.into_iter().flatten().map(|known| known.seen).max() {
@@ -197,7 +197,7 @@ fn write(
         journal.set_print(task, look.print, look.mode, scan.seen)?;
     }
     journal.end(transaction)?;
-    handle.journals.note_stale_writes(stale);
+    handle.journals.note_stale_writes(recorded.stale_writes);
     if !outside.is_empty() {
         turn_record::save_applied(&queue.file, revision.0).map_err(StoreError::io("cannot write", &queue.path))?;
         tracing::info!(revision = revision.0, tasks = outside.len(), "recorded what another program did");

@@ -2,18 +2,17 @@
 
 use taskyard_core::{Image, Revision, TaskId, Timestamp};
 
-use crate::store::sidecar::{Extent, Journal, OutsideChange};
-use crate::store::{StaleWrite, StoreError};
+use crate::store::StoreError;
+use crate::store::sidecar::{Extent, Journal, OutsideChange, OutsideRecord};
 
 /// A file that was not in its last known state when we read it was changed by another program; history says so, and what it took back of
-/// ours. `found` is what each file holds and, where that is known, when it was written, in nanoseconds. Returns the writes that did
-/// not know of ours; none at all where no file was changed.
+/// ours. `found` is what each file holds and, where that is known, when it was written, in nanoseconds. Returns `None` if no file was changed.
 pub(in crate::store) fn journal_outside_changes<'a>(
     journal: &Journal,
     found: impl Iterator<Item = (&'a TaskId, Option<&'a Image>, Option<i64>)>,
     revision: Revision,
     at: Timestamp,
-) -> Result<Option<Vec<StaleWrite>>, StoreError> {
+) -> Result<Option<OutsideRecord>, StoreError> {
     let mut changed = Vec::new();
     for (task, before, written) in found {
         let known = journal.known(task)?;

@@ -148,8 +148,8 @@ pub(in crate::store) fn write_locked(
 enum Written {
     /// It exists.
     Exists(Event),
-    /// It does not, and what other programs did was written instead: they took back something of ours without knowing. The judgement
-    /// was made on what they left there, and what they took back comes first.
+    /// It does not, and what other programs did was written instead: they took back something of ours without knowing, or
+    /// ended a lease. The judgement was made on what they left there, and has to be made again.
     StaleWrites,
     /// It does not: a rival holds this lock.
     Held {
@@ -183,8 +183,8 @@ fn write_entries(
     let seen_elsewhere = journal_outside_changes(journal, plan.writes.iter().map(found), next, at)?;
     let revision = match seen_elsewhere {
         None => next,
-        Some(stale) if stale.is_empty() => next.next(),
-        Some(stale) => {
+        Some(recorded) if !recorded.changes_judgement() => next.next(),
+        Some(recorded) => {
             for write in &plan.writes {
                 remember_found(journal, write, at)?;
             }
@@ -198,7 +198,7 @@ fn write_entries(
             txn.turn.state.sequence += 1;
             txn.turn.save()?;
             ended?;
-            txn.handle.journals.note_stale_writes(stale);
+            txn.handle.journals.note_stale_writes(recorded.stale_writes);
             return Ok(Written::StaleWrites);
         }
     };
