@@ -76,7 +76,7 @@ fn those_who_send_slowly_keep_nobody_waiting() {
         let dawdle = |number: usize| {
             let mut line = served.line();
             // Some send half of a head, some half of a body.
-            line.write(if number % 2 == 0 { head.as_bytes() } else { &head.as_bytes()[..60] });
+            line.write(if number.is_multiple_of(2) { head.as_bytes() } else { &head.as_bytes()[..60] });
             line
         };
         slow = (0..64).map(dawdle).collect();

@@ -25,6 +25,7 @@ done
 
 /// Returns the mark that this test process gives to all it starts. From here on nothing that carries it outlives this process: one that
 /// panics, aborts or is killed leaves nothing running.
+#[expect(clippy::zombie_processes, reason = "the sweeper ends after this process, which cannot wait for it")]
 pub(super) fn mark() -> (&'static str, &'static str) {
     static SWEPT: OnceLock<(String, ChildStdin)> = OnceLock::new();
     let (value, _) = SWEPT.get_or_init(|| {

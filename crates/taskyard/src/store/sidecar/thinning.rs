@@ -74,7 +74,7 @@ impl Journal {
         while tasks.peek().is_some() && !pace.is_over() {
             let transaction = self.begin_when(pace)?;
             // At least one: a machine on which it takes long to begin would else begin for ever.
-            while let Some(task) = tasks.next() {
+            for task in tasks.by_ref() {
                 self.thin_task(task, thinning, &mut thinned)?;
                 if pace.step_is_over() {
                     break;
