@@ -1,9 +1,10 @@
-//! Every list of a store, with who is alive on each.
+//! Every list of a store, and the agents on each.
 
 use std::collections::{BTreeSet, HashMap};
 
-use taskyard::core::view::ListRow;
-use taskyard::core::{ListId, Status};
+use taskyard::core::rules::leases::leasing::LeaseState;
+use taskyard::core::view::{AgentRow, HeldTask, ListRow, agent_rows, held_tasks};
+use taskyard::core::{Lease, ListId, Status, Task, TaskId};
 use taskyard::operations::GoneList;
 use taskyard::teams::MemberState;
 use taskyard::{Error, Yard};
@@ -20,7 +21,7 @@ pub(crate) fn every_list(yard: &Yard) -> Result<Vec<ListRow>, Problem> {
         let mut alive = members.remove(&info.list).unwrap_or_default();
         if info.counts[Status::InProgress as usize] > 0 {
             // A list that cannot be read has no agent on it, as far as we can tell.
-            alive.extend(holders(yard, &info.list).unwrap_or_default());
+            alive.extend(living_holders(yard, &info.list).unwrap_or_default());
         }
         let alive = alive.into_iter().collect();
         rows.push(ListRow { list: info.list, counts: info.counts, changed: info.changed, gone: None, alive });
@@ -35,8 +36,29 @@ pub(crate) fn every_list(yard: &Yard) -> Result<Vec<ListRow>, Problem> {
     Ok(rows)
 }
 
-/// Returns the agents that have a task of a list with a live lease.
-fn holders(yard: &Yard, list: &ListId) -> Result<Vec<String>, Error> {
+/// Returns the agents on a list: the members of its team, then every other owner of an open task. At most `limit` held tasks are told of.
+pub(crate) fn agents_on(yard: &Yard, tasks: &[Task], leases: &[(Lease, LeaseState)], limit: usize) -> Vec<AgentRow> {
+    let mut held = held_tasks(tasks.iter(), leases);
+    held.truncate(limit);
+    let members = team_members(yard, tasks, &held).unwrap_or_else(|problem| {
+        tracing::debug!(problem = problem.report().message, "a team cannot be shown");
+        Vec::new()
+    });
+    agent_rows(members, held)
+}
+
+/// Returns the members of the team of a list; none if it has no team.
+fn team_members(yard: &Yard, tasks: &[Task], held: &[HeldTask]) -> Result<Vec<AgentRow>, Problem> {
+    let Some(teams) = yard.teams() else { return Ok(Vec::new()) };
+    let Some(team) = teams.team_of(yard.list_id())? else { return Ok(Vec::new()) };
+    let at_work: Vec<Task> = tasks.iter().filter(|task| task.status == Status::InProgress).cloned().collect();
+    let shown = teams.show(&team, &at_work)?;
+    let found = |id: &TaskId| held.iter().find(|held| held.task == *id).cloned();
+    Ok(shown.members.iter().map(|member| member.row(found)).collect())
+}
+
+/// Returns the agents that have a task of a list with a live lease, once for each.
+pub(crate) fn living_holders(yard: &Yard, list: &ListId) -> Result<Vec<String>, Error> {
     let leases = yard.store().read(list)?.leases()?;
     let mut alive = Vec::new();
     for lease in leases {

@@ -7,10 +7,11 @@ use std::fmt;
 pub struct Revision(pub u64);
 
 impl Revision {
-    /// Returns the revision after this one.
+    /// Returns the revision after this one. The largest number has none after it and is returned itself: no journal gets so far, and a
+    /// caller may ask for what came after any number.
     #[must_use]
     pub const fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self(self.0.saturating_add(1))
     }
 }
 

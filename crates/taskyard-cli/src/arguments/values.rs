@@ -21,6 +21,14 @@ pub(crate) fn parse_pause(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
 }
 
+/// Reads how long something counts: a lease, a token. What would be over at once is a mistake.
+pub(crate) fn parse_lifetime(text: &str) -> Result<Duration, String> {
+    match parse_pause(text)? {
+        Duration::ZERO => Err(format!("`{}` is over at once; give a second or more", text.escape_debug())),
+        lifetime => Ok(lifetime),
+    }
+}
+
 /// Reads a size: `16MB`; a bare number is bytes.
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|error| error.to_string())

@@ -13,7 +13,7 @@ use taskyard::liveness::mark_of;
 use taskyard::operations::{self, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE, Gone, Resuming};
 
 use super::claim_several::claim_several;
-use crate::arguments::{WhichTasks, parse_pause};
+use crate::arguments::{WhichTasks, parse_lifetime, parse_pause};
 use crate::context::Context;
 use crate::displays::answers::did;
 use crate::displays::lost_claims::lost;
@@ -56,7 +56,7 @@ pub(crate) struct Claim {
     pub(crate) reserve: bool,
 
     /// How long the lease lasts without a sign of life
-    #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_lifetime)]
     pub(crate) ttl: Option<Duration>,
 
     /// The lease lasts as long as this process

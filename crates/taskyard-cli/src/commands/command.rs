@@ -35,6 +35,7 @@ use super::ready::Ready;
 use super::release::Release;
 use super::renew::Renew;
 use super::reopen::Reopen;
+use super::resource::Resource;
 use super::restore::Restore;
 use super::search::Search;
 use super::send::Send;
@@ -141,6 +142,9 @@ pub(crate) enum Command {
     Demo(Demo),
     Completions(Completions),
     Man(Man),
+    /// Nobody types this; over HTTP it is a resource.
+    #[command(skip)]
+    Resource(Resource),
 }
 
 impl Command {
@@ -253,6 +257,7 @@ impl Command {
             Self::Demo(command) => command.run(context, output),
             Self::Completions(command) => command.run(output),
             Self::Man(command) => command.run(Arguments::command(), context, output),
+            Self::Resource(resource) => resource.run(context, output),
         }
     }
 }

@@ -34,6 +34,10 @@ pub(crate) struct History {
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) number: Option<usize>,
 
+    /// Only what happened before this revision; only callers over HTTP say so
+    #[arg(skip)]
+    pub(crate) before: Option<Revision>,
+
     /// Every task of a revision that touched many
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -50,6 +54,7 @@ impl History {
         let query = HistoryQuery {
             task: self.id.clone(),
             since: self.since.unwrap_or_default(),
+            until: self.before.map(|before| Revision(before.0.saturating_sub(1))),
             newest: self.number.or(shown),
             ..HistoryQuery::default()
         };

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 use taskyard::Yard;
+use taskyard::core::ListId;
 use taskyard::core::render::{Line, Tone, counts_in_words, gone_shape};
 use taskyard::operations::{Gone, GoneList, KeptIn};
 use taskyard::store::ListInfo;
@@ -21,6 +22,10 @@ pub(crate) struct Lists {
     /// Show so many at most, by name
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: Option<u32>,
+
+    /// Only lists whose name comes after this one; only callers over HTTP say so
+    #[arg(skip)]
+    pub(crate) after: Option<ListId>,
 }
 
 impl Lists {
@@ -45,7 +50,7 @@ impl Lists {
                 })
                 .collect();
             let mut document = json!({ "lists": shapes });
-            if self.limit.is_some() {
+            if self.limit.is_some() || self.after.is_some() {
                 document["more"] = has_more.into();
             }
             output.document(document)?;
@@ -83,9 +88,10 @@ impl Lists {
 
     /// Returns what is shown, and whether there is more.
     fn lists(&self, yard: &Yard) -> Result<(Vec<ListOrLoss>, bool), Problem> {
-        let Some(limit) = self.limit else { return Ok((with_those_that_are_gone(yard, yard.lists()?)?, false)) };
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let mut lists = with_those_that_are_gone(yard, yard.first_lists(limit.saturating_add(1))?)?;
+        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let after = self.after.as_ref();
+        let mut lists = with_those_that_are_gone(yard, yard.some_lists(after, limit.saturating_add(1))?)?;
+        lists.retain(|(info, _)| after.is_none_or(|after| info.list > *after));
         let has_more = lists.len() > limit;
         lists.truncate(limit);
         Ok((lists, has_more))

@@ -8,7 +8,7 @@ use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::Tone;
 use taskyard::core::{TaskId, Token};
 
-use crate::arguments::{parse_id, parse_pause};
+use crate::arguments::{parse_id, parse_lifetime};
 use crate::context::Context;
 use crate::displays::answers::did;
 use crate::exit::Exit;
@@ -29,7 +29,7 @@ pub(crate) struct Renew {
     pub(crate) token: u64,
 
     /// How long the lease lasts from now on
-    #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_lifetime)]
     pub(crate) ttl: Option<Duration>,
 }
 

@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use taskyard::core::Timestamp;
 use taskyard::core::render::{Line, Tone};
 
-use crate::arguments::parse_pause;
+use crate::arguments::parse_lifetime;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::places;
 use crate::problem::Problem;
-use crate::tokens::{Scope, TokenBook, TokenProblem, TokenRecord};
+use crate::tokens::{BrowserRecord, Scope, TokenBook, TokenProblem, TokenRecord};
 
-/// Say who may use the server: tokens by name
+/// Say who may use the server: tokens by name, and browsers
 ///
 /// A program sends its token as `Authorization: Bearer TOKEN`. The secret is shown once; Taskyard keeps only a digest
-/// of it.
+/// of it. A browser is let in by a link of `taskyard serve`, until it is logged out or asks for nothing for 7 days.
 #[derive(Debug, Args)]
 pub(crate) struct Token {
     #[command(subcommand)]
@@ -35,14 +35,14 @@ pub(crate) enum Action {
         #[arg(long, value_name = "SCOPE", default_value = "read")]
         scope: Scope,
         /// How long it is valid (`30d`); for ever by default
-        #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
+        #[arg(long, value_name = "DURATION", value_parser = parse_lifetime)]
         expires: Option<Duration>,
     },
-    /// Show the tokens there are, without their secrets
+    /// Show the tokens and the browsers there are, without their secrets
     List,
-    /// Revoke a token, from the next request on
+    /// Revoke a token, or log a browser out, from the next request on
     Revoke {
-        /// What it is called
+        /// The name of the token or the browser
         name: String,
     },
 }
@@ -57,7 +57,10 @@ impl Token {
                     book.create(&name, scope, expires, now).map_err(|problem| told(problem, &name))?;
                 created(&record, &secret, output)?;
             }
-            Action::List => list(&book.all().map_err(|problem| told(problem, ""))?, now, output)?,
+            Action::List => {
+                let failed = |problem| told(problem, "");
+                list(&book.all().map_err(failed)?, &book.browsers(now).map_err(failed)?, now, output)?;
+            }
             Action::Revoke { name } => {
                 book.revoke(&name).map_err(|problem| told(problem, &name))?;
                 match output.is_json() {
@@ -86,7 +89,12 @@ fn created(record: &TokenRecord, secret: &str, output: &mut Output) -> Result<()
     Ok(output.line(&Line::plain(secret))?)
 }
 
-fn list(records: &[TokenRecord], now: Timestamp, output: &mut Output) -> Result<(), Problem> {
+fn list(
+    records: &[TokenRecord],
+    browsers: &[BrowserRecord],
+    now: Timestamp,
+    output: &mut Output,
+) -> Result<(), Problem> {
     if output.is_json() {
         let shape = |record: &TokenRecord| {
             json!({
@@ -98,7 +106,16 @@ fn list(records: &[TokenRecord], now: Timestamp, output: &mut Output) -> Result<
             })
         };
         let tokens: Vec<Value> = records.iter().map(shape).collect();
-        return Ok(output.document(json!({ "tokens": tokens }))?);
+        let shape = |browser: &BrowserRecord| {
+            json!({
+                "name": browser.name,
+                "made": Timestamp(browser.made).to_string(),
+                "used": Timestamp(browser.used).to_string(),
+                "agent": browser.agent,
+            })
+        };
+        let browsers: Vec<Value> = browsers.iter().map(shape).collect();
+        return Ok(output.document(json!({ "tokens": tokens, "browsers": browsers }))?);
     }
     if records.is_empty() {
         output.say(&Line::plain("No tokens"))?;
@@ -112,6 +129,14 @@ fn list(records: &[TokenRecord], now: Timestamp, output: &mut Output) -> Result<
             false => line.push(Tone::Warning, ", no longer counts"),
         }
         output.line(&line)?;
+    }
+    let look = output.look();
+    for browser in browsers {
+        let mut line = Line::new().with(Tone::Strong, &browser.name);
+        let (made, used) = (look.time(Timestamp(browser.made)), look.time(Timestamp(browser.used)));
+        line.push(Tone::Plain, &format!("  let in {made}"));
+        line.push(Tone::Dim, &format!(", last used {used}{}{}", look.dot(), browser.agent));
+        output.line(&look.fitted(line))?;
     }
     Ok(())
 }
@@ -130,10 +155,12 @@ fn told(problem: TokenProblem, name: &str) -> Problem {
         }
         TokenProblem::Taken => Problem::new(Exit::Refused, "token_exists", format!("there is a token `{name}`"))
             .hint(format!("`taskyard token revoke {name}` first, or choose another name")),
-        TokenProblem::Unknown => {
-            Problem::new(Exit::NotFound, "token_not_found", format!("there is no token `{}`", name.escape_debug()))
-                .hint("`taskyard token list` shows those there are")
-        }
+        TokenProblem::Unknown => Problem::new(
+            Exit::NotFound,
+            "token_not_found",
+            format!("there is no token or browser `{}`", name.escape_debug()),
+        )
+        .hint("`taskyard token list` shows those there are"),
         TokenProblem::BadName => {
             Problem::usage("bad_token_name", format!("`{}` is no name for a token", name.escape_debug()))
                 .hint("use up to 64 letters, digits and `-_.@`")

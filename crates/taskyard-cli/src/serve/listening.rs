@@ -116,7 +116,7 @@ impl Listening {
             tokio::spawn(reload_when_asked(Arc::clone(&site), self.tls.clone()));
         }
         let rooms = Router::new().nest_service("/mcp", answering(hub, stop.clone())).merge(routes(Arc::clone(&site)));
-        let rooms = rooms.layer(from_fn_with_state(site, let_in));
+        let rooms = rooms.layer(from_fn_with_state(Arc::clone(&site), let_in));
         let serving = accept(socket, rooms, self.tls, open_files(), stop.clone());
         let impatient = async {
             stop.cancelled().await;
@@ -126,6 +126,7 @@ impl Listening {
             () = serving => {}
             () = impatient => {}
         }
+        site.forget_opening_page();
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! What `taskyard serve` does.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde::Serialize;
@@ -15,6 +16,7 @@ use crate::mcp_host::open_hub;
 use crate::output::Output;
 use crate::problem::Problem;
 use crate::tokens::ServerToken;
+use crate::web::security::OpeningPage;
 use crate::{places, signals};
 
 /// Where the server is found.
@@ -63,7 +65,7 @@ impl Serve {
         let link = listening.link()?;
         self.tell(&listening, &link, fingerprint.as_deref(), output)?;
         if self.open {
-            open_in_browser(&link, output)?;
+            open_in_browser(&listening, &data, &link, output)?;
         }
         output.flush()?;
         let _caretaker = context.caretaker();
@@ -123,11 +125,15 @@ impl Serve {
     }
 }
 
-/// Has the user's browser open a link.
-fn open_in_browser(link: &str, output: &mut Output) -> Result<(), Problem> {
+/// Has the user's browser open a link, by a page that only the user can read.
+fn open_in_browser(listening: &Listening, data: &Path, link: &str, output: &mut Output) -> Result<(), Problem> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let mut command = Command::new(program);
-    let opened = command.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let opened = OpeningPage::write(data, link).and_then(|page| {
+        let mut command = Command::new(program);
+        command.arg(page.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        listening.site().keep_opening_page(page);
+        Ok(())
+    });
     if let Err(error) = opened {
         output.warn(&format!("`{program}` cannot be started ({error}); open the link yourself"))?;
     }

@@ -1,4 +1,5 @@
-//! Tokens by name: what each may do, until when, and what is kept of its secret. Specified in `docs/formats/tokens.md`.
+//! The file of tokens by name and of browsers, and the tokens in it: what each may do, until when, and what is kept of its secret. Specified
+//! in `docs/formats/tokens.md`.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -12,6 +13,7 @@ use serde_json::{Map, Value};
 use taskyard::core::Timestamp;
 use taskyard::private::{self, NotPrivate};
 
+use super::browser_record::BrowserRecord;
 use super::digest::{digest, random_secret};
 use super::scope::Scope;
 
@@ -43,16 +45,19 @@ pub(crate) struct TokenRecord {
 
 /// The file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Book {
+pub(super) struct Book {
     version: u64,
     tokens: Vec<TokenRecord>,
+    /// Absent in files that were written before browsers were recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) browsers: Vec<BrowserRecord>,
     #[serde(flatten)]
     others: Map<String, Value>,
 }
 
 impl Default for Book {
     fn default() -> Self {
-        Self { version: VERSION, tokens: Vec::new(), others: Map::new() }
+        Self { version: VERSION, tokens: Vec::new(), browsers: Vec::new(), others: Map::new() }
     }
 }
 
@@ -82,7 +87,7 @@ pub(crate) struct TokenBook {
 #[derive(Debug, Default)]
 struct Known {
     of: Option<(SystemTime, u64, u64)>,
-    tokens: Vec<TokenRecord>,
+    book: Book,
 }
 
 impl TokenBook {
@@ -102,12 +107,17 @@ impl TokenBook {
             return Ok(None);
         }
         let digest = digest(secret);
+        self.look(|book| book.tokens.iter().find(|token| token.digest == digest && token.counts(now)).cloned())
+    }
+
+    /// Looks at the file, which is not read again where it has not changed.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Book) -> T) -> Result<T, TokenProblem> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.stamp();
         if stamp.is_none() || known.of != stamp {
-            *known = Known { of: stamp, tokens: self.read()?.tokens };
+            *known = Known { of: stamp, book: self.read()? };
         }
-        Ok(known.tokens.iter().find(|token| token.digest == digest && token.counts(now)).cloned())
+        Ok(look(&known.book))
     }
 
     /// Makes a token; returns its secret, which cannot be found out again.
@@ -132,33 +142,33 @@ impl TokenBook {
             expires,
             others: Map::new(),
         };
-        self.change(|tokens| {
-            if tokens.iter().any(|token| token.name == name && token.counts(now)) {
+        self.change(|book| {
+            if book.tokens.iter().any(|token| token.name == name && token.counts(now)) {
                 return Err(TokenProblem::Taken);
             }
-            tokens.retain(|token| token.name != name);
-            tokens.push(record.clone());
+            book.tokens.retain(|token| token.name != name);
+            book.tokens.push(record.clone());
             Ok(())
         })?;
         Ok((record, secret))
     }
 
-    /// Lets a token no longer count, from the next request on.
-    pub(crate) fn revoke(&self, name: &str) -> Result<TokenRecord, TokenProblem> {
-        let mut revoked = None;
-        self.change(|tokens| {
-            let found = tokens.iter().position(|token| token.name == name).ok_or(TokenProblem::Unknown)?;
-            revoked = Some(tokens.remove(found));
-            Ok(())
-        })?;
-        revoked.ok_or(TokenProblem::Unknown)
+    /// Lets a token or a browser no longer count, from the next request on. No token has a name that a browser has.
+    pub(crate) fn revoke(&self, name: &str) -> Result<(), TokenProblem> {
+        self.change(|book| {
+            let before = book.tokens.len() + book.browsers.len();
+            book.tokens.retain(|token| token.name != name);
+            book.browsers.retain(|browser| browser.name != name);
+            let is_gone = book.tokens.len() + book.browsers.len() < before;
+            if is_gone { Ok(()) } else { Err(TokenProblem::Unknown) }
+        })
     }
 
     fn path(&self) -> PathBuf {
         self.data.join(NAME)
     }
 
-    fn io(&self, source: io::Error) -> TokenProblem {
+    pub(super) fn io(&self, source: io::Error) -> TokenProblem {
         TokenProblem::Io { path: self.path(), source }
     }
 
@@ -187,9 +197,9 @@ impl TokenBook {
     }
 
     /// Changes the file: whole or not at all, and one after the other.
-    fn change(
+    pub(super) fn change(
         &self,
-        change: impl FnOnce(&mut Vec<TokenRecord>) -> Result<(), TokenProblem>,
+        change: impl FnOnce(&mut Book) -> Result<(), TokenProblem>,
     ) -> Result<(), TokenProblem> {
         private::make_data_directory(&self.data).map_err(|error| self.io(error))?;
         let lock = self.data.join(LOCK);
@@ -200,7 +210,7 @@ impl TokenBook {
         let locked = private::open_to_read(&lock).map_err(|error| self.io(error))?;
         flock(&locked, FlockOperation::LockExclusive).map_err(|error| self.io(error.into()))?;
         let mut book = self.read()?;
-        change(&mut book.tokens)?;
+        change(&mut book)?;
         let written = serde_json::to_string_pretty(&book).map_err(|error| self.io(error.into()))?;
         self.replace(&written).map_err(|error| self.io(error))
     }

@@ -4,14 +4,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{ACCEPT, CONTENT_TYPE, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, ORIGIN, RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use super::api::refusal;
-use super::security::{Identity, Means, Refused, secured};
+use super::pages::opening;
+use super::security::{BrowserSecrets, Identity, Means, Refused, secured};
 use super::site::Site;
 use crate::connections::{Standing, Visit};
 use crate::tokens::Scope;
@@ -42,6 +43,7 @@ pub(crate) async fn let_in(State(site): State<Arc<Site>>, request: Request, next
         }
         Err(refused) => {
             tracing::warn!(?refused, "a request was turned away");
+            site.tally().note_refused(refused.code());
             secured(turned_away(refused, form))
         }
     }
@@ -72,6 +74,10 @@ async fn judge(site: &Site, head: &Parts) -> Result<Option<Identity>, Refused> {
     // A browser sends its cookie whichever page has it ask, and always says from which page it changes something.
     if identity.means == Means::Cookie && !is_look && !headers.contains_key(ORIGIN) {
         return Err(Refused::NoOrigin);
+    }
+    // Whatever it is that changes something: a cookie alone may have been sent to another port of this host, and from there to us.
+    if identity.means == Means::Cookie && !is_look && identity.scope == Scope::Read {
+        return Err(Refused::Page);
     }
     if !entrance.requests.take(&identity.name) {
         return Err(Refused::TooMany);
@@ -125,26 +131,32 @@ fn turned_away(refused: Refused, form: RefusalForm) -> Response {
         Refused::TooMany => {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        Refused::Host | Refused::Origin | Refused::NoOrigin | Refused::Scope => {}
+        Refused::Host | Refused::Origin | Refused::NoOrigin | Refused::Scope | Refused::Page => {}
     }
     response
 }
 
-/// Lets a browser in that comes by a link: it gets a cookie, and goes on from a page of ours, because a browser sends no such cookie along
-/// with what another site led to.
-pub(crate) fn open(site: &Site, code: &str, peer: Option<IpAddr>) -> Response {
-    let cookie = if site.links().take(code) { site.entrance().credentials.cookie() } else { None };
-    let Some(cookie) = cookie else {
+/// Lets a browser in that comes by a link: it gets its two secrets, and goes on from a page of ours, because a browser sends no such cookie
+/// along with what another site led to. May wait for the disk.
+pub(crate) fn open(site: &Site, code: &str, agent: &str, peer: Option<IpAddr>) -> Response {
+    if !site.links().take(code) {
         if let Some(peer) = peer {
             site.entrance().failures.take(&peer);
         }
         let words =
             "This link was used already. Ask for another: POST /api/v1/links, or start `taskyard serve` anew.\n";
         return (StatusCode::GONE, words).into_response();
-    };
-    let page = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=/\">\
-                <title>Taskyard</title><p><a href=\"/\">Go on to the board</a></html>\n";
-    let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response();
-    response.headers_mut().insert(axum::http::header::SET_COOKIE, cookie);
-    response
+    }
+    site.forget_opening_page();
+    match site.entrance().credentials.let_browser_in(agent) {
+        Some(BrowserSecrets { cookie, page, .. }) => {
+            let page = opening(&page).into_string();
+            ([(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")), (SET_COOKIE, cookie)], page)
+                .into_response()
+        }
+        None => {
+            let words = "This browser cannot be let in: the server could not record it. Its log says why.\n";
+            (StatusCode::SERVICE_UNAVAILABLE, words).into_response()
+        }
+    }
 }

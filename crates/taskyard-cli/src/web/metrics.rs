@@ -2,27 +2,35 @@
 
 use std::fmt::Write as _;
 
+use taskyard::core::Status;
 use taskyard::store::lock_waits;
 
 use super::site::Site;
 use super::tally::{Counted, LAGS};
 use crate::context::Requested;
+use crate::every_list::living_holders;
 use crate::problem::Problem;
 
-/// So many lists are told of at most.
-const LISTS: usize = 1_000;
 /// Returns everything that is counted. May wait for the disk.
 pub(crate) fn page(site: &Site) -> Result<String, Problem> {
     let mut page = Page::default();
     let yard = site.context(Requested::default(), site.cancel().clone())?.yard()?;
     page.family("taskyard_tasks", "gauge", "Tasks by list and state.");
-    for info in yard.first_lists(LISTS)? {
+    let lists = yard.lists()?;
+    for info in &lists {
         for (state, count) in ["pending", "in_progress", "completed"].into_iter().zip(info.counts) {
             page.sample("taskyard_tasks", &[("list", info.list.as_str()), ("state", state)], count as f64);
         }
     }
-    page.family("taskyard_leases", "gauge", "Claims on the served list whose lease lives.");
-    page.sample("taskyard_leases", &[("list", site.list().as_str())], yard.live_leases()?.len() as f64);
+    page.family(
+        "taskyard_leases",
+        "gauge",
+        "Claims whose lease lives, on the served list and on all where work is in progress.",
+    );
+    let at_work = lists.iter().filter(|info| info.counts[Status::InProgress as usize] > 0).map(|info| &info.list);
+    for list in [site.list()].into_iter().chain(at_work.filter(|list| *list != site.list())) {
+        page.sample("taskyard_leases", &[("list", list.as_str())], living_holders(&yard, list)?.len() as f64);
+    }
     let waits = lock_waits();
     page.family("taskyard_lock_waits_total", "counter", "How often this process waited for a lock of a list.");
     page.sample("taskyard_lock_waits_total", &[], waits.count as f64);
@@ -44,6 +52,14 @@ fn counted(counted: &Counted, page: &mut Page) {
     for ((operation, status), count) in &counted.answers {
         let labels = [("operation", *operation), ("status", &status.to_string())];
         page.sample("taskyard_requests_total", &labels, *count as f64);
+    }
+    page.family(
+        "taskyard_requests_refused_total",
+        "counter",
+        "Requests that were not let in, by the code of the refusal.",
+    );
+    for (code, count) in &counted.refused {
+        page.sample("taskyard_requests_refused_total", &[("code", code)], *count as f64);
     }
     page.family("taskyard_entries_total", "counter", "What was done to tasks of the lists that are followed.");
     for ((list, op), count) in &counted.entries {

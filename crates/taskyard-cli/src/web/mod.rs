@@ -8,6 +8,7 @@ mod metrics;
 mod openapi;
 mod pages;
 mod pasts;
+mod paths;
 mod routes;
 pub(crate) mod security;
 mod site;

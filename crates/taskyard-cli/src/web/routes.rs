@@ -4,29 +4,30 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE, USER_AGENT};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, get, on};
 use serde_json::json;
 
-use super::api::{self, Caller, Does, FOLLOW_ALL, FOLLOW_LIST, MAKE_LINK, Operation, problem_response};
+use super::api::{self, Caller, Does, FOLLOW_ALL, FOLLOW_LIST, LOG_OUT, MAKE_LINK, Operation, problem_response};
 use super::entering::{HEALTH, OPEN, Peer, open};
 use super::events::{EventId, Topic, keep_following, stream};
 use super::metrics;
 use super::openapi::{document, schema_of_input};
 use super::pages;
 use super::site::Site;
-use super::workers::Work;
+use super::workers::{Work, spawn};
 use crate::exit::Exit;
 use crate::output::json_document;
 use crate::problem::Problem;
 use crate::tokens::Scope;
-use crate::web::security::Refused;
 
 /// Where the description of the API is.
 const DESCRIPTION: &str = "/api/v1/openapi.json";
 const METRICS: &str = "/metrics";
+/// Counts requests for what there is not.
+const NO_OPERATION: &str = "none";
 
 /// Returns what answers.
 pub(crate) fn routes(site: Arc<Site>) -> Router {
@@ -57,6 +58,10 @@ fn method_of(operation: Operation) -> MethodRouter<Arc<Site>> {
             let scope = operation.scope;
             on(filter, move |site, request| make_link(site, scope, request))
         }
+        (LOG_OUT, _) => {
+            let scope = operation.scope;
+            on(filter, move |site, request| log_out(site, scope, request))
+        }
         (_, Does::Command(_) | Does::Itself) => {
             let schema = schema_of_input(operation.input);
             let operation = Arc::new((operation, schema));
@@ -72,21 +77,37 @@ async fn open_browser(State(site): State<Arc<Site>>, Path(code): Path<String>, r
     if *request.method() != Method::GET {
         return StatusCode::OK.into_response();
     }
-    open(&site, &code, request.extensions().get::<Peer>().map(|peer| peer.0))
+    let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default().to_owned();
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
+    match spawn(move || open(&site, &code, &agent, peer)).await {
+        Ok(response) => response,
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
 }
 
 async fn follow_list(State(site): State<Arc<Site>>, Path(list): Path<String>, request: Request) -> Response {
     match taskyard::core::ListId::new(list) {
-        Ok(list) => follow(site, Topic::List(list), request).await,
-        Err(error) => problem_response(&error.into()),
+        Ok(list) => follow(site, FOLLOW_LIST, Topic::List(list), request).await,
+        Err(error) => noted(&site, FOLLOW_LIST, problem_response(&error.into())),
     }
 }
 
 async fn follow_all(State(site): State<Arc<Site>>, request: Request) -> Response {
-    follow(site, Topic::All, request).await
+    follow(site, FOLLOW_ALL, Topic::All, request).await
 }
 
-async fn follow(site: Arc<Site>, topic: Topic, request: Request) -> Response {
+async fn follow(site: Arc<Site>, operation: &'static str, topic: Topic, request: Request) -> Response {
+    let response = begin_following(Arc::clone(&site), topic, request).await;
+    noted(&site, operation, response)
+}
+
+/// Counts an answer.
+fn noted(site: &Site, operation: &'static str, response: Response) -> Response {
+    site.tally().note_answer(operation, response.status());
+    response
+}
+
+async fn begin_following(site: Arc<Site>, topic: Topic, request: Request) -> Response {
     let (head, _) = request.into_parts();
     let caller = match Caller::of(&head) {
         Ok(caller) => caller,
@@ -107,17 +128,57 @@ async fn follow(site: Arc<Site>, topic: Topic, request: Request) -> Response {
 
 async fn make_link(State(site): State<Arc<Site>>, scope: Scope, request: Request) -> Response {
     let (head, _) = request.into_parts();
-    match Caller::of(&head) {
-        Ok(caller) if caller.identity.scope < scope => api::refusal(Refused::Scope),
-        Ok(_) => match site.links().make() {
+    let response = match Caller::of(&head).map(|caller| caller.within(scope)) {
+        Ok(Err(refused)) => api::refusal(refused),
+        Ok(Ok(())) => match site.links().make() {
             Ok(path) => {
                 let link = format!("{}{path}", site.entrance().url);
                 let body = json_document(json!({ "link": link }));
-                (StatusCode::CREATED, [(CONTENT_TYPE, "application/json")], body).into_response()
+                let headers = [(CONTENT_TYPE, "application/json"), (LOCATION, link.as_str())];
+                (StatusCode::CREATED, headers, body).into_response()
             }
             Err(error) => problem_response(&Problem::io("cannot read random bytes", &error)),
         },
         Err(problem) => problem_response(&problem),
+    };
+    noted(&site, MAKE_LINK, response)
+}
+
+async fn log_out(State(site): State<Arc<Site>>, scope: Scope, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    let response = match Caller::of(&head) {
+        Ok(caller) => match caller.within(scope) {
+            Ok(()) => end_browser(&site, caller.identity.browser).await,
+            Err(refused) => api::refusal(refused),
+        },
+        Err(problem) => problem_response(&problem),
+    };
+    noted(&site, LOG_OUT, response)
+}
+
+async fn end_browser(site: &Arc<Site>, browser: Option<String>) -> Response {
+    let Some(name) = browser else {
+        return problem_response(
+            &Problem::new(Exit::Refused, "no_browser", "a program with a token is not logged in")
+                .hint("`DELETE /api/v1/tokens/NAME` revokes a token or a browser"),
+        );
+    };
+    let ended = {
+        let (site, name) = (Arc::clone(site), name.clone());
+        spawn(move || site.entrance().credentials.let_browser_go(&name)).await
+    };
+    match ended {
+        Ok(Ok(cookie)) => {
+            let body = json_document(json!({ "name": name, "revoked": true }));
+            let mut response = ([(CONTENT_TYPE, "application/json")], body).into_response();
+            response.headers_mut().extend(cookie.map(|cookie| (SET_COOKIE, cookie)));
+            response
+        }
+        Ok(Err(problem)) => {
+            tracing::error!(?problem, "a browser cannot be logged out");
+            problem_response(&Problem::new(Exit::CouldNot, "token_file", "the browser could not be logged out"))
+        }
+        Err(_) => problem_response(&Problem::new(Exit::Stopped, "cancelled", "the server ends")),
     }
 }
 
@@ -134,14 +195,16 @@ async fn show_metrics(State(site): State<Arc<Site>>) -> Response {
     }
 }
 
-async fn nothing_here() -> Response {
+async fn nothing_here(State(site): State<Arc<Site>>) -> Response {
+    site.tally().note_answer(NO_OPERATION, StatusCode::NOT_FOUND);
     problem_response(
         &Problem::new(Exit::NotFound, "path_not_found", "there is nothing at this path")
             .hint(format!("{DESCRIPTION} describes what there is")),
     )
 }
 
-async fn no_such_method() -> Response {
+async fn no_such_method(State(site): State<Arc<Site>>) -> Response {
+    site.tally().note_answer(NO_OPERATION, StatusCode::METHOD_NOT_ALLOWED);
     let mut response =
         problem_response(&Problem::usage("method_not_allowed", "this path does not answer to that method"));
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::http::StatusCode;
 use taskyard::core::{AgentName, ListId};
 use taskyard::leases::Warden;
 use taskyard::process::Cancel;
@@ -15,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::api::Repeats;
 use super::events::Feeds;
 use super::pasts::Pasts;
-use super::security::{Credentials, Guard, Links, Rates};
+use super::security::{Credentials, Guard, Links, OpeningPage, Rates};
 use super::tally::Tally;
 use super::workers::Workers;
 use crate::context::{Context, Requested};
@@ -49,6 +48,8 @@ pub(crate) struct Site {
     tally: Arc<Tally>,
     bodies: Arc<Semaphore>,
     links: Links,
+    /// The file that takes the user's browser to the first link, until that is used.
+    opening_page: Mutex<Option<OpeningPage>>,
     entrance: Entrance,
     runs_commands: bool,
     looked: Mutex<Option<Instant>>,
@@ -102,6 +103,7 @@ impl Site {
             tally,
             bodies: Arc::new(Semaphore::new(BODIES)),
             links: Links::default(),
+            opening_page: Mutex::default(),
             entrance,
             runs_commands,
             looked: Mutex::new(None),
@@ -142,11 +144,6 @@ impl Site {
             Warden::guarding(&yard, |lease| lease.holder.is_none()).ok()
         });
         warden.iter().for_each(Warden::look_again);
-    }
-
-    /// Takes note of an answer.
-    pub(crate) fn note_answer(&self, operation: &'static str, status: StatusCode) {
-        self.tally.note_answer(operation, status);
     }
 
     /// Waits until there is room for a body of so many bytes.
@@ -203,6 +200,16 @@ impl Site {
     /// Returns the links that no browser has used yet.
     pub(crate) fn links(&self) -> &Links {
         &self.links
+    }
+
+    /// Keeps the file that takes the user's browser to the first link until that is used, or the server ends.
+    pub(crate) fn keep_opening_page(&self, page: OpeningPage) {
+        *self.opening_page.lock().unwrap_or_else(PoisonError::into_inner) = Some(page);
+    }
+
+    /// Removes that file: a link was used. May wait for the disk.
+    pub(crate) fn forget_opening_page(&self) {
+        drop(self.opening_page.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Returns where requests come in.

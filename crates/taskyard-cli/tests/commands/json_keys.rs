@@ -163,7 +163,12 @@ fn what_other_teams_one_is_in() {
 
 #[test]
 fn what_is_told_of_tokens() {
-    Keys::of(Test::new()).ask("token create ci").ask("token list").ask("token revoke ci").snapshot();
+    let browser = json!({
+        "name": "browser:1f0c9a52", "cookie": "", "page": "", "made": 0, "used": 4_102_444_800_000_i64, "agent": "Fox/1",
+    });
+    let book = json!({"version": 1, "tokens": [], "browsers": [browser]}).to_string();
+    let keys = Keys::of(Test::new().file("data/serve-tokens.json", book));
+    keys.ask("token create ci").ask("token list").ask("token revoke ci").snapshot();
 }
 
 #[test]

@@ -25,6 +25,7 @@ impl User {
     fn ask_as(&mut self, agent: &str, method: &str, path: &str, body: Option<Value>) -> Response {
         let response = self.line.ask(method, path, &[("Taskyard-Agent", agent)], body);
         self.used.insert(self.contract.hold(method, path, &response));
+        assert_eq!(response.header("location").is_some(), response.status == 201, "{method} {path}: {response:?}");
         response
     }
 
@@ -77,6 +78,11 @@ fn tasks(user: &mut User) {
         "subject": "Design", "description": "-", "priority": "high", "tags": ["db"], "due": "2030-01-01", "metadata": {"x": [1]},
     }));
     assert_eq!(made["task"]["description"], "-", "nobody reads the server's stdin");
+    let made = user.ask_as("ana", "POST", "/api/v1/lists/a%20b/tasks", Some(json!({"subject": "Elsewhere"})));
+    let location = made.header("location").unwrap().to_owned();
+    assert_eq!(location, "/api/v1/lists/a%20b/tasks/1");
+    assert_eq!(user.get(&location)["task"]["subject"], "Elsewhere");
+    let made = user.get(&format!("{L}/tasks/1"));
     assert_eq!(made["task"]["metadata"]["x"], json!([1]));
     user.post(&format!("{L}/tasks"), json!({"subject": "Build", "blockedBy": ["1"]}));
     let batch = json!({"tasks": [{"name": "a", "subject": "Alpha"}, {"subject": "Beta", "blockedBy": ["a"]}]});
@@ -155,6 +161,19 @@ fn claims(user: &mut User) {
     let released = user.post(&format!("{L}/release"), json!({"ids": ids}));
     assert_eq!(released["tasks"].as_array().unwrap().len(), 4);
     user.ask_as("bob", "POST", &format!("{L}/claim-next"), Some(json!({"wait": "1s"})));
+    for (path, body) in [
+        (format!("{L}/tasks/{id}/claim"), json!({"ttl": "0s"})),
+        (format!("{L}/claim-next"), json!({"ttl": "0s"})),
+        (format!("{L}/tasks/{id}/renew"), json!({"ttl": "0s", "token": token})),
+    ] {
+        let refused = user.ask_as("ana", "POST", &path, Some(body));
+        assert_eq!((refused.status, refused.code().as_str()), (400, "bad_duration"), "{path}");
+    }
+    let bob = user.get(&format!("{L}/agents/bob"))["agent"].clone();
+    assert_eq!((&bob["state"], &bob["tasks"][0]["lease"]), (&json!("running"), &json!("live")));
+    assert_eq!(user.get(&format!("{L}/agents"))["agents"], json!([bob]));
+    let zoe = user.ask_as("ana", "GET", &format!("{L}/agents/zoe"), None);
+    assert_eq!((zoe.status, zoe.code().as_str()), (404, "agent_not_found"));
     let left = user.post(&format!("{L}/agents/bob/release"), json!({"reason": "terminated"}));
     assert_eq!(left["unassignedTasks"].as_array().unwrap().len(), 1);
 }
@@ -163,6 +182,8 @@ fn the_past(user: &mut User) {
     let entries = user.get(&format!("{L}/history?limit=3"))["entries"].clone();
     let newest = entries.as_array().unwrap().last().unwrap()["revision"].as_u64().unwrap();
     assert!(!user.get(&format!("{L}/tasks/1/history"))["entries"].as_array().unwrap().is_empty());
+    assert_eq!(user.get(&format!("{L}/history?since={}", u64::MAX))["entries"], json!([]));
+    backwards(user, newest);
     let before = user.get(&format!("{L}/tasks/1"))["task"]["subject"].clone();
     user.does("PATCH", &format!("{L}/tasks/1"), json!({"subject": "Changed"}));
     let undone = user.post(&format!("{L}/undo"), json!({}));
@@ -173,8 +194,31 @@ fn the_past(user: &mut User) {
     assert_eq!(ids(&user.post(&format!("{L}/restore"), json!({"ids": ["3"], "deleted": true}))["tasks"]), ["3"]);
 }
 
+/// Reads the whole journal from its end, and finds every revision once.
+fn backwards(user: &mut User, newest: u64) {
+    let (mut before, mut revisions) = (u64::MAX, Vec::new());
+    loop {
+        let page = user.get(&format!("{L}/history?limit=4&before={before}"))["entries"].clone();
+        let mut found: Vec<u64> =
+            page.as_array().unwrap().iter().map(|entry| entry["revision"].as_u64().unwrap()).collect();
+        found.dedup();
+        let Some(oldest) = found.first() else { break };
+        assert!(found.len() <= 4 && found.is_sorted());
+        before = *oldest;
+        revisions.extend(found.into_iter().rev());
+    }
+    assert_eq!(revisions, (1..=newest).rev().collect::<Vec<_>>());
+}
+
 fn lists(user: &mut User) {
-    assert_eq!(user.get("/api/v1/lists?limit=10")["lists"][0]["list"], "L");
+    let page = user.get("/api/v1/lists?limit=1");
+    assert_eq!((&page["lists"][0]["list"], &page["more"]), (&json!("L"), &json!(true)));
+    let rest = user.get("/api/v1/lists?limit=10&after=L");
+    assert_eq!((&rest["lists"][0]["list"], &rest["more"]), (&json!("a-b"), &json!(false)));
+    let one = user.get(L);
+    assert_eq!((&one["list"], &one["counts"]), (&json!("L"), &page["lists"][0]["counts"]));
+    let none = user.ask_as("ana", "GET", "/api/v1/lists/none", None);
+    assert_eq!((none.status, none.code().as_str()), (404, "list_not_found"));
     assert_eq!(user.get("/api/v1/where")["list"], "L");
     user.get(&format!("{L}/stats"));
     user.get(&format!("{L}/ready?limit=1"));
@@ -232,7 +276,12 @@ fn access(user: &mut User) {
     assert!(user.post("/api/v1/tokens", json!({"name": "ci", "scope": "work", "expires": "1h"}))["token"].is_string());
     assert_eq!(user.get("/api/v1/tokens")["tokens"][0]["name"], "ci");
     user.does("DELETE", "/api/v1/tokens/ci", json!({}));
-    assert!(user.post("/api/v1/links", json!({}))["link"].as_str().unwrap().contains("/open/"));
+    let logged_out = user.ask_as("ana", "POST", "/api/v1/logout", Some(json!({})));
+    assert_eq!(logged_out.code(), "no_browser");
+    let link = user.post("/api/v1/links", json!({}))["link"].as_str().unwrap().to_owned();
+    let path = &link[link.find("/open/").unwrap()..];
+    let statuses: Vec<u16> = (0..2).map(|_| user.ask_as("ana", "GET", path, None).status).collect();
+    assert_eq!(statuses, [200, 410], "it opens one browser, once");
 }
 
 #[test]
@@ -263,13 +312,14 @@ fn a_request_that_is_sent_again_with_its_key_is_not_done_again() {
     let first = make(&mut line, "k1", "One");
     let again = make(&mut served.line(), "k1", "One");
     assert_eq!((first.status, &first.body), (201, &again.body));
-    assert_eq!(
-        make(&mut line, "k1", "Another").json()["task"]["id"],
-        "2",
-        "another request is another, whatever its key"
-    );
-    assert_eq!(make(&mut line, "k2", "One").json()["task"]["id"], "3");
-    assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), 3);
+    let other = make(&mut line, "k1", "Another");
+    assert_eq!((other.status, other.code().as_str()), (422, "idempotency_key_reused"));
+    served.contract().hold("POST", &path, &other);
+    let elsewhere =
+        line.ask("POST", "/api/v1/lists/M/tasks", &[("Idempotency-Key", "k1")], Some(json!({"subject": "One"})));
+    assert_eq!(elsewhere.status, 422);
+    assert_eq!(make(&mut line, "k2", "One").json()["task"]["id"], "2");
+    assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -11,13 +11,27 @@ fn home() -> Home {
     Home::new(env!("CARGO_BIN_EXE_taskyard"))
 }
 
-/// Opens the link as a browser does, and returns its cookie.
-fn cookie_of(served: &Served, link: &str) -> Option<String> {
+/// What a browser has after a link let it in.
+struct Browser {
+    /// What it sends to every port of the host.
+    cookie: String,
+    /// What the storage of our pages has.
+    page: String,
+}
+
+/// Opens a link as a browser does; none where the link lets nobody in.
+fn opened(served: &Served, link: &str) -> Option<Browser> {
     let path = &link[link.find("/open/").unwrap()..];
-    let opened = served.line().bare("GET", path, &[("Host", &served.address)], b"");
+    let opened = served.line().bare("GET", path, &[("Host", &served.address), ("User-Agent", "Fox/1")], b"");
     let set = opened.header("set-cookie")?;
     assert!(set.contains("; HttpOnly; SameSite=Strict; Path=/"), "{set}");
-    Some(set.split(';').next().unwrap().to_owned())
+    let page = opened.body.split("name=\"taskyard-page\" content=\"").nth(1).unwrap().split('"').next().unwrap();
+    Some(Browser { cookie: set.split(';').next().unwrap().to_owned(), page: page.to_owned() })
+}
+
+fn another(served: &Served) -> Browser {
+    let link = served.line().done("/api/v1/links", json!({}))["link"].as_str().unwrap().to_owned();
+    opened(served, &link).unwrap()
 }
 
 #[test]
@@ -34,6 +48,8 @@ fn a_name_that_was_pointed_at_us_and_a_page_of_another_origin_are_refused_everyw
             assert_eq!(ask(&[("Host", host), ("Authorization", &proof), ("Origin", origin)]), 403, "{path} {origin}");
         }
     }
+    let misdirected = served.line().bare("GET", TASKS, &[("Host", &rebound), ("Authorization", &proof)], b"");
+    served.contract().hold("GET", TASKS, &misdirected);
     let fetched = |site: &str| {
         let headers = [
             ("Host", host),
@@ -98,30 +114,31 @@ fn a_link_lets_one_browser_in_once_and_its_cookie_is_of_this_server() {
         b"",
     );
     assert!(looked.header("set-cookie").is_none(), "a browser that looks ahead does not use it up");
-    let cookie = cookie_of(&served, &served.link).unwrap();
-    assert!(cookie_of(&served, &served.link).is_none());
+    let cookie = opened(&served, &served.link).unwrap().cookie;
+    assert!(opened(&served, &served.link).is_none());
     let with = |served: &Served, cookie: &str| {
         served.line().bare("GET", TASKS, &[("Host", &served.address), ("Cookie", cookie)], b"").status
     };
     assert_eq!(with(&served, &cookie), 200);
-    assert_eq!(with(&served, &cookie.replace('.', "0.")), 401);
+    assert_eq!(with(&served, &cookie[..cookie.len() - 1]), 401);
     // Browsers send cookies to every port of a host.
     let other = Served::start(&home);
     assert_eq!(with(&other, &cookie), 401);
     let name = |cookie: &str| cookie.split_once('=').unwrap().0.to_owned();
-    assert_ne!(name(&cookie), name(&cookie_of(&other, &other.link).unwrap()));
+    assert_ne!(name(&cookie), name(&opened(&other, &other.link).unwrap().cookie));
 }
 
 #[test]
 fn a_browser_changes_something_only_from_a_page_of_ours() {
     let home = home();
     let served = Served::start(&home);
-    let cookie = cookie_of(&served, &served.link).unwrap();
+    let Browser { cookie, page } = opened(&served, &served.link).unwrap();
     let own = format!("http://{}", served.address);
     let body = json!({"subject": "One"}).to_string();
     let post = |headers: &[(&str, &str)]| {
         let mut all =
             vec![("Host", served.address.as_str()), ("Cookie", cookie.as_str()), ("Content-Type", "application/json")];
+        all.push(("Taskyard-Page", page.as_str()));
         all.extend_from_slice(headers);
         served.line().bare("POST", TASKS, &all, body.as_bytes())
     };
@@ -131,10 +148,97 @@ fn a_browser_changes_something_only_from_a_page_of_ours() {
     assert_eq!(post(&[("Origin", &own), ("Sec-Fetch-Site", "same-site")]).status, 403);
     assert_eq!(post(&[("Origin", &own), ("Sec-Fetch-Site", "same-origin")]).status, 201);
     // What a form of another page could send is no JSON.
-    let form =
-        [("Host", served.address.as_str()), ("Cookie", &cookie), ("Origin", &own), ("Content-Type", "text/plain")];
+    let form = [
+        ("Host", served.address.as_str()),
+        ("Cookie", &cookie),
+        ("Taskyard-Page", &page),
+        ("Origin", &own),
+        ("Content-Type", "text/plain"),
+    ];
     assert_eq!(served.line().bare("POST", TASKS, &form, body.as_bytes()).status, 415);
     assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), 1);
+}
+
+/// What another server of this host gets, whenever the browser asks it for something: the cookie. It can send that here, with any header.
+#[test]
+fn a_replayed_cookie_changes_nothing() {
+    let home = home();
+    let served = Served::with(&home, "--allow-exec");
+    served.line().create("One");
+    let Browser { cookie, page } = opened(&served, &served.link).unwrap();
+    let (other, own) = (another(&served).page, format!("http://{}", served.address));
+    let guesses = [None, Some(""), Some(other.as_str()), Some(&page[..63]), Some(cookie.split_once('=').unwrap().1)];
+    let contract = served.contract();
+    let before = (home.ask("history")["entries"].clone(), home.ask("token list"));
+    let document = served.line().get("/api/v1/openapi.json").json();
+    let mut tried = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys().map(|method| method.to_uppercase()) {
+            let is_secret = path == "/api/v1/tokens";
+            if method == "GET" && !is_secret {
+                continue;
+            }
+            let path = path.replace("{list}", "L").replace("{id}", "1").replace(['{', '}'], "");
+            for guess in guesses {
+                let mut headers =
+                    vec![("Host", served.address.as_str()), ("Cookie", cookie.as_str()), ("Origin", &own)];
+                headers.extend([("Sec-Fetch-Site", "same-origin"), ("Content-Type", "application/json")]);
+                headers.extend(guess.map(|guess| ("Taskyard-Page", guess)));
+                let refused = served.line().bare(&method, &path, &headers, b"{}");
+                assert_eq!(
+                    (refused.status, refused.code().as_str()),
+                    (403, "page_unproved"),
+                    "{method} {path} {guess:?}"
+                );
+                assert!(refused.json()["error"]["hint"].as_str().unwrap().contains("serve --open"));
+                contract.hold(&method, &path, &refused);
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 150, "{tried}");
+    let headers = [("Host", served.address.as_str()), ("Cookie", &cookie), ("Origin", &own)];
+    assert_eq!(served.line().bare("POST", "/mcp", &headers, b"{}").status, 403);
+    assert_eq!((home.ask("history")["entries"].clone(), home.ask("token list")), before);
+    assert_eq!(served.line().bare("GET", TASKS, &headers[..2], b"").status, 200, "pages are read by the cookie");
+}
+
+#[test]
+fn a_browser_is_listed_logged_out_and_revoked() {
+    let home = home();
+    let served = Served::start(&home);
+    let contract = served.contract();
+    let (one, two) = (opened(&served, &served.link).unwrap(), another(&served));
+    let own = format!("http://{}", served.address);
+    let ask = |browser: &Browser, method: &str, path: &str| {
+        let (cookie, page) = (browser.cookie.as_str(), browser.page.as_str());
+        let headers =
+            [("Host", served.address.as_str()), ("Cookie", cookie), ("Taskyard-Page", page), ("Origin", &own)];
+        let response = served.line().bare(method, path, &headers, b"");
+        contract.hold(method, path, &response);
+        response
+    };
+    let names = || -> Vec<Value> {
+        let listed = home.ask("token list")["browsers"].clone();
+        listed.as_array().unwrap().iter().map(|browser| browser["name"].clone()).collect()
+    };
+    let listed = ask(&one, "GET", "/api/v1/tokens").json()["browsers"].clone();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["agent"]), (2, &json!("Fox/1")));
+    let gone = ask(&one, "POST", "/api/v1/logout");
+    assert!(gone.status == 200 && gone.header("set-cookie").unwrap().contains("; Max-Age=0"), "{gone:?}");
+    assert_eq!(ask(&one, "GET", TASKS).status, 401);
+    assert_eq!(names(), [listed[1]["name"].clone()]);
+    assert_eq!(ask(&two, "GET", TASKS).status, 200);
+    home.ask(&format!("token revoke {}", listed[1]["name"].as_str().unwrap()));
+    assert_eq!(ask(&two, "GET", TASKS).status, 401);
+    assert_eq!(names(), [json!(null); 0]);
+    let program = served.line().post("/api/v1/logout", json!({}));
+    assert_eq!((program.status, program.code().as_str()), (409, "no_browser"));
+    let files = std::fs::read_dir(home.data()).unwrap().map(|entry| entry.unwrap().path());
+    for file in files.filter(|path| path.is_file()) {
+        let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+        assert!(!text.contains(&two.page) && !text.contains(two.cookie.split_once('=').unwrap().1), "{file:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Asking the journal.
 
-use taskyard::core::{Entry, ListId, Op, TaskId, Timestamp};
+use taskyard::core::{Entry, ListId, Op, Revision, TaskId, Timestamp};
 use taskyard::store::kit::key_of;
 use taskyard::store::{HistoryQuery, LastEntry, StoreError};
 use tokio_postgres::Row;
@@ -58,8 +58,9 @@ pub(super) fn question(database: &Database, directory: &str, query: &HistoryQuer
         sql = format!("{sql} AND c.revision IN ({revisions})");
     }
     let statement = database.statement(&format!("{sql} ORDER BY c.revision, c.place"));
-    let until = query.until.map(|until| until.0.cast_signed());
-    let statement = statement.text(directory).number(query.since.0.cast_signed()).some_number(until);
+    // Callers may name any number; the database counts no further than this.
+    let bound = |revision: Revision| i64::try_from(revision.0).unwrap_or(i64::MAX);
+    let statement = statement.text(directory).number(bound(query.since)).some_number(query.until.map(bound));
     parameters.into_iter().fold(statement, |statement, value| statement.text(value))
 }
 

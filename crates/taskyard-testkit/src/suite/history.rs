@@ -71,6 +71,10 @@ pub fn the_journal_is_asked_for_a_range(open: &Open) {
     assert_eq!(revisions(&opened, &range(0, Some(Revision(2)))), [1, 1, 2]);
     assert_eq!(revisions(&opened, &range(1, Some(Revision(3)))), [2, 3]);
     assert_eq!(revisions(&opened, &range(5, None)), [0; 0]);
+    for far in [u64::MAX, u64::MAX - 1, i64::MAX.cast_unsigned(), i64::MAX.cast_unsigned() + 1] {
+        assert_eq!(revisions(&opened, &range(far, None)), [0; 0], "{far}");
+        assert_eq!(revisions(&opened, &range(4, Some(Revision(far)))), [5], "{far}");
+    }
 }
 
 /// At most so many revisions, whole ones, the newest.

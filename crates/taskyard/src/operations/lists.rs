@@ -1,5 +1,7 @@
 //! The lists of a store.
 
+use taskyard_core::ListId;
+
 use crate::store::ListInfo;
 use crate::{Error, Yard};
 
@@ -9,8 +11,8 @@ impl Yard {
         Ok(self.store().lists()?)
     }
 
-    /// Returns so many lists of the store at most, by name.
-    pub fn first_lists(&self, most: usize) -> Result<Vec<ListInfo>, Error> {
-        Ok(self.store().some_lists(None, most)?)
+    /// Returns at most `limit` lists of the store, sorted by name, starting after `after`.
+    pub fn some_lists(&self, after: Option<&ListId>, limit: usize) -> Result<Vec<ListInfo>, Error> {
+        Ok(self.store().some_lists(after, limit)?)
     }
 }

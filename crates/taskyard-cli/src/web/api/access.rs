@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::inputs::pause;
+use super::inputs::lifetime;
 use super::operation::{Operation, Parts};
 use crate::commands::{Command, Token, TokenAction};
 use crate::problem::Problem;
@@ -12,27 +12,38 @@ use crate::web::openapi::shapes;
 
 /// The operation that makes a link.
 pub(crate) const MAKE_LINK: &str = "makeLink";
+/// The operation that logs a browser out.
+pub(crate) const LOG_OUT: &str = "logOut";
 
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<shapes::Tokens>("listTokens", "/tokens", "The tokens by name, without their secrets")
-            .only_for(Scope::All)
-            .runs(list),
+        Operation::get::<shapes::Tokens>(
+            "listTokens",
+            "/tokens",
+            "The tokens by name and the browsers, without their secrets",
+        )
+        .only_for(Scope::All)
+        .runs(list),
         Operation::post::<shapes::TokenMade>("createToken", "/tokens", "Make a token; its secret is shown once")
-            .makes()
+            .makes("/tokens/{name}")
             .only_for(Scope::All)
             .with(create),
-        Operation::delete::<shapes::TokenRevoked>("revokeToken", "/tokens/{name}", "Let a token no longer count")
-            .only_for(Scope::All)
-            .runs(revoke),
+        Operation::delete::<shapes::TokenRevoked>(
+            "revokeToken",
+            "/tokens/{name}",
+            "Let a token or a browser no longer count",
+        )
+        .only_for(Scope::All)
+        .runs(revoke),
         Operation::post::<shapes::LinkMade>(
             MAKE_LINK,
             "/links",
             "Make a link that opens the pages once, in any browser",
         )
-        .makes()
+        .makes("/links")
         .only_for(Scope::All),
+        Operation::post::<shapes::TokenRevoked>(LOG_OUT, "/logout", "Log the browser out that asks"),
     ]
 }
 
@@ -54,7 +65,7 @@ struct NewToken {
 }
 
 fn create(_: &Parts, new: NewToken) -> Result<Command, Problem> {
-    let expires = pause(new.expires.as_deref())?;
+    let expires = lifetime(new.expires.as_deref())?;
     Ok(token(TokenAction::Create { name: new.name, scope: new.scope, expires }))
 }
 

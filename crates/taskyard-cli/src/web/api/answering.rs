@@ -1,12 +1,13 @@
 //! Answering one request: who asks, for what, when it is its turn, and with which status.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::RequestPartsExt as _;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{RawPathParams, Request};
-use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use axum::http::request::Parts as Head;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -14,15 +15,18 @@ use serde_json::{Value, json};
 use taskyard::core::{AgentName, json_text};
 use taskyard::process::Cancel;
 
+use super::ROOT;
 use super::operation::{AnswerForm, Asked, Does, Operation, Parts};
 use super::query;
-use super::repeats::{Answered, Recorder, Repeated, RequestKey, answer_of_first};
+use super::repeats::{Answered, Recorder, Repeated, RequestDigest, RequestKey, answer_of_first};
 use crate::context::Requested;
 use crate::displays::lost_tasks::with_the_way_back;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
-use crate::web::security::{Identity, Refused};
+use crate::tokens::Scope;
+use crate::web::paths::filled;
+use crate::web::security::{Identity, Means, Refused};
 use crate::web::site::Site;
 use crate::web::workers::{TooMany, Work};
 
@@ -57,17 +61,33 @@ impl Caller {
         };
         Ok(Self { identity, agent: named })
     }
+
+    /// Refuses what is beyond the caller's scope. Every operation asks here.
+    pub(crate) fn within(&self, needed: Scope) -> Result<(), Refused> {
+        match self.identity.means {
+            _ if self.identity.scope >= needed => Ok(()),
+            Means::Cookie => Err(Refused::Page),
+            Means::Token => Err(Refused::Scope),
+        }
+    }
 }
 
 /// Answers a request for an operation that a command does.
 pub(crate) async fn answer(site: Arc<Site>, operation: Arc<(Operation, Value)>, request: Request) -> Response {
+    let id = operation.0.id;
+    let response = judge_and_answer(Arc::clone(&site), operation, request).await;
+    site.tally().note_answer(id, response.status());
+    response
+}
+
+async fn judge_and_answer(site: Arc<Site>, operation: Arc<(Operation, Value)>, request: Request) -> Response {
     let (mut head, body) = request.into_parts();
     let caller = match Caller::of(&head) {
         Ok(caller) => caller,
         Err(problem) => return problem_response(&problem),
     };
-    if caller.identity.scope < operation.0.scope {
-        return refusal(Refused::Scope);
+    if let Err(refused) = caller.within(operation.0.scope) {
+        return refusal(refused);
     }
     let bytes = match read_body(&site, &operation.0, &head.headers, body).await {
         Ok(bytes) => bytes,
@@ -167,23 +187,24 @@ async fn make(
     (parts, asked): (Parts, Asked),
     body: Bytes,
 ) -> Response {
-    let form = operation.0.answer;
     let key =
         head.headers.get(IDEMPOTENCY_KEY).and_then(|key| key.to_str().ok()).filter(|_| !operation.0.asks_by_query());
     let agent = caller.agent.as_ref().map(AgentName::as_str);
-    let key =
-        key.map(|key| RequestKey::new(caller.identity.name.clone(), key.to_owned(), head.uri.path(), agent, &body));
+    let asks = RequestDigest::of(head.method.as_str(), head.uri.path(), agent, &body);
+    let key = key.map(|key| RequestKey::new(caller.identity.name.clone(), key.to_owned()));
     let recorder = loop {
         let Some(key) = &key else { break None };
-        match site.repeats().begin(key) {
+        match site.repeats().begin(key, asks) {
             Repeated::First(recorder) => break Some(recorder),
             Repeated::Again(first) => {
-                if let Some((status, body)) = answer_of_first(first).await {
-                    return response(status, body, form);
+                if let Some(answered) = answer_of_first(first).await {
+                    return response_of(&operation.0, &parts, answered);
                 }
             }
+            Repeated::Reused => return key_reused(),
         }
     };
+    let parts = Arc::new(parts);
     let cancel = Cancel::new();
     let _left = CancelWhenDropped(cancel.clone());
     let stopped = {
@@ -193,7 +214,7 @@ async fn make(
     let attendance = site.cancel().attend();
     let work = if asked.sleeps { Work::Sleeps } else { operation.0.work };
     let run = {
-        let site = Arc::clone(&site);
+        let (site, operation, parts) = (Arc::clone(&site), Arc::clone(&operation), Arc::clone(&parts));
         move || {
             // The client may have given it up by the time it is its turn, and nothing has happened yet.
             let answered = match cancel.is_cancelled() {
@@ -205,7 +226,7 @@ async fn make(
         }
     };
     match site.workers().run(work, run).await {
-        Ok((status, body)) => response(status, body, form),
+        Ok(answered) => response_of(&operation.0, &parts, answered),
         Err(TooMany) => too_busy(),
     }
 }
@@ -236,7 +257,6 @@ fn run(
     if let Some(recorder) = recorder.filter(|_| !cancel.is_cancelled()) {
         recorder.record(&answered);
     }
-    site.note_answer(operation.id, answered.0);
     answered
 }
 
@@ -280,17 +300,47 @@ pub(crate) fn problem_response(problem: &Problem) -> Response {
 
 /// Returns the answer to a client that is turned away.
 pub(crate) fn refusal(refused: Refused) -> Response {
-    problem_with(refused.status(), &Problem::usage(refused.code(), refused.advice()))
+    let problem = Problem::usage(refused.code(), refused.advice());
+    let problem = refused.hint().into_iter().fold(problem, Problem::hint);
+    problem_with(refused.status(), &problem)
 }
 
 fn problem_with(status: StatusCode, problem: &Problem) -> Response {
     response(status, problem_answer(problem).1, AnswerForm::Events)
 }
 
+fn key_reused() -> Response {
+    let problem = Problem::usage("idempotency_key_reused", "another request came with this `Idempotency-Key`")
+        .hint("use a new key for a new request; send a request again as it was");
+    problem_with(StatusCode::UNPROCESSABLE_ENTITY, &problem)
+}
+
 fn too_busy() -> Response {
     let problem =
         Problem::new(Exit::GaveUp, "too_busy", "too many requests wait already").hint("ask again in a second");
     problem_with(StatusCode::SERVICE_UNAVAILABLE, &problem)
+}
+
+/// Returns the answer of an operation; that of one that made something says where.
+fn response_of(operation: &Operation, parts: &Parts, (status, body): Answered) -> Response {
+    let location = operation.location.filter(|_| status == StatusCode::CREATED);
+    let location = location.and_then(|template| location_of(template, parts, &body));
+    let mut response = response(status, body, operation.answer);
+    if let Some(location) = location.and_then(|location| HeaderValue::from_str(&location).ok()) {
+        response.headers_mut().insert(LOCATION, location);
+    }
+    response
+}
+
+/// Returns where that is found which an operation made: the parts of its path, and of its answer, fill the template.
+fn location_of(template: &str, parts: &Parts, body: &[u8]) -> Option<String> {
+    let answer: OnceCell<Value> = OnceCell::new();
+    let of_answer = |name: &str| {
+        let answer = answer.get_or_init(|| serde_json::from_slice(body).unwrap_or_default());
+        answer.pointer(&format!("/{}", name.replace('.', "/")))?.as_str().map(str::to_owned)
+    };
+    let path = filled(template, |name| parts.named(name).map(str::to_owned).or_else(|| of_answer(name)))?;
+    Some(format!("{ROOT}{path}"))
 }
 
 fn response(status: StatusCode, body: Bytes, form: AnswerForm) -> Response {

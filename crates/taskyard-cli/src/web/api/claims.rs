@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::inputs::{Departure, DepartureReason, Proof, SeveralTasks, lease, only, pause, several};
+use super::inputs::{Departure, DepartureReason, Proof, SeveralTasks, lease, lifetime, only, pause, several};
 use super::operation::{Asked, Operation, Parts};
 use crate::arguments::WhichTasks;
 use crate::commands::{Claim, Command, Release, ReleaseReason, Renew};
@@ -65,7 +65,7 @@ fn claim(parts: &Parts, terms: Terms) -> Result<Command, Problem> {
         which: only(parts)?,
         if_idle: terms.if_idle,
         reserve: terms.reserve,
-        ttl: pause(terms.ttl.as_deref())?,
+        ttl: lifetime(terms.ttl.as_deref())?,
         roles: terms.roles,
         ..Claim::default()
     })))
@@ -95,7 +95,7 @@ fn claim_next(_: &Parts, terms: NextTerms) -> Result<Asked, Problem> {
         timeout,
         if_idle: terms.if_idle,
         reserve: terms.reserve,
-        ttl: pause(terms.ttl.as_deref())?,
+        ttl: lifetime(terms.ttl.as_deref())?,
         roles: terms.roles,
         ..Claim::default()
     }));
@@ -123,7 +123,7 @@ fn claim_several(_: &Parts, terms: SeveralTerms) -> Result<Command, Problem> {
     Ok(Command::Claim(Box::new(Claim {
         which,
         reserve: terms.reserve,
-        ttl: pause(terms.ttl.as_deref())?,
+        ttl: lifetime(terms.ttl.as_deref())?,
         roles: terms.roles,
         ..Claim::default()
     })))
@@ -141,7 +141,7 @@ struct Renewal {
 }
 
 fn renew(parts: &Parts, renewal: Renewal) -> Result<Command, Problem> {
-    let ttl = pause(renewal.ttl.as_deref())?;
+    let ttl = lifetime(renewal.ttl.as_deref())?;
     Ok(Command::Renew(Renew { id: parts.task()?, token: renewal.token, ttl }))
 }
 

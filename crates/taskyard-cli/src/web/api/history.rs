@@ -49,6 +49,8 @@ pub(super) fn operations() -> Vec<Operation> {
 struct HowMuch {
     /// Only what came after this revision
     since: u64,
+    /// Only what came before this revision: to read backwards, the oldest one of the last answer
+    before: Option<u64>,
     /// Only the newest so many revisions; 100 where nothing is said
     #[schemars(range(min = 1, max = 10_000))]
     limit: Option<usize>,
@@ -60,6 +62,7 @@ fn history(_: &Parts, wanted: HowMuch) -> Result<Command, Problem> {
     Ok(Command::History(History {
         id: wanted.task.as_deref().map(id).transpose()?,
         since: Some(Revision(wanted.since)),
+        before: wanted.before.map(Revision),
         number: Some(wanted.limit.unwrap_or(NEWEST).clamp(1, MOST)),
         verbose: false,
     }))
@@ -71,14 +74,16 @@ fn history(_: &Parts, wanted: HowMuch) -> Result<Command, Problem> {
 struct HowMuchOfTask {
     /// Only what came after this revision
     since: u64,
+    /// Only what came before this revision: to read backwards, the oldest one of the last answer
+    before: Option<u64>,
     /// Only the newest so many revisions; 100 where nothing is said
     #[schemars(range(min = 1, max = 10_000))]
     limit: Option<usize>,
 }
 
 fn history_of_task(parts: &Parts, wanted: HowMuchOfTask) -> Result<Command, Problem> {
-    let HowMuchOfTask { since, limit } = wanted;
-    history(parts, HowMuch { since, limit, task: Some(parts.task()?.as_str().to_owned()) })
+    let HowMuchOfTask { since, before, limit } = wanted;
+    history(parts, HowMuch { since, before, limit, task: Some(parts.task()?.as_str().to_owned()) })
 }
 
 /// What is taken back.

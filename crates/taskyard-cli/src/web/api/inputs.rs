@@ -9,7 +9,8 @@ use taskyard::core::{Priority, Status};
 
 use super::operation::{Parts, id};
 use crate::arguments::{
-    IdRange, LeaseFlags, MetadataFlags, WhichTasks, parse_defer, parse_due, parse_estimate, parse_pause, parse_range,
+    IdRange, LeaseFlags, MetadataFlags, WhichTasks, parse_defer, parse_due, parse_estimate, parse_lifetime,
+    parse_pause, parse_range,
 };
 use crate::problem::Problem;
 
@@ -113,6 +114,11 @@ pub(crate) fn several(texts: &[String], query: Option<String>, keep_going: bool)
 /// Reads how long something takes.
 pub(crate) fn pause(text: Option<&str>) -> Result<Option<Duration>, Problem> {
     text.map(|text| parse_pause(text).map_err(|why| Problem::usage("bad_duration", why))).transpose()
+}
+
+/// Reads how long a lease or a token counts.
+pub(crate) fn lifetime(text: Option<&str>) -> Result<Option<Duration>, Problem> {
+    text.map(|text| parse_lifetime(text).map_err(|why| Problem::usage("bad_duration", why))).transpose()
 }
 
 /// What a task has besides its texts, as a body says it.

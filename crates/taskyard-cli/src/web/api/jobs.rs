@@ -22,7 +22,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get::<shapes::Jobs>("listJobs", "/jobs", "The jobs of the server's machine").with(list_all),
         Operation::get::<shapes::Jobs>("listJobsOfList", "/lists/{list}/jobs", "The jobs of a list").with(list_here),
         Operation::post::<shapes::JobStarted>("startJob", "/lists/{list}/jobs", "Run a command in the background")
-            .makes()
+            .makes("/jobs/{job.id}/output")
             .only_for(Scope::All)
             .starts_commands()
             .with(start),

@@ -2,9 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use taskyard::core::ListId;
 
 use super::operation::{Operation, Parts};
-use crate::commands::{Clear, Command, Doctor, Graph, GraphFormat, Lists, Merge, Ready, Search, Stats, Where};
+use crate::commands::{
+    Clear, Command, Doctor, Graph, GraphFormat, Lists, Merge, Ready, Resource, Search, Stats, Where,
+};
 use crate::problem::Problem;
 use crate::tokens::Scope;
 use crate::web::openapi::shapes;
@@ -13,6 +16,20 @@ use crate::web::openapi::shapes;
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::get::<shapes::Lists>("listLists", "/lists", "The lists of the store").with(lists),
+        Operation::get::<shapes::ListAlone>(
+            "showList",
+            "/lists/{list}",
+            "One list: how many tasks it has, how far it is",
+        )
+        .runs(list),
+        Operation::get::<shapes::Agents>(
+            "listAgents",
+            "/lists/{list}/agents",
+            "The agents of a list and what they hold",
+        )
+        .runs(agents),
+        Operation::get::<shapes::AgentAlone>("showAgent", "/lists/{list}/agents/{agent}", "One agent of a list")
+            .runs(agent),
         Operation::get::<shapes::Where>("showServer", "/where", "The list and the store that are served")
             .runs(where_is),
         Operation::get::<shapes::Stats>("showStats", "/lists/{list}/stats", "How a list stands, in numbers")
@@ -45,13 +62,28 @@ struct HowMany {
     /// No more than so many
     #[schemars(range(min = 1))]
     limit: Option<u32>,
+    /// Only lists whose name comes after this one: the last one of the answer before, where that had `more`
+    after: Option<String>,
 }
 
 fn lists(_: &Parts, wanted: HowMany) -> Result<Command, Problem> {
     if wanted.limit == Some(0) {
         return Err(Problem::usage("bad_input", "`limit` is 1 at least"));
     }
-    Ok(Command::Lists(Lists { limit: wanted.limit }))
+    let after = wanted.after.map(ListId::new).transpose()?;
+    Ok(Command::Lists(Lists { limit: wanted.limit, after }))
+}
+
+fn list(_: &Parts) -> Result<Command, Problem> {
+    Ok(Command::Resource(Resource::List))
+}
+
+fn agents(_: &Parts) -> Result<Command, Problem> {
+    Ok(Command::Resource(Resource::Agents))
+}
+
+fn agent(parts: &Parts) -> Result<Command, Problem> {
+    Ok(Command::Resource(Resource::Agent(parts.agent()?)))
 }
 
 fn where_is(_: &Parts) -> Result<Command, Problem> {

@@ -31,6 +31,8 @@ pub(crate) struct Operation {
     pub(crate) scope: Scope,
     /// The status where it succeeds.
     pub(crate) success: StatusCode,
+    /// Where that is found which it makes; none where it makes nothing.
+    pub(crate) location: Option<&'static str>,
     /// What it takes, in the query of a GET or DELETE and in the body of all others.
     pub(crate) input: Option<SchemaOf>,
     /// What it answers.
@@ -102,7 +104,12 @@ pub(crate) struct Parts(pub(crate) Vec<(String, String)>);
 impl Parts {
     /// Returns a part as text; empty where the path has none of that name.
     pub(crate) fn text(&self, name: &str) -> &str {
-        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+        self.named(name).unwrap_or_default()
+    }
+
+    /// Returns a part as text, or `None` if the path has none of that name.
+    pub(crate) fn named(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// Returns the task.
@@ -150,6 +157,7 @@ impl Operation {
             summary,
             scope,
             success: StatusCode::OK,
+            location: None,
             input: None,
             answer,
             does: Does::Itself,
@@ -204,9 +212,10 @@ impl Operation {
         Self { scope, ..self }
     }
 
-    /// Says that something is made.
-    pub(crate) fn makes(self) -> Self {
-        Self { success: StatusCode::CREATED, ..self }
+    /// Says that something is made, and under which path below `/api/v1` it is found: with parts of the path, and of the answer
+    /// (`{task.id}`).
+    pub(crate) fn makes(self, location: &'static str) -> Self {
+        Self { success: StatusCode::CREATED, location: Some(location), ..self }
     }
 
     /// Says that a whole file comes with it.

@@ -1,4 +1,5 @@
-//! Requests that come twice with one `Idempotency-Key`: the second gets the answer of the first, and nothing is done again.
+//! Requests that come twice with one `Idempotency-Key`: the second gets the answer of the first, and nothing is done again. Another request
+//! with the same key is a mistake of its sender.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -13,13 +14,16 @@ const ANSWERS: usize = 4_096;
 /// ... and so many bytes of them; the oldest are forgotten first.
 const BYTES: usize = 64 * 1024 * 1024;
 
-/// What tells one request from all others: who sends it, the key it carries, and a digest of what it asks for.
+/// What tells one request from all others: who sends it and the key it carries.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RequestKey {
     sender: Option<String>,
     key: String,
-    asks: u64,
 }
+
+/// A digest of what a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RequestDigest(u64);
 
 /// What was answered.
 pub(crate) type Answered = (StatusCode, Bytes);
@@ -30,7 +34,7 @@ pub(crate) struct Repeats(Arc<Mutex<Remembered>>);
 
 #[derive(Debug, Default)]
 struct Remembered {
-    answers: HashMap<RequestKey, watch::Receiver<Option<Answered>>>,
+    answers: HashMap<RequestKey, (RequestDigest, watch::Receiver<Option<Answered>>)>,
     order: VecDeque<RequestKey>,
     bytes: usize,
 }
@@ -42,6 +46,8 @@ pub(crate) enum Repeated {
     First(Recorder),
     /// It came before, and its answer is there or will be.
     Again(watch::Receiver<Option<Answered>>),
+    /// Its key came before, with another request.
+    Reused,
 }
 
 /// Takes the answer for clients that repeat the request. Dropped without one, the request counts as not made.
@@ -53,27 +59,34 @@ pub(crate) struct Recorder {
 
 impl RequestKey {
     /// Returns the key of a request.
-    pub(crate) fn new(sender: Option<String>, key: String, path: &str, agent: Option<&str>, body: &[u8]) -> Self {
+    pub(crate) fn new(sender: Option<String>, key: String) -> Self {
+        Self { sender, key }
+    }
+}
+
+impl RequestDigest {
+    /// Returns the digest of a request.
+    pub(crate) fn of(method: &str, path: &str, agent: Option<&str>, body: &[u8]) -> Self {
         let mut hasher = DefaultHasher::new();
-        (path, agent, body).hash(&mut hasher);
-        Self { sender, key, asks: hasher.finish() }
+        (method, path, agent, body).hash(&mut hasher);
+        Self(hasher.finish())
     }
 }
 
 impl Repeats {
     /// Says whether a request is to be answered anew.
-    pub(crate) fn begin(&self, key: &RequestKey) -> Repeated {
+    pub(crate) fn begin(&self, key: &RequestKey, asks: RequestDigest) -> Repeated {
         let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(answer) = remembered.answers.get(key) {
+        if let Some((first, answer)) = remembered.answers.get(key) {
             // The first caller may have left without an answer.
             if answer.borrow().is_some() || answer.has_changed().is_ok() {
-                return Repeated::Again(answer.clone());
+                return if *first == asks { Repeated::Again(answer.clone()) } else { Repeated::Reused };
             }
         } else {
             remembered.order.push_back(key.clone());
         }
         let (sender, receiver) = watch::channel(None);
-        remembered.answers.insert(key.clone(), receiver);
+        remembered.answers.insert(key.clone(), (asks, receiver));
         remembered.make_room();
         Repeated::First(Recorder { answer: sender, repeats: self.clone() })
     }
@@ -94,7 +107,7 @@ impl Remembered {
         while self.order.len() > ANSWERS || self.bytes > BYTES {
             let Some(oldest) = self.order.pop_front() else { return };
             let forgotten = self.answers.remove(&oldest);
-            let answered = forgotten.and_then(|answer| answer.borrow().as_ref().map(|(_, body)| body.len()));
+            let answered = forgotten.and_then(|(_, answer)| answer.borrow().as_ref().map(|(_, body)| body.len()));
             self.bytes -= answered.unwrap_or(0).min(self.bytes);
         }
     }
@@ -111,30 +124,32 @@ mod tests {
     use axum::body::Bytes;
     use axum::http::StatusCode;
 
-    use super::{ANSWERS, Repeated, Repeats, RequestKey, answer_of_first};
+    use super::{ANSWERS, Repeated, Repeats, RequestDigest, RequestKey, answer_of_first};
 
-    fn key(number: usize, body: &[u8]) -> RequestKey {
-        RequestKey::new(None, number.to_string(), "/x", None, body)
+    fn begin(repeats: &Repeats, number: usize, body: &[u8]) -> Repeated {
+        let asks = RequestDigest::of("POST", "/x", None, body);
+        repeats.begin(&RequestKey::new(None, number.to_string()), asks)
     }
 
     #[test]
     fn only_the_same_request_with_the_same_key_is_a_repetition() {
         let repeats = Repeats::default();
-        let Repeated::First(recorder) = repeats.begin(&key(1, b"a")) else { panic!("it is new") };
-        assert!(matches!(repeats.begin(&key(1, b"b")), Repeated::First(_)));
-        assert!(matches!(repeats.begin(&key(2, b"a")), Repeated::First(_)));
-        let Repeated::Again(waiting) = repeats.begin(&key(1, b"a")) else { panic!("it came before") };
+        let Repeated::First(recorder) = begin(&repeats, 1, b"a") else { panic!("it is new") };
+        assert!(matches!(begin(&repeats, 1, b"b"), Repeated::Reused));
+        assert!(matches!(begin(&repeats, 2, b"a"), Repeated::First(_)));
+        let Repeated::Again(waiting) = begin(&repeats, 1, b"a") else { panic!("it came before") };
         recorder.record(&(StatusCode::OK, Bytes::from_static(b"{}")));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         assert_eq!(runtime.block_on(answer_of_first(waiting)).unwrap().1, "{}");
+        assert!(matches!(begin(&repeats, 1, b"b"), Repeated::Reused), "it was answered");
     }
 
     #[test]
     fn a_request_that_was_not_answered_is_made_again_and_few_are_remembered() {
         let repeats = Repeats::default();
-        drop(repeats.begin(&key(0, b"")));
-        assert!(matches!(repeats.begin(&key(0, b"")), Repeated::First(_)));
-        let recorders: Vec<Repeated> = (1..=ANSWERS * 2).map(|number| repeats.begin(&key(number, b""))).collect();
+        drop(begin(&repeats, 0, b""));
+        assert!(matches!(begin(&repeats, 0, b"other"), Repeated::First(_)));
+        let recorders: Vec<Repeated> = (1..=ANSWERS * 2).map(|number| begin(&repeats, number, b"")).collect();
         assert_eq!(repeats.0.lock().unwrap().answers.len(), ANSWERS);
         drop(recorders);
     }

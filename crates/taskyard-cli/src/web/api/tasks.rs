@@ -17,13 +17,15 @@ pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::get::<shapes::Listing>("listTasks", "/lists/{list}/tasks", "The tasks of a list, chosen by a query")
             .with(list),
-        Operation::post::<shapes::Made>("createTask", "/lists/{list}/tasks", "Make a task").makes().with(create),
+        Operation::post::<shapes::Made>("createTask", "/lists/{list}/tasks", "Make a task")
+            .makes("/lists/{list}/tasks/{task.id}")
+            .with(create),
         Operation::post::<shapes::MadeTogether>(
             "createTasks",
             "/lists/{list}/batch",
             "Make many tasks in one revision",
         )
-        .makes()
+        .makes("/lists/{list}/tasks")
         .takes_files()
         .with(create_batch),
         Operation::get::<shapes::Shown>("showTask", "/lists/{list}/tasks/{id}", "One task in full").runs(show),
@@ -43,7 +45,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .with(delete_several),
         Operation::post::<shapes::Noted>("noteOnTask", "/lists/{list}/tasks/{id}/notes", "Add a dated, signed remark")
-            .makes()
+            .makes("/lists/{list}/tasks/{id}")
             .with(note),
     ]
 }

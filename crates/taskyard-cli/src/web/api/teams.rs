@@ -17,13 +17,17 @@ use crate::web::openapi::shapes;
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::get::<shapes::Teams>("listTeams", "/teams", "The teams").runs(list),
-        Operation::post::<shapes::TeamMade>("createTeam", "/teams", "Make a team and lead it").makes().with(create),
+        Operation::post::<shapes::TeamMade>("createTeam", "/teams", "Make a team and lead it")
+            .makes("/teams/{team}")
+            .with(create),
         Operation::get::<shapes::TeamShown>("showTeam", "/teams/{team}", "Who is in a team, and what they do")
             .runs(show),
         Operation::delete::<shapes::TeamEnded>("deleteTeam", "/teams/{team}", "End a team")
             .only_for(Scope::All)
             .with(delete),
-        Operation::post::<shapes::TeamJoined>("joinTeam", "/teams/{team}/members", "Join a team").makes().with(join),
+        Operation::post::<shapes::TeamJoined>("joinTeam", "/teams/{team}/members", "Join a team")
+            .makes("/teams/{team}")
+            .with(join),
         Operation::delete::<shapes::TeamLeft>(
             "leaveTeam",
             "/teams/{team}/members/{agent}",
@@ -31,7 +35,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .with(leave),
         Operation::post::<shapes::Sent>("sendMessage", "/messages", "Write to a member of one's team")
-            .makes()
+            .makes("/messages")
             .with(send),
         Operation::post::<shapes::Inbox>("readInbox", "/inbox", "What waits for the caller").with(inbox),
         Operation::get::<shapes::Outbox>("listSent", "/messages", "What the caller has written, and how far it came")

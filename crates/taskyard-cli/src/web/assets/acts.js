@@ -1,6 +1,7 @@
 // What people do, through the API. A refusal is said beside the thing that was refused, with what to do next.
 
-import { here, refresh } from "./parts.js";
+import { proof } from "./page_secret.js";
+import { here, refresh, warn } from "./parts.js";
 
 const said = document.getElementById("said");
 const undone = [];
@@ -20,7 +21,7 @@ export const ofTask = (id, rest = "") => ofList(`/tasks/${part(id)}${rest}`);
 
 /** Calls an operation of the API. */
 export async function call(method, path, body) {
-  const how = { method, headers: {} };
+  const how = { method, headers: proof() };
   if (body !== undefined) {
     how.body = JSON.stringify(body);
     how.headers["content-type"] = "application/json";
@@ -33,6 +34,7 @@ export async function call(method, path, body) {
   }
   const read = await answer.json().catch(() => ({}));
   if (answer.ok) return read;
+  if (read.error?.code === "page_unproved") warn(`This browser may only look: it no longer has what proves that a change comes from this page. ${read.error.hint}.`);
   if (read.error) throw new Refusal(read.error.message, read.error.hint);
   if (read.claimed === false) throw new Refusal(whyNot(read));
   throw new Refusal(`The server answers with ${answer.status}`);

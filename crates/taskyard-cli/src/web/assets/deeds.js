@@ -4,6 +4,7 @@ import { attempt, call, change, forgetRefusals, move, numbers, ofList, ofTask, p
 import { ask, setUpPalette, withTask } from "./asking.js";
 import { current, cursorTo, moveCursor, select, selectAll, selectNone, targets } from "./cursor.js";
 import { editDescription, editSubject } from "./editing.js";
+import { forgetSecret } from "./page_secret.js";
 import { go, here, refresh } from "./parts.js";
 import { fit, zoom } from "./picture.js";
 
@@ -21,6 +22,7 @@ const deeds = {
   help: () => document.getElementById("help").showModal(),
   filter,
   theme: nextTheme,
+  "log-out": logOut,
   create: () => create(),
   "create-part": () => current() && create(current()),
   edit: () => openThen(editSubject),
@@ -207,6 +209,15 @@ function moveColumn(step) {
   const status = document.querySelector(`[data-task="${CSS.escape(ids[0] ?? "")}"][data-status]`)?.dataset.status;
   const to = COLUMNS[COLUMNS.indexOf(status) + step];
   if (to) putIn(to, ids);
+}
+
+/** Ends the session of this browser, in all of its tabs. */
+function logOut() {
+  return attempt("", [], async () => {
+    await call("POST", "/logout", {});
+    forgetSecret();
+    location.replace("/lists");
+  });
 }
 
 function nextTheme() {

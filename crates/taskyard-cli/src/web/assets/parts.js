@@ -59,11 +59,18 @@ async function fetchParts(parts, { quiet = false }) {
   const text = await answer.text();
   if (location.pathname + location.search !== address) return;
   if (!answer.ok) {
-    if (answer.status === 401) document.getElementById("gone").textContent = "This browser is no longer let in: open the link that taskyard serve prints.";
-    if (answer.status === 401 || answer.status === 404) document.getElementById("gone").hidden = false;
+    if (answer.status === 401) warn("This browser is no longer let in: open the link that taskyard serve prints.");
+    if (answer.status === 404) document.getElementById("gone").hidden = false;
     return;
   }
   put(text, quiet);
+}
+
+/** Says above the page why it is of little use as it is. */
+export function warn(words) {
+  const gone = document.getElementById("gone");
+  gone.textContent = words;
+  gone.hidden = false;
 }
 
 function put(text, quiet) {

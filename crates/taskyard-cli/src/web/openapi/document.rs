@@ -38,6 +38,7 @@ pub(crate) fn document() -> Value {
         let entry = paths.entry(path).or_insert_with(|| json!({}));
         entry[operation.method.as_str().to_ascii_lowercase()] = described(&operation, &error, &mut generator);
     }
+    paths.insert(OPEN_PATH.to_owned(), json!({ "get": opening() }));
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -53,6 +54,29 @@ pub(crate) fn document() -> Value {
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "description": "`taskyard token create NAME --scope SCOPE`"},
             },
+        },
+    })
+}
+
+/// What a browser is opened by, which is no operation of the API.
+const OPEN_PATH: &str = "/open/{code}";
+
+/// Describes how a link opens the pages in a browser.
+fn opening() -> Value {
+    let text =
+        |words: &str, kind: &str| json!({"description": words, "content": {kind: {"schema": {"type": "string"}}}});
+    json!({
+        "operationId": "openBrowser",
+        "summary": "Open the pages in a browser, once, by a link of `makeLink` or of `taskyard serve`",
+        "tags": ["links"],
+        "security": [],
+        "parameters": [path_parameter("code")],
+        "responses": {
+            "200": text("A page that takes the browser to the board", "text/html"),
+            "403": text("The request comes from a page of another site", "text/plain"),
+            "410": text("The link was used already, or is too old", "text/plain"),
+            "421": text("The Host is not this server's", "text/plain"),
+            "429": text("Too many links that are none came from this address", "text/plain"),
         },
     })
 }
@@ -96,28 +120,42 @@ fn responses(operation: &Operation, error: &Value, generator: &mut SchemaGenerat
     };
     match operation.answer {
         AnswerForm::Json(schema) | AnswerForm::Either(schema, _) => {
-            responses.insert(success, told("What came of it", schema(generator).to_value()));
+            responses.insert(success.clone(), told("What came of it", schema(generator).to_value()));
         }
         AnswerForm::File(_, kind) => {
             let schema = json!({"type": "string"});
-            responses.insert(success, json!({"description": "The file", "content": {kind: {"schema": schema}}}));
+            responses
+                .insert(success.clone(), json!({"description": "The file", "content": {kind: {"schema": schema}}}));
         }
         AnswerForm::Events => {
             let schema = generator.subschema_for::<EventStream>().to_value();
             let content = json!({"text/event-stream": {"schema": schema}});
-            responses.insert(success, json!({"description": "Events as they happen", "content": content}));
+            responses.insert(success.clone(), json!({"description": "Events as they happen", "content": content}));
         }
     }
     for (status, words) in [
         ("400", "The request cannot be understood"),
         ("401", "The token is missing or wrong"),
         ("403", "The token does not go so far"),
-        ("413", "The body is too large"),
-        ("415", "The body is no JSON"),
+        ("405", "The path does not answer to this method; `Allow` names those it does"),
+        ("421", "The Host is not this server's"),
         ("429", "Too many requests"),
         ("503", "It could not be done: a store out of reach, a lock that others hold, too much to do"),
     ] {
         responses.insert(status.to_owned(), told(words, error.clone()));
+    }
+    let of_bodies = [
+        ("408", "The body took too long to come"),
+        ("413", "The body is too large"),
+        ("415", "The body is no JSON"),
+        ("422", "Another request came with this `Idempotency-Key`"),
+    ];
+    for (status, words) in of_bodies.into_iter().filter(|_| !operation.asks_by_query()) {
+        responses.insert(status.to_owned(), told(words, error.clone()));
+    }
+    if operation.location.is_some() {
+        let location = json!({"description": "Where it is found that was made", "schema": {"type": "string"}});
+        responses[&success]["headers"] = json!({ "Location": location });
     }
     responses.insert("404".to_owned(), told("There is no such thing", missing));
     responses.insert("409".to_owned(), told("A rule refuses it", conflict));
@@ -204,7 +242,7 @@ mod tests {
         }
         let count: usize =
             document["paths"].as_object().unwrap().values().map(|path| path.as_object().unwrap().len()).sum();
-        assert_eq!(count, routes.len());
+        assert_eq!(count, routes.len() + 1, "one path is no operation of the API");
     }
 
     #[test]

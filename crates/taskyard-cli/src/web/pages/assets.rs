@@ -22,7 +22,7 @@ macro_rules! asset {
     };
 }
 
-const FILES: [(&str, &str, &str); 14] = [
+const FILES: [(&str, &str, &str); 16] = [
     asset!("board.css", STYLE),
     asset!("board.js", SCRIPT),
     asset!("acts.js", SCRIPT),
@@ -33,6 +33,8 @@ const FILES: [(&str, &str, &str); 14] = [
     asset!("editing.js", SCRIPT),
     asset!("keys.js", SCRIPT),
     asset!("live.js", SCRIPT),
+    asset!("opening.js", SCRIPT),
+    asset!("page_secret.js", SCRIPT),
     asset!("parts.js", SCRIPT),
     asset!("picture.js", SCRIPT),
     asset!("tails.js", SCRIPT),

@@ -36,7 +36,7 @@ const KEYS: [(&str, &str, Action); 25] = [
 ];
 
 /// What is done to the page or the list as a whole.
-const WHOLE: [(&str, &str, &str); 7] = [
+const WHOLE: [(&str, &str, &str); 8] = [
     ("E", "edit-all", "change every field of it"),
     ("u", "undo", "take the newest change back"),
     ("U", "redo", "take the last undo back"),
@@ -44,6 +44,7 @@ const WHOLE: [(&str, &str, &str); 7] = [
     ("!", "next-need", "show what needs you"),
     ("?", "help", "explain the keys"),
     ("", "theme", "switch between light, dark and what the system says"),
+    ("", "log-out", "log this browser out"),
 ];
 
 /// Draws the dialogs that a script opens.

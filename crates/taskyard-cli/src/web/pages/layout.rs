@@ -62,6 +62,7 @@ pub(super) fn whole(seen: &Seen) -> Markup {
                         button #new type="button" data-act="create" title="New task (c)" { "New" kbd aria-hidden="true" { "c" } }
                         button #palette-button type="button" data-act="palette" title="Find anything (Ctrl-K)" { "Find" kbd aria-hidden="true" { "Ctrl K" } }
                         button type="button" data-act="theme" title="Light or dark" aria-label="Light or dark" { "◐" }
+                        button type="button" data-act="log-out" title="Log this browser out" aria-label="Log out" { "⏻" }
                         button type="button" data-act="help" title="Keys (?)" aria-label="Keys" { "?" }
                     }
                 }
@@ -98,17 +99,40 @@ pub(super) fn problem(message: &str, hint: Option<&str>) -> Markup {
     }
 }
 
+/// Draws the page that a link leads to: its script keeps the secret that proves to be a page of ours, and goes on to the board.
+pub(crate) fn opening(secret: &str) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (basics("Taskyard"))
+                meta name="taskyard-page" content=(secret);
+                script type="module" src=(assets::address("opening.js")) {}
+                // Without scripts the pages can be read.
+                noscript { meta http-equiv="refresh" content="0;url=/"; }
+            }
+            body.alone { main #view { p { a href="/" { "Go on to the board" } } } }
+        }
+    }
+}
+
 fn head(title: &str) -> Markup {
     html! {
         head {
-            meta charset="utf-8";
-            meta name="viewport" content="width=device-width, initial-scale=1";
-            meta name="color-scheme" content="light dark";
-            title { (title) }
-            link rel="icon" type="image/svg+xml" href=(assets::address("icon.svg"));
-            link rel="stylesheet" href=(assets::address("board.css"));
+            (basics(title))
             script type="module" src=(assets::address("board.js")) {}
         }
+    }
+}
+
+fn basics(title: &str) -> Markup {
+    html! {
+        meta charset="utf-8";
+        meta name="viewport" content="width=device-width, initial-scale=1";
+        meta name="color-scheme" content="light dark";
+        title { (title) }
+        link rel="icon" type="image/svg+xml" href=(assets::address("icon.svg"));
+        link rel="stylesheet" href=(assets::address("board.css"));
     }
 }
 

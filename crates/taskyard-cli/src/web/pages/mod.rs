@@ -25,4 +25,5 @@ mod truth;
 
 pub(crate) use answering::{go_home, page};
 pub(crate) use assets::{ASSETS, asset, icon};
+pub(crate) use layout::opening;
 pub(crate) use page_address::ROUTES;

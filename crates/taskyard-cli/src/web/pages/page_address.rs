@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use taskyard::core::{ListId, TaskId};
 
 use crate::problem::Problem;
+use crate::web::paths::push_part;
 
 /// How a list is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,16 +198,6 @@ impl PageAddress {
             let _ = write!(address, "?{query}");
         }
         address
-    }
-}
-
-/// Writes a part of a path, in which everything stands for itself.
-fn push_part(address: &mut String, part: &str) {
-    for byte in part.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' | b'.' => address.push(char::from(byte)),
-            other => drop(write!(address, "%{other:02X}")),
-        }
     }
 }
 

@@ -6,15 +6,15 @@ use std::sync::PoisonError;
 
 use taskyard::Yard;
 use taskyard::core::dialect::macf;
-use taskyard::core::view::{AgentRow, HeldTask, JobRow, ListRow, NeedKind, Thread, agent_rows, held_tasks, threads};
-use taskyard::core::{Status, Task, TaskId, Timestamp};
+use taskyard::core::view::{AgentRow, HeldTask, JobRow, ListRow, NeedKind, Thread, threads};
+use taskyard::core::{Task, TaskId, Timestamp};
 use taskyard::jobs::Jobs;
 use taskyard::operations::{Mistake, PastAndPresent, Query, SortOrder, Survey};
 use taskyard::teams::{Correspondence, Seat};
 
 use super::page_address::{PageAddress, View};
 use crate::context::Context;
-use crate::every_list::every_list;
+use crate::every_list::{agents_on, every_list};
 use crate::problem::Problem;
 use crate::web::pasts::Pasts;
 
@@ -105,30 +105,9 @@ impl Seen {
     }
 
     fn look_at_agents(&mut self) {
-        let Survey { tasks, leases, .. } = &self.survey;
-        let mut held = held_tasks(tasks.iter(), leases);
-        held.truncate(HELD);
-        let members = self.members(&held);
-        self.colours =
-            members.iter().filter_map(|member| Some((member.name.clone(), member.colour.clone()?))).collect();
-        self.agents = agent_rows(members, held);
-    }
-
-    /// Returns the members of the team of the list; none where it has no team, or it cannot be read.
-    fn members(&self, held: &[HeldTask]) -> Vec<AgentRow> {
-        let look = || -> Result<Vec<AgentRow>, Problem> {
-            let Some(teams) = self.yard.teams() else { return Ok(Vec::new()) };
-            let Some(team) = teams.team_of(&self.address.list)? else { return Ok(Vec::new()) };
-            let at_work: Vec<Task> =
-                self.survey.tasks.iter().filter(|task| task.status == Status::InProgress).cloned().collect();
-            let shown = teams.show(&team, &at_work)?;
-            let found = |id: &TaskId| held.iter().find(|held| held.task == *id).cloned();
-            Ok(shown.members.iter().map(|member| member.row(found)).collect())
-        };
-        look().unwrap_or_else(|problem| {
-            tracing::debug!(problem = problem.report().message, "a team cannot be shown");
-            Vec::new()
-        })
+        self.agents = agents_on(&self.yard, &self.survey.tasks, &self.survey.leases, HELD);
+        let colour = |row: &AgentRow| Some((row.name.clone(), row.colour.clone()?));
+        self.colours = self.agents.iter().filter_map(colour).collect();
     }
 
     /// Returns the moment at which it was looked.

@@ -1,19 +1,18 @@
-//! The cookie that a browser has after it was opened by a link.
+//! The two secrets that a browser has after it was opened by a link.
 //!
-//! Browsers send cookies to every port of a host, so that its name and its value are of this server: another server on this machine
-//! that is handed the cookie can do nothing with it that this one would count, and one it made counts for nothing here.
-
-use std::time::Duration;
+//! Browsers send cookies to every port of a host, so another server on this machine sees ours and can send it here. So a cookie alone only
+//! reads. The second secret is in the storage of our own pages, which belongs to one origin, port included; the script of the pages sends it
+//! in a header. Names and digests of both are of this server: they count at no other.
 
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 
-use crate::tokens::{is_sealed, random_secret, seal};
+use crate::tokens::{BrowserDigests, random_secret, seal};
 
-/// So long a browser stays let in.
-const LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// What the seal is for.
-const PURPOSE: &str = "cookie";
+/// The header that the script of our pages sends the second secret in.
+const PAGE: &str = "taskyard-page";
+/// As long as browsers keep a cookie at most. The server ends it, by its own record of the browser.
+const LIFE: u64 = 400 * 24 * 60 * 60;
 
 /// The cookies of a server.
 #[derive(Clone, Debug)]
@@ -21,6 +20,17 @@ pub(crate) struct Cookies {
     key: String,
     name: String,
     is_encrypted: bool,
+}
+
+/// The secrets of a new browser.
+#[derive(Debug)]
+pub(crate) struct BrowserSecrets {
+    /// The header that sets its cookie.
+    pub(crate) cookie: HeaderValue,
+    /// What the storage of our pages keeps.
+    pub(crate) page: String,
+    /// What the server keeps of both.
+    pub(crate) digests: BrowserDigests,
 }
 
 impl Cookies {
@@ -33,78 +43,76 @@ impl Cookies {
         Self { name: format!("{prefix}taskyard-{id}"), key, is_encrypted }
     }
 
-    /// Makes one, as the header that sets it.
-    pub(crate) fn make(&self, now: Duration) -> Option<HeaderValue> {
-        let (until, nonce) = ((now + LIFE).as_secs(), random_secret().ok()?);
-        let sealed = format!("{until}.{nonce}");
-        let seal = seal(&self.key, PURPOSE, &sealed);
-        let secure = if self.is_encrypted { "; Secure" } else { "" };
-        let (name, life) = (&self.name, LIFE.as_secs());
-        HeaderValue::from_str(&format!(
-            "{name}={sealed}.{seal}; HttpOnly; SameSite=Strict; Path=/; Max-Age={life}{secure}"
-        ))
-        .ok()
+    /// Makes the secrets of a browser; none if there are no random bytes.
+    pub(crate) fn make(&self) -> Option<BrowserSecrets> {
+        let (cookie, page) = (random_secret().ok()?, random_secret().ok()?);
+        let digests = BrowserDigests { cookie: self.digest("cookie", &cookie), page: self.digest(PAGE, &page) };
+        Some(BrowserSecrets { cookie: self.header(&cookie, LIFE)?, page, digests })
     }
 
-    /// Tells whether a request carries one that counts.
-    pub(crate) fn are_in(&self, headers: &HeaderMap, now: Duration) -> bool {
+    /// Returns the header that has a browser forget its cookie.
+    pub(crate) fn forget(&self) -> Option<HeaderValue> {
+        self.header("", 0)
+    }
+
+    /// Returns the digests of the cookies of ours that a request carries.
+    pub(crate) fn in_cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = String> + 'a {
         let pairs = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
-        let mut values = pairs.flat_map(|header| header.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        values.any(|(name, value)| name == self.name && self.counts(value, now))
+        let values = pairs.flat_map(|header| header.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        values.filter(|(name, _)| *name == self.name).map(|(_, value)| self.digest("cookie", value))
     }
 
-    fn counts(&self, value: &str, now: Duration) -> bool {
-        let Some((sealed, seal)) = value.rsplit_once('.') else { return false };
-        let until = sealed.split_once('.').and_then(|(until, _)| until.parse::<u64>().ok());
-        is_sealed(&self.key, PURPOSE, sealed, seal) && until.is_some_and(|until| now.as_secs() < until)
+    /// Returns the digest of the second secret that a request carries.
+    pub(crate) fn in_page(&self, headers: &HeaderMap) -> Option<String> {
+        Some(self.digest(PAGE, headers.get(PAGE)?.to_str().ok()?))
+    }
+
+    fn digest(&self, purpose: &str, secret: &str) -> String {
+        seal(&self.key, purpose, secret)
+    }
+
+    fn header(&self, value: &str, life: u64) -> Option<HeaderValue> {
+        let (name, secure) = (&self.name, if self.is_encrypted { "; Secure" } else { "" });
+        HeaderValue::from_str(&format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={life}{secure}"))
+            .ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use axum::http::HeaderMap;
     use axum::http::header::COOKIE;
 
-    use super::{Cookies, LIFE};
+    use super::{BrowserSecrets, Cookies};
 
-    const NOW: Duration = Duration::from_secs(1_800_000_000);
-
-    fn sent(cookies: &Cookies) -> HeaderMap {
-        let made = cookies.make(NOW).unwrap();
-        let pair = made.to_str().unwrap().split(';').next().unwrap().to_owned();
-        HeaderMap::from_iter([(COOKIE, format!("a=b; {pair}; c=d").parse().unwrap())])
+    fn sent(secrets: &BrowserSecrets) -> HeaderMap {
+        let pair = secrets.cookie.to_str().unwrap().split(';').next().unwrap().to_owned();
+        let mut headers = HeaderMap::from_iter([(COOKIE, format!("a=b; {pair}; c=d").parse().unwrap())]);
+        headers.insert(super::PAGE, secrets.page.parse().unwrap());
+        headers
     }
 
     #[test]
-    fn a_cookie_counts_for_its_server_and_for_its_time() {
+    fn secrets_have_their_digests_at_their_own_server_only() {
         let cookies = Cookies::of("secret", 8787, false);
-        let headers = sent(&cookies);
-        assert!(cookies.are_in(&headers, NOW) && cookies.are_in(&headers, NOW + LIFE - Duration::from_secs(1)));
-        assert!(!cookies.are_in(&headers, NOW + LIFE));
-        assert!(!cookies.are_in(&HeaderMap::new(), NOW));
+        let secrets = cookies.make().unwrap();
+        let headers = sent(&secrets);
+        assert_eq!(cookies.in_cookies(&headers).collect::<Vec<_>>(), [secrets.digests.cookie.as_str()]);
+        assert_eq!(cookies.in_page(&headers).as_ref(), Some(&secrets.digests.page));
+        assert_ne!(secrets.digests.cookie, secrets.digests.page);
         for other in [Cookies::of("secret", 8788, false), Cookies::of("other", 8787, false)] {
-            assert!(other.name != cookies.name && !other.are_in(&headers, NOW));
+            assert_eq!(other.in_cookies(&headers).count(), 0);
             let renamed = Cookies { name: cookies.name.clone(), ..other };
-            assert!(!renamed.are_in(&headers, NOW), "the value is bound as the name is");
+            assert_ne!(renamed.in_cookies(&headers).next().unwrap(), secrets.digests.cookie);
+            assert_ne!(renamed.in_page(&headers).unwrap(), secrets.digests.page);
         }
+        assert_eq!(cookies.in_page(&HeaderMap::new()), None);
     }
 
     #[test]
-    fn a_cookie_that_was_changed_counts_for_nothing() {
-        let cookies = Cookies::of("secret", 8787, false);
-        let headers = sent(&cookies);
-        let text = headers[COOKIE].to_str().unwrap().to_owned();
-        for changed in [text.replace("18", "19"), text.replace('.', ""), text.replace(&cookies.name, "taskyard")] {
-            assert!(!cookies.are_in(&HeaderMap::from_iter([(COOKIE, changed.parse().unwrap())]), NOW), "{changed}");
-        }
-    }
-
-    #[test]
-    fn scripts_and_other_sites_never_see_it() {
+    fn scripts_and_other_sites_never_see_the_cookie() {
         for is_encrypted in [false, true] {
-            let made = Cookies::of("secret", 8787, is_encrypted).make(NOW).unwrap();
+            let made = Cookies::of("secret", 8787, is_encrypted).make().unwrap().cookie;
             let text = made.to_str().unwrap();
             assert!(text.contains("; HttpOnly; SameSite=Strict; Path=/; "));
             assert_eq!((text.contains("; Secure"), text.starts_with("__Host-")), (is_encrypted, is_encrypted));

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, HeaderValue};
 use taskyard::core::Timestamp;
 
-use super::Cookies;
-use crate::tokens::{Scope, ServerToken, TokenBook};
+use super::cookies::{BrowserSecrets, Cookies};
+use crate::tokens::{Scope, ServerToken, TokenBook, TokenProblem};
 use crate::web::workers::spawn;
 
 /// Who sends a request, by what it proved.
@@ -21,6 +20,8 @@ pub(crate) struct Identity {
     pub(crate) scope: Scope,
     /// How it proved that.
     pub(crate) means: Means,
+    /// The name of the browser; none of programs.
+    pub(crate) browser: Option<String>,
 }
 
 /// How a client proves that it may come in.
@@ -28,7 +29,8 @@ pub(crate) struct Identity {
 pub(crate) enum Means {
     /// A token: no browser sends one by itself.
     Token,
-    /// The cookie that a link gave: browsers send it with every request, whichever page makes it.
+    /// The cookie that a link gave: browsers send it with every request, whichever page makes it, and to every port of the host. Alone it
+    /// only reads; with the second secret, which pages of ours alone have, it does everything.
     Cookie,
 }
 
@@ -52,41 +54,65 @@ impl Credentials {
         &self.token
     }
 
-    /// Makes the cookie of a browser, as the header that sets it.
-    pub(crate) fn cookie(&self) -> Option<HeaderValue> {
-        self.cookies.make(since_1970())
+    /// Lets a browser in that says this of itself; returns its secrets. May wait for the disk.
+    pub(crate) fn let_browser_in(&self, agent: &str) -> Option<BrowserSecrets> {
+        let secrets = self.cookies.make()?;
+        let recorded = self.named.let_browser_in(secrets.digests.clone(), agent, now());
+        recorded.inspect_err(|problem| tracing::error!(?problem, "a browser cannot be recorded")).ok()?;
+        Some(secrets)
+    }
+
+    /// Lets a browser in no longer; returns the header that has it forget its cookie. May wait for the disk.
+    pub(crate) fn let_browser_go(&self, name: &str) -> Result<Option<HeaderValue>, TokenProblem> {
+        match self.named.revoke(name) {
+            Ok(()) | Err(TokenProblem::Unknown) => Ok(self.cookies.forget()),
+            Err(problem) => Err(problem),
+        }
     }
 
     /// Finds out who asks; none where nothing proves it. A token that is given has to be right, whatever cookie comes with it.
     pub(crate) async fn identify(&self, headers: &HeaderMap) -> Option<Identity> {
         let mut given = headers.get_all(AUTHORIZATION).iter();
         match (given.next(), given.next()) {
-            (None, _) => self.browser(headers),
+            (None, _) => self.browser(headers).await,
             (Some(one), None) => self.program(bearer(one)?).await,
             (Some(_), Some(_)) => None,
         }
     }
 
-    fn browser(&self, headers: &HeaderMap) -> Option<Identity> {
-        let identity = Identity { name: None, scope: Scope::All, means: Means::Cookie };
-        self.cookies.are_in(headers, since_1970()).then_some(identity)
+    async fn browser(&self, headers: &HeaderMap) -> Option<Identity> {
+        let cookies: Vec<String> = self.cookies.in_cookies(headers).collect();
+        if cookies.is_empty() {
+            return None;
+        }
+        let (named, now) = (Arc::clone(&self.named), now());
+        // Looking at the file may wait for the disk.
+        let found = spawn(move || {
+            let found = cookies.iter().map(|cookie| named.find_browser(cookie, now));
+            found.filter_map(Result::transpose).next().transpose()
+        });
+        let found = found.await.ok()?;
+        let found = found.inspect_err(|problem| tracing::error!(?problem, "browsers are not known")).ok()??;
+        let is_page = self.cookies.in_page(headers).is_some_and(|page| found.is_page(&page));
+        let scope = if is_page { Scope::All } else { Scope::Read };
+        Some(Identity { name: None, scope, means: Means::Cookie, browser: Some(found.name) })
     }
 
     async fn program(&self, token: &str) -> Option<Identity> {
         if self.token.is(token) {
-            return Some(Identity { name: None, scope: Scope::All, means: Means::Token });
+            return Some(Identity { name: None, scope: Scope::All, means: Means::Token, browser: None });
         }
         let (named, token) = (Arc::clone(&self.named), token.to_owned());
-        let now = Timestamp(jiff::Timestamp::now().as_millisecond());
+        let now = now();
         // Looking at the file may wait for the disk.
         let found = spawn(move || named.find(&token, now)).await.ok()?;
         let found = found.inspect_err(|problem| tracing::error!(?problem, "tokens by name are not known")).ok()??;
-        Some(Identity { name: Some(found.name), scope: found.scope, means: Means::Token })
+        Some(Identity { name: Some(found.name), scope: found.scope, means: Means::Token, browser: None })
     }
 }
 
-fn since_1970() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now().as_millisecond())
 }
 
 fn bearer(header: &HeaderValue) -> Option<&str> {
@@ -122,9 +148,17 @@ mod tests {
             assert_eq!(identify(&[bearer(proof)]), None, "{proof}");
         }
         assert_eq!(identify(&[bearer("Bearer TOKEN"), bearer("Bearer TOKEN")]), None);
-        let made = credentials.cookie().unwrap();
-        let cookie = (COOKIE, made.to_str().unwrap().split(';').next().unwrap().to_owned());
-        assert_eq!(identify(std::slice::from_ref(&cookie)), Some((Means::Cookie, Scope::All)));
+        let made = credentials.let_browser_in("a test").unwrap();
+        let cookie = (COOKIE, made.cookie.to_str().unwrap().split(';').next().unwrap().to_owned());
+        let page = |text: &str| (axum::http::HeaderName::from_static("taskyard-page"), text.to_owned());
+        let (reads, does) = (Some((Means::Cookie, Scope::Read)), Some((Means::Cookie, Scope::All)));
+        assert_eq!(identify(std::slice::from_ref(&cookie)), reads);
+        assert_eq!(identify(&[cookie.clone(), page(&made.page)]), does);
+        let other = credentials.let_browser_in("another").unwrap();
+        for wrong in ["", &other.page, &made.page[1..], &made.digests.page] {
+            assert_eq!(identify(&[cookie.clone(), page(wrong)]), reads, "{wrong}");
+        }
+        assert_eq!(identify(&[page(&made.page)]), None, "the second secret is none without the first");
         assert_eq!(identify(&[cookie, bearer("Bearer wrong")]), None, "a wrong token is not made good by a cookie");
         assert_eq!(identify(&[]), None);
     }

@@ -37,6 +37,8 @@ pub(crate) enum Refused {
     Token,
     /// The token is right, and does not go so far.
     Scope,
+    /// The cookie is right, and the second secret is missing that only pages of ours have.
+    Page,
     /// Too many wrong tokens came from there.
     TooMany,
 }
@@ -128,7 +130,7 @@ impl Refused {
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::Host => StatusCode::MISDIRECTED_REQUEST,
-            Self::Origin | Self::NoOrigin | Self::Scope => StatusCode::FORBIDDEN,
+            Self::Origin | Self::NoOrigin | Self::Scope | Self::Page => StatusCode::FORBIDDEN,
             Self::Token => StatusCode::UNAUTHORIZED,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
         }
@@ -141,7 +143,16 @@ impl Refused {
             Self::Origin | Self::NoOrigin => "foreign_origin",
             Self::Token => "unauthorized",
             Self::Scope => "scope",
+            Self::Page => "page_unproved",
             Self::TooMany => "too_many_requests",
+        }
+    }
+
+    /// Returns what to do next, where what happened does not say it.
+    pub(crate) const fn hint(self) -> Option<&'static str> {
+        match self {
+            Self::Page => Some("open a new link: `taskyard serve --open`, or `POST /api/v1/links` with a token"),
+            Self::Host | Self::Origin | Self::NoOrigin | Self::Token | Self::Scope | Self::TooMany => None,
         }
     }
 
@@ -155,6 +166,9 @@ impl Refused {
             Self::NoOrigin => "a browser has to say from which page it changes something",
             Self::Token => "send `Authorization: Bearer TOKEN`; `taskyard serve` says where the token is",
             Self::Scope => "this token may not do that; make one with a wider `--scope`",
+            Self::Page => {
+                "this browser may only look: the request does not prove that it comes from a page of this server"
+            }
             Self::TooMany => "too many wrong tokens came from this address; wait a second",
         }
     }

@@ -1,13 +1,22 @@
-//! Links that let one browser in, once.
+//! Links that let one browser in, once, and the file that hands one to the user's browser.
 
-use std::io;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+use taskyard::private;
 
 use crate::tokens::{digest, random_secret};
 
 /// So many links wait to be used; of more the oldest no longer counts.
 const MOST: usize = 16;
+/// The name of the file that takes a browser to a link: this, the id of the process, and the other.
+const BEFORE_PID: &str = "serve-open-";
+const AFTER_PID: &str = ".html";
 /// So long one waits.
 const LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -44,9 +53,73 @@ impl Links {
     }
 }
 
+/// A file that takes the user's browser to a link: every user of the machine can read command lines, and only this one the file. It is
+/// removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct OpeningPage(PathBuf);
+
+impl OpeningPage {
+    /// Writes one in our data directory, and removes those that servers left which were killed.
+    pub(crate) fn write(data: &Path, link: &str) -> io::Result<Self> {
+        private::make_data_directory(data)?;
+        for entry in fs::read_dir(data)? {
+            let path = entry?.path();
+            if writer_of(&path).is_some_and(|pid| pid == std::process::id() || !is_alive(pid)) {
+                let _ = fs::remove_file(path);
+            }
+        }
+        let path = data.join(format!("{BEFORE_PID}{}{AFTER_PID}", std::process::id()));
+        let mut file = private::create_new(&path)?;
+        let page = Self(path);
+        let text = format!(
+            "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
+             <meta http-equiv=\"refresh\" content=\"0;url={link}\"><title>Taskyard</title>\
+             <p><a href=\"{link}\">Open the board</a></html>\n"
+        );
+        file.write_all(text.as_bytes())?;
+        Ok(page)
+    }
+
+    /// Returns where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for OpeningPage {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Returns the process that wrote a file of this kind; none of any other file.
+fn writer_of(path: &Path) -> Option<u32> {
+    path.file_name()?.to_str()?.strip_prefix(BEFORE_PID)?.strip_suffix(AFTER_PID)?.parse().ok()
+}
+
+fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Links, MOST};
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::{Links, MOST, OpeningPage};
+
+    #[test]
+    fn only_the_user_reads_the_page_and_it_goes_with_its_owner() {
+        let data = tempfile::tempdir().unwrap();
+        fs::write(data.path().join("serve-open-999999999.html"), "left by a server that was killed").unwrap();
+        let page = OpeningPage::write(data.path(), "http://127.0.0.1:1/open/x").unwrap();
+        assert_eq!(fs::metadata(page.path()).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(fs::read_to_string(page.path()).unwrap().contains("url=http://127.0.0.1:1/open/x\""));
+        assert_eq!(fs::read_dir(data.path()).unwrap().count(), 1);
+        drop(page);
+        assert_eq!(fs::read_dir(data.path()).unwrap().count(), 0);
+    }
 
     #[test]
     fn a_link_is_good_for_one_use() {

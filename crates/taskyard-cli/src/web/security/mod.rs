@@ -7,9 +7,9 @@ mod headers;
 mod links;
 mod rates;
 
-pub(crate) use cookies::Cookies;
+pub(crate) use cookies::BrowserSecrets;
 pub(crate) use credentials::{Credentials, Identity, Means};
 pub(crate) use guard::{Guard, Refused, Scheme};
 pub(crate) use headers::secured;
-pub(crate) use links::Links;
+pub(crate) use links::{Links, OpeningPage};
 pub(crate) use rates::Rates;

@@ -27,6 +27,17 @@ pub(crate) struct Report {
 pub(crate) struct Tokens {
     schema: Schema,
     tokens: Vec<TokenShown>,
+    browsers: Vec<BrowserShown>,
+}
+
+/// A browser that a link let in, without its secrets.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct BrowserShown {
+    name: String,
+    made: String,
+    used: String,
+    agent: String,
 }
 
 /// A token, without its secret.

@@ -29,6 +29,62 @@ pub(crate) struct ListShown {
     gone: Option<Value>,
 }
 
+/// One list.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct ListAlone {
+    schema: Schema,
+    list: String,
+    path: Option<String>,
+    counts: Counts,
+    revision: u64,
+    changed: Option<String>,
+    gone: Option<Value>,
+}
+
+/// The agents of a list: members of its team, and owners of open tasks.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct Agents {
+    schema: Schema,
+    agents: Vec<Agent>,
+}
+
+/// One agent of a list.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct AgentAlone {
+    schema: Schema,
+    agent: Agent,
+}
+
+/// An agent, and the open tasks it holds.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct Agent {
+    name: String,
+    color: Option<String>,
+    state: String,
+    tasks: Vec<HeldTask>,
+    unread: Option<u64>,
+    tool_uses: Option<u64>,
+    tokens: Option<u64>,
+    activity: Option<String>,
+    seen: Option<String>,
+    joined_at: Option<String>,
+}
+
+/// A task that an agent holds; `lease` is `live`, `ended` or `none`.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct HeldTask {
+    task: String,
+    subject: String,
+    taken_at: Option<String>,
+    lease: String,
+    expires_at: Option<String>,
+}
+
 /// What is served.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]

@@ -14,8 +14,8 @@ pub(crate) use access::{ErrorAnswer, EventStream, LinkMade, TokenMade, TokenRevo
 pub(crate) use claims::{ClaimLost, ClaimWon, ClaimedTogether, Departed, Released, ReleasedTogether, Renewed};
 pub(crate) use jobs::{JobOutput, JobStarted, JobStopped, Jobs, JobsTidied};
 pub(crate) use lists::{
-    Cleared, Exported, Findings, Found, Graph, History, Imported, Lists, Merged, Ready, Restorable, Restored, Stats,
-    Undone, Where,
+    AgentAlone, Agents, Cleared, Exported, Findings, Found, Graph, History, Imported, ListAlone, Lists, Merged, Ready,
+    Restorable, Restored, Stats, Undone, Where,
 };
 pub(crate) use tasks::{Cancelled, Changed, ChangedTogether, Deleted, Listing, Made, MadeTogether, Noted, Shown};
 pub(crate) use teams::{Inbox, Outbox, Sent, TeamEnded, TeamJoined, TeamLeft, TeamMade, TeamShown, Teams, Todos};
