@@ -3,6 +3,7 @@
 mod globals;
 mod lease;
 mod metadata;
+mod public_url;
 mod query;
 mod times;
 mod values;
@@ -11,6 +12,7 @@ mod which;
 pub(crate) use globals::Globals;
 pub(crate) use lease::LeaseFlags;
 pub(crate) use metadata::MetadataFlags;
+pub(crate) use public_url::PublicUrl;
 pub(crate) use query::{query_of, query_of_words, with_negations};
 pub(crate) use times::{parse_defer, parse_due, parse_estimate, writers_clock};
 pub(crate) use values::{

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::mcp::Offer;
+use crate::arguments::PublicUrl;
 
 /// Serve the list over HTTP: a board for the browser, an API at /api/v1, events, metrics, and MCP at /mcp
 ///
@@ -25,6 +26,10 @@ pub(crate) struct Serve {
     /// A name under which it is reached, besides its addresses; may be given several times
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
+
+    /// The address under which a proxy shows it, with the path it is found at: `https://board.example/yard`
+    #[arg(long, value_name = "URL")]
+    pub(crate) public_url: Option<PublicUrl>,
 
     /// Open the link in the browser
     #[arg(long)]

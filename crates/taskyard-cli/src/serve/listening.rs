@@ -15,12 +15,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::accepting::accept;
 use super::tls::Tls;
+use crate::arguments::PublicUrl;
 use crate::context::Context;
 use crate::open_files::{allow_many_open_files, open_files};
 use crate::problem::Problem;
 use crate::signals::hangup_means_reload;
 use crate::tokens::ServerToken;
-use crate::web::security::{Credentials, Guard, Scheme};
+use crate::web::security::{Cookies, Credentials, Guard, Scheme};
 use crate::web::{Entrance, Site, let_in, routes};
 
 /// How long requests that are being answered when the process is asked to stop have to come to an end.
@@ -43,6 +44,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) tls: Option<Tls>,
     /// Names that it answers to, besides its addresses.
     pub(crate) names: Vec<String>,
+    /// The address under which a proxy shows it.
+    pub(crate) public_url: Option<PublicUrl>,
     pub(crate) token: ServerToken,
     /// Where tokens by name are kept.
     pub(crate) data: &'a Path,
@@ -67,8 +70,13 @@ impl Listening {
         socket.set_nonblocking(true).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         let scheme = if terms.tls.is_some() { Scheme::Https } else { Scheme::Http };
-        let credentials = Credentials::new(terms.token, terms.data, address.port(), scheme == Scheme::Https);
-        let entrance = Entrance::new(Guard::new(address, scheme, terms.names), credentials, url_of(address, scheme));
+        let cookies = match &terms.public_url {
+            Some(public) => Cookies::of_public(terms.token.secret(), public),
+            None => Cookies::of_port(terms.token.secret(), address.port(), scheme == Scheme::Https),
+        };
+        let credentials = Credentials::new(terms.token, terms.data, cookies);
+        let guard = Guard::new(address, scheme, terms.names, terms.public_url.clone());
+        let entrance = Entrance::new(guard, credentials, url_of(address, scheme), terms.public_url);
         let stop = CancellationToken::new();
         let site = Site::open(context, entrance, terms.runs_commands, stop.clone())?;
         Ok(Self { socket, tls: terms.tls, site, stop })
@@ -77,7 +85,7 @@ impl Listening {
     /// Makes a link that opens the pages once.
     pub(crate) fn link(&self) -> Result<String, Problem> {
         let path = self.site.links().make().map_err(|error| Problem::io("cannot read random bytes", &error))?;
-        Ok(format!("{}{path}", self.site.entrance().url))
+        Ok(format!("{}{path}", self.site.entrance().public_url()))
     }
 
     /// Returns what answers there.
@@ -117,6 +125,11 @@ impl Listening {
         }
         let rooms = Router::new().nest_service("/mcp", answering(hub, stop.clone())).merge(routes(Arc::clone(&site)));
         let rooms = rooms.layer(from_fn_with_state(Arc::clone(&site), let_in));
+        // Some proxies pass the prefix on, others take it away.
+        let rooms = match site.entrance().base() {
+            "" => rooms,
+            base => Router::new().nest_service(base, rooms.clone()).fallback_service(rooms),
+        };
         let serving = accept(socket, rooms, self.tls, open_files(), stop.clone());
         let impatient = async {
             stop.cancelled().await;

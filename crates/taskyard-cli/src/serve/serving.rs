@@ -26,6 +26,8 @@ struct Answer<'a> {
     link: &'a str,
     token_file: String,
     url: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    public_url: Option<String>,
     api: String,
     mcp: String,
     list: &'a str,
@@ -57,6 +59,7 @@ impl Serve {
                 address: (self.bind, self.port).into(),
                 tls,
                 names: self.hosts.clone(),
+                public_url: self.public_url.clone(),
                 token,
                 data: &data,
                 runs_commands: options.runs_commands,
@@ -86,7 +89,8 @@ impl Serve {
         let (api, mcp) = (format!("{url}/api/v1"), format!("{url}/mcp"));
         let token_file = site.token_file().display().to_string();
         if output.is_json() {
-            output.document(Answer { link, token_file, url, api, mcp, list, fingerprint })?;
+            let public_url = self.public_url.as_ref().map(ToString::to_string);
+            output.document(Answer { link, token_file, url, public_url, api, mcp, list, fingerprint })?;
         } else if output.is_quiet() {
             output.line(&Line::plain(url))?;
         } else {

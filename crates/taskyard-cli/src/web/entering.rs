@@ -150,7 +150,7 @@ pub(crate) fn open(site: &Site, code: &str, agent: &str, peer: Option<IpAddr>) -
     site.forget_opening_page();
     match site.entrance().credentials.let_browser_in(agent) {
         Some(BrowserSecrets { cookie, page, .. }) => {
-            let page = opening(&page).into_string();
+            let page = opening(&page, site.entrance().base()).into_string();
             ([(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")), (SET_COOKIE, cookie)], page)
                 .into_response()
         }

@@ -31,7 +31,8 @@ const NO_OPERATION: &str = "none";
 
 /// Returns what answers.
 pub(crate) fn routes(site: Arc<Site>) -> Router {
-    let described = document().to_string();
+    let entrance = site.entrance();
+    let described = document(entrance.is_proxied().then(|| entrance.public_url()).as_deref()).to_string();
     let mut router = Router::new()
         .route(HEALTH, get(|| async { "ok\n" }))
         .route(&format!("{OPEN}{{code}}"), get(open_browser))
@@ -132,7 +133,7 @@ async fn make_link(State(site): State<Arc<Site>>, scope: Scope, request: Request
         Ok(Err(refused)) => api::refusal(refused),
         Ok(Ok(())) => match site.links().make() {
             Ok(path) => {
-                let link = format!("{}{path}", site.entrance().url);
+                let link = format!("{}{path}", site.entrance().public_url());
                 let body = json_document(json!({ "link": link }));
                 let headers = [(CONTENT_TYPE, "application/json"), (LOCATION, link.as_str())];
                 (StatusCode::CREATED, headers, body).into_response()

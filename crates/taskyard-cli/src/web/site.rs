@@ -17,6 +17,7 @@ use super::pasts::Pasts;
 use super::security::{Credentials, Guard, Links, OpeningPage, Rates};
 use super::tally::Tally;
 use super::workers::Workers;
+use crate::arguments::PublicUrl;
 use crate::context::{Context, Requested};
 use crate::ended_members::take_out_ended_members;
 use crate::output::Output;
@@ -65,6 +66,8 @@ pub(crate) struct Entrance {
     pub(crate) credentials: Credentials,
     /// The address for programs on this machine.
     pub(crate) url: String,
+    /// The address under which a proxy shows it.
+    public: Option<PublicUrl>,
     /// How many wrong tokens come from an address.
     pub(crate) failures: Rates<IpAddr>,
     /// How many requests come with a token, by its name.
@@ -73,9 +76,24 @@ pub(crate) struct Entrance {
 
 impl Entrance {
     /// Returns the entrance of a server.
-    pub(crate) fn new(guard: Guard, credentials: Credentials, url: String) -> Self {
+    pub(crate) fn new(guard: Guard, credentials: Credentials, url: String, public: Option<PublicUrl>) -> Self {
         let failures = Rates::new(WRONG_TOKENS.0, WRONG_TOKENS.1);
-        Self { guard, credentials, url, failures, requests: Rates::new(REQUESTS.0, REQUESTS.1) }
+        Self { guard, credentials, url, public, failures, requests: Rates::new(REQUESTS.0, REQUESTS.1) }
+    }
+
+    /// Returns the address for browsers.
+    pub(crate) fn public_url(&self) -> String {
+        self.public.as_ref().map_or_else(|| self.url.clone(), ToString::to_string)
+    }
+
+    /// Returns what paths begin with in addresses that a browser is given: nothing, unless a proxy shows the server below a path.
+    pub(crate) fn base(&self) -> &str {
+        self.public.as_ref().map_or("", PublicUrl::base)
+    }
+
+    /// Tells whether a proxy shows it under another address.
+    pub(crate) fn is_proxied(&self) -> bool {
+        self.public.is_some()
     }
 }
 

@@ -174,6 +174,7 @@ fn what_is_told_of_tokens() {
 #[test]
 fn what_a_server_tells_when_it_listens() {
     let keys = Keys::of(Test::new()).ask_running("serve --port 0", 1);
+    let keys = keys.ask_running("serve --port 0 --public-url https://board.example/yard", 1);
     keys.ask_running("serve --port 0 --bind 0.0.0.0", 1).snapshot();
 }
 

@@ -5,6 +5,7 @@ mod board;
 mod keyboard;
 mod live;
 mod looks;
+mod proxied;
 mod scripts;
 mod windows;
 mod work;

@@ -198,7 +198,7 @@ async fn make(
             Repeated::First(recorder) => break Some(recorder),
             Repeated::Again(first) => {
                 if let Some(answered) = answer_of_first(first).await {
-                    return response_of(&operation.0, &parts, answered);
+                    return response_of(&site, &operation.0, &parts, answered);
                 }
             }
             Repeated::Reused => return key_reused(),
@@ -226,7 +226,7 @@ async fn make(
         }
     };
     match site.workers().run(work, run).await {
-        Ok(answered) => response_of(&operation.0, &parts, answered),
+        Ok(answered) => response_of(&site, &operation.0, &parts, answered),
         Err(TooMany) => too_busy(),
     }
 }
@@ -322,9 +322,10 @@ fn too_busy() -> Response {
 }
 
 /// Returns the answer of an operation; that of one that made something says where.
-fn response_of(operation: &Operation, parts: &Parts, (status, body): Answered) -> Response {
+fn response_of(site: &Site, operation: &Operation, parts: &Parts, (status, body): Answered) -> Response {
     let location = operation.location.filter(|_| status == StatusCode::CREATED);
     let location = location.and_then(|template| location_of(template, parts, &body));
+    let location = location.map(|path| format!("{}{ROOT}{path}", site.entrance().base()));
     let mut response = response(status, body, operation.answer);
     if let Some(location) = location.and_then(|location| HeaderValue::from_str(&location).ok()) {
         response.headers_mut().insert(LOCATION, location);
@@ -339,8 +340,7 @@ fn location_of(template: &str, parts: &Parts, body: &[u8]) -> Option<String> {
         let answer = answer.get_or_init(|| serde_json::from_slice(body).unwrap_or_default());
         answer.pointer(&format!("/{}", name.replace('.', "/")))?.as_str().map(str::to_owned)
     };
-    let path = filled(template, |name| parts.named(name).map(str::to_owned).or_else(|| of_answer(name)))?;
-    Some(format!("{ROOT}{path}"))
+    filled(template, |name| parts.named(name).map(str::to_owned).or_else(|| of_answer(name)))
 }
 
 fn response(status: StatusCode, body: Bytes, form: AnswerForm) -> Response {

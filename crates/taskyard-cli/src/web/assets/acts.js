@@ -1,7 +1,7 @@
 // What people do, through the API. A refusal is said beside the thing that was refused, with what to do next.
 
-import { proof } from "./page_secret.js";
 import { here, refresh, warn } from "./parts.js";
+import { base, proof } from "./server.js";
 
 const said = document.getElementById("said");
 const undone = [];
@@ -28,7 +28,7 @@ export async function call(method, path, body) {
   }
   let answer;
   try {
-    answer = await fetch(`/api/v1${path}`, how);
+    answer = await fetch(`${base}/api/v1${path}`, how);
   } catch {
     throw new Refusal("The server does not answer", "it is tried again when you do it again");
   }

@@ -8,6 +8,7 @@ import { setUpKeys } from "./keys.js";
 import { follow } from "./live.js";
 import { go, here, refresh, whenDrawn } from "./parts.js";
 import { setUpPicture } from "./picture.js";
+import { base } from "./server.js";
 import { keepUp, showEnds } from "./tails.js";
 
 const gone = document.getElementById("gone");
@@ -85,7 +86,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
   if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   const to = new URL(link.href?.baseVal ?? link.href, location.href);
-  if (to.origin !== location.origin || !to.pathname.startsWith("/lists")) return;
+  if (to.origin !== location.origin || !to.pathname.startsWith(`${base}/lists`)) return;
   if (to.hash && to.pathname + to.search === location.pathname + location.search) return;
   event.preventDefault();
   const isSameList = to.pathname === location.pathname;

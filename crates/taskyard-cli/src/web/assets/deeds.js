@@ -4,9 +4,9 @@ import { attempt, call, change, forgetRefusals, move, numbers, ofList, ofTask, p
 import { ask, setUpPalette, withTask } from "./asking.js";
 import { current, cursorTo, moveCursor, select, selectAll, selectNone, targets } from "./cursor.js";
 import { editDescription, editSubject } from "./editing.js";
-import { forgetSecret } from "./page_secret.js";
 import { go, here, refresh } from "./parts.js";
 import { fit, zoom } from "./picture.js";
+import { base, forgetSecret } from "./server.js";
 
 const COLUMNS = ["pending", "in_progress", "completed"];
 const openPalette = setUpPalette((act) => perform(act));
@@ -70,10 +70,10 @@ export function perform(act, source) {
 }
 
 function show(view) {
-  if (view === "lists") return go("/lists");
+  if (view === "lists") return go(`${base}/lists`);
   if (!here().list) return undefined;
   const link = [...document.querySelectorAll("#views a")].find((link) => link.dataset.view === view);
-  return go(link?.getAttribute("href") ?? `/lists/${encodeURIComponent(here().list)}`);
+  return go(link?.getAttribute("href") ?? `${base}/lists/${encodeURIComponent(here().list)}`);
 }
 
 function close() {
@@ -96,7 +96,7 @@ async function openThen(does) {
 }
 
 async function filter() {
-  if (!document.getElementById("query")) await go(`/lists/${encodeURIComponent(here().list)}/table`);
+  if (!document.getElementById("query")) await go(`${base}/lists/${encodeURIComponent(here().list)}/table`);
   document.getElementById("query")?.select();
 }
 
@@ -216,7 +216,7 @@ function logOut() {
   return attempt("", [], async () => {
     await call("POST", "/logout", {});
     forgetSecret();
-    location.replace("/lists");
+    location.replace(`${base}/lists`);
   });
 }
 

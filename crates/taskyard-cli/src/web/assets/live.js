@@ -1,10 +1,12 @@
 // What happens, as it happens: one stream of events for all tabs of this browser. The tab that holds the lock has the stream and tells
 // the others; when it goes, another takes the lock and resumes where the stream was.
 
+import { base } from "./server.js";
+
 const NAMES = ["commit", "job_ended", "message", "agent_came", "agent_went", "list_came", "list_went", "ready", "resumed", "reset"];
 const AGAIN = 1000;
 
-const channel = new BroadcastChannel("taskyard");
+const channel = new BroadcastChannel(`taskyard${base}`);
 const me = Math.random().toString(36);
 let last = "";
 let hear = () => {};
@@ -30,7 +32,7 @@ export function follow(listener) {
   // Without a lock, which browsers have on encrypted or local addresses alone, each tab has a stream of its own.
   if (!navigator.locks) return lead();
   channel.postMessage({ name: "ask", from: me });
-  navigator.locks.request("taskyard-stream", () => new Promise(lead));
+  navigator.locks.request(`taskyard-stream${base}`, () => new Promise(lead));
 }
 
 function tell(news) {
@@ -41,7 +43,7 @@ function tell(news) {
 /** Holds the stream, for as long as this tab is there. */
 function lead() {
   isLead = true;
-  const source = new EventSource(`/api/v1/events${last ? `?since=${encodeURIComponent(last)}` : ""}`);
+  const source = new EventSource(`${base}/api/v1/events${last ? `?since=${encodeURIComponent(last)}` : ""}`);
   for (const name of NAMES) {
     source.addEventListener(name, (event) => tell({ name, id: event.lastEventId, data: JSON.parse(event.data) }));
   }

@@ -1,6 +1,6 @@
 // The page that a link leads to: the secret that it carries is kept, and the board is shown. Going back does not come here again.
 
-import { keepSecret } from "./page_secret.js";
+import { base, keepSecret } from "./server.js";
 
 keepSecret(document.querySelector('meta[name="taskyard-page"]').content);
-location.replace("/");
+location.replace(`${base}/`);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::unfold;
 use taskyard::Yard;
@@ -39,7 +39,12 @@ pub(crate) async fn stream(site: Arc<Site>, topic: Topic, last: Option<EventId>,
                 let bytes = state.next().await?;
                 Some((Ok::<_, Infallible>(bytes), state))
             });
-            let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store, no-transform")];
+            let headers = [
+                (CONTENT_TYPE, "text/event-stream"),
+                (CACHE_CONTROL, "no-store, no-transform"),
+                // Else nginx keeps events until it has many.
+                (HeaderName::from_static("x-accel-buffering"), "no"),
+            ];
             (headers, Body::from_stream(stream)).into_response()
         }
         Err(problem) => problem_response(&problem),

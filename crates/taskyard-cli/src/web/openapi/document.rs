@@ -21,8 +21,8 @@ pub(crate) fn schema_of_input(input: Option<SchemaOf>) -> Value {
     input.map_or(Value::Null, |schema| schema(&mut generator).to_value())
 }
 
-/// Returns the document.
-pub(crate) fn document() -> Value {
+/// Returns the document of a server, with its address where a proxy shows it under another.
+pub(crate) fn document(public_url: Option<&str>) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
@@ -39,7 +39,7 @@ pub(crate) fn document() -> Value {
         entry[operation.method.as_str().to_ascii_lowercase()] = described(&operation, &error, &mut generator);
     }
     paths.insert(OPEN_PATH.to_owned(), json!({ "get": opening() }));
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Taskyard",
@@ -55,7 +55,11 @@ pub(crate) fn document() -> Value {
                 "token": {"type": "http", "scheme": "bearer", "description": "`taskyard token create NAME --scope SCOPE`"},
             },
         },
-    })
+    });
+    if let Some(url) = public_url {
+        document["servers"] = json!([{ "url": url }]);
+    }
+    document
 }
 
 /// What a browser is opened by, which is no operation of the API.
@@ -232,7 +236,7 @@ mod tests {
 
     #[test]
     fn every_operation_is_described_once_and_under_a_name_of_its_own() {
-        let document = document();
+        let document = document(None);
         let mut names = HashSet::new();
         let routes = routes();
         for (method, path, _) in &routes {
@@ -264,7 +268,7 @@ mod tests {
                 _ => {}
             }
         }
-        let document = document();
+        let document = document(None);
         let mut found = Vec::new();
         references(&document, &mut found);
         assert!(!found.is_empty());

@@ -26,7 +26,7 @@ fn state(row: &AgentRow) -> (&'static str, &'static str, &'static str) {
 pub(super) fn strip(seen: &Seen) -> Markup {
     let mut rows: Vec<&AgentRow> = seen.agents.iter().collect();
     rows.sort_by_key(|row| (!row.needs_a_person(), row.holds.is_empty(), row.state != MemberState::Running));
-    let page = PageAddress::at(seen.address.list.clone(), View::Agents).href();
+    let page = seen.address.at(seen.address.list.clone(), View::Agents).href();
     html! {
         footer #agents aria-label="Agents" {
             @if !rows.is_empty() && seen.address.view != View::Lists {
@@ -118,7 +118,7 @@ fn remarks(seen: &Seen, row: &AgentRow) -> Markup {
         @if let Some(tokens) = row.tokens { span.dim { (tokens) " tokens" } }
         @if let Some(joined) = row.joined { span.dim { "joined " (ago(joined, now)) } }
         @if row.joined.is_some() && seen.mail.name.as_deref().is_some_and(|own| own != row.name) {
-            a href=(PageAddress { open: Some(row.name.clone()), ..PageAddress::at(seen.address.list.clone(), View::Messages) }.href()) { "Write" }
+            a href=(PageAddress { open: Some(row.name.clone()), ..seen.address.at(seen.address.list.clone(), View::Messages) }.href()) { "Write" }
         }
     }
 }

@@ -25,7 +25,7 @@ const HTML: &str = "text/html; charset=utf-8";
 
 /// Leads to the served list.
 pub(crate) async fn go_home(State(site): State<Arc<Site>>) -> Response {
-    let home = PageAddress::at(site.list().clone(), View::Columns).href();
+    let home = PageAddress::first(site.entrance().base(), site.list().clone(), View::Columns).href();
     (StatusCode::SEE_OTHER, [(LOCATION, home)]).into_response()
 }
 
@@ -34,11 +34,12 @@ pub(crate) async fn page(State(site): State<Arc<Site>>, request: Request) -> Res
     let (mut head, _) = request.into_parts();
     let raw = head.extract::<RawPathParams>().await;
     let list = raw.ok().and_then(|raw| raw.iter().find(|(name, _)| *name == "list").map(|(_, list)| list.to_owned()));
-    let address = PageAddress::of(list.as_deref(), head.uri.path(), head.uri.query().unwrap_or_default(), site.list());
+    let (base, query) = (site.entrance().base(), head.uri.query().unwrap_or_default());
+    let address = PageAddress::of(base, list.as_deref(), head.uri.path(), query, site.list());
     let asked = address.and_then(|address| Ok((address, Caller::of(&head)?)));
     let (address, caller) = match asked {
         Ok(asked) => asked,
-        Err(problem) => return not_shown(&problem),
+        Err(problem) => return not_shown(&site, &problem),
     };
     let parts = parts_of(&head.headers);
     let look = {
@@ -47,8 +48,9 @@ pub(crate) async fn page(State(site): State<Arc<Site>>, request: Request) -> Res
     };
     match site.workers().run(Work::Looks, look).await {
         Ok(Ok(page)) => ([(CONTENT_TYPE, HTML), (VARY, PARTS)], page).into_response(),
-        Ok(Err(problem)) => not_shown(&problem),
+        Ok(Err(problem)) => not_shown(&site, &problem),
         Err(_) => not_shown(
+            &site,
             &Problem::new(Exit::GaveUp, "too_busy", "too many requests wait already").hint("ask again in a second"),
         ),
     }
@@ -74,8 +76,8 @@ fn draw(site: &Site, address: PageAddress, caller: Caller, parts: &Option<Vec<Pa
     })
 }
 
-fn not_shown(problem: &Problem) -> Response {
+fn not_shown(site: &Site, problem: &Problem) -> Response {
     let report = problem.report();
-    let page = layout::problem(&report.message, report.hint.as_deref()).into_string();
+    let page = layout::problem(site.entrance().base(), &report.message, report.hint.as_deref()).into_string();
     (status_of(problem), [(CONTENT_TYPE, HTML)], page).into_response()
 }

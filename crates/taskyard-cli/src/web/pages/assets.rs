@@ -34,7 +34,7 @@ const FILES: [(&str, &str, &str); 16] = [
     asset!("keys.js", SCRIPT),
     asset!("live.js", SCRIPT),
     asset!("opening.js", SCRIPT),
-    asset!("page_secret.js", SCRIPT),
+    asset!("server.js", SCRIPT),
     asset!("parts.js", SCRIPT),
     asset!("picture.js", SCRIPT),
     asset!("tails.js", SCRIPT),
@@ -51,9 +51,9 @@ fn version() -> &'static str {
     })
 }
 
-/// Returns the address of one.
-pub(super) fn address(name: &str) -> String {
-    format!("/assets/{}/{name}", version())
+/// Returns the address of one, given what paths begin with.
+pub(super) fn address(base: &str, name: &str) -> String {
+    format!("{base}/assets/{}/{name}", version())
 }
 
 /// Answers with one. One of another version is not kept: a page that was loaded before the server was replaced asks for it.

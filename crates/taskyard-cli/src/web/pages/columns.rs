@@ -61,7 +61,7 @@ fn cards(seen: &Seen, id: &str, tasks: &[&Task], most: usize, query: &str) -> Ma
     let more = tasks.len().saturating_sub(most);
     let address = &seen.address;
     let query = if address.query.is_empty() { query.to_owned() } else { format!("({}) {query}", address.query) };
-    let rest = PageAddress { query, ..PageAddress::at(address.list.clone(), View::Table) };
+    let rest = PageAddress { query, ..address.at(address.list.clone(), View::Table) };
     html! {
         ul.cards id=(id) {
             @for task in tasks.iter().take(most) { (card(seen, task)) }

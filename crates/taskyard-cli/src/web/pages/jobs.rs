@@ -52,7 +52,7 @@ pub(super) fn row_shown(seen: &Seen, row: &JobRow, word: &str, is_open: bool) ->
     let (mark, class) = sign(row.state);
     let address = PageAddress {
         open: Some(row.id.as_str().to_owned()),
-        ..PageAddress::at(seen.address.list.clone(), View::Jobs)
+        ..seen.address.at(seen.address.list.clone(), View::Jobs)
     };
     html! {
         li id={ (word) "-" (row.id) } data-item data-job=(row.id) .is-open[is_open] {

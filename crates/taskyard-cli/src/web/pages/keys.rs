@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use taskyard::core::view::{Action, info};
 
-use super::page_address::{PageAddress, View};
+use super::page_address::View;
 use super::seen::Seen;
 
 /// What can be done on a page: the key, the word by which a script knows it, and what the board in the terminal calls it.
@@ -69,7 +69,7 @@ pub(super) fn dialogs(seen: &Seen) -> Markup {
                 @for (key, act, action) in KEYS.iter().skip(6) { (command(act, info(*action).name, info(*action).help, key)) }
                 @for (key, act, words) in WHOLE { (command(act, act, words, key)) }
                 @for view in View::OF_LIST.into_iter().chain([View::Lists]) {
-                    li role="option" data-href=(PageAddress::at(seen.address.list.clone(), view).href()) { b { "show " (view.name()) } kbd { (view.keys()) } }
+                    li role="option" data-href=(seen.address.at(seen.address.list.clone(), view).href()) { b { "show " (view.name()) } kbd { (view.keys()) } }
                 }
             }
         }

@@ -49,14 +49,15 @@ impl Part {
 /// Draws the whole page.
 pub(super) fn whole(seen: &Seen) -> Markup {
     let address = &seen.address;
+    let base = &*address.base;
     html! {
         (DOCTYPE)
-        html lang="en" {
-            (head(&title(seen)))
+        html lang="en" data-base=(base) {
+            (head(base, &title(seen)))
             body.has-task[address.task.is_some()].all-lists[address.view == View::Lists] {
                 a.skip href="#view" { "Skip to the tasks" }
                 header.top {
-                    a.home href="/lists" title="All lists" aria-label="All lists" { (logo()) }
+                    a.home href={ (base) "/lists" } title="All lists" aria-label="All lists" { (logo()) }
                     (Part::Views.draw(seen))
                     div.tools {
                         button #new type="button" data-act="create" title="New task (c)" { "New" kbd aria-hidden="true" { "c" } }
@@ -82,17 +83,17 @@ pub(super) fn whole(seen: &Seen) -> Markup {
 }
 
 /// Draws what a page that cannot be shown says instead.
-pub(super) fn problem(message: &str, hint: Option<&str>) -> Markup {
+pub(super) fn problem(base: &str, message: &str, hint: Option<&str>) -> Markup {
     html! {
         (DOCTYPE)
-        html lang="en" {
-            (head("Taskyard"))
+        html lang="en" data-base=(base) {
+            (head(base, "Taskyard"))
             body.alone {
                 main #view {
                     h1 { "This cannot be shown" }
                     p { (message) }
                     @if let Some(hint) = hint { p.dim { (hint) } }
-                    p { a href="/lists" { "All lists" } }
+                    p { a href={ (base) "/lists" } { "All lists" } }
                 }
             }
         }
@@ -100,39 +101,39 @@ pub(super) fn problem(message: &str, hint: Option<&str>) -> Markup {
 }
 
 /// Draws the page that a link leads to: its script keeps the secret that proves to be a page of ours, and goes on to the board.
-pub(crate) fn opening(secret: &str) -> Markup {
+pub(crate) fn opening(secret: &str, base: &str) -> Markup {
     html! {
         (DOCTYPE)
-        html lang="en" {
+        html lang="en" data-base=(base) {
             head {
-                (basics("Taskyard"))
+                (basics(base, "Taskyard"))
                 meta name="taskyard-page" content=(secret);
-                script type="module" src=(assets::address("opening.js")) {}
+                script type="module" src=(assets::address(base, "opening.js")) {}
                 // Without scripts the pages can be read.
-                noscript { meta http-equiv="refresh" content="0;url=/"; }
+                noscript { meta http-equiv="refresh" content={ "0;url=" (base) "/" }; }
             }
-            body.alone { main #view { p { a href="/" { "Go on to the board" } } } }
+            body.alone { main #view { p { a href={ (base) "/" } { "Go on to the board" } } } }
         }
     }
 }
 
-fn head(title: &str) -> Markup {
+fn head(base: &str, title: &str) -> Markup {
     html! {
         head {
-            (basics(title))
-            script type="module" src=(assets::address("board.js")) {}
+            (basics(base, title))
+            script type="module" src=(assets::address(base, "board.js")) {}
         }
     }
 }
 
-fn basics(title: &str) -> Markup {
+fn basics(base: &str, title: &str) -> Markup {
     html! {
         meta charset="utf-8";
         meta name="viewport" content="width=device-width, initial-scale=1";
         meta name="color-scheme" content="light dark";
         title { (title) }
-        link rel="icon" type="image/svg+xml" href=(assets::address("icon.svg"));
-        link rel="stylesheet" href=(assets::address("board.css"));
+        link rel="icon" type="image/svg+xml" href=(assets::address(base, "icon.svg"));
+        link rel="stylesheet" href=(assets::address(base, "board.css"));
     }
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use maud::{Markup, html};
 use taskyard::core::view::ListRow;
 
-use super::page_address::{PageAddress, View};
+use super::page_address::View;
 use super::seen::Seen;
 use super::texts::{ago, bar, count, how_far, one_line};
 
@@ -25,12 +25,13 @@ pub(super) fn beside(seen: &Seen) -> Markup {
     if let Some(here) = here.filter(|here| *here >= BESIDE) {
         rows.swap(here, BESIDE - 1);
     }
+    let all_lists = seen.address.at(seen.address.list.clone(), View::Lists).href();
     html! {
         nav #lists aria-label="Lists" {
-            a.all href="/lists" aria-current=[(seen.address.view == View::Lists).then_some("page")] { "All lists" }
+            a.all href=(all_lists) aria-current=[(seen.address.view == View::Lists).then_some("page")] { "All lists" }
             ul {
                 @for row in rows.iter().take(BESIDE) {
-                    li { a href=(PageAddress::at(row.list.clone(), View::Columns).href()) aria-current=[is_here(row).then_some("page")] {
+                    li { a href=(seen.address.at(row.list.clone(), View::Columns).href()) aria-current=[is_here(row).then_some("page")] {
                         span.name {
                             @if !row.alive.is_empty() { span.alive role="img" aria-label="an agent is at work" { "●" } " " }
                             @if row.gone.is_some() { span.alarm role="img" aria-label="tasks are gone" { "▲" } " " }
@@ -41,7 +42,7 @@ pub(super) fn beside(seen: &Seen) -> Markup {
                     } }
                 }
             }
-            @if all > BESIDE { a.more href="/lists" { (all - BESIDE) " more" } }
+            @if all > BESIDE { a.more href=(all_lists) { (all - BESIDE) " more" } }
         }
     }
 }
@@ -56,7 +57,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
         }
         ul.lists {
             @for row in rows {
-                @let address = PageAddress::at(row.list.clone(), View::Columns);
+                @let address = seen.address.at(row.list.clone(), View::Columns);
                 li id={ "list-" (row.list) } data-item {
                     a.open href=(address.href()) { (one_line(row.list.as_str())) }
                     @if let Some(gone) = &row.gone {

@@ -46,7 +46,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
 }
 
 fn address(seen: &Seen, with: &str) -> String {
-    PageAddress { open: Some(with.to_owned()), ..PageAddress::at(seen.address.list.clone(), View::Messages) }.href()
+    PageAddress { open: Some(with.to_owned()), ..seen.address.at(seen.address.list.clone(), View::Messages) }.href()
 }
 
 fn thread_row(seen: &Seen, thread: &Thread, is_open: bool) -> Markup {

@@ -1,6 +1,7 @@
 //! The address of a page: which list, how it is looked at, what is chosen and what is open.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use taskyard::core::{ListId, TaskId};
 
@@ -112,6 +113,8 @@ impl View {
 /// The address of a page: a list, a view of it, and what is chosen and open there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PageAddress {
+    /// What paths begin with: nothing, unless a proxy shows the pages below a path.
+    pub(super) base: Arc<str>,
     pub(super) list: ListId,
     pub(super) view: View,
     /// What chooses tasks, as it was typed.
@@ -130,9 +133,15 @@ pub(super) struct PageAddress {
 
 impl PageAddress {
     /// Reads the address of a request; what it does not say is the served list.
-    pub(super) fn of(list: Option<&str>, path: &str, query: &str, served: &ListId) -> Result<Self, Problem> {
+    pub(super) fn of(
+        base: &str,
+        list: Option<&str>,
+        path: &str,
+        query: &str,
+        served: &ListId,
+    ) -> Result<Self, Problem> {
         let list = list.map(ListId::new).transpose()?.unwrap_or_else(|| served.clone());
-        let mut address = Self::at(list, View::of_path(path));
+        let mut address = Self::first(base, list, View::of_path(path));
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match name.as_ref() {
                 "q" => address.query = value.trim().to_owned(),
@@ -147,16 +156,31 @@ impl PageAddress {
         Ok(address)
     }
 
+    /// Returns where a view of a list is, of this server.
+    pub(super) fn at(&self, list: ListId, view: View) -> Self {
+        Self::first(&self.base, list, view)
+    }
+
     /// Returns where a view of a list is.
-    pub(super) fn at(list: ListId, view: View) -> Self {
-        Self { list, view, query: String::new(), sort: String::new(), needs: false, task: None, from: None, open: None }
+    pub(super) fn first(base: &str, list: ListId, view: View) -> Self {
+        Self {
+            base: base.into(),
+            list,
+            view,
+            query: String::new(),
+            sort: String::new(),
+            needs: false,
+            task: None,
+            from: None,
+            open: None,
+        }
     }
 
     /// Returns another view of the same list; what chooses tasks stays where they are shown.
     pub(super) fn view(&self, view: View) -> Self {
         match self.view.has_tasks() && view.has_tasks() {
             true => Self { view, from: None, open: None, ..self.clone() },
-            false => Self { task: self.task.clone(), ..Self::at(self.list.clone(), view) },
+            false => Self { task: self.task.clone(), ..self.at(self.list.clone(), view) },
         }
     }
 
@@ -168,12 +192,12 @@ impl PageAddress {
     /// Returns the tasks of the list that a query chooses, in the view that is there.
     pub(super) fn chosen(&self, query: &str) -> Self {
         let view = if self.view.has_tasks() { self.view } else { View::Table };
-        Self { query: query.to_owned(), ..Self::at(self.list.clone(), view) }
+        Self { query: query.to_owned(), ..self.at(self.list.clone(), view) }
     }
 
     /// Returns the address.
     pub(super) fn href(&self) -> String {
-        let mut address = String::from("/lists");
+        let mut address = format!("{}/lists", self.base);
         if self.view != View::Lists {
             address.push('/');
             push_part(&mut address, self.list.as_str());
@@ -215,27 +239,30 @@ mod tests {
             task: Some(TaskId::number(7)),
             needs: true,
             from: Some(200),
-            ..PageAddress::at(ListId::new("rocket").unwrap(), View::Table)
+            ..PageAddress::first("/yard", ListId::new("rocket").unwrap(), View::Table)
         };
         let href = address.href();
         let (path, query) = href.split_once('?').unwrap();
-        assert_eq!(path, "/lists/rocket/table");
-        assert_eq!(PageAddress::of(Some("rocket"), path, query, &served).unwrap(), address);
+        assert_eq!(path, "/yard/lists/rocket/table");
+        let path = path.strip_prefix("/yard").unwrap();
+        assert_eq!(PageAddress::of("/yard", Some("rocket"), path, query, &served).unwrap(), address);
     }
 
     #[test]
     fn the_shortest_addresses_are_the_lists_and_the_columns_of_one() {
         let list = ListId::new("a").unwrap();
-        assert_eq!(PageAddress::at(list.clone(), View::Lists).href(), "/lists");
-        assert_eq!(PageAddress::at(list.clone(), View::Columns).href(), "/lists/a");
-        assert_eq!(PageAddress::of(Some("a"), "/lists/a", "", &list).unwrap().view, View::Columns);
-        assert_eq!(PageAddress::of(None, "/lists", "", &list).unwrap().view, View::Lists);
+        assert_eq!(PageAddress::first("", list.clone(), View::Lists).href(), "/lists");
+        assert_eq!(PageAddress::first("", list.clone(), View::Columns).href(), "/lists/a");
+        assert_eq!(PageAddress::of("", Some("a"), "/lists/a", "", &list).unwrap().view, View::Columns);
+        assert_eq!(PageAddress::of("", None, "/lists", "", &list).unwrap().view, View::Lists);
     }
 
     #[test]
     fn a_query_goes_along_where_tasks_are_shown_and_nowhere_else() {
-        let address =
-            PageAddress { query: "ready".to_owned(), ..PageAddress::at(ListId::new("a").unwrap(), View::Columns) };
+        let address = PageAddress {
+            query: "ready".to_owned(),
+            ..PageAddress::first("", ListId::new("a").unwrap(), View::Columns)
+        };
         assert_eq!(address.view(View::Graph).query, "ready");
         assert_eq!(address.view(View::Jobs).query, "");
     }

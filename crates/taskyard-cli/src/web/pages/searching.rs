@@ -12,7 +12,7 @@ pub(super) fn field(seen: &Seen) -> Markup {
     let address = &seen.address;
     let without = PageAddress { query: String::new(), needs: false, from: None, ..address.clone() };
     html! {
-        form #filter role="search" method="get" action=(PageAddress::at(address.list.clone(), address.view).href()) {
+        form #filter role="search" method="get" action=(address.at(address.list.clone(), address.view).href()) {
             input #query type="search" name="q" value=(address.query) aria-label="Choose tasks" autocomplete="off" spellcheck="false"
                 placeholder="Filter: words, tag:db, owner:ana, ready, older:2d" aria-invalid=[seen.mistake.as_ref().map(|_| "true")]
                 aria-describedby="chosen";

@@ -52,7 +52,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
     let after = from + ROWS;
     html! {
         @if rows.is_empty() {
-            p.empty { "No task is like that. " a href=(PageAddress::at(address.list.clone(), address.view).href()) { "Show all" } }
+            p.empty { "No task is like that. " a href=(address.at(address.list.clone(), address.view).href()) { "Show all" } }
         } @else {
             table.tasks {
                 caption.sr { "The tasks of " (address.list) }

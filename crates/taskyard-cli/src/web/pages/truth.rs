@@ -54,7 +54,7 @@ fn part(address: &PageAddress, class: &str, sign: &str, count: usize, words: &st
 
 /// Draws what needs a person and is no task: agents, jobs, messages.
 fn others(seen: &Seen) -> Markup {
-    let at = |view| PageAddress::at(seen.address.list.clone(), view);
+    let at = |view| seen.address.at(seen.address.list.clone(), view);
     let unread = seen.mail.unread();
     html! {
         ul.needs aria-label="What else needs you" {

@@ -7,6 +7,7 @@
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 
+use crate::arguments::PublicUrl;
 use crate::tokens::{BrowserDigests, random_secret, seal};
 
 /// The header that the script of our pages sends the second secret in.
@@ -19,6 +20,8 @@ const LIFE: u64 = 400 * 24 * 60 * 60;
 pub(crate) struct Cookies {
     key: String,
     name: String,
+    /// The path below which browsers send it.
+    path: String,
     is_encrypted: bool,
 }
 
@@ -35,12 +38,25 @@ pub(crate) struct BrowserSecrets {
 
 impl Cookies {
     /// Returns the cookies of the server on a port whose token file holds this secret.
-    pub(crate) fn of(secret: &str, port: u16, is_encrypted: bool) -> Self {
-        let key = seal(secret, "cookies of port", &port.to_string());
+    pub(crate) fn of_port(secret: &str, port: u16, is_encrypted: bool) -> Self {
+        Self::of(seal(secret, "cookies of port", &port.to_string()), "/", is_encrypted)
+    }
+
+    /// Returns the cookies of the server that a proxy shows under an address.
+    pub(crate) fn of_public(secret: &str, public: &PublicUrl) -> Self {
+        let path = if public.base().is_empty() { "/" } else { public.base() };
+        Self::of(seal(secret, "cookies of address", &public.to_string()), path, public.is_encrypted())
+    }
+
+    fn of(key: String, path: &str, is_encrypted: bool) -> Self {
         let id = seal(&key, "name", "")[..16].to_owned();
-        // With this prefix browsers take it over TLS only, and from this host only.
-        let prefix = if is_encrypted { "__Host-" } else { "" };
-        Self { name: format!("{prefix}taskyard-{id}"), key, is_encrypted }
+        // With these prefixes browsers take it over TLS only; with the first from this host only, for all of its paths.
+        let prefix = match (is_encrypted, path) {
+            (false, _) => "",
+            (true, "/") => "__Host-",
+            (true, _) => "__Secure-",
+        };
+        Self { name: format!("{prefix}taskyard-{id}"), key, path: path.to_owned(), is_encrypted }
     }
 
     /// Makes the secrets of a browser; none if there are no random bytes.
@@ -72,9 +88,10 @@ impl Cookies {
     }
 
     fn header(&self, value: &str, life: u64) -> Option<HeaderValue> {
-        let (name, secure) = (&self.name, if self.is_encrypted { "; Secure" } else { "" });
-        HeaderValue::from_str(&format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={life}{secure}"))
-            .ok()
+        let Self { name, path, .. } = self;
+        let secure = if self.is_encrypted { "; Secure" } else { "" };
+        let header = format!("{name}={value}; HttpOnly; SameSite=Strict; Path={path}; Max-Age={life}{secure}");
+        HeaderValue::from_str(&header).ok()
     }
 }
 
@@ -94,13 +111,13 @@ mod tests {
 
     #[test]
     fn secrets_have_their_digests_at_their_own_server_only() {
-        let cookies = Cookies::of("secret", 8787, false);
+        let cookies = Cookies::of_port("secret", 8787, false);
         let secrets = cookies.make().unwrap();
         let headers = sent(&secrets);
         assert_eq!(cookies.in_cookies(&headers).collect::<Vec<_>>(), [secrets.digests.cookie.as_str()]);
         assert_eq!(cookies.in_page(&headers).as_ref(), Some(&secrets.digests.page));
         assert_ne!(secrets.digests.cookie, secrets.digests.page);
-        for other in [Cookies::of("secret", 8788, false), Cookies::of("other", 8787, false)] {
+        for other in [Cookies::of_port("secret", 8788, false), Cookies::of_port("other", 8787, false)] {
             assert_eq!(other.in_cookies(&headers).count(), 0);
             let renamed = Cookies { name: cookies.name.clone(), ..other };
             assert_ne!(renamed.in_cookies(&headers).next().unwrap(), secrets.digests.cookie);
@@ -112,10 +129,24 @@ mod tests {
     #[test]
     fn scripts_and_other_sites_never_see_the_cookie() {
         for is_encrypted in [false, true] {
-            let made = Cookies::of("secret", 8787, is_encrypted).make().unwrap().cookie;
+            let made = Cookies::of_port("secret", 8787, is_encrypted).make().unwrap().cookie;
             let text = made.to_str().unwrap();
             assert!(text.contains("; HttpOnly; SameSite=Strict; Path=/; "));
             assert_eq!((text.contains("; Secure"), text.starts_with("__Host-")), (is_encrypted, is_encrypted));
+        }
+    }
+
+    #[test]
+    fn behind_a_proxy_it_is_for_the_path_of_the_board() {
+        let made = |url: &str| Cookies::of_public("secret", &url.parse().unwrap()).make().unwrap().cookie;
+        for (url, path, prefix) in [
+            ("https://board.example/yard", "; Path=/yard; ", "__Secure-"),
+            ("https://board.example", "; Path=/; ", "__Host-"),
+            ("http://board.example/yard", "; Path=/yard; ", "taskyard-"),
+        ] {
+            let text = made(url).to_str().unwrap().to_owned();
+            assert!(text.contains(path) && text.starts_with(prefix), "{text}");
+            assert_eq!(text.contains("; Secure"), url.starts_with("https"));
         }
     }
 }

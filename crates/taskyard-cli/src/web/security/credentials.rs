@@ -43,9 +43,8 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    /// Returns what lets a client in at a port: the server's own token, those by name in the data directory, and its cookies.
-    pub(crate) fn new(token: ServerToken, data: &Path, port: u16, is_encrypted: bool) -> Self {
-        let cookies = Cookies::of(token.secret(), port, is_encrypted);
+    /// Returns what lets a client in: the server's own token, those by name in the data directory, and its cookies.
+    pub(crate) fn new(token: ServerToken, data: &Path, cookies: Cookies) -> Self {
         Self { token, named: Arc::new(TokenBook::of(data)), cookies }
     }
 
@@ -125,7 +124,7 @@ mod tests {
     use axum::http::HeaderMap;
     use axum::http::header::{AUTHORIZATION, COOKIE};
 
-    use super::{Credentials, Means, Scope};
+    use super::{Cookies, Credentials, Means, Scope};
     use crate::tokens::ServerToken;
 
     #[test]
@@ -133,7 +132,8 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let token = ServerToken::load_or_make(data.path()).unwrap();
         let secret = token.secret().to_owned();
-        let credentials = Credentials::new(token, data.path(), 8787, false);
+        let cookies = Cookies::of_port(&secret, 8787, false);
+        let credentials = Credentials::new(token, data.path(), cookies);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let identify = |pairs: &[(axum::http::HeaderName, String)]| {
             let mut headers = HeaderMap::new();

@@ -6,6 +6,8 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
+use crate::arguments::PublicUrl;
+
 /// How the server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
@@ -22,6 +24,8 @@ pub(crate) struct Guard {
     scheme: Scheme,
     /// Names that it answers to, besides its addresses.
     names: Vec<String>,
+    /// The address under which a proxy shows it.
+    public: Option<PublicUrl>,
 }
 
 /// Why a request is turned away.
@@ -61,9 +65,9 @@ impl Scheme {
 }
 
 impl Guard {
-    /// Returns the guard of a server that listens there, and answers to these names besides.
-    pub(crate) fn new(address: SocketAddr, scheme: Scheme, names: Vec<String>) -> Self {
-        Self { address, scheme, names }
+    /// Returns the guard of a server that listens there, answers to these names besides, and is shown by a proxy under this address.
+    pub(crate) fn new(address: SocketAddr, scheme: Scheme, names: Vec<String>, public: Option<PublicUrl>) -> Self {
+        Self { address, scheme, names, public }
     }
 
     /// Judges for whom a request is, and whence it comes.
@@ -90,7 +94,13 @@ impl Guard {
     /// at us.
     fn is_ours(&self, host: &Authority) -> bool {
         // A name before an `@` is no part of a Host.
-        if host.as_str().contains('@') || host.port_u16().unwrap_or(self.scheme.port()) != self.address.port() {
+        if host.as_str().contains('@') {
+            return false;
+        }
+        if self.public.as_ref().is_some_and(|public| public.is_host(host.host(), host.port_u16())) {
+            return true;
+        }
+        if host.port_u16().unwrap_or(self.scheme.port()) != self.address.port() {
             return false;
         }
         let name = host.host().trim_start_matches('[').trim_end_matches(']');
@@ -107,10 +117,15 @@ impl Guard {
 
     fn is_our_page(&self, origin: &HeaderValue) -> bool {
         let origin: Option<Uri> = origin.to_str().ok().and_then(|origin| origin.parse().ok());
-        origin.is_some_and(|origin| {
-            origin.scheme_str() == Some(self.scheme.as_str())
-                && origin.authority().is_some_and(|host| self.is_ours(host))
-        })
+        let Some((scheme, host)) = origin.as_ref().and_then(|origin| Some((origin.scheme_str()?, origin.authority()?)))
+        else {
+            return false;
+        };
+        match &self.public {
+            // Its pages are seen by way of the proxy, and nowhere else.
+            Some(public) => !host.as_str().contains('@') && public.is_origin(scheme, host.host(), host.port_u16()),
+            None => scheme == self.scheme.as_str() && self.is_ours(host),
+        }
     }
 }
 
@@ -160,7 +175,7 @@ impl Refused {
     pub(crate) const fn advice(self) -> &'static str {
         match self {
             Self::Host => {
-                "this server answers to its address, to localhost and to the names that `serve --host` gives it only"
+                "this server answers to its address, to localhost and to the names of `serve --host` and `--public-url` only"
             }
             Self::Origin => "this server answers to its own pages only",
             Self::NoOrigin => "a browser has to say from which page it changes something",
@@ -189,7 +204,7 @@ mod tests {
     }
 
     fn guard(bind: &str, scheme: Scheme) -> Guard {
-        Guard::new(bind.parse().unwrap(), scheme, vec!["yard.example".to_owned()])
+        Guard::new(bind.parse().unwrap(), scheme, vec!["yard.example".to_owned()], None)
     }
 
     fn judged_by(guard: &Guard, method: &Method, target: &str, headers: &[(&str, &str)]) -> Result<(), Refused> {
@@ -265,6 +280,22 @@ mod tests {
         let from = |origin| judged_by(&guard, &Method::POST, "/x", &[("host", "yard.example"), ("origin", origin)]);
         assert_eq!(from("https://yard.example"), Ok(()));
         assert_eq!(from("http://yard.example"), Err(Refused::Origin));
+    }
+
+    #[test]
+    fn behind_a_proxy_its_host_and_its_pages_are_ours() {
+        let public = Some("https://board.example/yard".parse().unwrap());
+        let guard = Guard::new("127.0.0.1:8787".parse().unwrap(), Scheme::Http, Vec::new(), public);
+        let from = |host, origin| judged_by(&guard, &Method::POST, "/x", &[("host", host), ("origin", origin)]);
+        for host in ["board.example", "board.example:443", "127.0.0.1:8787"] {
+            assert_eq!(from(host, "https://board.example"), Ok(()), "{host}");
+        }
+        for host in ["evil.example", "board.example:8787", "board.example.evil.example", "a@board.example"] {
+            assert_eq!(from(host, "https://board.example"), Err(Refused::Host), "{host}");
+        }
+        for origin in ["http://board.example", "https://board.example:8443", "http://127.0.0.1:8787", "null"] {
+            assert_eq!(from("board.example", origin), Err(Refused::Origin), "{origin}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod headers;
 mod links;
 mod rates;
 
-pub(crate) use cookies::BrowserSecrets;
+pub(crate) use cookies::{BrowserSecrets, Cookies};
 pub(crate) use credentials::{Credentials, Identity, Means};
 pub(crate) use guard::{Guard, Refused, Scheme};
 pub(crate) use headers::secured;
