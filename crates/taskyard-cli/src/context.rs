@@ -42,7 +42,7 @@ use crate::{candidates, places};
 use input::Input;
 use newer_databases::NewerDatabases;
 
-pub(crate) use requested::Requested;
+pub(crate) use requested::{ExpectedTask, Requested};
 
 /// What a command works with. Everything that costs something is looked up when it is first asked for.
 #[derive(Debug)]
@@ -67,6 +67,8 @@ pub(crate) struct Context {
     written: WrittenLists,
     /// What `-` stands for.
     input: Input,
+    /// How a task has to be for a change to be made.
+    expected: Option<ExpectedTask>,
 }
 
 impl Context {
@@ -91,6 +93,7 @@ impl Context {
             newer: NewerDatabases::default(),
             written: WrittenLists::default(),
             input: Input::Stdin,
+            expected: None,
         }
     }
 
@@ -299,7 +302,8 @@ impl Context {
             Err(_) => yard,
         };
         let yard = if self.config()?.put_back() == Some(false) { yard.without_putting_back() } else { yard };
-        Ok(yard.with_limit(self.claim_limit()?).with_hooks(Arc::clone(self.hooks()?)))
+        let yard = yard.with_limit(self.claim_limit()?).with_hooks(Arc::clone(self.hooks()?));
+        Ok(self.expected.as_ref().map(|expected| expected.on(&yard)).unwrap_or(yard))
     }
 
     /// Returns the user's pager; a configuration that cannot be read names none.

@@ -5,6 +5,7 @@ use std::io;
 use serde_json::{Map, Value, json};
 use taskyard::Error;
 use taskyard::config::ConfigError;
+use taskyard::core::dialect::native::Shape;
 use taskyard::core::rules::hooks::hooking::HookEvent;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{BadListName, TaskId};
@@ -215,6 +216,10 @@ impl From<Refusal> for Problem {
                 .detail("task", task.as_str())
                 .detail("token", token.0)
                 .detail("holder", holder),
+            Refusal::NotAsExpected { task, current } => Self::new(Exit::Refused, "not_as_expected", message)
+                .hint("look at what it is now, and send the change again with its ETag")
+                .detail("task", task.as_str())
+                .detail("current", serde_json::to_value(Shape(&current)).unwrap_or_default()),
             Refusal::AlreadyCompleted { task } => Self::new(Exit::Refused, "already_resolved", message)
                 .hint(format!("open it again with `taskyard reopen {task}`"))
                 .detail("task", task.as_str()),

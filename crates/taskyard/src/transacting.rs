@@ -3,11 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AttemptId, Event, ListId, Op, Revision};
 
 use crate::operations::{Halt, show_life, stage_ended_leases};
 use crate::store::{HistoryQuery, Signature, StoreError, Txn, TxnPair};
-use crate::yard::DEFAULT_PATIENCE;
+use crate::yard::{DEFAULT_PATIENCE, Expectation};
 use crate::{Error, Outcome, Yard};
 
 /// How often a change is tried again when other programs keep changing what it read.
@@ -33,6 +34,17 @@ impl Yard {
         self.note_commit(event);
     }
 
+    /// Judges in a transaction whether a task is as the caller expects it.
+    fn judge_expectation(&self, txn: &dyn Txn) -> Result<(), Halt> {
+        let Some(Expectation { task, is_met }) = self.expectation() else { return Ok(()) };
+        match txn.find(task)?.task() {
+            Some(current) if !is_met(&current) => {
+                Err(Refusal::NotAsExpected { task: task.clone(), current: Box::new(current) }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Runs one transaction on the list and publishes what it did.
     ///
     /// The closure stages changes and returns its answer, or halts: then nothing has happened, whatever it had staged. It may
@@ -47,7 +59,8 @@ impl Yard {
             self.put_back_stale_writes();
             let mut txn = self.open(self.list_id())?;
             let (mut signature, since) = (Signature::new(self.actor().clone(), op), txn.revision());
-            let answer = match change(&mut *txn, &mut signature) {
+            let judged = self.judge_expectation(&*txn);
+            let answer = match judged.and_then(|()| change(&mut *txn, &mut signature)) {
                 // What was judged may be what a stale write left there.
                 Err(Halt::Refused(refusal)) if !has_looked_again && txn.has_met_outside_writes()? => {
                     drop(txn);

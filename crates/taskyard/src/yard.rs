@@ -1,10 +1,11 @@
 //! The thing every operation is called on.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use taskyard_core::rules::leases::leasing::LeaseState;
-use taskyard_core::{AgentName, Event, Lease, ListId, Moment, Proof, Rules, Token};
+use taskyard_core::{AgentName, Event, Lease, ListId, Moment, Proof, Rules, Task, TaskId, Token};
 
 use crate::WrittenLists;
 use crate::blocking::about_to_block;
@@ -39,6 +40,21 @@ pub struct Yard {
     puts_back: bool,
     /// Whose departure is told with all that came back, so that the end of its leases is not told before.
     departing: Option<AgentName>,
+    /// How a task has to be for a change to be made.
+    expectation: Option<Expectation>,
+}
+
+/// How a task has to be for a change to be made.
+#[derive(Clone)]
+pub(crate) struct Expectation {
+    pub(crate) task: TaskId,
+    pub(crate) is_met: Arc<dyn Fn(&Task) -> bool + Send + Sync>,
+}
+
+impl fmt::Debug for Expectation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Expectation").field("task", &self.task).finish_non_exhaustive()
+    }
 }
 
 impl Yard {
@@ -60,6 +76,7 @@ impl Yard {
             turn: None,
             puts_back: true,
             departing: None,
+            expectation: None,
         }
     }
 
@@ -135,6 +152,19 @@ impl Yard {
     #[must_use]
     pub fn overruling(&self) -> Self {
         Self { proof: Proof::Force, ..self.clone() }
+    }
+
+    /// Returns a yard whose changes are made only if a task is as the caller expects it. That is judged in the transaction of each change, so
+    /// nothing comes between the judgement and the change; where it is not so, the change is refused with what the task is now. A task that is
+    /// not there is left to the change itself. Claims are not for such a yard: they judge themselves whether a task may be taken.
+    #[must_use]
+    pub fn expecting(&self, task: TaskId, is_met: impl Fn(&Task) -> bool + Send + Sync + 'static) -> Self {
+        Self { expectation: Some(Expectation { task, is_met: Arc::new(is_met) }), ..self.clone() }
+    }
+
+    /// Returns how a task has to be for a change to be made.
+    pub(crate) fn expectation(&self) -> Option<&Expectation> {
+        self.expectation.as_ref()
     }
 
     /// Returns a yard for giving back all that an agent has: the leases of that agent that end meanwhile are not told of one by one.

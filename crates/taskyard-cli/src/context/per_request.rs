@@ -7,7 +7,7 @@ use taskyard::process::Cancel;
 
 use super::Context;
 use super::input::Input;
-use super::requested::Requested;
+use super::requested::{ExpectedTask, Requested};
 use crate::arguments::Globals;
 use crate::problem::Problem;
 
@@ -51,6 +51,11 @@ impl Context {
             input: input.map_or(Input::Nothing, Input::Given),
             ..Self::new(globals, self.environment.clone(), cancel)
         })
+    }
+
+    /// Returns the same context, whose changes are made only if a task is as the caller expects it.
+    pub(crate) fn expecting(self, expected: Option<ExpectedTask>) -> Self {
+        Self { expected, ..self }
     }
 
     /// Returns the same context with its configuration still to be read. What lives at the address of the store stays open, where the

@@ -1,6 +1,10 @@
 //! What a request to a server says.
 
-use taskyard::core::{AgentName, ListId};
+use std::fmt;
+use std::sync::Arc;
+
+use taskyard::Yard;
+use taskyard::core::{AgentName, ListId, Task, TaskId};
 
 /// What a request says that a command would be told by flags.
 #[derive(Debug, Default)]
@@ -11,4 +15,25 @@ pub(crate) struct Requested {
     pub(crate) agent: Option<AgentName>,
     /// What `-` stands for; none where it is a text like any other.
     pub(crate) input: Option<Vec<u8>>,
+}
+
+/// How a task has to be for a request to change something.
+#[derive(Clone)]
+pub(crate) struct ExpectedTask {
+    pub(crate) task: TaskId,
+    pub(crate) is_met: Arc<dyn Fn(&Task) -> bool + Send + Sync>,
+}
+
+impl ExpectedTask {
+    /// Returns the yard whose changes are made only if it is so.
+    pub(crate) fn on(&self, yard: &Yard) -> Yard {
+        let is_met = Arc::clone(&self.is_met);
+        yard.expecting(self.task.clone(), move |task| is_met(task))
+    }
+}
+
+impl fmt::Debug for ExpectedTask {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ExpectedTask").field("task", &self.task).finish_non_exhaustive()
+    }
 }

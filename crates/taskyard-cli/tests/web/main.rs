@@ -6,6 +6,7 @@ mod contract;
 mod contrast;
 mod encryption;
 mod events;
+mod expecting;
 mod foreign_programs;
 mod guarding;
 mod limits;

@@ -80,3 +80,57 @@ fn a_message_is_sent_and_one_that_comes_is_seen() {
     window.click("button", "I have read them");
     window.until("!document.querySelector('#views .alarm')");
 }
+
+#[test]
+fn a_dialog_writes_over_nothing_that_others_changed_meanwhile() {
+    let board = Board::after(&["create Wheels --description Round --priority low"]);
+    let window = board.window();
+    let edit = |subject: &str| {
+        window.element("#card-1 .open").click();
+        window.until("!document.getElementById('task').hidden");
+        window.press("E");
+        window.until("document.querySelector('#ask[open] [name=subject]')");
+        window.element("#ask [name=subject]").fill(subject);
+    };
+    // Another field: both changes stay.
+    edit("Four wheels");
+    board.home.ask("update 1 --description Square --priority high");
+    window.click("button", "Save");
+    window.until("!document.querySelector('#ask[open]')");
+    let both = task(&board, "1");
+    assert_eq!((&both["subject"], &both["description"]), (&json!("Four wheels"), &json!("Square")));
+    assert_eq!(both["metadata"]["priority"], "high");
+    // The same field: both texts are there to choose from, and other fields follow.
+    edit("Five wheels");
+    board.home.ask("update 1 --subject Six-wheels --description Oval");
+    window.click("button", "Save");
+    window.until("document.querySelector('#ask[open] .theirs q')?.textContent === 'Six-wheels'");
+    let value = |name: &str| window.element(&format!("#ask [name={name}]")).property("value");
+    assert_eq!((value("subject"), value("description")), (json!("Five wheels"), json!("Oval")));
+    assert_eq!(task(&board, "1")["subject"], "Six-wheels", "nothing was saved");
+    window.click("button", "Take theirs");
+    assert_eq!(value("subject"), "Six-wheels");
+    window.element("#ask [name=subject]").fill("Seven wheels");
+    window.click("button", "Save");
+    window.until("!document.querySelector('#ask[open]')");
+    let chosen = task(&board, "1");
+    assert_eq!((&chosen["subject"], &chosen["description"]), (&json!("Seven wheels"), &json!("Oval")));
+}
+
+#[test]
+fn a_page_that_lost_its_secret_says_so_and_only_reads() {
+    let board = Board::after(&["create Wheels"]);
+    let window = board.window();
+    window.until("performance.getEntriesByName('taskyard-live').length > 0");
+    window.script("localStorage.removeItem('taskyard-page')", &[]);
+    window.element("#card-1 .open").click();
+    window.until("!document.getElementById('task').hidden");
+    window.click("button", "Start");
+    window.sees("This browser may only look");
+    assert_eq!(task(&board, "1")["status"], "pending");
+    window.open(&board.server.another_link());
+    window.until("location.pathname === '/lists/L' && document.readyState === 'complete'");
+    window.click("link", "Wheels");
+    window.click("button", "Start");
+    stands_in(&window, "1", "in_progress");
+}

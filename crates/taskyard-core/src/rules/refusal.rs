@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::history::removed::Absence;
 use super::hooks::hooking::HookEvent;
 use crate::dialect::native::Unreadable;
-use crate::{AgentName, Revision, TaskId, Timestamp, Token};
+use crate::{AgentName, Revision, Task, TaskId, Timestamp, Token};
 
 /// Why a rule forbids something. A refusal is an answer: nothing has changed, and it says what stands in the way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,6 +102,14 @@ pub enum Refusal {
         holder: Option<String>,
         /// Whether it is completed.
         is_completed: bool,
+    },
+    /// The task is not as the caller expects it.
+    #[error("task {task} was changed since it was read")]
+    NotAsExpected {
+        /// The task.
+        task: TaskId,
+        /// What it is now.
+        current: Box<Task>,
     },
     /// A completed task cannot be given back.
     #[error("task {task} is completed")]
@@ -230,6 +238,7 @@ impl Refusal {
             | Self::OpenParts { task, .. }
             | Self::Leased { task, .. }
             | Self::StaleToken { task, .. }
+            | Self::NotAsExpected { task, .. }
             | Self::AlreadyCompleted { task }
             | Self::ChangedSince { task, .. }
             | Self::NotRemoved { task }

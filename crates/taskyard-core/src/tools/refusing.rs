@@ -187,8 +187,9 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         Refusal::NoSuchCheck { .. } | Refusal::UntrustedCheck { .. } => {
             format!("Not completed: {refusal}. Nothing was changed. Only a person can allow that check: say so.")
         }
-        // No tool undoes, restores or merges.
+        // No tool undoes, restores, merges or says what it expects.
         Refusal::ChangedSince { .. }
+        | Refusal::NotAsExpected { .. }
         | Refusal::NoSuchRevision { .. }
         | Refusal::RevisionThinned { .. }
         | Refusal::NothingToUndo

@@ -11,7 +11,8 @@ use super::owner::{is_open, is_to_be_closed, kind, rights};
 
 /// The names of ours in a data directory, or what they begin with.
 const DIRECTORIES: [&str; 7] = ["lists", "jobs", "inboxes", "set-aside", "alive", "hook-turns", "edits"];
-const FILES: [&str; 7] = ["machine.", "teams.sqlite", "archive.sqlite", "tidied", "elapsed", TOKEN, ".serve-token."];
+const FILES: [&str; 8] =
+    ["machine.", "teams.sqlite", "archive.sqlite", "tidied", "elapsed", TOKEN, ".serve-token.", "serve-open-"];
 /// A secret that other users could have written is not made ours by closing it: its readers refuse it.
 const TOKEN: &str = "serve-token";
 

@@ -38,6 +38,44 @@ fn what_changed_is_reported_in_the_clients_order() {
 }
 
 #[test]
+fn a_change_is_made_only_to_the_task_as_expected() {
+    for rules in [taskyard::core::Rules::Strict, CLIENT] {
+        let yard = yard_in(rules, "1 pending; 2 pending");
+        let expecting = yard.expecting(id(1), |task| task.subject == "task 1");
+        let to = |subject: &str| patch(Patch { subject: Some(subject.into()), ..Patch::default() });
+        assert_eq!(done(expecting.update(&id(1), to("mine"))).task.subject, "mine");
+        let current = Box::new(task(&yard, 1));
+        let expected = Refusal::NotAsExpected { task: id(1), current };
+        assert_eq!(refused(expecting.update(&id(1), to("theirs"))), expected);
+        assert_eq!(refused(expecting.done(&id(1))), expected);
+        assert_eq!(refused(expecting.delete(&[id(1)])), expected);
+        assert_eq!(refused(expecting.release(&id(1))), expected);
+        assert_eq!(task(&yard, 1).subject, "mine");
+        let elsewhere = yard.expecting(id(7), |_| false);
+        assert_eq!(refused(elsewhere.done(&id(7))), Refusal::NoSuchTask { task: id(7) });
+    }
+}
+
+#[test]
+fn of_many_who_expect_the_same_one_makes_its_change() {
+    let yard = yard("1 pending");
+    let number_of = |task: &taskyard::core::Task| task.meta("number").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let raise = || {
+        let seen = number_of(&task(&yard, 1));
+        let metadata = json!({ "number": seen + 1 }).as_object().cloned();
+        let expecting = yard.expecting(id(1), move |task| number_of(task) == seen);
+        let outcome = expecting.update(&id(1), patch(Patch { metadata, ..Patch::default() })).unwrap();
+        u64::from(outcome.done().is_ok())
+    };
+    let raised: u64 = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..8).map(|_| scope.spawn(|| (0..50).map(|_| raise()).sum::<u64>())).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+    });
+    assert_eq!(number_of(&task(&yard, 1)), raised, "no change went over another");
+    assert!(raised >= 50);
+}
+
+#[test]
 fn a_change_that_changes_nothing_makes_no_revision() {
     let yard = yard("1 pending");
     let same = patch(Patch { subject: Some("task 1".into()), ..Patch::default() });

@@ -7,19 +7,20 @@ use std::time::Duration;
 use axum::RequestPartsExt as _;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{RawPathParams, Request};
-use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, LOCATION, RETRY_AFTER};
 use axum::http::request::Parts as Head;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use taskyard::core::{AgentName, json_text};
 use taskyard::process::Cancel;
 
 use super::ROOT;
+use super::entity_tags::{EntityTag, NamedTags};
 use super::operation::{AnswerForm, Asked, Does, Operation, Parts};
 use super::query;
 use super::repeats::{Answered, Recorder, Repeated, RequestDigest, RequestKey, answer_of_first};
-use crate::context::Requested;
+use crate::context::{Context, Requested};
 use crate::displays::lost_tasks::with_the_way_back;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -146,6 +147,8 @@ fn object_of(headers: &HeaderMap, body: &[u8]) -> Result<Value, Problem> {
 }
 
 const NOT_JSON: &str = "not_json";
+/// The task is not as the caller expects it.
+const NOT_AS_EXPECTED: &str = "not_as_expected";
 
 async fn read_body(site: &Site, operation: &Operation, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
     if operation.asks_by_query() {
@@ -187,6 +190,13 @@ async fn make(
     (parts, asked): (Parts, Asked),
     body: Bytes,
 ) -> Response {
+    let expected = match NamedTags::to_match(&head.headers) {
+        Some(_) if operation.0.method != Method::GET && !operation.0.takes_expectations() => {
+            let problem = Problem::usage("bad_input", "`If-Match` is for changes of one task that the path names");
+            return problem_response(&problem);
+        }
+        expected => expected,
+    };
     let key =
         head.headers.get(IDEMPOTENCY_KEY).and_then(|key| key.to_str().ok()).filter(|_| !operation.0.asks_by_query());
     let agent = caller.agent.as_ref().map(AgentName::as_str);
@@ -198,7 +208,7 @@ async fn make(
             Repeated::First(recorder) => break Some(recorder),
             Repeated::Again(first) => {
                 if let Some(answered) = answer_of_first(first).await {
-                    return response_of(&site, &operation.0, &parts, answered);
+                    return response_of(&site, &operation.0, head, &parts, answered);
                 }
             }
             Repeated::Reused => return key_reused(),
@@ -219,14 +229,14 @@ async fn make(
             // The client may have given it up by the time it is its turn, and nothing has happened yet.
             let answered = match cancel.is_cancelled() {
                 true => problem_answer(&Problem::new(Exit::Stopped, "cancelled", "nobody waits for it any longer")),
-                false => run(&site, &operation.0, &parts, asked, caller, cancel, recorder),
+                false => run(&site, &operation.0, &parts, (asked, expected), caller, cancel, recorder),
             };
             drop((stopped, attendance));
             answered
         }
     };
     match site.workers().run(work, run).await {
-        Ok(answered) => response_of(&site, &operation.0, &parts, answered),
+        Ok(answered) => response_of(&site, &operation.0, head, &parts, answered),
         Err(TooMany) => too_busy(),
     }
 }
@@ -236,7 +246,7 @@ fn run(
     site: &Site,
     operation: &Operation,
     parts: &Parts,
-    asked: Asked,
+    (asked, expected): (Asked, Option<NamedTags>),
     caller: Caller,
     cancel: Cancel,
     recorder: Option<Recorder>,
@@ -249,15 +259,26 @@ fn run(
         Err(problem) => return problem_answer(&problem),
     };
     site.settle(&context);
+    let expectation = expected.as_ref().and_then(|tags| tags.expectation(parts.task().ok()?));
+    let context = context.expecting(expectation);
     let mut output = Output::keeping();
     let answered = match command.run(&context, &mut output) {
         Ok(exit) => (status_of_answer(exit, operation), Bytes::from(output.into_kept())),
-        Err(problem) => problem_answer(&with_the_way_back(problem, &context)),
+        Err(problem) => problem_answer(&with_base(with_the_way_back(problem, &context), expected, parts, &context)),
     };
     if let Some(recorder) = recorder.filter(|_| !cancel.is_cancelled()) {
         recorder.record(&answered);
     }
     answered
+}
+
+/// Adds the state that the caller has to the refusal of a change that expected it, where the journal knows it.
+fn with_base(problem: Problem, expected: Option<NamedTags>, parts: &Parts, context: &Context) -> Problem {
+    if problem.report().code != NOT_AS_EXPECTED {
+        return problem;
+    }
+    let base = expected.and_then(|tags| tags.base(&context.yard().ok()?, &parts.task().ok()?));
+    base.into_iter().fold(problem, |problem, base| problem.detail("base", base))
 }
 
 /// Returns the status of an answer: that of a lost claim says so, all others are answers.
@@ -276,6 +297,7 @@ pub(crate) fn status_of(problem: &Problem) -> StatusCode {
     let report = problem.report();
     match (report.exit, report.code) {
         (_, NOT_JSON) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        (_, NOT_AS_EXPECTED) => StatusCode::PRECONDITION_FAILED,
         (_, "unauthorized") => StatusCode::UNAUTHORIZED,
         (_, "exec_not_allowed") => StatusCode::FORBIDDEN,
         (Exit::Usage, _) => StatusCode::BAD_REQUEST,
@@ -322,7 +344,14 @@ fn too_busy() -> Response {
 }
 
 /// Returns the answer of an operation; that of one that made something says where.
-fn response_of(site: &Site, operation: &Operation, parts: &Parts, (status, body): Answered) -> Response {
+fn response_of(site: &Site, operation: &Operation, head: &Head, parts: &Parts, (status, body): Answered) -> Response {
+    let tag = tag_of(operation, status, &body);
+    if operation.method == Method::GET && tag.as_ref().is_some_and(|tag| tag.is_known(&head.headers)) {
+        let tag = tag.and_then(|tag| tag.header());
+        let mut response = StatusCode::NOT_MODIFIED.into_response();
+        response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));
+        return response;
+    }
     let location = operation.location.filter(|_| status == StatusCode::CREATED);
     let location = location.and_then(|template| location_of(template, parts, &body));
     let location = location.map(|path| format!("{}{ROOT}{path}", site.entrance().base()));
@@ -330,7 +359,18 @@ fn response_of(site: &Site, operation: &Operation, parts: &Parts, (status, body)
     if let Some(location) = location.and_then(|location| HeaderValue::from_str(&location).ok()) {
         response.headers_mut().insert(LOCATION, location);
     }
+    response.headers_mut().extend(tag.and_then(|tag| tag.header()).map(|tag| (ETAG, tag)));
     response
+}
+
+/// Returns the tag of the task that an answer has: the one that was shown or changed, or the one that is not as the caller expects it.
+fn tag_of(operation: &Operation, status: StatusCode, body: &[u8]) -> Option<EntityTag> {
+    match status {
+        _ if !operation.is_about_one_task() => None,
+        StatusCode::PRECONDITION_FAILED => EntityTag::of(body, "/error/current", false),
+        status if status.is_success() => EntityTag::of(body, "/task", operation.method == Method::GET),
+        _ => None,
+    }
 }
 
 /// Returns where that is found which an operation made: the parts of its path, and of its answer, fill the template.

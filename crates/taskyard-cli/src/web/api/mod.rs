@@ -4,6 +4,7 @@
 mod access;
 mod answering;
 mod claims;
+mod entity_tags;
 mod following;
 mod history;
 mod inputs;

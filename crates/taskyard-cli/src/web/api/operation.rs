@@ -258,6 +258,18 @@ impl Operation {
         Self { does: Does::Command(Box::new(read)), ..self }
     }
 
+    /// Tells whether it is about one task, which its path names.
+    pub(crate) fn is_about_one_task(&self) -> bool {
+        self.path.contains("/tasks/{id}")
+    }
+
+    /// Tells whether it changes a task only if that is as the caller expects it, if the caller says so. What takes or keeps a task judges its
+    /// owner and its lease instead.
+    pub(crate) fn takes_expectations(&self) -> bool {
+        let is_claim = self.path.ends_with("/claim") || self.path.ends_with("/renew");
+        self.is_about_one_task() && self.method != Method::GET && !is_claim
+    }
+
     /// Tells whether what it takes is in the query.
     pub(crate) fn asks_by_query(&self) -> bool {
         self.method == Method::GET || self.method == Method::DELETE

@@ -15,13 +15,47 @@ export class Refusal extends Error {
   }
 }
 
+/** Somebody changed the task since it was read. */
+export class Conflict extends Refusal {
+  constructor({ message, hint, current }, tag) {
+    super(message, hint);
+    Object.assign(this, { current, tag });
+  }
+}
+
 const part = encodeURIComponent;
 export const ofList = (rest = "") => `/lists/${part(here().list)}${rest}`;
 export const ofTask = (id, rest = "") => ofList(`/tasks/${part(id)}${rest}`);
 
 /** Calls an operation of the API. */
 export async function call(method, path, body) {
+  return (await callWithTag(method, path, body)).read;
+}
+
+/** Reads a task, with the tag that says which state of it this is. */
+export async function readTask(id) {
+  const { read, tag } = await callWithTag("GET", ofTask(id));
+  return { task: read.task, tag };
+}
+
+/**
+ * Changes fields of a task as it was read. Where somebody changed it meanwhile, and not what `differs` compares, the change is made all the same;
+ * else it throws the conflict.
+ */
+export async function changeRead(id, { task, tag }, fields, differs) {
+  for (;;) {
+    try {
+      return await callWithTag("PATCH", ofTask(id), fields, tag);
+    } catch (error) {
+      if (!(error instanceof Conflict) || differs(task, error.current)) throw error;
+      ({ tag } = error);
+    }
+  }
+}
+
+async function callWithTag(method, path, body, expected) {
   const how = { method, headers: proof() };
+  if (expected) how.headers["if-match"] = expected;
   if (body !== undefined) {
     how.body = JSON.stringify(body);
     how.headers["content-type"] = "application/json";
@@ -33,7 +67,9 @@ export async function call(method, path, body) {
     throw new Refusal("The server does not answer", "it is tried again when you do it again");
   }
   const read = await answer.json().catch(() => ({}));
-  if (answer.ok) return read;
+  const tag = answer.headers.get("etag");
+  if (answer.ok) return { read, tag };
+  if (answer.status === 412 && read.error?.current) throw new Conflict(read.error, tag);
   if (read.error?.code === "page_unproved") warn(`This browser may only look: it no longer has what proves that a change comes from this page. ${read.error.hint}.`);
   if (read.error) throw new Refusal(read.error.message, read.error.hint);
   if (read.claimed === false) throw new Refusal(whyNot(read));

@@ -9,7 +9,10 @@ const fields = document.getElementById("ask-fields");
 const refused = document.getElementById("ask-refused");
 let answer = async () => {};
 
-/** Asks for some fields; `does` is given what was typed and may refuse, which is said in the dialog. What it returns is called afterwards. */
+/**
+ * Asks for some fields; `does` is given what was typed and may refuse, which is said in the dialog. What it returns is called afterwards. What was
+ * typed stays until then.
+ */
 export function ask(title, goes, wanted, does) {
   document.getElementById("ask-title").textContent = title;
   document.getElementById("ask-go").textContent = goes;
@@ -34,6 +37,35 @@ function field({ name, label, kind = "text", value = "", list, required = false,
   around.append(input);
   if (kind === "task") around.append(found(input));
   return around;
+}
+
+/**
+ * Shows in the open dialog what somebody else wrote meanwhile: in fields that were not touched here at once, beside the others as a choice. Saving
+ * again keeps what stands in the fields.
+ */
+export function showTheirs(before, now) {
+  for (const input of fields.querySelectorAll("[name]")) {
+    const { name } = input;
+    input.parentElement.querySelector(".theirs")?.remove();
+    if (now[name] === before[name] || now[name] === input.value) continue;
+    if (input.value === before[name]) {
+      input.value = now[name];
+      continue;
+    }
+    const theirs = document.createElement("span");
+    theirs.className = "theirs";
+    const text = document.createElement("q");
+    text.textContent = now[name];
+    const take = document.createElement("button");
+    take.type = "button";
+    take.textContent = "Take theirs";
+    take.onclick = () => {
+      input.value = now[name];
+      theirs.remove();
+    };
+    theirs.append("Theirs: ", text, " ", take);
+    input.after(theirs);
+  }
 }
 
 form.addEventListener("submit", async (event) => {

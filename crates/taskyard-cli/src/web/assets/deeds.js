@@ -1,7 +1,7 @@
 // Everything that can be done from a page, by the word for it: keys, buttons and the palette all come here.
 
-import { attempt, call, change, forgetRefusals, move, numbers, ofList, ofTask, putIn, redo, say, takeBack } from "./acts.js";
-import { ask, setUpPalette, withTask } from "./asking.js";
+import { Conflict, Refusal, attempt, call, change, changeRead, forgetRefusals, move, numbers, ofList, ofTask, putIn, readTask, redo, say, takeBack } from "./acts.js";
+import { ask, setUpPalette, showTheirs, withTask } from "./asking.js";
 import { current, cursorTo, moveCursor, select, selectAll, selectNone, targets } from "./cursor.js";
 import { editDescription, editSubject } from "./editing.js";
 import { go, here, refresh } from "./parts.js";
@@ -103,13 +103,17 @@ async function filter() {
 const PRIORITIES = [["", "as usual"], ["high", "high"], ["medium", "medium"], ["low", "low"]];
 const words = (text) => text.split(/[\s,]+/).map((word) => word.replace(/^#/, "")).filter(Boolean);
 
-/** Lets every field of a task be typed. Only what was changed is sent. */
+/** Returns a task as the fields of a dialog show it. */
+function asFields(task) {
+  const { priority = "", tags = [], due = "", defer = "", estimate = "" } = task.metadata ?? {};
+  return { subject: task.subject, description: task.description, activeForm: task.activeForm ?? "", owner: task.owner ?? "", priority, tags: tags.join(", "), due, defer, estimate: estimate ? `${estimate}s` : "" };
+}
+
+/** Lets every field of a task be typed. Only what was changed is sent, and nothing that somebody else changed meanwhile is overwritten unseen. */
 async function editAll() {
   const id = current();
   if (!id) return say("No task is under the cursor: j and k move it");
-  const { task } = await call("GET", ofTask(id));
-  const { priority = "", tags = [], due = "", defer = "", estimate = "" } = task.metadata ?? {};
-  const before = { subject: task.subject, description: task.description, activeForm: task.activeForm ?? "", owner: task.owner ?? "", priority, tags: tags.join(", "), due, defer, estimate: estimate ? `${estimate}s` : "" };
+  let read = await readTask(id);
   const wanted = [
     { name: "subject", label: "Subject", required: true },
     { name: "description", label: "Description, in Markdown", kind: "long" },
@@ -120,17 +124,27 @@ async function editAll() {
     { name: "due", label: "Due", hint: "fri 17:00, 3d" },
     { name: "defer", label: "Not before", hint: "mon, 2h" },
     { name: "estimate", label: "Estimate", hint: "2h" },
-  ].map((field) => ({ ...field, value: before[field.name] }));
+  ].map((field) => ({ ...field, value: asFields(read.task)[field.name] }));
   ask(`#${id}`, "Save", wanted, async (typed) => {
+    const before = asFields(read.task);
+    const touched = Object.keys(typed).filter((name) => typed[name] !== before[name]);
     const fields = {};
-    for (const [name, value] of Object.entries(typed)) {
-      if (value === before[name]) continue;
+    for (const name of touched) {
+      const value = typed[name];
       if (name === "tags") fields.tags = words(value);
       else if (name === "priority" && !value) fields.metadata = { priority: null };
       else fields[name] = value || !["due", "defer", "estimate"].includes(name) ? value : "none";
     }
-    if (!Object.keys(fields).length) return;
-    await call("PATCH", ofTask(id), fields);
+    if (!touched.length) return;
+    const differs = (one, other) => touched.some((name) => asFields(one)[name] !== asFields(other)[name]);
+    try {
+      await changeRead(id, read, fields, differs);
+    } catch (error) {
+      if (!(error instanceof Conflict)) throw error;
+      showTheirs(before, asFields(error.current));
+      read = { task: error.current, tag: error.tag };
+      throw new Refusal("Somebody else changed this meanwhile", "choose, and save again");
+    }
     say(`Changed #${id}`, true);
     refresh(["truth", "view", "task", "agents"]);
   });
@@ -159,13 +173,20 @@ function create(parent) {
   });
 }
 
-function assign() {
+async function assign() {
   const ids = targets();
   if (!ids.length) return say("No task is under the cursor: j and k move it");
+  let read = ids.length === 1 ? await readTask(ids[0]) : null;
   const wanted = [{ name: "owner", label: "Owner; nobody where it is empty", list: "people" }];
   ask(`Assign ${numbers(ids)}`, "Assign", wanted, async ({ owner }) => {
     const fields = { owner: owner.trim() };
-    await (ids.length === 1 ? call("PATCH", ofTask(ids[0]), fields) : call("PATCH", ofList("/tasks"), { ids, ...fields }));
+    try {
+      await (read ? changeRead(ids[0], read, fields, (one, other) => one.owner !== other.owner) : call("PATCH", ofList("/tasks"), { ids, ...fields }));
+    } catch (error) {
+      if (!(error instanceof Conflict)) throw error;
+      read = { task: error.current, tag: error.tag };
+      throw new Refusal(`Meanwhile it became ${read.task.owner ? `${read.task.owner}'s` : "nobody's"}`, "assign it again to overrule that");
+    }
     say(`${numbers(ids)} ${ids.length === 1 ? "is" : "are"} ${owner.trim() ? `${owner.trim()}'s` : "nobody's"} now`, true);
     refresh(["truth", "view", "task", "agents"]);
   });

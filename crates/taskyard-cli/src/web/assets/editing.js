@@ -1,6 +1,6 @@
 // Editing in place: the subject of the open task, and its description. Nothing that comes meanwhile takes away what is being typed.
 
-import { Refusal, call, ofTask, say } from "./acts.js";
+import { Conflict, Refusal, changeRead, readTask, say } from "./acts.js";
 import { refresh } from "./parts.js";
 
 const opened = () => document.getElementById("task");
@@ -28,7 +28,10 @@ function edit(around, source, field, rows) {
   input.setAttribute("aria-label", field === "subject" ? "Subject" : "Description, in Markdown");
   if (rows > 1) input.rows = Math.min(24, Math.max(rows, before.split("\n").length + 1));
   around.setAttribute("data-editing", "");
-  around.replaceChildren(input);
+  const theirs = document.createElement("pre");
+  theirs.className = "theirs";
+  theirs.hidden = true;
+  around.replaceChildren(input, theirs);
   let isOver = false;
   const leave = () => {
     isOver = true;
@@ -36,16 +39,24 @@ function edit(around, source, field, rows) {
     around.replaceChildren(...shown);
     refresh(["task", "view"]);
   };
+  const changedMeanwhile = (task) => {
+    before = task[field];
+    theirs.textContent = before;
+    theirs.hidden = false;
+    throw new Refusal(`Somebody changed the ${field} meanwhile`, "theirs stands below; save again to write yours over it, or leave with Esc");
+  };
   const save = async () => {
     if (isOver) return;
     if (input.value === before) return leave();
     try {
-      const { task } = await call("GET", ofTask(id));
-      if (task[field] !== before) {
-        before = task[field];
-        throw new Refusal(`Somebody changed the ${field} meanwhile`, "save again to write yours over theirs, or leave with Esc to see it");
+      const read = await readTask(id);
+      read.task[field] === before || changedMeanwhile(read.task);
+      try {
+        await changeRead(id, read, { [field]: input.value }, (one, other) => one[field] !== other[field]);
+      } catch (error) {
+        if (error instanceof Conflict) changedMeanwhile(error.current);
+        throw error;
       }
-      await call("PATCH", ofTask(id), { [field]: input.value });
       say(`Changed #${id}`, true);
       leave();
     } catch (error) {

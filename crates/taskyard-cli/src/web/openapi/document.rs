@@ -102,6 +102,14 @@ fn described(operation: &Operation, error: &Value, generator: &mut SchemaGenerat
         let is_needed = schema_of_input(operation.input).get("required").is_some();
         described["requestBody"] = json!({"required": is_needed, "content": {"application/json": {"schema": schema}}});
     }
+    if operation.takes_expectations() {
+        parameters
+            .push(header("If-Match", "The ETag of the task as it was read: the change is made only if it is still so"));
+    }
+    if operation.id == "showTask" {
+        parameters
+            .push(header("If-None-Match", "The ETag of an earlier answer: it is not sent again where it is the same"));
+    }
     if matches!(operation.answer, AnswerForm::Events) {
         parameters.push(header("Last-Event-ID", "The id of the last event that was heard: what came after it is told"));
     }
@@ -160,6 +168,15 @@ fn responses(operation: &Operation, error: &Value, generator: &mut SchemaGenerat
     if operation.location.is_some() {
         let location = json!({"description": "Where it is found that was made", "schema": {"type": "string"}});
         responses[&success]["headers"] = json!({ "Location": location });
+    }
+    if operation.takes_expectations() {
+        let words = "The task is not as `If-Match` expects it: `current` is what it is now, `base` what was expected";
+        responses.insert("412".to_owned(), told(words, error.clone()));
+    }
+    if operation.id == "showTask" {
+        responses.insert("304".to_owned(), json!({"description": "It is as `If-None-Match` says"}));
+        let tag = json!({"description": "Which state of the task it is", "schema": {"type": "string"}});
+        responses[&success]["headers"] = json!({ "ETag": tag });
     }
     responses.insert("404".to_owned(), told("There is no such thing", missing));
     responses.insert("409".to_owned(), told("A rule refuses it", conflict));

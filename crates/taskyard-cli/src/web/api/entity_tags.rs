@@ -1,0 +1,175 @@
+//! Entity tags: which state of a task a caller has, so that no change is made over one it has not seen.
+//!
+//! A tag of ours has a digest of the task and, in the answer that shows it, one of the whole answer behind a dot, because blockers, jobs and
+//! the lease belong to the answer and not to the task. `If-None-Match` compares all of it, `If-Match` the task alone.
+
+use std::sync::Arc;
+
+use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use taskyard::Yard;
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::{Task, TaskId};
+use taskyard::store::HistoryQuery;
+
+use crate::context::ExpectedTask;
+use crate::output::EntryShape;
+
+/// Number of revisions in which the state that a caller has is looked for.
+const SEARCHED: usize = 1_000;
+
+/// The tags that a request names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NamedTags {
+    /// Any will do.
+    Any,
+    /// One of these. Weak ones are left out: they say that something is much the same.
+    OneOf(Vec<String>),
+}
+
+impl NamedTags {
+    /// Reads what has to match for a change to be made.
+    pub(crate) fn to_match(headers: &HeaderMap) -> Option<Self> {
+        Self::of(headers, IF_MATCH)
+    }
+
+    fn of(headers: &HeaderMap, name: HeaderName) -> Option<Self> {
+        let mut tags = Vec::new();
+        let mut values = headers.get_all(name).iter().peekable();
+        values.peek()?;
+        for text in values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).map(str::trim) {
+            if text == "*" {
+                return Some(Self::Any);
+            }
+            tags.extend(text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).map(str::to_owned));
+        }
+        Some(Self::OneOf(tags))
+    }
+
+    /// Returns what a task has to be like.
+    pub(crate) fn expectation(&self, task: TaskId) -> Option<ExpectedTask> {
+        let Self::OneOf(tags) = self.clone() else { return None };
+        Some(ExpectedTask { task, is_met: Arc::new(move |task| are_of(&tags, &digest_of_task(task))) })
+    }
+
+    /// Returns the state of a task that the caller has, as far back as it is looked for.
+    pub(crate) fn base(&self, yard: &Yard, task: &TaskId) -> Option<Value> {
+        let Self::OneOf(tags) = self else { return None };
+        let query = HistoryQuery { task: Some(task.clone()), newest: Some(SEARCHED), ..HistoryQuery::default() };
+        let entries = yard.history(&query).ok()?;
+        let mut states =
+            entries.iter().rev().filter_map(|entry| Some(as_shown(EntryShape(entry)).get("after")?.clone()));
+        states.find(|state| state.is_object() && are_of(tags, &digest(state.to_string().as_bytes())))
+    }
+}
+
+/// Tells whether one of some tags is of a task with this digest.
+fn are_of(tags: &[String], digest: &str) -> bool {
+    tags.iter().any(|tag| tag.split('.').next() == Some(digest))
+}
+
+/// The tag of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EntityTag(String);
+
+impl EntityTag {
+    /// Returns the tag of an answer that has a task under a key; that of a look at the task is of the whole answer.
+    pub(crate) fn of(body: &[u8], pointer: &str, is_look: bool) -> Option<Self> {
+        let answer: Value = serde_json::from_slice(body).ok()?;
+        let task = answer.pointer(pointer).filter(|task| task.is_object())?;
+        let task = digest(task.to_string().as_bytes());
+        Some(Self(if is_look { format!("{task}.{}", digest(body)) } else { task }))
+    }
+
+    /// Tells whether the caller has this answer already.
+    pub(crate) fn is_known(&self, headers: &HeaderMap) -> bool {
+        match NamedTags::of(headers, IF_NONE_MATCH) {
+            Some(NamedTags::Any) => true,
+            Some(NamedTags::OneOf(tags)) => tags.contains(&self.0),
+            None => false,
+        }
+    }
+
+    /// Returns the value of the header.
+    pub(crate) fn header(&self) -> Option<HeaderValue> {
+        HeaderValue::from_str(&format!("\"{}\"", self.0)).ok()
+    }
+}
+
+/// Returns the digest of a task as answers show it.
+fn digest_of_task(task: &Task) -> String {
+    digest(as_shown(Shape(task)).to_string().as_bytes())
+}
+
+/// Returns something as a caller reads it, so that it does not matter in which way a number was written.
+fn as_shown(shape: impl Serialize) -> Value {
+    let text = serde_json::to_vec(&shape).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderMap;
+    use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
+    use serde_json::json;
+    use taskyard::core::dialect::native::Shape;
+    use taskyard::core::{Task, TaskId};
+
+    use super::{EntityTag, NamedTags};
+
+    fn task(subject: &str) -> Task {
+        let metadata = json!({"x": 1.50, "big": 18_446_744_073_709_551_615_u64}).as_object().cloned();
+        Task { metadata, ..Task::new(TaskId::number(7), subject.to_owned()) }
+    }
+
+    fn shown(subject: &str, lease: &str) -> Vec<u8> {
+        let task = serde_json::to_value(Shape(&task(subject))).unwrap();
+        json!({"schema": "taskyard/1", "task": task, "lease": lease}).to_string().into_bytes()
+    }
+
+    #[test]
+    fn a_task_is_as_expected_by_the_tag_of_any_answer_that_showed_it() {
+        let tags = [shown("One", "a"), shown("One", "b")].map(|body| EntityTag::of(&body, "/task", true).unwrap());
+        assert_ne!(tags[0], tags[1], "the answers differ");
+        let changed = EntityTag::of(&shown("One", "a"), "/task", false).unwrap();
+        for tag in [&tags[0], &tags[1], &changed] {
+            let headers = HeaderMap::from_iter([(IF_MATCH, tag.header().unwrap())]);
+            let expected = NamedTags::to_match(&headers).unwrap().expectation(TaskId::number(7)).unwrap();
+            assert!((expected.is_met)(&task("One")) && !(expected.is_met)(&task("Two")));
+        }
+    }
+
+    #[test]
+    fn weak_and_broken_tags_match_nothing_and_a_star_everything() {
+        let tag = EntityTag::of(&shown("One", "a"), "/task", true).unwrap();
+        let text = tag.header().unwrap().to_str().unwrap().to_owned();
+        let named =
+            |text: &str| NamedTags::to_match(&HeaderMap::from_iter([(IF_MATCH, text.parse().unwrap())])).unwrap();
+        for wrong in ["", "x", &format!("W/{text}"), text.trim_matches('"')] {
+            let expected = named(wrong).expectation(TaskId::number(7)).unwrap();
+            assert!(!(expected.is_met)(&task("One")), "{wrong}");
+        }
+        let several = named(&format!("\"x\", {text}")).expectation(TaskId::number(7)).unwrap();
+        assert!((several.is_met)(&task("One")));
+        assert_eq!(named("*"), NamedTags::Any);
+        assert_eq!(NamedTags::to_match(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn an_answer_is_known_by_its_whole_tag() {
+        let tag = EntityTag::of(&shown("One", "a"), "/task", true).unwrap();
+        let has = |tag: &EntityTag, text: axum::http::HeaderValue| {
+            tag.is_known(&HeaderMap::from_iter([(IF_NONE_MATCH, text)]))
+        };
+        assert!(has(&tag, tag.header().unwrap()) && has(&tag, "*".parse().unwrap()));
+        assert!(!has(&tag, EntityTag::of(&shown("One", "b"), "/task", true).unwrap().header().unwrap()));
+        assert!(!tag.is_known(&HeaderMap::new()));
+    }
+}
