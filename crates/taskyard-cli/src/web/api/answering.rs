@@ -15,9 +15,8 @@ use serde_json::{Value, json};
 use taskyard::core::{AgentName, json_text};
 use taskyard::process::Cancel;
 
-use super::ROOT;
 use super::entity_tags::{EntityTag, NamedTags};
-use super::operation::{AnswerForm, Asked, Does, Operation, Parts};
+use super::operation::{AnswerForm, Asked, Does, Operation, Parts, ROOT};
 use super::query;
 use super::repeats::{Answered, Recorder, Repeated, RequestDigest, RequestKey, answer_of_first};
 use crate::context::{Context, Requested};

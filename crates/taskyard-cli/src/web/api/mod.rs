@@ -21,11 +21,8 @@ mod teams;
 pub(crate) use access::{LOG_OUT, MAKE_LINK};
 pub(crate) use answering::{Caller, answer, problem_response, refusal, status_of};
 pub(crate) use following::{FOLLOW_ALL, FOLLOW_LIST};
-pub(crate) use operation::{AnswerForm, Does, Operation, SchemaOf};
+pub(crate) use operation::{AnswerForm, Does, Operation, ROOT, SchemaOf};
 pub(crate) use repeats::Repeats;
-
-/// Where the API begins.
-pub(crate) const ROOT: &str = "/api/v1";
 
 /// Returns every operation of the API.
 pub(crate) fn operations() -> Vec<Operation> {

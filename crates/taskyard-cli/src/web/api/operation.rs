@@ -15,6 +15,9 @@ use crate::problem::Problem;
 use crate::tokens::Scope;
 use crate::web::workers::Work;
 
+/// Where the API begins.
+pub(crate) const ROOT: &str = "/api/v1";
+
 /// Returns the schema of a type.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
