@@ -147,7 +147,7 @@ pub(crate) fn open(site: &Site, code: &str, agent: &str, peer: Option<IpAddr>) -
             "This link was used already. Ask for another: POST /api/v1/links, or start `taskyard serve` anew.\n";
         return (StatusCode::GONE, words).into_response();
     }
-    site.forget_opening_page();
+    site.forget_opening_page_to(code);
     match site.entrance().credentials.let_browser_in(agent) {
         Some(BrowserSecrets { cookie, page, .. }) => {
             let page = opening(&page, site.entrance().base()).into_string();

@@ -225,7 +225,13 @@ impl Site {
         *self.opening_page.lock().unwrap_or_else(PoisonError::into_inner) = Some(page);
     }
 
-    /// Removes that file: a link was used. May wait for the disk.
+    /// Removes that file if it leads to the link with this code, which was used. May wait for the disk.
+    pub(crate) fn forget_opening_page_to(&self, code: &str) {
+        let mut page = self.opening_page.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(page.take_if(|page| page.leads_to(code)));
+    }
+
+    /// Removes that file: the server ends. May wait for the disk.
     pub(crate) fn forget_opening_page(&self) {
         drop(self.opening_page.lock().unwrap_or_else(PoisonError::into_inner).take());
     }

@@ -56,7 +56,10 @@ impl Links {
 /// A file that takes the user's browser to a link: every user of the machine can read command lines, and only this one the file. It is
 /// removed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct OpeningPage(PathBuf);
+pub(crate) struct OpeningPage {
+    path: PathBuf,
+    link: String,
+}
 
 impl OpeningPage {
     /// Writes one in our data directory, and removes those that servers left which were killed.
@@ -70,7 +73,7 @@ impl OpeningPage {
         }
         let path = data.join(format!("{BEFORE_PID}{}{AFTER_PID}", std::process::id()));
         let mut file = private::create_new(&path)?;
-        let page = Self(path);
+        let page = Self { path, link: link.to_owned() };
         let text = format!(
             "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
              <meta http-equiv=\"refresh\" content=\"0;url={link}\"><title>Taskyard</title>\
@@ -82,13 +85,18 @@ impl OpeningPage {
 
     /// Returns where it is.
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// Tells whether it leads to the link with this code.
+    pub(crate) fn leads_to(&self, code: &str) -> bool {
+        self.link.rsplit('/').next() == Some(code)
     }
 }
 
 impl Drop for OpeningPage {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -117,6 +125,7 @@ mod tests {
         assert_eq!(fs::metadata(page.path()).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(fs::read_to_string(page.path()).unwrap().contains("url=http://127.0.0.1:1/open/x\""));
         assert_eq!(fs::read_dir(data.path()).unwrap().count(), 1);
+        assert!(page.leads_to("x") && !page.leads_to("y") && !page.leads_to(""));
         drop(page);
         assert_eq!(fs::read_dir(data.path()).unwrap().count(), 0);
     }
