@@ -82,7 +82,7 @@ fn the_board_works_below_a_path_of_a_proxy() {
         window.show_on(Screen::Laptop);
         window.open(server.link());
         window.until("location.pathname === '/yard/lists/L' && document.readyState === 'complete'");
-        window.until("performance.getEntriesByName('taskyard-live').length > 0");
+        window.until("'ready' in document.documentElement.dataset");
         window.click("button", "New");
         window.find("textbox", "Subject").fill("Engine");
         window.click("button", "Create");
