@@ -40,6 +40,8 @@ pub struct Alarm {
     stream: Option<Stream>,
     /// The leases of the list at the last look.
     leases: Vec<Token>,
+    /// Whether something moved since, and has to be looked at once more.
+    has_moved: bool,
 }
 
 impl Alarm {
@@ -57,7 +59,7 @@ impl Alarm {
 
     /// Returns an alarm that only the clock, the end of processes and its bell wake the sleeper by, whatever happens to the list.
     pub(super) fn by_the_clock() -> Result<Self, Error> {
-        Ok(Self { sleeper: Sleeper::new().map_err(failed)?, stream: None, leases: Vec::new() })
+        Ok(Self { sleeper: Sleeper::new().map_err(failed)?, stream: None, leases: Vec::new(), has_moved: false })
     }
 
     /// Has changes of a yard's list wake the sleeper from now on.
@@ -93,13 +95,13 @@ impl Alarm {
         until: Option<Instant>,
         deferred_to: Option<Timestamp>,
     ) -> Result<Woken, Error> {
-        let mut has_moved = false;
         loop {
             let has_happened = self.has_happened()?;
             if self.sleeper.bell().is_stopped() {
                 return Ok(Woken::Stopped);
             }
             if has_happened {
+                self.has_moved = true;
                 return Ok(Woken::LookAgain);
             }
             let leases = yard.store().read(yard.list_id())?.leases()?;
@@ -112,14 +114,16 @@ impl Alarm {
             let foreseen = deferred_to.map_or(of_leases, |moment| of_leases.min(until_moment(moment, &now)));
             let left = |until: Option<Instant>| until.map(|until| until.saturating_duration_since(Instant::now()));
             let of_stream = left(self.stream.as_ref().and_then(Stream::due));
-            let of_move = std::mem::take(&mut has_moved).then_some(SETTLED);
+            let of_move = std::mem::take(&mut self.has_moved).then_some(SETTLED);
             let pause = [of_stream, of_move, left(until)].into_iter().flatten().fold(foreseen, Duration::min);
             let waker = self.sleeper.sleep(running.into_iter(), pause).map_err(failed)?;
             let was_asked = self.sleeper.bell().was_asked();
+            // What moved does not ring apart from what asks for a look.
+            self.has_moved = waker == Waker::Bell;
             match waker {
                 _ if self.sleeper.bell().is_stopped() => return Ok(Woken::Stopped),
                 // What moved, or is looked at now and then because the system does not tell of it, may be nothing that happened.
-                Waker::Bell if !was_asked => has_moved = true,
+                Waker::Bell if !was_asked => {}
                 Waker::Clock if until.is_some_and(|until| Instant::now() >= until) => return Ok(Woken::TimedOut),
                 Waker::Clock if [of_stream, of_move].into_iter().flatten().any(|pause| pause < foreseen) => {}
                 Waker::Bell | Waker::Process | Waker::Clock => return Ok(Woken::LookAgain),
