@@ -5,6 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{MemoryTodos, TodoList, TodoOwner, Todos};
 
+/// So many lists are kept ready for callers that come back.
+const LISTS: usize = 1_024;
+
 /// The todo lists of all agents of one session, made when they are first asked for.
 #[derive(Debug)]
 pub struct TodoLists {
@@ -29,6 +32,9 @@ impl TodoLists {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(list) = lists.get(agent) {
             return Arc::clone(list);
+        }
+        if lists.len() >= LISTS {
+            lists.retain(|_, unused| Arc::strong_count(unused) > 1);
         }
         let list = Arc::new(TodoList::new(Arc::clone(&self.todos), self.owner(agent)));
         lists.insert(agent.to_owned(), Arc::clone(&list));

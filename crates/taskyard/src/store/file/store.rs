@@ -33,6 +33,8 @@ use crate::store::{
 
 /// How long a list that no caller asks for stays in memory.
 const KEEPS: Duration = Duration::from_secs(300);
+/// How many lists stay in memory that nobody follows. Callers ask for any name, and for names of lists that do not exist.
+const MOST: usize = 256;
 
 /// How a file store is opened.
 #[derive(Clone, Debug)]
@@ -120,6 +122,9 @@ impl FileStore {
 impl Handles {
     /// Lets go of the lists that no caller has asked for in so long, now and then.
     fn let_go_of_those_unasked(&mut self, keeps: Duration) {
+        if self.by_list.len() > MOST {
+            self.make_room();
+        }
         if self.looked_through.elapsed() < keeps / 4 {
             return;
         }
@@ -132,6 +137,21 @@ impl Handles {
             // A follower of the list keeps it all the same.
             is_asked_for || Arc::strong_count(handle) > 1
         });
+    }
+}
+
+impl Handles {
+    /// Lets go of lists that nobody uses until half of the room is free, of those first that no caller has asked for in longest.
+    fn make_room(&mut self) {
+        let unused = self.by_list.iter().filter(|(_, handle)| Arc::strong_count(handle) == 1);
+        let mut unused: Vec<_> = unused.map(|(list, handle)| (handle.unasked(), list.clone())).collect();
+        unused.sort_by_key(|(unasked, _)| std::cmp::Reverse(*unasked));
+        let too_many = self.by_list.len() - MOST / 2;
+        for (_, list) in unused.into_iter().take(too_many) {
+            if let Some(handle) = self.by_list.remove(&list) {
+                handle.let_go();
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard_core::{Entry, Lease, ListId, Moment, Rules};
+use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules};
 
 use super::list_cell::{ListCell, MemoryTurn};
 use super::watching::{CellWatch, NamesWatch};
@@ -12,6 +12,9 @@ use crate::store::{
     HistoryQuery, ListInfo, ListWatch, Moved, Snapshot, Store, StoreClock, StoreError, Txn, TxnPair, Watch,
 };
 use crate::watching::Watchers;
+
+/// From so many lists on, those that were only asked for, and that nothing was ever written to, are forgotten.
+const MOST: usize = 256;
 
 /// Keeps lists in memory, each task by the image a file would hold.
 #[derive(Debug)]
@@ -37,6 +40,9 @@ impl MemoryStore {
 
     fn cell(&self, list: &ListId) -> Arc<ListCell> {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if lists.len() >= MOST && !lists.contains_key(list) {
+            lists.retain(|_, cell| Arc::strong_count(cell) > 1 || cell.state().revision > Revision(0));
+        }
         let new = || ListCell::new(list.clone(), self.clock.clone(), self.watchers.clone());
         Arc::clone(lists.entry(list.clone()).or_insert_with(new))
     }

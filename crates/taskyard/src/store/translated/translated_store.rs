@@ -22,6 +22,9 @@ use crate::store::{
     Litter, Moved, Snapshot, StaleWrite, Store, StoreError, Txn, TxnPair, Watch,
 };
 
+/// How many lists stay in memory that nobody uses. Callers ask for any name, and for names of lists that do not exist.
+const MOST: usize = 256;
+
 /// Lists in the files of another dialect.
 #[derive(Debug)]
 pub(in crate::store) struct TranslatedStore<F: DialectFiles> {
@@ -39,6 +42,10 @@ impl<F: DialectFiles> TranslatedStore<F> {
 
     fn open_list(&self, list: &ListId) -> Arc<OpenList<F>> {
         let mut open_lists = self.open_lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if open_lists.len() >= MOST && !open_lists.contains_key(list) {
+            // A caller that comes back to one of them reads it anew.
+            open_lists.retain(|_, unused| Arc::strong_count(unused) > 1);
+        }
         let open_list = open_lists.entry(list.clone()).or_insert_with(|| {
             Arc::new(OpenList::new(Arc::clone(&self.dialect), list.clone(), &self.data, self.rules))
         });

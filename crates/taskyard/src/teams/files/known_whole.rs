@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::store::Print;
 
+/// So many inboxes are remembered; then all are forgotten, and looked through when they are next read.
+const INBOXES: usize = 4_096;
+
 /// What this process last wrote. Clones are the same.
 ///
 /// Whatever another program does to an inbox in the instant after we wrote it changes its size; so what still looks the same is.
@@ -21,7 +24,13 @@ impl KnownWhole {
     /// Remembers what a file is like that we have just written.
     pub(super) fn remember(&self, path: &Path, print: Option<Print>) {
         match print {
-            Some(print) => drop(self.written().insert(path.to_owned(), print)),
+            Some(print) => {
+                let mut written = self.written();
+                if written.len() >= INBOXES {
+                    written.clear();
+                }
+                written.insert(path.to_owned(), print);
+            }
             None => drop(self.written().remove(path)),
         }
     }
