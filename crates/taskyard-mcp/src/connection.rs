@@ -13,11 +13,12 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionConte
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use taskyard::core::AgentName;
-use taskyard::core::tools::Answer;
+use taskyard::core::tools::{Answer, Scope};
 use taskyard::{Error, Yard};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::{Admission, admission_of};
+use super::caller::Access;
 use super::calling::Call;
 use super::hub::Hub;
 use super::identity;
@@ -153,13 +154,15 @@ impl ServerHandler for Connection {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.hub.tools.clone()))
+        let scope = Access::of(&context.extensions).map_or(Scope::All, |access| access.scope);
+        let callable = self.hub.tools.iter().filter(|(needed, _)| *needed <= scope);
+        Ok(ListToolsResult::with_all_items(callable.map(|(_, tool)| tool.clone()).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.hub.tools.iter().find(|tool| tool.name == name).cloned()
+        self.hub.tools.iter().map(|(_, tool)| tool).find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(

@@ -16,6 +16,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::Admissions;
+use super::caller::Access;
 use super::connection::Connection;
 use super::hub::Hub;
 use super::messages::{self, Fault};
@@ -35,9 +36,27 @@ pub fn answering(hub: Arc<Hub>, stop: CancellationToken) -> Router {
         .with_max_request_body_bytes(LARGEST_REQUEST)
         // Hosts and origins are looked at before, for every path alike.
         .disable_allowed_hosts();
+    let sessions: Arc<Sessions> = Arc::default();
     let service: StreamableHttpService<Connection, Sessions> =
-        StreamableHttpService::new(move || Ok(Connection::new(Arc::clone(&hub))), Arc::default(), config);
-    Router::new().fallback_service(service).layer(from_fn_with_state(Admissions::default(), take_up))
+        StreamableHttpService::new(move || Ok(Connection::new(Arc::clone(&hub))), Arc::clone(&sessions), config);
+    let service = Router::new().fallback_service(service);
+    let service = service.layer(from_fn_with_state(Admissions::default(), take_up));
+    service.layer(from_fn_with_state(sessions, keep_to_own))
+}
+
+/// Lets a request come to no session but one of its caller's own, and gives the caller the session that it opens.
+async fn keep_to_own(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
+    let access = request.extensions().get::<Access>().cloned();
+    let named = request.headers().get(HEADER_SESSION_ID).map(|session| session.to_str().unwrap_or_default());
+    if named.is_some_and(|session| !sessions.is_of(session, access.as_ref())) {
+        // The protocol's answer to a session that does not exist.
+        return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
+    }
+    let response = next.run(request).await;
+    if let Some(opened) = response.headers().get(HEADER_SESSION_ID).and_then(|session| session.to_str().ok()) {
+        sessions.give_to(opened, access.as_ref());
+    }
+    response
 }
 
 /// Reads the message of a request, and passes it on when it is its turn. What is no message is told so here.

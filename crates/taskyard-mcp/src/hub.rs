@@ -8,6 +8,7 @@ use rmcp::ErrorData;
 use rmcp::model::Tool;
 use rustix::process::{Resource, getrlimit};
 use taskyard::Yard;
+use taskyard::core::tools::Scope;
 use taskyard::core::{AgentName, Rules};
 use taskyard::process::Cancel;
 use tokio::sync::RwLock;
@@ -29,8 +30,8 @@ pub struct Hub {
     pub(crate) options: Options,
     /// The rules in force where the server was started; they decide which tools are listed.
     pub(crate) rules: Rules,
-    /// The tools that are listed.
-    pub(crate) tools: Vec<Tool>,
+    /// The tools that are listed, each with the scope it needs.
+    pub(crate) tools: Vec<(Scope, Tool)>,
     /// Ends every call when the process is asked to stop.
     pub(crate) cancel: Cancel,
     /// What changes in the list is told here.

@@ -5,10 +5,11 @@ use rmcp::model::Extensions;
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use serde_json::Value;
+use taskyard::calls::Rights;
 use taskyard::core::AgentName;
 use taskyard::operations::Resuming;
 
-use super::caller::Caller;
+use super::caller::{Access, Caller};
 use super::hub::Hub;
 use super::options::Leases;
 
@@ -23,10 +24,18 @@ const LONGEST_NAME: usize = 40;
 /// session.
 pub(crate) fn caller(hub: &Hub, context: &RequestContext<RoleServer>) -> Caller {
     let call = call_id(context);
+    let access = Access::of(&context.extensions);
+    let rights = |agent: &AgentName, is_of_session| match &access {
+        Some(access) => {
+            Rights { scope: access.scope, is_proved: is_of_session || access.name.as_deref() == Some(agent.as_str()) }
+        }
+        None => Rights::ALL,
+    };
     let said = context.meta.get(AGENT).and_then(Value::as_str).and_then(|name| AgentName::new(name).ok());
     if let Some(agent) = said.or_else(|| hub.named_agent.clone()) {
         return Caller {
             todos_of: agent.as_str().to_owned(),
+            rights: rights(&agent, false),
             agent,
             call,
             clients_call: None,
@@ -39,6 +48,7 @@ pub(crate) fn caller(hub: &Hub, context: &RequestContext<RoleServer>) -> Caller 
     let is_of_session = is_of_session(hub, &context.extensions);
     Caller {
         todos_of: session.unwrap_or_else(|| agent.as_str().to_owned()),
+        rights: rights(&agent, is_of_session),
         agent,
         clients_call: context.meta.get(CALL_IDS[0]).and(call.clone()),
         call,

@@ -52,6 +52,7 @@ mod telling;
 mod tool_list;
 mod workers;
 
+pub use caller::Access;
 pub use error::ServeError;
 pub use host::{Host, Names, ServedJobs, Surroundings, Unserved};
 pub use http::answering;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use taskyard::core::tools::Answer;
+use taskyard::core::tools::{Answer, Scope};
 use taskyard::notices::NoticeError;
 
 use super::announced_jobs::text;
@@ -38,11 +38,11 @@ impl Hub {
         call: Call,
         context: &RequestContext<RoleServer>,
     ) -> Answered {
-        // The client's answers have no place for notifications.
-        if served.rules().is_client() {
+        let Caller { agent, call: call_id, rights, .. } = identity::caller(self, context);
+        // The client's answers have no place for notifications, and a caller that may only look acknowledges none.
+        if served.rules().is_client() || rights.scope < Scope::Work {
             return Answered::without(self.call(served, call, context).await.answer);
         }
-        let Caller { agent, call: call_id, .. } = identity::caller(self, context);
         if self.announced_jobs.has_told(&agent) {
             let (announced_jobs, served) = (Arc::clone(&self.announced_jobs), Arc::clone(&served));
             let (agent, call_id) = (agent.clone(), call_id.clone());

@@ -9,6 +9,9 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::common::server_side_http::ServerSseMessage;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::caller::Access;
 
 /// A session that is not heard of for this long ends.
 const IDLE: Duration = Duration::from_secs(3600);
@@ -27,18 +30,29 @@ pub(crate) struct Sessions {
     most: usize,
 }
 
-/// When a session was last used, and whether its client has begun.
-#[derive(Clone, Copy, Debug)]
+/// When a session was last used, whether its client has begun, and whose it is.
+#[derive(Debug)]
 struct SessionActivity {
     /// When its client last asked for something.
     last: Instant,
     /// Whether its client has sent anything after the request that began it.
     is_open: bool,
+    /// Who opened it; `None` until that is noted.
+    owner: Option<Owner>,
+}
+
+/// The caller that opened a session.
+#[derive(Debug)]
+struct Owner {
+    /// `None` if the program around the server tells no callers apart.
+    key: Option<String>,
+    /// Ends the wait for the caller's end when the session has ended.
+    _waiting: DropGuard,
 }
 
 impl SessionActivity {
     /// Tells whether a session counts as begun and left.
-    fn is_left(self, now: Instant) -> bool {
+    fn is_left(&self, now: Instant) -> bool {
         !self.is_open && now.duration_since(self.last) > OPENING
     }
 }
@@ -62,13 +76,43 @@ impl Sessions {
         let mut activity = self.activity.lock().unwrap_or_else(PoisonError::into_inner);
         // One that has ended does not begin again because a client still asks for it.
         if let Some(session) = activity.get_mut(id) {
-            *session = SessionActivity { last: Instant::now(), is_open: true };
+            (session.last, session.is_open) = (Instant::now(), true);
         }
     }
 
     fn begin(&self, id: &SessionId) {
-        let begun = SessionActivity { last: Instant::now(), is_open: false };
+        let begun = SessionActivity { last: Instant::now(), is_open: false, owner: None };
         self.activity.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(id), begun);
+    }
+
+    /// Gives a session to the caller that opened it. It ends when the caller is no longer let in.
+    pub(crate) fn give_to(self: &Arc<Self>, id: &str, access: Option<&Access>) {
+        let ended = CancellationToken::new();
+        let owner = Owner { key: access.map(|access| access.key.clone()), _waiting: ended.clone().drop_guard() };
+        let mut activity = self.activity.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(session) = activity.get_mut(id) else { return };
+        session.owner = Some(owner);
+        drop(activity);
+        if let Some(access) = access {
+            let (sessions, id, end) = (Arc::clone(self), SessionId::from(id), access.end.clone());
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = ended.cancelled() => return,
+                    () = end.cancelled() => {}
+                }
+                tracing::info!(session = %id, "a session ends with the access of its caller");
+                if let Err(error) = sessions.close_session(&id).await {
+                    tracing::warn!(%error, "a session did not end in order");
+                }
+            });
+        }
+    }
+
+    /// Tells whether a session is the caller's.
+    pub(crate) fn is_of(&self, id: &str, access: Option<&Access>) -> bool {
+        let activity = self.activity.lock().unwrap_or_else(PoisonError::into_inner);
+        let owner = activity.get(id).and_then(|session| session.owner.as_ref());
+        owner.is_some_and(|owner| owner.key.as_deref() == access.map(|access| access.key.as_str()))
     }
 
     /// Returns the sessions that have to end before there is room for another.
@@ -150,11 +194,15 @@ impl SessionManager for Sessions {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use rmcp::transport::streamable_http_server::session::SessionManager as _;
+    use taskyard::core::tools::Scope;
+    use tokio_util::sync::CancellationToken;
 
     use super::{OPENING, Sessions};
+    use crate::caller::Access;
 
     #[test]
     fn a_session_that_was_begun_and_left_ends_when_another_begins() {
@@ -171,6 +219,31 @@ mod tests {
             for (session, is_there) in [(&left, false), (&open, true), (&new, true)] {
                 assert_eq!(sessions.has_session(session).await.unwrap(), is_there);
             }
+        });
+    }
+
+    #[test]
+    fn a_session_is_its_owners_and_ends_with_the_owners_access() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let sessions = Arc::new(Sessions::default());
+            let (id, _transport) = sessions.create_session().await.unwrap();
+            let access = |key: &str| Access {
+                scope: Scope::Work,
+                key: key.to_owned(),
+                name: None,
+                end: CancellationToken::new(),
+            };
+            let (one, two) = (access("one"), access("two"));
+            assert!(!sessions.is_of(&id, Some(&one)), "nobody has it yet");
+            sessions.give_to(&id, Some(&one));
+            assert!(sessions.is_of(&id, Some(&one)));
+            assert!(!sessions.is_of(&id, Some(&two)) && !sessions.is_of(&id, None));
+            one.end.cancel();
+            while sessions.has_session(&id).await.unwrap() {
+                tokio::task::yield_now().await;
+            }
+            assert!(sessions.activity.lock().unwrap().is_empty());
         });
     }
 

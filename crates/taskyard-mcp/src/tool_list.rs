@@ -6,13 +6,13 @@ use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use serde_json::Value;
 use taskyard::core::Rules;
 use taskyard::core::tools::catalogue::Surface;
-use taskyard::core::tools::{self, Answer, catalogue};
+use taskyard::core::tools::{self, Answer, Scope, catalogue};
 
 use super::options::Options;
 
-/// Returns the tools a server offers.
-pub(crate) fn offered(options: Options, rules: Rules) -> Vec<Tool> {
-    catalogue::offered(options.tools, surface(options, rules)).map(shown).collect()
+/// Returns the tools a server offers, each with the scope it needs.
+pub(crate) fn offered(options: Options, rules: Rules) -> Vec<(Scope, Tool)> {
+    catalogue::offered(options.tools, surface(options, rules)).map(|tool| (tool.scope, shown(tool))).collect()
 }
 
 /// Returns what decides which tools there are.

@@ -19,7 +19,7 @@ pub(crate) struct BrowserRecord {
     /// What people call it by.
     pub(crate) name: String,
     /// The digest of the secret in its cookie.
-    pub(super) cookie: String,
+    pub(crate) cookie: String,
     /// The digest of the secret in the storage of our pages.
     page: String,
     /// When it was let in, in milliseconds since 1970.

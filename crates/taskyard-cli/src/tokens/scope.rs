@@ -19,6 +19,16 @@ pub(crate) enum Scope {
     All,
 }
 
+impl From<Scope> for taskyard::core::tools::Scope {
+    fn from(scope: Scope) -> Self {
+        match scope {
+            Scope::Read => Self::Read,
+            Scope::Work => Self::Work,
+            Scope::All => Self::All,
+        }
+    }
+}
+
 impl Scope {
     /// Returns the word for it.
     pub(crate) const fn as_str(self) -> &'static str {

@@ -1,10 +1,11 @@
 //! The file of tokens by name and of browsers, and the tokens in it: what each may do, until when, and what is kept of its secret. Specified
 //! in `docs/formats/tokens.md`.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
@@ -103,21 +104,44 @@ impl TokenBook {
 
     /// Returns the token that a secret belongs to, where it counts. A file that has not changed is not read again.
     pub(crate) fn find(&self, secret: &str, now: Timestamp) -> Result<Option<TokenRecord>, TokenProblem> {
-        if !secret.starts_with(PREFIX) {
+        if !has_form(secret) {
             return Ok(None);
         }
         let digest = digest(secret);
         self.look(|book| book.tokens.iter().find(|token| token.digest == digest && token.counts(now)).cloned())
     }
 
+    /// Tells whether a secret belonged to a token when the file was last looked at. Waits for no disk.
+    pub(crate) fn has_known(&self, secret: &str) -> bool {
+        let is_known = |digest: &str| self.known().book.tokens.iter().any(|token| token.digest == digest);
+        has_form(secret) && is_known(&digest(secret))
+    }
+
+    /// Tells whether a browser had a cookie with this digest when the file was last looked at. Waits for no disk.
+    pub(crate) fn has_known_browser(&self, cookie: &str) -> bool {
+        self.known().book.browsers.iter().any(|browser| browser.cookie == cookie)
+    }
+
+    /// Returns the digests of the tokens that count, and of the cookies of browsers. A browser that asks for nothing may still be listening.
+    pub(crate) fn valid(&self, now: Timestamp) -> Result<HashSet<String>, TokenProblem> {
+        self.look(|book| {
+            let tokens = book.tokens.iter().filter(|token| token.counts(now)).map(|token| token.digest.clone());
+            tokens.chain(book.browsers.iter().map(|browser| browser.cookie.clone())).collect()
+        })
+    }
+
     /// Looks at the file, which is not read again where it has not changed.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Book) -> T) -> Result<T, TokenProblem> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         let stamp = self.stamp();
         if stamp.is_none() || known.of != stamp {
             *known = Known { of: stamp, book: self.read()? };
         }
         Ok(look(&known.book))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes a token; returns its secret, which cannot be found out again.
@@ -226,10 +250,21 @@ impl TokenBook {
 }
 
 impl TokenRecord {
+    /// Returns what is kept of its secret.
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
     /// Tells whether it counts at a moment.
     pub(crate) fn counts(&self, now: Timestamp) -> bool {
         self.expires.is_none_or(|expires| now.0 < expires)
     }
+}
+
+/// Tells whether a text looks like a secret of ours. Whatever does not is refused without any further work.
+fn has_form(secret: &str) -> bool {
+    let digits = secret.strip_prefix(PREFIX);
+    digits.is_some_and(|digits| digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Refuses a file that another user made or can write: that user would let in anyone.

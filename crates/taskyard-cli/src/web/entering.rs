@@ -3,16 +3,19 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE, ORIGIN, RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use futures_util::StreamExt as _;
+use tokio_util::sync::CancellationToken;
 
 use super::api::refusal;
 use super::pages::opening;
-use super::security::{BrowserSecrets, Identity, Means, Refused, secured};
+use super::security::{BrowserSecrets, Effort, Identity, Means, Refused, secured};
 use super::site::Site;
 use crate::connections::{Standing, Visit};
 use crate::tokens::Scope;
@@ -37,7 +40,15 @@ pub(crate) async fn let_in(State(site): State<Arc<Site>>, request: Request, next
                 if let Some(visit) = head.extensions.get::<Visit>() {
                     visit.is_now(Standing::Busy);
                 }
+                let end = identity.end.clone();
+                head.extensions.insert(identity.access());
                 head.extensions.insert(identity);
+                let response = tokio::select! {
+                    biased;
+                    response = next.run(Request::from_parts(head, body)) => ending_with(response, end),
+                    () = end.cancelled() => turned_away(Refused::Token, form),
+                };
+                return secured(response);
             }
             secured(next.run(Request::from_parts(head, body)).await)
         }
@@ -59,17 +70,15 @@ async fn judge(site: &Site, head: &Parts) -> Result<Option<Identity>, Refused> {
     if uri.path() == HEALTH && is_look {
         return Ok(None);
     }
-    if peer.is_some_and(|peer| !entrance.failures.has_room(&peer)) {
-        return Err(Refused::TooMany);
-    }
     if uri.path().starts_with(OPEN) && *method == Method::GET {
         return Ok(None);
     }
-    let Some(identity) = entrance.credentials.identify(headers).await else {
-        if let Some(peer) = peer {
-            entrance.failures.take(&peer);
-        }
-        return Err(Refused::Token);
+    // A right token is let in however many wrong ones come from its address: all users of this machine have the same.
+    let is_suspect = peer.is_some_and(|peer| !entrance.failures.has_room(&peer));
+    let effort = if is_suspect { Effort::Little } else { Effort::Full };
+    let Some(identity) = entrance.credentials.identify(headers, effort).await else {
+        let is_within = peer.is_none_or(|peer| entrance.failures.take(&peer));
+        return Err(if is_within { Refused::Token } else { Refused::TooMany });
     };
     // A browser sends its cookie whichever page has it ask, and always says from which page it changes something.
     if identity.means == Means::Cookie && !is_look && !headers.contains_key(ORIGIN) {
@@ -82,11 +91,15 @@ async fn judge(site: &Site, head: &Parts) -> Result<Option<Identity>, Refused> {
     if !entrance.requests.take(&identity.name) {
         return Err(Refused::TooMany);
     }
-    let is_for_agents = uri.path() == "/mcp" || uri.path().starts_with("/mcp/");
-    if is_for_agents && identity.scope < Scope::Work {
-        return Err(Refused::Scope);
-    }
     Ok(Some(identity))
+}
+
+/// Ends a stream when the identity of its caller no longer counts. An answer whose length is known is over soon anyway.
+fn ending_with(response: Response, end: CancellationToken) -> Response {
+    match response.body().size_hint().exact() {
+        Some(_) => response,
+        None => response.map(|body| Body::from_stream(body.into_data_stream().take_until(end.cancelled_owned()))),
+    }
 }
 
 /// How a refusal is said: in a form that the caller can read.
@@ -140,8 +153,8 @@ fn turned_away(refused: Refused, form: RefusalForm) -> Response {
 /// along with what another site led to. May wait for the disk.
 pub(crate) fn open(site: &Site, code: &str, agent: &str, peer: Option<IpAddr>) -> Response {
     if !site.links().take(code) {
-        if let Some(peer) = peer {
-            site.entrance().failures.take(&peer);
+        if peer.is_some_and(|peer| !site.entrance().failures.take(&peer)) {
+            return turned_away(Refused::TooMany, RefusalForm::Page);
         }
         let words =
             "This link was used already. Ask for another: POST /api/v1/links, or start `taskyard serve` anew.\n";

@@ -53,8 +53,14 @@ pub(crate) fn routes(site: Arc<Site>) -> Router {
 fn method_of(operation: Operation) -> MethodRouter<Arc<Site>> {
     let filter = MethodFilter::try_from(operation.method.clone()).unwrap_or(MethodFilter::GET);
     match (operation.id, &operation.does) {
-        (FOLLOW_LIST, _) => on(filter, follow_list),
-        (FOLLOW_ALL, _) => on(filter, follow_all),
+        (FOLLOW_LIST, _) => {
+            let scope = operation.scope;
+            on(filter, move |site, path, request| follow_list(site, path, scope, request))
+        }
+        (FOLLOW_ALL, _) => {
+            let scope = operation.scope;
+            on(filter, move |State(site), request| follow(site, FOLLOW_ALL, Topic::All, scope, request))
+        }
         (MAKE_LINK, _) => {
             let scope = operation.scope;
             on(filter, move |site, request| make_link(site, scope, request))
@@ -86,19 +92,20 @@ async fn open_browser(State(site): State<Arc<Site>>, Path(code): Path<String>, r
     }
 }
 
-async fn follow_list(State(site): State<Arc<Site>>, Path(list): Path<String>, request: Request) -> Response {
+async fn follow_list(
+    State(site): State<Arc<Site>>,
+    Path(list): Path<String>,
+    scope: Scope,
+    request: Request,
+) -> Response {
     match taskyard::core::ListId::new(list) {
-        Ok(list) => follow(site, FOLLOW_LIST, Topic::List(list), request).await,
+        Ok(list) => follow(site, FOLLOW_LIST, Topic::List(list), scope, request).await,
         Err(error) => noted(&site, FOLLOW_LIST, problem_response(&error.into())),
     }
 }
 
-async fn follow_all(State(site): State<Arc<Site>>, request: Request) -> Response {
-    follow(site, FOLLOW_ALL, Topic::All, request).await
-}
-
-async fn follow(site: Arc<Site>, operation: &'static str, topic: Topic, request: Request) -> Response {
-    let response = begin_following(Arc::clone(&site), topic, request).await;
+async fn follow(site: Arc<Site>, operation: &'static str, topic: Topic, scope: Scope, request: Request) -> Response {
+    let response = begin_following(Arc::clone(&site), topic, scope, request).await;
     noted(&site, operation, response)
 }
 
@@ -108,12 +115,15 @@ fn noted(site: &Site, operation: &'static str, response: Response) -> Response {
     response
 }
 
-async fn begin_following(site: Arc<Site>, topic: Topic, request: Request) -> Response {
+async fn begin_following(site: Arc<Site>, topic: Topic, scope: Scope, request: Request) -> Response {
     let (head, _) = request.into_parts();
     let caller = match Caller::of(&head) {
         Ok(caller) => caller,
         Err(problem) => return problem_response(&problem),
     };
+    if let Err(refused) = caller.within(scope) {
+        return api::refusal(refused);
+    }
     let query = form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes());
     let since = query.filter(|(name, _)| name == "since").map(|(_, value)| value.into_owned()).last();
     let last = match head.headers.get("last-event-id") {

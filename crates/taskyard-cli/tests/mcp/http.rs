@@ -42,6 +42,11 @@ impl Served {
         Self::spawn(home.command("serve --port 0 --json"))
     }
 
+    /// Starts a server with flags, on any port.
+    pub(crate) fn with(home: &Home, flags: &str) -> Self {
+        Self::spawn(home.command(&format!("serve --port 0 --json {flags}")))
+    }
+
     /// Starts a server on a store, on any port.
     pub(crate) fn on_store(home: &Home, store: &str) -> Self {
         let mut command = home.command("serve --port 0 --json");
@@ -81,7 +86,12 @@ impl Served {
 
     /// Opens a connection in the older way, with a session.
     pub(crate) fn session(&self, agent: &str) -> Line {
-        let mut line = self.half_session(agent);
+        self.session_with(&self.token, agent)
+    }
+
+    /// Opens a connection with a session, and proves with another token.
+    pub(crate) fn session_with(&self, token: &str, agent: &str) -> Line {
+        let mut line = self.half_session_with(token, agent);
         let told = line.post(&[], br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         assert_eq!(told.status, 202, "{told:?}");
         line
@@ -89,7 +99,11 @@ impl Served {
 
     /// Begins a session, and does not say that the client is ready.
     pub(crate) fn half_session(&self, agent: &str) -> Line {
-        let mut line = self.line(agent);
+        self.half_session_with(&self.token, agent)
+    }
+
+    fn half_session_with(&self, token: &str, agent: &str) -> Line {
+        let mut line = self.line_with(token, agent);
         let client = json!({ "name": "claude-code", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         let message = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
@@ -102,13 +116,18 @@ impl Served {
 
     /// Opens a connection on which every request stands for itself.
     pub(crate) fn line(&self, agent: &str) -> Line {
+        self.line_with(&self.token, agent)
+    }
+
+    /// Opens such a connection, and proves with another token.
+    pub(crate) fn line_with(&self, token: &str, agent: &str) -> Line {
         let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         Line {
             stream: BufReader::new(stream),
             address: self.address.clone(),
-            token: self.token.clone(),
+            token: token.to_owned(),
             session: None,
             agent: agent.to_owned(),
             next: 0,
@@ -148,6 +167,30 @@ impl Line {
         self.send_with_proof(&headers, message.to_string().as_bytes());
     }
 
+    /// Asks something, and returns the result.
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.next += 1;
+        let message = json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params });
+        let response = self.post(&[], message.to_string().as_bytes());
+        let data = response.body.lines().filter_map(|line| line.strip_prefix("data:"));
+        let mut messages = data.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
+        let answer = messages.find(|message| message["id"] == self.next && message.get("method").is_none());
+        answer.unwrap_or_else(|| panic!("no answer: {response:?}"))["result"].clone()
+    }
+
+    /// Proves with another token from now on.
+    pub(crate) fn proving(self, token: &str) -> Self {
+        Self { token: token.to_owned(), ..self }
+    }
+
+    /// Makes a request of the session that carries no message.
+    pub(crate) fn bare(&mut self, method: &str) -> Response {
+        let (host, proof) = (self.address.clone(), format!("Bearer {}", self.token));
+        let session = self.session.clone().unwrap();
+        self.send(method, &[("Host", &host), ("Authorization", &proof), ("Mcp-Session-Id", &session)], b"");
+        self.response()
+    }
+
     /// Sends a message with all that is needed, and what is given beyond.
     pub(crate) fn post(&mut self, headers: &[(&str, &str)], body: &[u8]) -> Response {
         self.send_with_proof(headers, body);
@@ -182,7 +225,17 @@ impl Line {
         let (host, proof) = (self.address.clone(), format!("Bearer {}", self.token));
         let session = self.session.clone().unwrap();
         self.send("GET", &[("Host", &host), ("Authorization", &proof), ("Mcp-Session-Id", &session)], b"");
+        self.is_answered();
+    }
+
+    /// Waits until an answer has begun.
+    pub(crate) fn is_answered(&mut self) {
         assert!(self.header_line().contains("200"));
+    }
+
+    /// Reads a stream to its end, which is a chunk without bytes.
+    pub(crate) fn read_to_the_end(&mut self) {
+        while self.header_line() != "0" {}
     }
 
     /// Returns another connection to the same session.

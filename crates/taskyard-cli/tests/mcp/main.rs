@@ -27,6 +27,7 @@ mod passing_messages;
 mod recording;
 mod repeating;
 mod resources;
+mod scopes;
 mod sessions;
 mod short_sessions;
 mod special_files;

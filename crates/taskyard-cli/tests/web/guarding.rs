@@ -1,7 +1,7 @@
 //! Who is let in, and who is not.
 
 use serde_json::{Value, json};
-use taskyard_testkit::Home;
+use taskyard_testkit::{Home, finishes, wait_until};
 
 use crate::served::{Response, Served};
 
@@ -242,6 +242,20 @@ fn a_browser_is_listed_logged_out_and_revoked() {
 }
 
 #[test]
+fn a_browser_that_is_revoked_hears_no_more() {
+    let home = home();
+    let served = Served::start(&home);
+    let cookie = opened(&served, &served.link).unwrap().cookie;
+    let mut line = served.line();
+    line.send("GET", "/api/v1/events", &[("Host", &served.address), ("Cookie", &cookie)], b"");
+    assert_eq!(line.head().0, 200);
+    let name = home.ask("token list")["browsers"][0]["name"].as_str().unwrap().to_owned();
+    home.ask(&format!("token revoke {name}"));
+    // The end of the stream is a chunk without bytes.
+    finishes(move || while line.text_line() != "0" {});
+}
+
+#[test]
 fn nothing_is_changed_by_looking() {
     let home = home();
     let served = Served::start(&home);
@@ -270,6 +284,38 @@ fn a_client_that_guesses_tokens_has_to_wait() {
         .collect();
     assert!(statuses.starts_with(&[401; 20]) && statuses.contains(&429), "{statuses:?}");
     assert_eq!(served.line().bare("GET", "/healthz", &[("Host", &served.address)], b"").status, 200);
+}
+
+#[test]
+fn wrong_tokens_lock_out_no_right_one() {
+    let home = home();
+    let served = Served::start(&home);
+    let named = home.ask("token create ci --scope read")["token"].as_str().unwrap().to_owned();
+    let cookie = opened(&served, &served.link).unwrap().cookie;
+    let mut guessing = served.line();
+    let mut guess =
+        |wrong: &str| guessing.bare("GET", TASKS, &[("Host", &served.address), ("Authorization", wrong)], b"").status;
+    let (unknown, malformed) = (format!("Bearer ty_{}", "0".repeat(64)), "Bearer x".to_owned());
+    while guess(&unknown) != 429 {}
+    let mut line = served.line();
+    let right = [
+        ("Authorization", format!("Bearer {}", served.token)),
+        ("Authorization", format!("Bearer {named}")),
+        ("Cookie", cookie),
+    ];
+    for _ in 0..40 {
+        for wrong in [&unknown, &malformed, &unknown, &malformed] {
+            guess(wrong);
+        }
+        for (header, proof) in &right {
+            let answer = line.bare("GET", TASKS, &[("Host", &served.address), (header, proof)], b"");
+            assert_eq!(answer.status, 200, "{header}");
+        }
+    }
+    another(&served);
+    // A token that is new is known soon.
+    let new = home.ask("token create new --scope read")["token"].as_str().unwrap().to_owned();
+    wait_until("the new token", || guess(&unknown) > 0 && served.line_with(&new).get(TASKS).status == 200);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Tokens by name, through the command and over HTTP.
 
 use serde_json::json;
-use taskyard_testkit::Home;
+use taskyard_testkit::{Home, finishes};
 
-use crate::served::Served;
+use crate::served::{Line, Served};
 
 const TASKS: &str = "/api/v1/lists/L/tasks";
 
@@ -32,9 +32,58 @@ fn a_token_goes_as_far_as_its_scope() {
     assert_eq!(asked("POST", "/api/v1/lists/L/clear", Some(json!({}))), [403, 403, 200]);
     assert_eq!(asked("POST", "/api/v1/links", Some(json!({}))), [403, 403, 201]);
     assert_eq!(asked("GET", "/api/v1/tokens", None), [403, 403, 200]);
-    let mcp = |token: &String| served.line_with(token).ask("POST", "/mcp", &[], Some(json!({}))).status;
-    assert_eq!(tokens.iter().map(mcp).map(|status| status == 403).collect::<Vec<_>>(), [true, false, false]);
+    let reset = |name: &str| asked("POST", "/api/v1/teams", Some(json!({"name": name, "reset": true})));
+    assert_eq!(reset("L"), [403, 403, 201], "it would empty the list");
+    assert_eq!(asked("POST", "/api/v1/teams", Some(json!({"name": "M"}))), [403, 201, 409]);
     assert_eq!(served.line_with(&tokens[0]).get("/metrics").status, 200);
+}
+
+/// The operations that need the scope `all`: they destroy, run commands or let others in.
+const ONLY_FOR_ALL: [&str; 12] = [
+    "clearList",
+    "mergeLists",
+    "mendList",
+    "startJob",
+    "stopJob",
+    "tidyJobs",
+    "deleteTeam",
+    "importTasks",
+    "listTokens",
+    "createToken",
+    "revokeToken",
+    "makeLink",
+];
+
+#[test]
+fn every_operation_refuses_tokens_of_a_narrower_scope() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let served = Served::with(&home, "--allow-exec");
+    let scopes = ["read", "work", "all"];
+    let tokens = scopes.map(|scope| token(&home, &format!("{scope} --scope {scope}")));
+    let document = served.line().get("/api/v1/openapi.json").json();
+    let mut only_for_all = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, described) in methods.as_object().unwrap() {
+            let id = described["operationId"].as_str().unwrap();
+            let needed = match method.as_str() {
+                _ if ONLY_FOR_ALL.contains(&id) => "all",
+                "get" => "read",
+                _ => "work",
+            };
+            only_for_all.extend((needed == "all").then_some(id));
+            let path = path.replace('{', "x-").replace('}', "");
+            for (scope, token) in scopes.into_iter().zip(&tokens) {
+                let is_beyond = scopes.iter().position(|it| *it == scope) < scopes.iter().position(|it| *it == needed);
+                let mut line = served.line_with(token);
+                let headers = [("Host", served.address.as_str()), ("Authorization", &format!("Bearer {token}"))];
+                // What is no JSON is refused by every operation that the caller may call; a stream is left at once.
+                line.send(&method.to_ascii_uppercase(), &path, &headers, b"{");
+                let status = line.head().0;
+                assert_eq!(status == 403, is_beyond, "{id} with {scope}: {status}");
+            }
+        }
+    }
+    assert_eq!(only_for_all.len(), ONLY_FOR_ALL.len(), "{only_for_all:?}");
 }
 
 #[test]
@@ -51,6 +100,35 @@ fn a_token_counts_until_it_is_revoked_or_its_time_is_over() {
     assert_eq!(line.get(TASKS).code(), "unauthorized");
     let listed = home.ask("token list")["tokens"].clone();
     assert_eq!((listed.as_array().unwrap().len(), &listed[0]["counts"]), (1, &json!(false)));
+}
+
+/// Reads a stream to its end, which is a chunk without bytes.
+fn read_to_the_end(mut line: Line) {
+    finishes(move || while line.text_line() != "0" {});
+}
+
+#[test]
+fn what_a_token_began_ends_with_it() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let served = Served::start(&home);
+    let long = token(&home, "long --scope work");
+    let short = token(&home, "short --expires 2s");
+    let begin = |token: &str, method: &str, path: &str, body: &[u8]| {
+        let mut line = served.line();
+        let proof = format!("Bearer {token}");
+        let headers =
+            [("Host", served.address.as_str()), ("Authorization", &proof), ("Content-Type", "application/json")];
+        line.send(method, path, &headers, body);
+        line
+    };
+    let mut streams: Vec<Line> =
+        [&long, &short].map(|token| begin(token, "GET", "/api/v1/lists/L/events", b"")).into_iter().collect();
+    streams.push(begin(&long, "GET", "/api/v1/events", b""));
+    streams.iter_mut().for_each(|line| assert_eq!(line.head().0, 200));
+    let mut waiting = begin(&long, "POST", "/api/v1/lists/L/claim-next", br#"{"wait":"60s"}"#);
+    home.ask("token revoke long");
+    assert_eq!(waiting.response().code(), "unauthorized");
+    streams.into_iter().for_each(read_to_the_end);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! All tools, and which of them are offered when.
 
 use super::{
-    Answer, Tool, ToolSet, dialects, inbox_read, list_agents, send_message, task_claim, task_create, task_get,
+    Answer, Scope, Tool, ToolSet, dialects, inbox_read, list_agents, send_message, task_claim, task_create, task_get,
     task_list, task_output, task_release, task_run, task_stop, task_update, team_create, team_delete, todo_write,
 };
 use crate::rules::hooks::gate::System;
@@ -91,11 +91,17 @@ pub fn not_available(name: &str) -> Answer {
     Answer::error(text.clone()).with(text.into())
 }
 
+/// Returns the answer to a call that needs a wider scope than its caller has.
+pub fn out_of_scope(name: &str, needed: Scope) -> Answer {
+    let needed = needed.as_str();
+    Answer::error(format!("Error: {name} needs a token with the scope `{needed}`. Nothing was done."))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Surface, TOOLS, find, offered};
     use crate::rules::hooks::gate::System;
-    use crate::tools::ToolSet;
+    use crate::tools::{Scope, ToolSet};
     use crate::{ClientVersion, Rules};
 
     fn names(surface: Surface) -> Vec<&'static str> {
@@ -156,6 +162,13 @@ mod tests {
             assert!(!tool.description.is_empty());
         }
         assert!(find("taskcreate").is_none());
+    }
+
+    #[test]
+    fn only_tools_that_change_nothing_need_the_scope_read() {
+        for tool in super::all() {
+            assert_eq!(tool.scope == Scope::Read, tool.annotations.read_only, "{}", tool.name);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::answer::{LONGEST, units};
 use super::schema::{Field, Object, Shape, Unknown};
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::dialect::inbox::read_protocol;
 use crate::rules::hooks::gate::System;
 use crate::rules::teams::mailing::Delivery;
@@ -22,6 +22,7 @@ pub const TOOL: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::SETTLES,
+    scope: Scope::Work,
     set: ToolSet::Team,
     system: System::Tasks,
 };

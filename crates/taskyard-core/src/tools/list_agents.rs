@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::schema::{Object, Unknown};
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::rules::hooks::gate::System;
 use crate::rules::teams::membership::MemberState;
 use crate::{Member, Rules};
@@ -14,6 +14,7 @@ pub const TOOL: Tool = Tool {
     description: "See who is in your team, what each is doing, and whom you can write to with SendMessage.",
     input: Object { fields: &[], unknown: Unknown::Refused },
     annotations: Annotations::LOOKS,
+    scope: Scope::Read,
     set: ToolSet::Team,
     system: System::Tasks,
 };

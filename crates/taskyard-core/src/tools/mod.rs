@@ -34,4 +34,4 @@ mod tool;
 pub use answer::Answer;
 pub use input_error::InputError;
 pub use refusing::{Surroundings, ToolNames, explain};
-pub use tool::{Annotations, Tool, ToolSet};
+pub use tool::{Annotations, Scope, Tool, ToolSet};

@@ -6,7 +6,7 @@ use super::refusing::Surroundings;
 use super::repairing::{task_id, with_task_id};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::task_get::page;
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::dialect::native;
 use crate::render::{escaping, numbered};
 use crate::rules::changes::notes::{notes_of, read_note};
@@ -31,6 +31,7 @@ pub const TOOL: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::SETTLES,
+    scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Tasks,
 };

@@ -6,7 +6,7 @@ use super::refusing::{Surroundings, explain};
 use super::repairing::{is_filled, is_repaired, rename};
 use super::said::subject_told;
 use super::schema::{Field, Object, Shape, Unknown};
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::rules::hooks::gate::System;
 use crate::rules::refusal::Refusal;
 use crate::{ClientVersion, Metadata, Rules, Task};
@@ -29,6 +29,7 @@ pub const TOOL: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::ADDS,
+    scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Tasks,
 };

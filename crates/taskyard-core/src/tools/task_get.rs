@@ -6,7 +6,7 @@ use super::refusing::{Surroundings, explain};
 use super::repairing::task_id;
 use super::said::subject_told;
 use super::schema::{Field, Object, Shape, Unknown};
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::render::numbered;
 use crate::rules::changes::notes::{NoteRead, notes_of, read_note};
 use crate::rules::hooks::gate::System;
@@ -20,6 +20,7 @@ pub const TOOL: Tool = Tool {
         task. For an overview use TaskList.",
     input: Object { fields: &[Field::required("taskId", Shape::Text)], unknown: Unknown::Refused },
     annotations: Annotations::LOOKS,
+    scope: Scope::Read,
     set: ToolSet::Core,
     system: System::Tasks,
 };

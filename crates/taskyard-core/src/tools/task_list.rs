@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::fitting::{ListLine, few_blockers, lines_that_fit, shortened};
 use super::schema::{Object, Unknown};
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::render::{gone_shape, loss_in_words, numbered};
 use crate::rules::graph::open_tasks::OpenTasks;
 use crate::rules::history::vanishing::Gone;
@@ -19,6 +19,7 @@ pub const TOOL: Tool = Tool {
         a task to see what that unblocked. For the text of a task use TaskGet; to get your next task use TaskClaim.",
     input: Object { fields: &[], unknown: Unknown::Refused },
     annotations: Annotations::LOOKS,
+    scope: Scope::Read,
     set: ToolSet::Core,
     system: System::Tasks,
 };

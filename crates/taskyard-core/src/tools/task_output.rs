@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{LONGEST, suffix, units};
 use super::repairing::with_job_id;
 use super::schema::{Field, Object, Preset, Shape, Unknown};
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::dialect::native;
 use crate::rules::hooks::gate::System;
 use crate::{Job, Rules};
@@ -27,6 +27,7 @@ pub const TOOL: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::LOOKS,
+    scope: Scope::Read,
     set: ToolSet::Core,
     system: System::Tasks,
 };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::refusing::{Surroundings, explain};
 use super::repairing::{task_id, with_task_id};
 use super::schema::{Field, Object, Shape, Unknown};
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::dialect::native;
 use crate::rules::hooks::gate::System;
 use crate::rules::refusal::Refusal;
@@ -21,6 +21,7 @@ pub const TOOL: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::ADDS,
+    scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Tasks,
 };

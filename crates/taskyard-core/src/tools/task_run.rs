@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::refusing::{Surroundings, explain};
 use super::repairing::task_id;
 use super::schema::{Field, Object, Shape, Unknown};
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::rules::hooks::gate::System;
 use crate::rules::refusal::Refusal;
 use crate::{ClientVersion, Job, Rules, TaskId};
@@ -27,6 +27,7 @@ pub const TOOL: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations { read_only: false, destructive: true, idempotent: false },
+    scope: Scope::All,
     set: ToolSet::Core,
     system: System::Tasks,
 };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::repairing::with_job_id;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::task_output::not_found;
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::rules::hooks::gate::System;
 use crate::{ClientVersion, Job, JobKind, Rules};
 
@@ -21,6 +21,7 @@ pub const TOOL: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::REPLACES,
+    scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Tasks,
 };
@@ -54,6 +55,14 @@ pub fn not_running(named: &str, job: &Job, rules: Rules) -> Answer {
         Rules::Client(version) if version >= ClientVersion::V2_1_325 => not_found(named),
         _ => Answer::error(format!("Task {named} is not running (status: {})", job.state())),
     }
+}
+
+/// Returns the answer to a caller that may stop only its own jobs, and named one of another agent.
+pub fn not_own(named: &str) -> Answer {
+    Answer::error(format!(
+        "Error: task {named} belongs to another agent; stopping it needs a token with the scope `{}`. Nothing was done.",
+        Scope::All.as_str()
+    ))
 }
 
 /// Returns the answer to a call that names no job.

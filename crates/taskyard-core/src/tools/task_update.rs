@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::refusing::{Surroundings, explain};
 use super::repairing::{is_repaired, rename, task_id, with_task_id};
 use super::schema::{Field as Parameter, Object, Shape, Unknown};
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::render::numbered;
 use crate::rules::changes::patching::{Field, OwnerChange, Patch};
 use crate::rules::hooks::gate::System;
@@ -36,6 +36,7 @@ pub const TOOL: Tool = Tool {
     },
     // A note is one more with every call.
     annotations: Annotations { idempotent: false, ..Annotations::REPLACES },
+    scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Tasks,
 };
@@ -47,6 +48,7 @@ const CLIENTS_TOOL: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::REPLACES,
+    scope: Scope::Work,
     ..TOOL
 };
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::said::said;
 use super::schema::{Field, Object, Shape, Unknown};
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::rules::hooks::gate::System;
 use crate::{LEAD, Rules, Team};
 
@@ -22,6 +22,7 @@ pub const TOOL: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::ADDS,
+    scope: Scope::Work,
     set: ToolSet::All,
     system: System::Tasks,
 };

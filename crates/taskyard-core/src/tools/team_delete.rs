@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::said::said;
 use super::schema::{Object, Unknown};
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::Rules;
 use crate::rules::hooks::gate::System;
 
@@ -15,6 +15,7 @@ pub const TOOL: Tool = Tool {
         Its inboxes go; its tasks stay.",
     input: Object { fields: &[], unknown: Unknown::Refused },
     annotations: Annotations::REPLACES,
+    scope: Scope::All,
     set: ToolSet::All,
     system: System::Tasks,
 };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::repairing::is_repaired;
 use super::schema::{Field, Object, Shape, Unknown};
-use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::json_text;
 use crate::rules::hooks::gate::System;
 use crate::{Rules, Todo};
@@ -17,6 +17,7 @@ pub const TOOL: Tool = Tool {
         entirely done. When all are completed, the list is cleared.",
     input: Object { fields: &[Field::required("todos", Shape::List(&Shape::Object(ITEM)))], unknown: Unknown::Refused },
     annotations: Annotations::REPLACES,
+    scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Todos,
 };

@@ -18,6 +18,8 @@ pub struct Tool {
     pub input: Object,
     /// What a call may do.
     pub annotations: Annotations,
+    /// What a caller has to be allowed to do.
+    pub scope: Scope,
     /// The smallest set it is in.
     pub set: ToolSet,
     /// The system it belongs to.
@@ -34,6 +36,29 @@ pub enum ToolSet {
     Team,
     /// All there are.
     All,
+}
+
+/// What a caller may do; each scope includes those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Look at everything.
+    Read,
+    /// Change tasks, claim them, write messages, make teams.
+    Work,
+    /// Everything: run commands, stop those of others, end teams.
+    #[default]
+    All,
+}
+
+impl Scope {
+    /// Returns the word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Work => "work",
+            Self::All => "all",
+        }
+    }
 }
 
 /// What a call of a tool may do, as hints for the program that decides whether it is allowed.

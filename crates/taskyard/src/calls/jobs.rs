@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use taskyard_core::tools::task_output::{Retrieval, Tail, TaskOutput, bytes_needed};
 use taskyard_core::tools::task_run::TaskRun;
-use taskyard_core::tools::{Answer, task_output, task_run, task_stop};
+use taskyard_core::tools::{Answer, Scope, task_output, task_run, task_stop};
 use taskyard_core::{Job, JobId};
 
 use super::toolbox::NoAnswer;
@@ -64,7 +64,8 @@ impl Toolbox {
                 Waited::Cancelled(_) => return Err(Error::Cancelled.into()),
             },
         };
-        if retrieval == Retrieval::Success && job.agent == *self.yard.actor() {
+        let acknowledges = self.rights.scope >= Scope::Work && job.agent == *self.yard.actor();
+        if retrieval == Retrieval::Success && acknowledges {
             // An agent that is shown that it has ended needs no notification. Should this fail, the agent is told
             // twice.
             if let Err(error) = desk.notices.acknowledge(std::slice::from_ref(&job.id)) {
@@ -79,6 +80,10 @@ impl Toolbox {
         let rules = self.yard.rules();
         let Some(named) = task_stop::read(input, rules)? else { return Ok(task_stop::without_id()) };
         let Some((desk, job)) = self.named(&named)? else { return Ok(task_output::not_found(&named)) };
+        let is_own = self.rights.is_proved && job.agent == *self.yard.actor();
+        if self.rights.scope < Scope::All && !is_own {
+            return Ok(task_stop::not_own(&named));
+        }
         match desk.aside(|jobs| jobs.stop(&job.id)).map_err(Error::from)? {
             Stopping::Stopped(job) => Ok(task_stop::stopped(&job)),
             Stopping::WasOver(job) => Ok(task_stop::not_running(&named, &job, rules)),

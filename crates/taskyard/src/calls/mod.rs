@@ -21,5 +21,5 @@ pub use failing::failed;
 pub use job_desk::JobDesk;
 pub use last_listing::LastListing;
 pub use shared_call::SharedConnection;
-pub use toolbox::Toolbox;
+pub use toolbox::{Rights, Toolbox};
 pub use transcripts::{Transcripts, names_given_in};

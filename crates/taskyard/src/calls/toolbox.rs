@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use taskyard_core::rules::hooks::gate::System;
 use taskyard_core::tools::catalogue::{self, Surface};
-use taskyard_core::tools::{Answer, InputError, Surroundings, ToolNames, todo_write};
+use taskyard_core::tools::{Answer, InputError, Scope, Surroundings, ToolNames, todo_write};
 
 use super::shared_call::SharedCall;
 use super::{ClaimedFor, JobDesk, LastListing};
@@ -24,8 +24,23 @@ pub struct Toolbox {
     pub(super) desk: Option<JobDesk>,
     pub(super) last_listing: Arc<LastListing>,
     pub(super) claimed_for: Arc<ClaimedFor>,
+    pub(super) rights: Rights,
     /// The call, where several agents share the connection it came over.
     pub(super) shared: Option<SharedCall>,
+}
+
+/// What the caller of the tools may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// The scope of its token. Tools that need a wider one refuse.
+    pub scope: Scope,
+    /// Whether the caller has proved that it is the agent it acts as. A caller that may only work stops jobs of that agent and no others.
+    pub is_proved: bool,
+}
+
+impl Rights {
+    /// Those of the user who runs the program.
+    pub const ALL: Self = Self { scope: Scope::All, is_proved: true };
 }
 
 impl Toolbox {
@@ -39,6 +54,7 @@ impl Toolbox {
             desk: None,
             last_listing: Arc::default(),
             claimed_for: Arc::default(),
+            rights: Rights::ALL,
             shared: None,
         }
     }
@@ -79,12 +95,21 @@ impl Toolbox {
         Self { claimed_for, ..self }
     }
 
+    /// Limits what the caller may do.
+    #[must_use]
+    pub fn within(self, rights: Rights) -> Self {
+        Self { rights, ..self }
+    }
+
     /// Calls a tool by its name. What the model did wrong or may not do is an answer; an error means we could not find out, and
     /// [`super::failed`] makes an answer of that, too.
     pub fn call(&self, name: &str, input: &Value) -> Result<Answer, Error> {
         let Some(tool) = catalogue::find_in(self.surface(), name) else {
             return Ok(catalogue::not_available(name));
         };
+        if self.rights.scope < tool.scope {
+            return Ok(catalogue::out_of_scope(name, tool.scope));
+        }
         self.show_life(name);
         let answer = match tool.name {
             name if !tool.system.is_the_clients() => self.call_in_dialect(name, input),
@@ -112,9 +137,11 @@ impl Toolbox {
         })
     }
 
-    /// Lets the caller's team see that it lives, and what it does. The client's rules have nothing of that.
+    /// Lets the caller's team see that it lives, and what it does. The client's rules have nothing of that, and a caller that may only look
+    /// changes nothing.
     fn show_life(&self, tool: &str) {
-        let Some(teams) = self.yard.teams().filter(|_| !self.yard.rules().is_client()) else { return };
+        let is_shown = self.rights.scope >= Scope::Work && !self.yard.rules().is_client();
+        let Some(teams) = self.yard.teams().filter(|_| is_shown) else { return };
         let shown = teams.only_seat(self.yard.actor()).and_then(|seat| match seat {
             Some(seat) => teams.show_life(&seat, tool),
             None => Ok(()),

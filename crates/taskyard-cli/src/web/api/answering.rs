@@ -94,7 +94,10 @@ async fn judge_and_answer(site: Arc<Site>, operation: Arc<(Operation, Value)>, r
         Err(response) => return response,
     };
     match ask(&site, &operation, &mut head, &caller, &bytes).await {
-        Ok(asked) => make(site, operation, &head, caller, asked, bytes).await,
+        Ok((parts, asked)) => match caller.within(asked.scope) {
+            Ok(()) => make(site, operation, &head, caller, (parts, asked), bytes).await,
+            Err(refused) => refusal(refused),
+        },
         Err(problem) => problem_response(&problem),
     }
 }

@@ -80,11 +80,13 @@ pub(crate) struct Asked {
     pub(crate) input: Option<Vec<u8>>,
     /// Whether it may sleep until something happens.
     pub(crate) sleeps: bool,
+    /// What the caller has to be allowed to do besides what the operation needs.
+    pub(crate) scope: Scope,
 }
 
 impl From<Command> for Asked {
     fn from(command: Command) -> Self {
-        Self { command, input: None, sleeps: false }
+        Self { command, input: None, sleeps: false, scope: Scope::Read }
     }
 }
 
@@ -92,6 +94,11 @@ impl Asked {
     /// Returns a command that reads this where it would read stdin.
     pub(crate) fn reading(command: Command, input: Vec<u8>) -> Self {
         Self { input: Some(input), ..command.into() }
+    }
+
+    /// Returns a command that only those may have run who may do this.
+    pub(crate) fn only_for(scope: Scope, command: Command) -> Self {
+        Self { scope, ..command.into() }
     }
 
     /// Returns a command that may sleep until something happens.

@@ -57,16 +57,17 @@ struct NewTeam {
     name: String,
     #[serde(default)]
     description: Option<String>,
-    /// Empty the list of that name first
+    /// Empty the list of that name first; needs the scope `all`
     #[serde(default)]
     reset: bool,
 }
 
-fn create(_: &Parts, new: NewTeam) -> Result<Command, Problem> {
+fn create(_: &Parts, new: NewTeam) -> Result<Asked, Problem> {
     let name = new.name.parse().map_err(|error: taskyard::core::BadListName| {
         Problem::usage("bad_team_name", error.to_string().replace("list", "team"))
     })?;
-    Ok(team(TeamAction::Create { name, description: new.description, reset: new.reset }))
+    let scope = if new.reset { Scope::All } else { Scope::Work };
+    Ok(Asked::only_for(scope, team(TeamAction::Create { name, description: new.description, reset: new.reset })))
 }
 
 fn show(parts: &Parts) -> Result<Command, Problem> {

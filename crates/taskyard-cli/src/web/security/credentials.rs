@@ -6,13 +6,19 @@ use std::sync::Arc;
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, HeaderValue};
 use taskyard::core::Timestamp;
+use taskyard_mcp::Access;
+use tokio_util::sync::CancellationToken;
 
 use super::cookies::{BrowserSecrets, Cookies};
+use super::{LiveTokens, Rates};
 use crate::tokens::{Scope, ServerToken, TokenBook, TokenProblem};
 use crate::web::workers::spawn;
 
+/// So many tokens a second are looked up for clients that send too many wrong ones, and so many at once.
+const LOOKUPS: (u32, u32) = (10, 1);
+
 /// Who sends a request, by what it proved.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Identity {
     /// The name of the token; none of the server's own token and of browsers.
     pub(crate) name: Option<String>,
@@ -22,6 +28,18 @@ pub(crate) struct Identity {
     pub(crate) means: Means,
     /// The name of the browser; none of programs.
     pub(crate) browser: Option<String>,
+    /// Tells it from all other identities: a new token of an old name is another.
+    key: String,
+    /// Cancelled when it no longer counts: what was begun with it ends.
+    pub(crate) end: CancellationToken,
+}
+
+impl Identity {
+    /// Returns what it may do over MCP.
+    pub(crate) fn access(&self) -> Access {
+        let (key, name, end) = (self.key.clone(), self.name.clone(), self.end.clone());
+        Access { scope: self.scope.into(), key, name, end }
+    }
 }
 
 /// How a client proves that it may come in.
@@ -39,13 +57,28 @@ pub(crate) enum Means {
 pub(crate) struct Credentials {
     token: ServerToken,
     named: Arc<TokenBook>,
+    /// Those by name that are in use.
+    live: Arc<LiveTokens>,
+    /// How often the tokens by name are looked up for clients that send too many wrong ones.
+    lookups: Arc<Rates<()>>,
     cookies: Cookies,
+}
+
+/// How much is done to find out who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// Everything.
+    Full,
+    /// A token that was not known at the last look is not looked up: its address has sent too many wrong ones.
+    Little,
 }
 
 impl Credentials {
     /// Returns what lets a client in: the server's own token, those by name in the data directory, and its cookies.
     pub(crate) fn new(token: ServerToken, data: &Path, cookies: Cookies) -> Self {
-        Self { token, named: Arc::new(TokenBook::of(data)), cookies }
+        let named = Arc::new(TokenBook::of(data));
+        let live = LiveTokens::of(Arc::clone(&named));
+        Self { token, named, live, lookups: Arc::new(Rates::new(LOOKUPS.0, LOOKUPS.1)), cookies }
     }
 
     /// Returns the server's own token.
@@ -70,18 +103,19 @@ impl Credentials {
     }
 
     /// Finds out who asks; none where nothing proves it. A token that is given has to be right, whatever cookie comes with it.
-    pub(crate) async fn identify(&self, headers: &HeaderMap) -> Option<Identity> {
+    pub(crate) async fn identify(&self, headers: &HeaderMap, effort: Effort) -> Option<Identity> {
         let mut given = headers.get_all(AUTHORIZATION).iter();
         match (given.next(), given.next()) {
-            (None, _) => self.browser(headers).await,
-            (Some(one), None) => self.program(bearer(one)?).await,
+            (None, _) => self.browser(headers, effort).await,
+            (Some(one), None) => self.program(bearer(one)?, effort).await,
             (Some(_), Some(_)) => None,
         }
     }
 
-    async fn browser(&self, headers: &HeaderMap) -> Option<Identity> {
+    async fn browser(&self, headers: &HeaderMap, effort: Effort) -> Option<Identity> {
         let cookies: Vec<String> = self.cookies.in_cookies(headers).collect();
-        if cookies.is_empty() {
+        let are_known = || cookies.iter().any(|cookie| self.named.has_known_browser(cookie));
+        if cookies.is_empty() || effort == Effort::Little && !are_known() && !self.lookups.take(&()) {
             return None;
         }
         let (named, now) = (Arc::clone(&self.named), now());
@@ -94,19 +128,26 @@ impl Credentials {
         let found = found.inspect_err(|problem| tracing::error!(?problem, "browsers are not known")).ok()??;
         let is_page = self.cookies.in_page(headers).is_some_and(|page| found.is_page(&page));
         let scope = if is_page { Scope::All } else { Scope::Read };
-        Some(Identity { name: None, scope, means: Means::Cookie, browser: Some(found.name) })
+        let (key, end) = (found.cookie.clone(), self.live.end_of(&found.cookie));
+        Some(Identity { name: None, scope, means: Means::Cookie, browser: Some(found.name), key, end })
     }
 
-    async fn program(&self, token: &str) -> Option<Identity> {
+    async fn program(&self, token: &str, effort: Effort) -> Option<Identity> {
         if self.token.is(token) {
-            return Some(Identity { name: None, scope: Scope::All, means: Means::Token, browser: None });
+            let (key, end) = ("server".to_owned(), CancellationToken::new());
+            return Some(Identity { name: None, scope: Scope::All, means: Means::Token, browser: None, key, end });
+        }
+        // One that was made since the last look is known after the next.
+        if effort == Effort::Little && !self.named.has_known(token) && !self.lookups.take(&()) {
+            return None;
         }
         let (named, token) = (Arc::clone(&self.named), token.to_owned());
         let now = now();
         // Looking at the file may wait for the disk.
         let found = spawn(move || named.find(&token, now)).await.ok()?;
         let found = found.inspect_err(|problem| tracing::error!(?problem, "tokens by name are not known")).ok()??;
-        Some(Identity { name: Some(found.name), scope: found.scope, means: Means::Token, browser: None })
+        let (key, end) = (found.digest().to_owned(), self.live.end_of(found.digest()));
+        Some(Identity { name: Some(found.name), scope: found.scope, means: Means::Token, browser: None, key, end })
     }
 }
 
@@ -124,7 +165,7 @@ mod tests {
     use axum::http::HeaderMap;
     use axum::http::header::{AUTHORIZATION, COOKIE};
 
-    use super::{Cookies, Credentials, Means, Scope};
+    use super::{Cookies, Credentials, Effort, Means, Scope};
     use crate::tokens::ServerToken;
 
     #[test]
@@ -140,7 +181,9 @@ mod tests {
             for (name, value) in pairs {
                 headers.append(name, value.parse().unwrap());
             }
-            runtime.block_on(credentials.identify(&headers)).map(|identity| (identity.means, identity.scope))
+            runtime
+                .block_on(credentials.identify(&headers, Effort::Full))
+                .map(|identity| (identity.means, identity.scope))
         };
         let bearer = |text: &str| (AUTHORIZATION, text.replace("TOKEN", &secret));
         assert_eq!(identify(&[bearer("bearer  TOKEN")]), Some((Means::Token, Scope::All)));

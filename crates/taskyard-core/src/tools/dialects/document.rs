@@ -7,7 +7,7 @@ use crate::rules::hooks::gate::System;
 use crate::tools::answer::{LONGEST, units};
 use crate::tools::fitting::{elements_that_fit, folded};
 use crate::tools::schema::{Field, Object, Shape, Unknown};
-use crate::tools::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::tools::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::{Metadata, Rules, Status, TaskId};
 
 const STATUSES: Shape = Shape::Choice(&["pending", "in_progress", "completed", "blocked"]);
@@ -30,6 +30,7 @@ pub const WRITE: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::REPLACES,
+    scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Document,
 };
@@ -58,6 +59,7 @@ pub const READ: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::LOOKS,
+    scope: Scope::Read,
     set: ToolSet::Core,
     system: System::Document,
 };

@@ -8,7 +8,7 @@ use crate::tools::answer::{LONGEST, units};
 use crate::tools::fitting::{elements_that_fit, folded};
 use crate::tools::schema::{Field, Object, Shape, Unknown};
 use crate::tools::tool::Fields;
-use crate::tools::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::tools::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::{Metadata, Rules, Task, TaskId};
 
 /// Makes a task.
@@ -26,6 +26,7 @@ pub const CREATE: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::ADDS,
+    scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Export,
 };
@@ -50,6 +51,7 @@ pub const UPDATE: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::REPLACES,
+    scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Export,
 };
@@ -60,6 +62,7 @@ pub const LIST: Tool = Tool {
     description: "Return all tasks of the shared task list as a JSON array.",
     input: Object { fields: &[], unknown: Unknown::Refused },
     annotations: Annotations::LOOKS,
+    scope: Scope::Read,
     set: ToolSet::Core,
     system: System::Export,
 };

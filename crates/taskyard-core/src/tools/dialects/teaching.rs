@@ -6,7 +6,7 @@ use crate::dialect::teaching;
 use crate::rules::hooks::gate::System;
 use crate::tools::fitting::{ListLine, few_blockers, lines_that_fit, shortened};
 use crate::tools::schema::{Field, Object, Shape, Unknown};
-use crate::tools::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::tools::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::{Rules, Status, Task, TaskId};
 
 const ID: Object = Object { fields: &[Field::required("task_id", Shape::Text)], unknown: Unknown::Refused };
@@ -24,6 +24,7 @@ pub const CREATE: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::ADDS,
+    scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Teaching,
 };
@@ -34,6 +35,7 @@ pub const LIST: Tool = Tool {
     description: "List all tasks, one line each, with their status, owner and what they wait for.",
     input: Object { fields: &[], unknown: Unknown::Refused },
     annotations: Annotations::LOOKS,
+    scope: Scope::Read,
     set: ToolSet::Core,
     system: System::Teaching,
 };
@@ -44,6 +46,7 @@ pub const GET: Tool = Tool {
     description: "Show one task in full, as JSON: its description and dependencies, too.",
     input: ID,
     annotations: Annotations::LOOKS,
+    scope: Scope::Read,
     set: ToolSet::Core,
     system: System::Teaching,
 };
@@ -57,6 +60,7 @@ pub const CLAIM: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::SETTLES,
+    scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Teaching,
 };
@@ -67,6 +71,7 @@ pub const COMPLETE: Tool = Tool {
     description: "Complete a task that is in_progress. The answer says which tasks that unblocked.",
     input: ID,
     annotations: Annotations::SETTLES,
+    scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Teaching,
 };

@@ -6,7 +6,7 @@ use super::message::{SendMessage, Unsendable, named, refuse, rejection};
 use crate::Rules;
 use crate::rules::hooks::gate::System;
 use crate::tools::schema::{Field, Object, Shape, Unknown};
-use crate::tools::{Annotations, Tool, ToolSet};
+use crate::tools::{Annotations, Scope, Tool, ToolSet};
 
 /// Writes to other members.
 pub const TOOL: Tool = Tool {
@@ -24,6 +24,7 @@ pub const TOOL: Tool = Tool {
         unknown: Unknown::Refused,
     },
     annotations: Annotations::ADDS,
+    scope: Scope::Work,
     set: ToolSet::Team,
     system: System::Tasks,
 };
