@@ -11,13 +11,13 @@ mod requested;
 mod warnings;
 mod writing;
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use taskyard::config::{Config, Project, RuleWord};
 use taskyard::core::rules::lists::list_choice::Choice;
-use taskyard::core::{ClientVersion, ListId, Rules};
+use taskyard::core::{ClientVersion, ListId, Rules, TaskId, Token};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::Jobs;
 use taskyard::liveness::ThisMachine;
@@ -65,6 +65,8 @@ pub(crate) struct Context {
     newer: NewerDatabases,
     /// The lists that the command wrote to.
     written: WrittenLists,
+    /// The tasks that the command claimed, and that its agent did not have before.
+    claims: RefCell<Vec<(TaskId, Token)>>,
     /// What `-` stands for.
     input: Input,
     /// How a task has to be for a change to be made.
@@ -92,6 +94,7 @@ impl Context {
             damage_is_told: Cell::new(false),
             newer: NewerDatabases::default(),
             written: WrittenLists::default(),
+            claims: RefCell::default(),
             input: Input::Stdin,
             expected: None,
         }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::http::request::Parts;
 use rmcp::model::{Extensions, RequestId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 /// So many requests are taken up at once.
 const REQUESTS: usize = 8;
@@ -48,6 +49,8 @@ pub(crate) struct Admission(Arc<Admitted>);
 struct Admitted {
     request: Mutex<Option<OwnedSemaphorePermit>>,
     _reading: Reading,
+    /// Cancelled when no client waits for the answer any longer.
+    unanswerable: CancellationToken,
 }
 
 impl Default for Admissions {
@@ -80,7 +83,8 @@ impl Reading {
     /// Waits until the request can be taken up.
     pub(crate) async fn admitted(self) -> Admission {
         let request = Arc::clone(&self.requests).acquire_owned().await.ok();
-        Admission(Arc::new(Admitted { request: Mutex::new(request), _reading: self }))
+        let unanswerable = CancellationToken::new();
+        Admission(Arc::new(Admitted { request: Mutex::new(request), _reading: self, unanswerable }))
     }
 }
 
@@ -94,6 +98,11 @@ impl Admission {
     /// Lets another request be taken up in the place of this one, which waits for something that may take long.
     pub(crate) fn make_room(&self) {
         drop(self.0.request.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Returns what is cancelled when no client waits for the answer any longer: it was sent, or its connection has ended.
+    pub(crate) fn unanswerable(&self) -> &CancellationToken {
+        &self.0.unanswerable
     }
 }
 

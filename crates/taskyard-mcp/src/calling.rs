@@ -17,8 +17,9 @@ use taskyard::process::Cancel;
 use taskyard::store::FileCare;
 use tokio::task::JoinError;
 use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
 
-use super::admission::admission_of;
+use super::admission::{Admission, admission_of};
 use super::caller::Caller;
 use super::hub::Hub;
 use super::identity;
@@ -95,6 +96,11 @@ impl Hub {
         let _left = CancelWhenDropped(cancel.clone());
         let changes_something = self.changes_something(&call);
         let admission = admission_of(&context.extensions);
+        // The protocol lets a client come back for its answer. But a wait ends with its request, and no agent gets a task that it never hears
+        // of.
+        let ends_with_request = !changes_something || call.tool == task_claim::TOOL.name;
+        let unanswerable = admission.as_ref().filter(|_| ends_with_request).map(Admission::unanswerable).cloned();
+        let unanswerable = unanswerable.unwrap_or_default();
         let work = {
             let (cancel, workers, unwanted) = (cancel.clone(), &self.workers, context.ct.clone());
             async move {
@@ -126,7 +132,7 @@ impl Hub {
                 made.await
             }
         };
-        wait_for(work, &cancel, context).await
+        wait_for(work, &cancel, &unanswerable, context).await
     }
 }
 
@@ -221,6 +227,7 @@ fn tell(text: &str, answer: &mut Answer, served: &ServedList) {
 async fn wait_for(
     work: impl Future<Output = Result<Made, JoinError>>,
     cancel: &Cancel,
+    unanswerable: &CancellationToken,
     context: &RequestContext<RoleServer>,
 ) -> Made {
     let mut work = pin!(work);
@@ -236,6 +243,7 @@ async fn wait_for(
                 Made { answer: Answer::error(text), may_have_notices: true }
             }),
             () = context.ct.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
+            () = unanswerable.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
             _ = seconds.tick() => if let Some(token) = &token {
                 progress += 1.0;
                 let param = ProgressNotificationParam::new(token.clone(), progress).with_message("still at it");

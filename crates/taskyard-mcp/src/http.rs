@@ -96,7 +96,8 @@ async fn take_up(State(admissions): State<Admissions>, request: Request, next: N
     }
     let admission = reading.admitted().await;
     parts.extensions.insert(admission.clone());
-    drop_at_the_end(next.run(Request::from_parts(parts, Body::from(bytes))).await, admission)
+    let over = admission.unanswerable().clone().drop_guard();
+    drop_at_the_end(next.run(Request::from_parts(parts, Body::from(bytes))).await, (admission, over))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

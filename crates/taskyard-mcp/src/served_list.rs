@@ -270,7 +270,7 @@ impl ServedList {
         let is_here = yard.list_id() == self.yard.list_id();
         let other_list = self.own_list.clone().filter(|own| own != yard.list_id());
         let other_list = other_list.map(|own| (yard.list_id().clone(), own));
-        let toolbox = Toolbox::new(yard, self.options.system).within(caller.rights);
+        let toolbox = Toolbox::new(yard, self.options.system).within(caller.rights).until(cancel.clone());
         // What is remembered is of the list of this place, and an agent may work on its team's.
         let toolbox = if is_here { toolbox.with_last_listing(Arc::clone(&self.last_listing)) } else { toolbox };
         let toolbox = desk.into_iter().fold(toolbox, Toolbox::with_jobs);

@@ -98,14 +98,21 @@ impl Claim {
             Some(id) => yard.claim(id, &claim)?,
             None if self.wait => {
                 let until = self.timeout.map(|timeout| Instant::now() + timeout);
-                yard.claim_next_in_time(&claim, &mut Alarm::set(&yard)?, until)?
+                let mut alarm = Alarm::set(&yard)?;
+                let bell = alarm.bell();
+                let _stopped = context.cancel().on_cancel(move || bell.stop());
+                yard.claim_next_in_time(&claim, &mut alarm, until)?
             }
             None => yard.claim_next(&claim)?,
         };
         match outcome {
             ClaimOutcome::Claimed(claimed) => {
                 context.note_write(yard.list_id());
+                context.note_claim(&claimed);
                 won(&claimed, output)
+            }
+            ClaimOutcome::Refused { .. } if self.wait && context.cancel().is_cancelled() => {
+                Err(taskyard::Error::Cancelled.into())
             }
             ClaimOutcome::Refused { refusal, task } => {
                 let is_idle = matches!(refusal, ClaimRefusal::NothingReady { .. });

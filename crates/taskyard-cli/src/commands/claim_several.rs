@@ -58,6 +58,7 @@ pub(super) fn claim_several(
     if !outcome.claimed.is_empty() {
         context.note_write(yard.list_id());
     }
+    outcome.claimed.iter().for_each(|claimed| context.note_claim(claimed));
     match outcome.refused.first() {
         Some(first) if !which.keep_going => {
             lost(Some(&first.id), &first.refusal, (first.task.as_deref(), None, &[]), output)

@@ -1,6 +1,7 @@
 //! Which lists a command wrote to, so that its answer can name one that is not the directory's own.
 
-use taskyard::core::ListId;
+use taskyard::core::{ListId, TaskId, Token};
+use taskyard::operations::Claimed;
 
 use super::Context;
 use crate::output::OtherLists;
@@ -9,6 +10,18 @@ impl Context {
     /// Takes note that a command wrote to a list in a way that its journal does not tell of: a lease began anew.
     pub(crate) fn note_write(&self, list: &ListId) {
         self.written.add(list);
+    }
+
+    /// Takes note that the command claimed a task.
+    pub(crate) fn note_claim(&self, claimed: &Claimed) {
+        if !claimed.is_resumed {
+            self.claims.borrow_mut().push((claimed.task.id.clone(), claimed.lease.token));
+        }
+    }
+
+    /// Returns the tasks that the command claimed and that its agent did not have before, each with the token of its lease.
+    pub(crate) fn claims(&self) -> Vec<(TaskId, Token)> {
+        self.claims.borrow().clone()
     }
 
     /// Takes it that what was written so far was none of the command's doing.

@@ -22,7 +22,7 @@ use super::first_bytes::FirstBytes;
 use super::tls::Tls;
 use super::write_deadline::WriteDeadline;
 use crate::connections::{Connections, Entered, Standing, Visit};
-use crate::web::Peer;
+use crate::web::{Peer, Unsent};
 
 /// So long a stranger has to prove that it may come in.
 const STRANGER: Duration = Duration::from_secs(10);
@@ -95,13 +95,14 @@ async fn attend<S>(stream: S, entered: Entered, peer: Peer, rooms: Router, stop:
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let unsent = Unsent::default();
     let answering = {
-        let visit = Visit::clone(&entered);
-        service_fn(move |request| answer(request, rooms.clone(), visit.clone(), peer))
+        let (visit, unsent) = (Visit::clone(&entered), unsent.clone());
+        service_fn(move |request| answer(request, rooms.clone(), visit.clone(), peer, unsent.clone()))
     };
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LARGEST_HEAD);
-    let mut served = pin!(server.serve_connection(TokioIo::new(WriteDeadline::of(stream)), answering));
+    let mut served = pin!(server.serve_connection(TokioIo::new(WriteDeadline::of(stream, unsent)), answering));
     let mut proving = pin!(tokio::time::sleep(STRANGER));
     let (mut is_proved, mut is_leaving) = (false, false);
     loop {
@@ -134,10 +135,11 @@ async fn answer(
     rooms: Router,
     visit: Visit,
     peer: Peer,
+    unsent: Unsent,
 ) -> Result<Response, Infallible> {
     request.extensions_mut().insert(visit.clone());
     request.extensions_mut().insert(peer);
-    let mut response = TowerToHyperService::new(rooms).call(request).await?;
+    let mut response = unsent.follow(TowerToHyperService::new(rooms).call(request).await?);
     if visit.is_of_stranger() {
         return Ok(response);
     }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
+use crate::web::Unsent;
+
 /// So long a client may read nothing of what waits for it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -18,16 +20,18 @@ pub(super) struct WriteDeadline<S> {
     patience: Duration,
     /// Runs while nothing can be written.
     waiting: Option<Pin<Box<Sleep>>>,
+    /// The answers that are told when everything is written.
+    unsent: Unsent,
 }
 
 impl<S> WriteDeadline<S> {
-    /// Returns the same connection, with a deadline.
-    pub(super) fn of(stream: S) -> Self {
-        Self::within(PATIENCE, stream)
+    /// Returns the same connection, with a deadline, which tells answers that they were sent.
+    pub(super) fn of(stream: S, unsent: Unsent) -> Self {
+        Self { unsent, ..Self::within(PATIENCE, stream) }
     }
 
     fn within(patience: Duration, stream: S) -> Self {
-        Self { stream, patience, waiting: None }
+        Self { stream, patience, waiting: None, unsent: Unsent::default() }
     }
 
     fn held_to<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -62,6 +66,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteDeadline<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        // The connection is asked for this when it has written all that it was given.
+        if matches!(flushed, Poll::Ready(Ok(()))) {
+            self.unsent.is_flushed();
+        }
         self.held_to(context, flushed)
     }
 

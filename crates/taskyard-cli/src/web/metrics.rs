@@ -43,6 +43,8 @@ pub(crate) fn page(site: &Site) -> Result<String, Problem> {
     page.sample("taskyard_event_streams", &[], streams as f64);
     page.family("taskyard_requests_waiting", "gauge", "Requests that wait for a thread.");
     page.sample("taskyard_requests_waiting", &[], site.workers().waiting() as f64);
+    page.family("taskyard_requests_sleeping", "gauge", "Requests that wait for a task to claim or for a job to end.");
+    page.sample("taskyard_requests_sleeping", &[], site.workers().sleeping() as f64);
     counted(&site.tally().counted(), &mut page);
     Ok(page.0)
 }

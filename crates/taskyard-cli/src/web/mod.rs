@@ -2,6 +2,7 @@
 //! connections.
 
 mod api;
+mod delivery;
 mod entering;
 mod events;
 mod metrics;
@@ -15,6 +16,7 @@ mod site;
 mod tally;
 mod workers;
 
+pub(crate) use delivery::Unsent;
 pub(crate) use entering::{Peer, let_in};
 pub(crate) use routes::routes;
 pub(crate) use site::{Entrance, Site};

@@ -90,6 +90,11 @@ impl Workers {
         Arc::clone(seats).acquire_owned().await.map_err(|_| TooMany)
     }
 
+    /// Returns how many requests sleep until something happens.
+    pub(crate) fn sleeping(&self) -> usize {
+        SLEEPING - self.sleeping.available_permits()
+    }
+
     /// Returns how many requests wait for a seat.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)

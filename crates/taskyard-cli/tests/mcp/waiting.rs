@@ -7,6 +7,7 @@ use serde_json::json;
 use taskyard::liveness::mark_of;
 use taskyard_testkit::{Home, wait_until};
 
+use crate::http::Served;
 use crate::stdio::Piped;
 
 /// A home with a hook that says its process id and then takes for ever.
@@ -101,6 +102,28 @@ fn a_wait_for_a_job_tells_so_and_ends_when_it_is_no_longer_wanted_and_the_job_go
     assert!(server.close().0.success());
     assert_eq!(home.ask("job list")["jobs"][0]["status"], "running");
     assert_eq!(home.run(&format!("job stop {job}")).code, Some(0));
+}
+
+#[test]
+fn waits_over_http_end_with_their_connections() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.run("job run -- sleep 600");
+    let job = home.ask("job list")["jobs"][0]["id"].as_str().unwrap().to_owned();
+    let served = Served::start(&home);
+    // More than can wait at once, in both generations of the protocol.
+    for number in 0..80 {
+        let has_session = number % 8 > 0;
+        let mut line = if has_session { served.session("ana") } else { served.line("ana") };
+        line.begin_call("TaskOutput", json!({ "task_id": job, "timeout": 600_000 }));
+        // In a session the answer begins at once, as a stream.
+        if has_session {
+            line.is_answered();
+        }
+    }
+    assert_eq!(served.session("ben").call("TaskGet", json!({ "taskId": "1" }))["isError"], false);
+    let waiting = json!({ "task_id": job, "timeout": 1 });
+    assert_eq!(served.line("ben").call("TaskOutput", waiting)["isError"], false);
+    home.run(&format!("job stop {job}"));
 }
 
 #[test]

@@ -17,3 +17,4 @@ mod restarting;
 mod served;
 mod stores;
 mod tokens;
+mod waits;

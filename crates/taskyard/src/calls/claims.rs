@@ -10,8 +10,8 @@ use taskyard_core::{AgentName, TaskId};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
-use crate::Outcome;
 use crate::operations::{Claim, ClaimOutcome, Resuming};
+use crate::{Error, Outcome};
 
 impl Toolbox {
     pub(super) fn take(&self, input: &Value) -> Result<Answer, NoAnswer> {
@@ -27,6 +27,10 @@ impl Toolbox {
             None => self.yard.claim_next(&claim)?,
         };
         match outcome {
+            ClaimOutcome::Claimed(claimed) if !claimed.is_resumed && self.cancel.is_cancelled() => {
+                self.yard.proving(claimed.lease.token).release(&claimed.task.id)?;
+                Err(Error::Cancelled.into())
+            }
             ClaimOutcome::Claimed(claimed) => {
                 if self.yard.actor() != asked_by {
                     self.claimed_for.remember(asked_by, &claimed.task.id, self.yard.actor());

@@ -10,6 +10,7 @@ use taskyard_core::tools::{Answer, InputError, Scope, Surroundings, ToolNames, t
 use super::shared_call::SharedCall;
 use super::{ClaimedFor, JobDesk, LastListing};
 use crate::operations::{Claim, Filter};
+use crate::process::Cancel;
 use crate::teams::TeamError;
 use crate::todos::{TodoList, TodoLists};
 use crate::{Error, Yard};
@@ -25,6 +26,8 @@ pub struct Toolbox {
     pub(super) last_listing: Arc<LastListing>,
     pub(super) claimed_for: Arc<ClaimedFor>,
     pub(super) rights: Rights,
+    /// Says that the caller no longer waits.
+    pub(super) cancel: Cancel,
     /// The call, where several agents share the connection it came over.
     pub(super) shared: Option<SharedCall>,
 }
@@ -55,6 +58,7 @@ impl Toolbox {
             last_listing: Arc::default(),
             claimed_for: Arc::default(),
             rights: Rights::ALL,
+            cancel: Cancel::new(),
             shared: None,
         }
     }
@@ -99,6 +103,12 @@ impl Toolbox {
     #[must_use]
     pub fn within(self, rights: Rights) -> Self {
         Self { rights, ..self }
+    }
+
+    /// Keeps no claim for a caller that no longer waits when it is won.
+    #[must_use]
+    pub fn until(self, cancel: Cancel) -> Self {
+        Self { cancel, ..self }
     }
 
     /// Calls a tool by its name. What the model did wrong or may not do is an answer; an error means we could not find out, and

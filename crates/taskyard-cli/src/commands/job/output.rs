@@ -75,6 +75,9 @@ impl ShowOutput {
         let mut timed_out = None;
         if self.wait {
             let waited = jobs.wait(&job.id, self.timeout, context.cancel())?;
+            if matches!(waited, Waited::Cancelled(_)) {
+                return Err(taskyard::Error::Cancelled.into());
+            }
             timed_out = Some(matches!(waited, Waited::TimedOut(_)));
             job = waited.job();
         }

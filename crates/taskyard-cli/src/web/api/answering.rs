@@ -12,7 +12,8 @@ use axum::http::request::Parts as Head;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
-use taskyard::core::{AgentName, json_text};
+use taskyard::Outcome;
+use taskyard::core::{AgentName, ListId, TaskId, Token, json_text};
 use taskyard::process::Cancel;
 
 use super::entity_tags::{EntityTag, NamedTags};
@@ -25,6 +26,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 use crate::tokens::Scope;
+use crate::web::delivery::Delivery;
 use crate::web::paths::filled;
 use crate::web::security::{Identity, Means, Refused};
 use crate::web::site::Site;
@@ -230,35 +232,44 @@ async fn make(
         move || {
             // The client may have given it up by the time it is its turn, and nothing has happened yet.
             let answered = match cancel.is_cancelled() {
-                true => problem_answer(&Problem::new(Exit::Stopped, "cancelled", "nobody waits for it any longer")),
-                false => run(&site, &operation.0, &parts, (asked, expected), caller, cancel, recorder),
+                true => (problem_answer(&no_longer_wanted()), None),
+                false => run(&site, &operation.0, &parts, (asked, expected), caller, cancel, (key, recorder)),
             };
             drop((stopped, attendance));
             answered
         }
     };
     match site.workers().run(work, run).await {
-        Ok(answered) => response_of(&site, &operation.0, head, &parts, answered),
+        Ok((answered, delivery)) => {
+            let mut response = response_of(&site, &operation.0, head, &parts, answered);
+            delivery.and_then(|delivery| response.extensions_mut().insert(delivery));
+            response
+        }
         Err(TooMany) => too_busy(),
     }
 }
 
-/// Runs a command on this thread.
+fn no_longer_wanted() -> Problem {
+    Problem::new(Exit::Stopped, "cancelled", "nobody waits for it any longer")
+}
+
+/// Runs a command on this thread. The answer to a claim has to reach its caller, and comes with what undoes the claim if it does not.
 fn run(
-    site: &Site,
+    site: &Arc<Site>,
     operation: &Operation,
     parts: &Parts,
     (asked, expected): (Asked, Option<NamedTags>),
     caller: Caller,
     cancel: Cancel,
-    recorder: Option<Recorder>,
-) -> Answered {
+    (key, recorder): (Option<RequestKey>, Option<Recorder>),
+) -> (Answered, Option<Delivery>) {
     let Asked { command, input, .. } = asked;
+    let agent = caller.agent.clone();
     let requested = |list| Requested { list, agent: caller.agent, input };
-    let context = parts.list().and_then(|list| site.context(requested(list), cancel.clone()));
-    let context = match context {
+    let context = parts.list().and_then(|list| Ok((list.clone(), site.context(requested(list), cancel.clone())?)));
+    let (list, context) = match context {
         Ok(context) => context,
-        Err(problem) => return problem_answer(&problem),
+        Err(problem) => return (problem_answer(&problem), None),
     };
     site.settle(&context);
     let expectation = expected.as_ref().and_then(|tags| tags.expectation(parts.task().ok()?));
@@ -268,10 +279,40 @@ fn run(
         Ok(exit) => (status_of_answer(exit, operation), Bytes::from(output.into_kept())),
         Err(problem) => problem_answer(&with_base(with_the_way_back(problem, &context), expected, parts, &context)),
     };
+    let claims = context.claims();
+    if cancel.is_cancelled() && !claims.is_empty() {
+        give_back(site, list, agent, &claims);
+        return (problem_answer(&no_longer_wanted()), None);
+    }
     if let Some(recorder) = recorder.filter(|_| !cancel.is_cancelled()) {
         recorder.record(&answered);
     }
-    answered
+    let delivery = (!claims.is_empty()).then(|| {
+        let site = Arc::clone(site);
+        Delivery::or_else(move || {
+            key.iter().for_each(|key| site.repeats().forget(key));
+            give_back(&site, list, agent, &claims);
+        })
+    });
+    (answered, delivery)
+}
+
+/// Gives tasks back that were claimed for a caller which has left before it heard of them.
+fn give_back(site: &Site, list: Option<ListId>, agent: Option<AgentName>, claims: &[(TaskId, Token)]) {
+    let requested = Requested { list, agent, input: None };
+    let yard = site.context(requested, site.cancel().clone()).and_then(|context| context.yard());
+    for (task, token) in claims {
+        let released = yard.as_ref().map(|yard| yard.proving(*token).release(task));
+        match released {
+            Ok(Ok(Outcome::Done(_))) => tracing::info!(%task, "given back: the caller that claimed it has left"),
+            // It ended, or another agent has it.
+            Ok(Ok(Outcome::Refused(_))) => {}
+            Ok(Err(error)) => tracing::warn!(%task, %error, "a claim of a caller that has left stays"),
+            Err(problem) => {
+                tracing::warn!(%task, why = problem.report().message, "a claim of a caller that has left stays")
+            }
+        }
+    }
 }
 
 /// Adds the state that the caller has to the refusal of a change that expected it, where the journal knows it.

@@ -92,6 +92,17 @@ impl Repeats {
     }
 }
 
+impl Repeats {
+    /// Forgets the answer to a request: what it told of was undone.
+    pub(crate) fn forget(&self, key: &RequestKey) {
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        remembered.order.retain(|known| known != key);
+        let forgotten = remembered.answers.remove(key);
+        let bytes = forgotten.and_then(|(_, answer)| answer.borrow().as_ref().map(|(_, body)| body.len()));
+        remembered.bytes -= bytes.unwrap_or(0).min(remembered.bytes);
+    }
+}
+
 impl Recorder {
     /// Takes the answer.
     pub(crate) fn record(self, answer: &Answered) {

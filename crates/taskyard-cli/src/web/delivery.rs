@@ -1,0 +1,156 @@
+//! Answers that have to reach their caller: what they tell of is undone if they do not.
+//!
+//! An answer counts as delivered when all of it was handed to the system. Whether the other end reads it cannot be known.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
+use tokio::runtime::Handle;
+
+use super::workers::spawn;
+
+type Undo = Box<dyn FnOnce() + Send>;
+
+/// An answer that has not been delivered yet. It is an extension of the response; dropped on the way, it undoes what the answer tells of.
+#[derive(Clone)]
+pub(crate) struct Delivery(Arc<Undelivered>);
+
+struct Undelivered(Mutex<Option<Undo>>);
+
+impl Delivery {
+    /// Does this, which may block, if the answer does not reach its caller.
+    pub(crate) fn or_else(undo: impl FnOnce() + Send + 'static) -> Self {
+        Self(Arc::new(Undelivered(Mutex::new(Some(Box::new(undo))))))
+    }
+
+    fn is_done(&self) {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+impl Drop for Undelivered {
+    fn drop(&mut self) {
+        let undo = self.0.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // Without a runtime the whole server has ended.
+        if let (Some(undo), Ok(_)) = (undo, Handle::try_current()) {
+            spawn(undo);
+        }
+    }
+}
+
+impl fmt::Debug for Delivery {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Delivery")
+    }
+}
+
+/// The answers of one connection that were given to it as a whole, and not yet to the system.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unsent(Arc<Mutex<Vec<Delivery>>>);
+
+impl Unsent {
+    /// Follows a response until it is delivered, if that matters.
+    pub(crate) fn follow(&self, mut response: Response) -> Response {
+        match response.extensions_mut().remove::<Delivery>() {
+            Some(delivery) => response.map(|body| {
+                Body::new(Followed { body, is_over: false, delivery: Some(delivery), unsent: self.clone() })
+            }),
+            None => response,
+        }
+    }
+
+    /// Says that the system has everything that the connection was given.
+    pub(crate) fn is_flushed(&self) {
+        self.lock().drain(..).for_each(|delivery| delivery.is_done());
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Delivery>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The body of an answer that has to be delivered.
+struct Followed {
+    body: Body,
+    is_over: bool,
+    delivery: Option<Delivery>,
+    unsent: Unsent,
+}
+
+impl HttpBody for Followed {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        self.is_over |= matches!(frame, Poll::Ready(None)) || self.body.is_end_stream();
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        // One that was taken whole is on its way; any other is dropped with its delivery.
+        let delivery = self.delivery.take().filter(|_| self.is_over);
+        self.unsent.lock().extend(delivery);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::body::{Body, to_bytes};
+    use axum::response::Response;
+
+    use super::{Delivery, Unsent};
+
+    /// Sends an answer as far as a test goes, and returns how often it was undone.
+    fn undone(send: impl AsyncFnOnce(Response, Unsent)) -> usize {
+        let undone = Arc::new(AtomicUsize::new(0));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let mut response = Response::new(Body::from("claimed"));
+            let counted = Arc::clone(&undone);
+            response.extensions_mut().insert(Delivery::or_else(move || {
+                counted.fetch_add(1, Ordering::SeqCst);
+            }));
+            send(response, Unsent::default()).await;
+        });
+        drop(runtime);
+        undone.load(Ordering::SeqCst)
+    }
+
+    #[test]
+    fn an_answer_is_undone_unless_all_of_it_was_sent() {
+        assert_eq!(undone(async |response, _| drop(response)), 1, "no connection took it");
+        assert_eq!(undone(async |response, unsent| drop(unsent.follow(response))), 1, "its body was not asked for");
+        let taken = async |response, unsent: &Unsent| {
+            to_bytes(unsent.follow(response).into_body(), 100).await.unwrap();
+        };
+        assert_eq!(undone(async |response, unsent| taken(response, &unsent).await), 1, "it was not written");
+        let sent = undone(async |response, unsent| {
+            unsent.is_flushed();
+            taken(response, &unsent).await;
+            unsent.is_flushed();
+        });
+        assert_eq!(sent, 0);
+    }
+}
