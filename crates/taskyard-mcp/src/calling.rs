@@ -11,7 +11,7 @@ use serde_json::Value;
 use taskyard::calls::failed;
 use taskyard::config::ConfigWarning;
 use taskyard::core::ListId;
-use taskyard::core::tools::{Answer, catalogue, task_claim, task_create, task_release, task_update, todo_write};
+use taskyard::core::tools::{Answer, Tool, catalogue, task_claim, task_create, task_release, task_update, todo_write};
 use taskyard::hooks::HookWarning;
 use taskyard::process::Cancel;
 use taskyard::store::FileCare;
@@ -51,8 +51,9 @@ impl Hub {
     pub(crate) async fn call(&self, served: Arc<ServedList>, call: Call, context: &RequestContext<RoleServer>) -> Made {
         let caller = identity::caller(self, context);
         // Looking again does no harm, and what there is to see may have changed.
-        let id = caller.call.clone().filter(|_| self.changes_something(&call));
-        let Some(key) = id.map(|id| CallKey::new(id, &call.tool, &call.input)) else {
+        let tool = self.tool(&call).filter(|tool| !tool.annotations.read_only);
+        let id = caller.call.clone().zip(tool);
+        let Some(key) = id.and_then(|(id, tool)| CallKey::new(id, tool.name, &call.input, caller.rights.scope)) else {
             return self.make(served, call, caller, None, context).await;
         };
         loop {
@@ -70,8 +71,11 @@ impl Hub {
 
     /// Tells whether a call may change something.
     fn changes_something(&self, call: &Call) -> bool {
+        self.tool(call).is_some_and(|tool| !tool.annotations.read_only)
+    }
+
+    fn tool(&self, call: &Call) -> Option<&'static Tool> {
         catalogue::find_in(tool_list::surface(self.options, self.rules), &call.tool)
-            .is_some_and(|tool| !tool.annotations.read_only)
     }
 
     async fn make(

@@ -10,7 +10,7 @@ use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use rmcp::model::ClientJsonRpcMessage;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
@@ -25,6 +25,8 @@ use crate::response_end::drop_at_the_end;
 
 /// The largest request that is read.
 const LARGEST_REQUEST: usize = 1024 * 1024;
+/// The largest `initialize`.
+const LARGEST_GREETING: usize = 16 * 1024;
 /// So long its body may take to come.
 const BODY: Duration = Duration::from_secs(30);
 const JSON: &str = "application/json";
@@ -69,18 +71,22 @@ async fn take_up(State(admissions): State<Admissions>, request: Request, next: N
     let (mut parts, body) = request.into_parts();
     let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: usize| length > LARGEST_REQUEST) {
-        return too_large();
+        return too_large(LARGEST_REQUEST);
     }
     let mut reading = admissions.read(length.unwrap_or(LARGEST_REQUEST)).await;
     let bytes = match tokio::time::timeout(BODY, to_bytes(body, LARGEST_REQUEST)).await {
         Ok(Ok(bytes)) => messages::with_whole_characters(bytes.into()),
-        Ok(Err(_)) if length.is_none() => return too_large(),
+        Ok(Err(_)) if length.is_none() => return too_large(LARGEST_REQUEST),
         // A client that broke off hears nothing of it.
         Ok(Err(_)) => return told(StatusCode::BAD_REQUEST, Fault::unreadable("the request ends too early")),
         Err(_) => return told(StatusCode::REQUEST_TIMEOUT, Fault::unreadable("the request took too long to come")),
     };
     match messages::read(&bytes) {
         Ok(Some(ClientJsonRpcMessage::Request(asked))) => {
+            // What a client says of itself is kept as long as its session.
+            if matches!(asked.request, ClientRequest::InitializeRequest(_)) && bytes.len() > LARGEST_GREETING {
+                return too_large(LARGEST_GREETING);
+            }
             let session = parts.headers.get(HEADER_SESSION_ID).and_then(|session| session.to_str().ok());
             if session.is_some_and(|session| !reading.take_name(session.to_owned(), asked.id.clone())) {
                 return told(StatusCode::BAD_REQUEST, Fault::id_in_use(asked.id.into_json_value()));
@@ -104,8 +110,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.starts_with(JSON))
 }
 
-fn too_large() -> Response {
-    let fault = Fault::unreadable(&format!("a request may have {LARGEST_REQUEST} bytes"));
+fn too_large(largest: usize) -> Response {
+    let fault = Fault::unreadable(&format!("a request may have {largest} bytes"));
     ([(CONNECTION, "close")], told(StatusCode::PAYLOAD_TOO_LARGE, fault)).into_response()
 }
 

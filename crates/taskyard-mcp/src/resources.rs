@@ -17,6 +17,8 @@ pub(crate) const INBOX: &str = "taskyard://inbox";
 pub(crate) const NOTIFICATIONS: &str = "taskyard://notifications";
 /// One task as text: its id follows.
 const TASK: &str = "taskyard://task/";
+/// So many bytes the id of a task may have, as the name of a file.
+const LONGEST_ID: usize = 255;
 
 /// So many tasks are on one page.
 const PAGE: usize = 500;
@@ -28,7 +30,8 @@ pub(crate) fn task_uri(task: &TaskId) -> String {
 
 /// Tells whether an address can be one of ours, whether or not there is such a task now.
 pub(crate) fn is_ours(uri: &str) -> bool {
-    [LIST, GRAPH, INBOX, NOTIFICATIONS].contains(&uri) || uri.strip_prefix(TASK).is_some_and(|task| !task.is_empty())
+    let is_task = |task: &str| (1..=LONGEST_ID).contains(&task.len());
+    [LIST, GRAPH, INBOX, NOTIFICATIONS].contains(&uri) || uri.strip_prefix(TASK).is_some_and(is_task)
 }
 
 /// Returns a page of what there is to read: the list, its graph and the notifications first, then every task.

@@ -33,6 +33,9 @@ use crate::host::Surroundings;
 /// How often is looked whether jobs were lost, at most: agents call often.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
+/// From so many todo lists on, the turns that no call waits for are forgotten.
+const TODO_TURNS: usize = 256;
+
 /// A list, the hooks around it, and how its tasks are claimed.
 #[derive(Debug)]
 pub(crate) struct ServedList {
@@ -300,6 +303,9 @@ impl ServedList {
     /// Returns what the calls on one todo list take their turns by, in the order in which they came.
     pub(crate) fn todo_turn(&self, todos_of: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut turns = self.todo_turns.lock().unwrap_or_else(PoisonError::into_inner);
+        if turns.len() >= TODO_TURNS {
+            turns.retain(|_, unused| Arc::strong_count(unused) > 1);
+        }
         Arc::clone(turns.entry(todos_of.to_owned()).or_default())
     }
 

@@ -18,6 +18,8 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// So many sessions there may be. One more, and the one that was not heard of for longest ends: clients that leave without a word must not
 /// keep other clients out.
 const SESSIONS: usize = 1_000;
+/// So many of them may be waiting for their client to go on after `initialize`.
+const HALF_OPEN: usize = 64;
 /// A session whose client has not said by then that it is ready ends when another begins.
 const OPENING: Duration = Duration::from_secs(60);
 
@@ -125,7 +127,13 @@ impl Sessions {
         by_age.sort();
         let left = by_age.iter().take_while(|(is_kept, ..)| !is_kept).count();
         let too_many = (kept.len() + 1).saturating_sub(self.most);
-        by_age.into_iter().take(too_many.max(left)).map(|(_, _, id)| Arc::clone(id)).collect()
+        let mut ending: Vec<_> = by_age.into_iter().take(too_many.max(left)).map(|(_, _, id)| Arc::clone(id)).collect();
+        let half_open = activity.iter().filter(|(id, session)| !session.is_open && !ending.contains(id));
+        let mut half_open: Vec<_> = half_open.map(|(id, session)| (session.last, Arc::clone(id))).collect();
+        half_open.sort();
+        let too_many = (half_open.len() + 1).saturating_sub(HALF_OPEN);
+        ending.extend(half_open.into_iter().take(too_many).map(|(_, id)| id));
+        ending
     }
 }
 
@@ -201,7 +209,7 @@ mod tests {
     use taskyard::core::tools::Scope;
     use tokio_util::sync::CancellationToken;
 
-    use super::{OPENING, Sessions};
+    use super::{HALF_OPEN, OPENING, Sessions};
     use crate::caller::Access;
 
     #[test]
@@ -219,6 +227,25 @@ mod tests {
             for (session, is_there) in [(&left, false), (&open, true), (&new, true)] {
                 assert_eq!(sessions.has_session(session).await.unwrap(), is_there);
             }
+        });
+    }
+
+    #[test]
+    fn few_sessions_wait_for_their_clients_to_go_on() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let sessions = Sessions::default();
+            let (open, _one) = sessions.create_session().await.unwrap();
+            sessions.note_activity(&open);
+            let mut transports = Vec::new();
+            for _ in 0..HALF_OPEN * 2 {
+                transports.push(sessions.create_session().await.unwrap());
+            }
+            let (first, last) = (&transports[0].0, &transports[HALF_OPEN * 2 - 1].0);
+            for (session, is_there) in [(&open, true), (first, false), (last, true)] {
+                assert_eq!(sessions.has_session(session).await.unwrap(), is_there);
+            }
+            assert_eq!(sessions.activity.lock().unwrap().len(), HALF_OPEN + 1);
         });
     }
 

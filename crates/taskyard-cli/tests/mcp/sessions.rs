@@ -64,6 +64,17 @@ fn what_a_session_used_ends_with_it() {
 }
 
 #[test]
+fn sessions_that_are_only_begun_take_bounded_memory() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let served = Served::start(&home);
+    let begin = |count: usize| (0..count).for_each(|_| drop(served.half_session("x")));
+    begin(200);
+    let before = Usage::of(served.pid());
+    begin(2_000);
+    settles_at(before, &served);
+}
+
+#[test]
 fn sessions_that_are_left_open_need_no_watcher_each() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.ask("team create alpha --as lead");

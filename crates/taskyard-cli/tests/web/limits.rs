@@ -61,6 +61,42 @@ fn what_is_no_json_or_no_object_is_refused() {
     assert_eq!(post("application/json", deep.as_bytes()), 400);
 }
 
+/// So much memory may come and go.
+const NOISE: u64 = 8 * 1024 * 1024;
+
+#[test]
+fn names_that_are_asked_for_take_no_memory() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let served = Served::start(&home);
+    let token = home.ask("token create reader --scope read")["token"].as_str().unwrap().to_owned();
+    let mut line = served.line_with(&token);
+    let mut ask = |from: usize, count: usize| {
+        for number in from..from + count {
+            let agent = format!("agent-{number}");
+            let headers = [("Taskyard-Agent", agent.as_str())];
+            for path in [format!("/api/v1/lists/list-{number}/tasks"), format!("/api/v1/teams/team-{number}")] {
+                assert!(line.ask("GET", &path, &headers, None).status < 500, "{path}");
+            }
+        }
+    };
+    ask(0, 1_000);
+    let before = served.memory();
+    ask(1_000, 20_000);
+    let grown = served.memory().saturating_sub(before);
+    assert!(grown < NOISE, "{} kB for 20,000 names", grown / 1024);
+}
+
+#[test]
+fn an_idempotency_key_has_a_longest_length() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let served = Served::start(&home);
+    let make =
+        |key: &str| served.line().ask("POST", TASKS, &[("Idempotency-Key", key)], Some(json!({ "subject": "One" })));
+    assert_eq!(make(&"k".repeat(255)).status, 201);
+    let refused = make(&"k".repeat(256));
+    assert_eq!((refused.status, refused.code().as_str()), (400, "bad_idempotency_key"));
+}
+
 #[test]
 fn those_who_send_slowly_keep_nobody_waiting() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));

@@ -36,6 +36,8 @@ use crate::web::workers::{TooMany, Work};
 const AGENT: &str = "taskyard-agent";
 /// The header by which a request that is sent again is known.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// So many bytes it may have.
+const LONGEST_KEY: usize = 255;
 /// So long a body may take to come.
 const BODY: Duration = Duration::from_secs(30);
 const JSON: &str = "application/json";
@@ -203,6 +205,10 @@ async fn make(
     };
     let key =
         head.headers.get(IDEMPOTENCY_KEY).and_then(|key| key.to_str().ok()).filter(|_| !operation.0.asks_by_query());
+    if key.is_some_and(|key| key.len() > LONGEST_KEY) {
+        let words = format!("an `Idempotency-Key` may have {LONGEST_KEY} bytes");
+        return problem_response(&Problem::usage("bad_idempotency_key", words));
+    }
     let agent = caller.agent.as_ref().map(AgentName::as_str);
     let asks = RequestDigest::of(head.method.as_str(), head.uri.path(), agent, &body);
     let key = key.map(|key| RequestKey::new(caller.identity.name.clone(), key.to_owned()));
