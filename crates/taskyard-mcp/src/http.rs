@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::admission::Admissions;
 use super::caller::Access;
 use super::connection::Connection;
+use super::hosts::Hosts;
 use super::hub::Hub;
 use super::messages::{self, Fault};
 use super::sessions::Sessions;
@@ -31,19 +32,34 @@ const LARGEST_GREETING: usize = 16 * 1024;
 const BODY: Duration = Duration::from_secs(30);
 const JSON: &str = "application/json";
 
-/// Returns what answers MCP requests, until it is stopped.
-pub fn answering(hub: Arc<Hub>, stop: CancellationToken) -> Router {
+/// Returns what answers MCP requests for loopback hosts, until it is stopped. Claims live by time, whatever the options of the hub say.
+pub fn answering(hub: Hub, stop: CancellationToken) -> Router {
+    answering_to(Hosts::loopback(), hub, stop)
+}
+
+/// Returns what answers MCP requests for some hosts, until it is stopped. Claims live by time, whatever the options of the hub say.
+pub fn answering_to(hosts: Hosts, hub: Hub, stop: CancellationToken) -> Router {
+    let hub = Arc::new(hub.with_leases_by_time());
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(stop)
         .with_max_request_body_bytes(LARGEST_REQUEST)
-        // Hosts and origins are looked at before, for every path alike.
+        // We judge hosts and origins ourselves.
         .disable_allowed_hosts();
     let sessions: Arc<Sessions> = Arc::default();
     let service: StreamableHttpService<Connection, Sessions> =
         StreamableHttpService::new(move || Ok(Connection::new(Arc::clone(&hub))), Arc::clone(&sessions), config);
     let service = Router::new().fallback_service(service);
     let service = service.layer(from_fn_with_state(Admissions::default(), take_up));
-    service.layer(from_fn_with_state(sessions, keep_to_own))
+    service.layer(from_fn_with_state(sessions, keep_to_own)).layer(from_fn_with_state(hosts, keep_to_hosts))
+}
+
+/// Answers no request for another host, and none from a page of another one.
+async fn keep_to_hosts(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    match hosts.judge(&head) {
+        Ok(()) => next.run(Request::from_parts(head, body)).await,
+        Err(status) => status.into_response(),
+    }
 }
 
 /// Lets a request come to no session but one of its caller's own, and gives the caller the session that it opens.

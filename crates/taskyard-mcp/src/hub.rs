@@ -16,7 +16,7 @@ use tokio::sync::RwLock;
 use super::announced_jobs::AnnouncedJobs;
 use super::mailed_agents::MailedAgents;
 use super::news::News;
-use super::options::Options;
+use super::options::{Leases, Options};
 use super::repeats::Repeats;
 use super::served_list::ServedList;
 use super::tool_list;
@@ -86,6 +86,15 @@ impl Hub {
         }
     }
 
+    /// Lets claims live by time: over HTTP no connection says that an agent lives.
+    pub(crate) fn with_leases_by_time(mut self) -> Self {
+        self.options.leases = Leases::Time;
+        if let Some(served) = self.served.get_mut().as_mut().ok().and_then(Arc::get_mut) {
+            served.lease_by_time();
+        }
+        self
+    }
+
     /// Returns what ends every call when the process is asked to stop.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
@@ -131,16 +140,19 @@ impl Hub {
         }
     }
 
-    /// Forgets what is remembered of an agent that was named after a session which has ended.
+    /// Forgets what is remembered of an agent that was named after a session which has ended, and gives back what it had claimed.
     pub(crate) fn forget(self: &Arc<Self>, agent: AgentName) {
         self.repeats.forget(&agent);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let hub = Arc::clone(self);
             runtime.spawn(async move {
-                let served = hub.served.read().await.clone();
-                if let Ok(served) = served
-                    && let Err(error) = hub.workers.look(move || served.forget(&agent)).await
-                {
+                let Ok(served) = hub.served.read().await.clone() else { return };
+                let seat = hub.workers.seat_to_change(None).await;
+                let forgotten = workers::spawn(move || {
+                    served.forget(&agent);
+                    drop(seat);
+                });
+                if let Err(error) = forgotten.await {
                     tracing::error!(%error, "what is known of an agent stays");
                 }
             });

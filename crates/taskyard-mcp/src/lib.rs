@@ -19,8 +19,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Over HTTP [`answering`] is a service of `axum`, to be put under a path of the program's own; who may call is for the program to
-//! decide before a request gets there. A program that serves more than one list, or jobs and hooks with it, is a [`Host`].
+//! Over HTTP [`answering`] is a service of `axum`, to be put under a path of the program's own:
+//!
+//! ```no_run
+//! # async fn serve(hub: taskyard_mcp::Hub) -> std::io::Result<()> {
+//! let stop = tokio_util::sync::CancellationToken::new();
+//! let routes = axum::Router::new().nest_service("/mcp", taskyard_mcp::answering(hub, stop));
+//! let socket = tokio::net::TcpListener::bind("127.0.0.1:8787").await?;
+//! axum::serve(socket, routes).await
+//! # }
+//! ```
+//!
+//! It answers requests for this machine's loopback names and addresses, from programs and from pages of those hosts; [`answering_to`] takes
+//! further [`Hosts`]. Which callers are let in is for the program to decide before a request gets here: it may put an [`Access`] into the
+//! extensions of a request, which limits the tools and ends with the caller's right. Claims live for a time that every call begins anew; those
+//! of an agent that is named after its session end with the session. A program that serves more than one list, or jobs and hooks with it, is
+//! a [`Host`].
 
 mod admission;
 mod announced_jobs;
@@ -29,6 +43,7 @@ mod calling;
 mod connection;
 mod error;
 mod host;
+mod hosts;
 mod http;
 mod hub;
 mod identity;
@@ -55,7 +70,8 @@ mod workers;
 pub use caller::Access;
 pub use error::ServeError;
 pub use host::{Host, Names, ServedJobs, Surroundings, Unserved};
-pub use http::answering;
+pub use hosts::Hosts;
+pub use http::{answering, answering_to};
 pub use hub::Hub;
 pub use options::{Leases, Options};
 pub use response_end::drop_at_the_end;

@@ -125,6 +125,16 @@ impl ServedList {
         }
     }
 
+    /// Lets claims live by time, and takes the caller for one that works elsewhere.
+    pub(crate) fn lease_by_time(&mut self) {
+        self.options.leases = Leases::Time;
+        self.claim = Claim { limit: self.claim.limit, ..terms(&self.config, Leases::Time) };
+        self.own_list = None;
+        if let Some(desk) = &mut self.desk {
+            desk.session = None;
+        }
+    }
+
     /// Returns the directory all this was found from.
     pub(crate) fn directory(&self) -> Option<&PathBuf> {
         self.directory.as_ref()
@@ -226,10 +236,24 @@ impl ServedList {
         }
     }
 
-    /// Forgets what is remembered of an agent that will not call again.
+    /// Forgets what is remembered of an agent that will not call again, and gives back what it had claimed.
     pub(crate) fn forget(&self, agent: &AgentName) {
+        if let Err(error) = self.give_back_claims(agent) {
+            tracing::warn!(%agent, %error, "what an agent had claimed comes back when its leases end");
+        }
+        self.look_after_leases();
         self.todos.forget(agent.as_str());
         self.todo_turns.lock().unwrap_or_else(PoisonError::into_inner).remove(agent.as_str());
+    }
+
+    fn give_back_claims(&self, agent: &AgentName) -> Result<(), Error> {
+        let yard = self.yard.acting_as(agent.clone());
+        let yard = if self.follows_team { yard.in_team_list()? } else { yard };
+        let leases = yard.store().read(yard.list_id())?.leases()?;
+        for lease in leases.into_iter().filter(|lease| lease.agent == *agent) {
+            yard.proving(lease.token).release(&lease.task)?;
+        }
+        Ok(())
     }
 
     /// Takes those out of the team of an agent that no longer live, where it is in one.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use taskyard::blocking::{allow_blocking, forbid_blocking};
-use taskyard_mcp::{Hub, answering};
+use taskyard_mcp::{Hosts, Hub, answering_to};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -96,7 +96,6 @@ impl Listening {
     /// Answers requests until the process is asked to stop.
     pub(crate) fn serve(self, hub: Hub) -> Result<(), Problem> {
         let failed = |error: io::Error| Problem::io("cannot serve", &error);
-        let hub = Arc::new(hub);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             // The caller that starts a thread for a call allows it to block.
@@ -105,8 +104,9 @@ impl Listening {
             .build();
         let runtime = runtime.map_err(failed)?;
         let stop = self.stop.clone();
-        let _attendance = hub.cancel().attend();
-        let _stopped = hub.cancel().on_cancel({
+        let cancel = hub.cancel().clone();
+        let _attendance = cancel.attend();
+        let _stopped = cancel.on_cancel({
             let stop = stop.clone();
             move || stop.cancel()
         });
@@ -117,13 +117,15 @@ impl Listening {
         served.map_err(failed)
     }
 
-    async fn answer(self, hub: Arc<Hub>, stop: CancellationToken) -> io::Result<()> {
+    async fn answer(self, hub: Hub, stop: CancellationToken) -> io::Result<()> {
         let socket = tokio::net::TcpListener::from_std(self.socket)?;
         let site = Arc::new(self.site);
         if hangup_means_reload() {
             tokio::spawn(reload_when_asked(Arc::clone(&site), self.tls.clone()));
         }
-        let rooms = Router::new().nest_service("/mcp", answering(hub, stop.clone())).merge(routes(Arc::clone(&site)));
+        let rooms = Router::new()
+            .nest_service("/mcp", answering_to(Hosts::judged_before(), hub, stop.clone()))
+            .merge(routes(Arc::clone(&site)));
         let rooms = rooms.layer(from_fn_with_state(Arc::clone(&site), let_in));
         // Some proxies pass the prefix on, others take it away.
         let rooms = match site.entrance().base() {
