@@ -176,7 +176,7 @@ fn a_claim_whose_process_was_killed_yields_to_the_rival_who_won_before_it_was_fi
     side_by_side(&BETWEEN, |step| {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
         home.ask("create A");
-        assert!(home.run_with(&format!("{step}=kill"), "claim 1 --as ours").was_killed());
+        assert!(home.run_with(&format!("{step}=kill;any=token:1"), "claim 1 --as ours").was_killed());
         claim_as_a_patient_client(&home);
         is_the_rivals(&home, step);
     });

@@ -296,6 +296,23 @@ fn a_journal_that_is_gone_is_begun_anew_above_it_and_told_until_it_is_mended() {
 }
 
 #[test]
+fn no_old_token_counts_after_the_data_directory_is_gone() {
+    for kept in [Kept::Files, Kept::Document, Kept::Teaching] {
+        let yard = Yard::new(kept);
+        let id = &yard.ids[10];
+        let old = yard.ask(&format!("claim {id} --as ana"))["token"].as_u64().unwrap();
+        fs::remove_dir_all(yard.home.data()).unwrap();
+        yard.ask(&format!("release {id} --as ana"));
+        let new = yard.ask(&format!("claim {id} --as ben"))["token"].as_u64().unwrap();
+        assert!(new > old && new < 1 << 53, "{kept:?}: {old} {new}");
+        let late = yard.run(&format!("done {id} --as ana --token {old} --json"));
+        assert_eq!(late.json()["error"]["code"], json!("stale_token"), "{kept:?}: {late:?}");
+        let next = yard.ask(&format!("claim {} --as ben", yard.ids[11]))["token"].as_u64();
+        assert_eq!(next, Some(new + 1), "{kept:?}");
+    }
+}
+
+#[test]
 fn what_can_be_read_of_a_damaged_journal_is_saved_and_the_old_one_is_kept() {
     for kept in [Kept::Files, Kept::Document, Kept::Teaching] {
         let yard = Yard::new(kept);

@@ -230,7 +230,7 @@ fn a_journal_of_the_first_format_is_read_where_it_cannot_be_upgraded() {
     let refused = run_held_back(&home, "claim 1 --json");
     assert_eq!(refused.code, Some(1), "{refused:?}");
     writable(home.path());
-    assert_eq!(home.ask("claim 1")["token"], json!(1));
+    assert!(home.ask("claim 1")["token"].is_u64());
     assert_eq!(
         home.ask("history")["entries"].as_array().unwrap().len(),
         history["entries"].as_array().unwrap().len() + 1

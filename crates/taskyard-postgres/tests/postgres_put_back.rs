@@ -45,6 +45,23 @@ fn a_list_that_has_another_number_now_is_read_anew() {
     assert_eq!(txn.find(&TaskId::number(1)).unwrap().task().unwrap().subject, "of the first");
 }
 
+#[test]
+fn a_schema_made_anew_gives_out_no_old_token() {
+    let (address, schema) = fresh();
+    let claimed = |yard: &Yard| match yard.claim_next(&Claim::default()).unwrap() {
+        ClaimOutcome::Claimed(claimed) => claimed.lease.token,
+        other => panic!("{other:?}"),
+    };
+    let first = yard(&address, "L");
+    create(&first, "old");
+    let old = claimed(&first);
+    sql(&format!("DROP SCHEMA {schema} CASCADE"));
+    let second = yard(&address, "L");
+    create(&second, "new");
+    let new = claimed(&second);
+    assert!(new > old, "{old:?} {new:?}");
+}
+
 /// Returns a database whose list `L` was put back from a copy and has gone another way since, and a yard that knows the list as it was
 /// before: with the same number of commits, of which the last is another.
 fn put_back() -> (String, Yard) {

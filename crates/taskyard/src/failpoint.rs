@@ -3,17 +3,20 @@
 //! In normal builds `reach` is empty. With the feature `failpoints` (test builds only) a plan can be armed: at the n-th
 //! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, panics, or waits: for some time, or until
 //! there is a file. A plan may also pretend another run of the machine, a wall clock that was set, or inotify instances that are in use, and
-//! say how long a step of tidying lasts and how old commits are that are flushed. Several plans are divided by semicolons.
+//! say how long a step of tidying lasts, how old commits are that are flushed, and which token is the first. Several plans are divided by
+//! semicolons.
 
 #[cfg(feature = "failpoints")]
 pub use armed::{arm, reach_if_named};
 #[cfg(feature = "failpoints")]
-pub(crate) use armed::{boot_id, flush_age, inotify_instances, longest_silence, longest_step, reach, wall_shift};
+pub(crate) use armed::{
+    boot_id, first_token, flush_age, inotify_instances, longest_silence, longest_step, reach, wall_shift,
+};
 
 /// A plan that cannot be read, or a build that has no failpoints.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|panic|sleep:MS|until:PATH|trace:PATH|boot:ID|wall:MS|silence:MS|step:MS|flush:MS|inotify:COUNT`, STEP may be `any`"
+    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|panic|sleep:MS|until:PATH|trace:PATH|boot:ID|wall:MS|silence:MS|step:MS|flush:MS|inotify:COUNT|token:NUMBER`, STEP may be `any`"
 )]
 pub struct BadPlan(String);
 
@@ -69,6 +72,7 @@ mod armed {
         Step(Duration),
         Flush(i64),
         Inotify(u64),
+        Token(u64),
     }
 
     impl FromStr for Plan {
@@ -93,6 +97,7 @@ mod armed {
                 ("inotify", count) => Action::Inotify(count.parse().map_err(|_| bad())?),
                 ("step", ms) => Action::Step(Duration::from_millis(ms.parse().map_err(|_| bad())?)),
                 ("flush", ms) => Action::Flush(ms.parse().map_err(|_| bad())?),
+                ("token", number) => Action::Token(number.parse().map_err(|_| bad())?),
                 ("silence", ms) => Action::Silence(Duration::from_millis(ms.parse().map_err(|_| bad())?)),
                 _ => return Err(bad()),
             };
@@ -155,6 +160,14 @@ mod armed {
         })
     }
 
+    /// Returns the first token that a plan has a new store give out.
+    pub(crate) fn first_token() -> Option<u64> {
+        plans().find_map(|plan| match plan.action {
+            Action::Token(number) => Some(number),
+            _ => None,
+        })
+    }
+
     /// Marks a step of a commit, and does there what the plans say.
     pub(crate) fn reach(step: &'static str) {
         plans().filter(|plan| plan.step == "any" || plan.step == step).for_each(|plan| plan.reach(step));
@@ -198,7 +211,8 @@ mod armed {
                 | Action::Silence(_)
                 | Action::Step(_)
                 | Action::Flush(_)
-                | Action::Inotify(_) => {}
+                | Action::Inotify(_)
+                | Action::Token(_) => {}
             }
             if matches!(self.action, Action::Kill) {
                 // The signal is on its way; nothing more may happen in this process.

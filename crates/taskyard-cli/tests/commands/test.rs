@@ -137,7 +137,8 @@ impl Test {
         let mut command = Program::new(program.as_ref());
         command.env_clear().current_dir(home.join("project").join(&self.directory));
         command.env("HOME", &home).env("TASKYARD_HOME", self.path("data")).env("PATH", "/usr/bin:/bin");
-        command.env("USER", "tester").env("LANG", "C.UTF-8");
+        // Snapshots show tokens: the first is 1 here, and otherwise taken from the clock.
+        command.env("USER", "tester").env("LANG", "C.UTF-8").env("TASKYARD_FAILPOINTS", "any=token:1");
         for (name, value) in &self.environment {
             match value {
                 Some(value) => command.env(name, value),

@@ -73,11 +73,11 @@ fn what_the_caller_has_is_not_sent_again() {
     let same = line.ask("GET", TASK, &[("If-None-Match", &tag)], None);
     assert_eq!((same.status, same.body.as_str(), etag(&same)), (304, "", tag.clone()));
     // A lease belongs to the answer and not to the task.
-    home.ask("claim 1 --as ana");
+    let token = home.ask("claim 1 --as ana")["token"].clone();
     let changed = line.ask("GET", TASK, &[("If-None-Match", &tag)], None);
     assert_eq!(changed.status, 200);
     let claimed = etag(&changed);
-    home.ask("renew 1 --as ana --ttl 5h --token 1");
+    home.ask(&format!("renew 1 --as ana --ttl 5h --token {token}"));
     assert_eq!(line.ask("GET", TASK, &[("If-None-Match", &claimed)], None).status, 200);
     let made =
         line.ask("PATCH", TASK, &[("If-Match", &claimed), ("Taskyard-Agent", "ana")], Some(json!({"subject": "Two"})));

@@ -1,9 +1,10 @@
 //! What a transaction does to the leases of its list: the same for every store.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use taskyard_core::rules::leases::leasing::holds;
-use taskyard_core::{Image, Lease, Moment, TaskId, Token};
+use taskyard_core::{Image, Lease, Moment, TaskId, Timestamp, Token};
 
 use crate::store::NewLease;
 
@@ -43,9 +44,13 @@ impl StagedLeases {
         &self.changed
     }
 
-    /// Gives a lease out, at a moment of the store's clock.
+    /// Gives a lease out, at a moment of the store's clock. Its token follows the last one; the first of all is taken from that clock, above
+    /// those of a store that was lost before.
     pub fn grant(&mut self, new: NewLease, now: &Moment) -> Lease {
-        self.last_token = Token(self.last_token.0 + 1);
+        self.last_token = match self.last_token {
+            Token(0) => first_token(now.wall),
+            Token(last) => Token(last + 1),
+        };
         self.has_granted = true;
         let NewLease { task, agent, ttl, holder } = new;
         let ends = ttl.map(|ttl| now.after(ttl));
@@ -83,13 +88,25 @@ impl StagedLeases {
     }
 }
 
+/// Returns a token that is greater than any that was given out before this moment: a store that begins cannot know what another under its
+/// name has given out. There are ten for each millisecond, of which one is taken by chance. It is less than 2^53, so that every JSON reader
+/// can hold it.
+pub(crate) fn first_token(now: Timestamp) -> Token {
+    #[cfg(feature = "failpoints")]
+    if let Some(token) = crate::failpoint::first_token() {
+        return Token(token);
+    }
+    let milliseconds = u64::try_from(now.0).unwrap_or(0).max(1);
+    Token(milliseconds.saturating_mul(10) + RandomState::new().build_hasher().finish() % 10)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use taskyard_core::{AgentName, Image, Lease, Moment, TaskId, Timestamp, Token};
 
-    use super::StagedLeases;
+    use super::{StagedLeases, first_token};
     use crate::store::NewLease;
 
     fn grant(leases: &mut StagedLeases, number: u64) -> Lease {
@@ -113,6 +130,16 @@ mod tests {
         assert_eq!((first.token, second.token), (Token(5), Token(6)));
         leases.set(first);
         assert_eq!(leases.all(), [second]);
+    }
+
+    #[test]
+    fn the_first_token_is_above_all_earlier_ones() {
+        let at = |millis: i64| first_token(Timestamp(millis)).0;
+        let (earlier, later) = (at(1_800_000_000_000), at(1_800_000_000_001));
+        assert!(earlier / 10 == 1_800_000_000_000 && later > earlier && later < 1 << 53);
+        assert!(at(-5) > 0);
+        let granted = grant(&mut StagedLeases::default(), 1);
+        assert_eq!(granted.token.0 / 10, 5);
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod txn;
 pub use super::following::{Followed, watch};
 pub use commit::{Commit, entries_of, select};
 pub use leases::StagedLeases;
+pub(crate) use leases::first_token;
 pub use snapshot::StateSnapshot;
 pub(super) use staging::free_numbers;
 pub use staging::{Change, Staging};

@@ -11,9 +11,11 @@ use super::opening::{lock_alone, sync_directories};
 use super::schema::{BEGUN, DATABASE, TOKEN};
 use super::stamp::{StampFile, Standstill};
 use super::verifying::begun_from;
+use crate::clock;
 use crate::failpoint::reach;
 use crate::private::{create_new, make_directory};
 use crate::store::StoreError;
+use crate::store::kit::first_token;
 
 /// What the place begins with in which a journal is made ready.
 const STAGING: &str = ".restoring-";
@@ -69,7 +71,8 @@ fn make_ready(staging: &Path, list: &Path) -> Result<(), StoreError> {
     journal.begun = journal.fact::<String>(BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
     journal.set_fact("path", list.to_string_lossy())?;
     let token = journal.fact::<i64>(TOKEN)?.unwrap_or(0);
-    journal.set_fact(TOKEN, token.saturating_add(TOKENS_ABOVE))?;
+    let token = token.saturating_add(TOKENS_ABOVE).max(first_token(clock::now()).0.cast_signed());
+    journal.set_fact(TOKEN, token)?;
     // What the files of a list that comes back hold is on the disk before they have their names.
     journal.set_fact("flushed", journal.newest()?.0.cast_signed())?;
     journal.end(transaction)?;

@@ -14,11 +14,13 @@ use super::schema::{BEGUN, DATABASE, FORMAT, JOURNAL, TOKEN};
 use super::stamp::{FoundStamp, Marks, Stamp, StampFile, Standstill, look_at_stamp};
 use super::verdict;
 use super::verifying::{begun_from, emptied, older};
+use crate::clock;
 use crate::failpoint::reach;
 use crate::private::{has_database, make_directory, prepare_database};
 use crate::sqlite::{Alone, Database, DatabaseError};
 use crate::store::StoreError;
 use crate::store::journal_damage::JournalDamage;
+use crate::store::kit::first_token;
 
 /// The stamp beside a journal and what it says, or `None` if there is none.
 type Stamped = Option<(StampFile, Stamp)>;
@@ -209,7 +211,9 @@ impl Journal {
         }
         if above != Marks::default() {
             self.set_fact(BEGUN, format!("{} {}", above.revision, above.number))?;
-            self.set_fact(TOKEN, above.token.cast_signed())?;
+            // A list that comes back from the archive goes on where it was; what a lost journal gave out last, its stamp may not say.
+            let unsaid = if archived.is_some() { 0 } else { first_token(clock::now()).0 };
+            self.set_fact(TOKEN, above.token.max(unsaid).cast_signed())?;
         }
         self.end(transaction)?;
         self.sync()

@@ -22,6 +22,7 @@ use super::schema::{BEGUN, DATABASE, ENTRIES, FACTS, FORMS, JOURNAL, KNOWN, LEAS
 use super::stamp::Marks;
 use super::sums;
 use crate::sqlite::{Database, Table};
+use crate::store::kit::first_token;
 use crate::store::{Signature, StoreError};
 use crate::{clock, private, regular_file};
 
@@ -143,7 +144,7 @@ impl Journal {
     fn begin_above(&self, saved: &Saved, beside: &Beside) -> Result<(), StoreError> {
         let revision = self.note_unaccounted(saved, beside)?.0.cast_signed();
         self.set_fact(BEGUN, format!("{} {}", saved.marks.revision, saved.marks.number))?;
-        self.set_fact(TOKEN, saved.marks.token.cast_signed())?;
+        self.set_fact(TOKEN, saved.marks.token.max(first_token(clock::now()).0).cast_signed())?;
         self.set_fact("overtaken", saved.overtaken + 1)?;
         // What was saved may be older than the files: no process is to carry it out once more.
         self.set_fact("flushed", revision)?;
