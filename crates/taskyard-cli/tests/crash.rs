@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use taskyard_testkit::{
@@ -167,6 +167,51 @@ fn a_killed_change_of_a_hidden_task_happened_or_did_not() {
             assert_eq!(leftovers(&home.list("L")), Vec::<String>::new(), "{place}");
         });
     }
+}
+
+/// All inodes are others in a copy: what was begun there is recognised by its contents.
+#[test]
+fn a_copied_home_finishes_what_was_begun() {
+    for command in ["create D", "update 1 --subject Changed", "depend 3 --on 1", "delete 1", "clear"] {
+        let base = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
+        for setup in ["create A", "create B --blocked-by 1", "create C", "history"] {
+            base.ask(setup);
+        }
+        let finished = base.copy();
+        finished.ask(command);
+        let begun = base.copy();
+        assert!(begun.run_with("journal: flushed=kill", command).was_killed(), "{command}");
+        let copy = begun.copy();
+        let_locks_go_stale(&copy);
+        let later = copy.ask("create Later")["task"]["id"].as_str().unwrap().to_owned();
+        let mut present = copy.present();
+        is_consistent_journal(&copy.ask("history"), &present).unwrap_or_else(|why| panic!("{command}: {why}"));
+        present.remove(&later);
+        assert_eq!(present, finished.present(), "{command}");
+        assert_eq!(leftovers(&copy.list("L")), Vec::<String>::new(), "{command}");
+    }
+}
+
+/// A copy is used some time after it was made.
+fn let_locks_go_stale(home: &Home) {
+    for entry in fs::read_dir(home.list("L")).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            fs::File::open(entry).unwrap().set_modified(SystemTime::now() - Duration::from_secs(3_600)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_was_written_to_a_copied_home_is_not_removed() {
+    let home = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
+    home.ask("create A");
+    home.ask("history");
+    assert!(home.run_with("journal: flushed=kill", "delete 1").was_killed());
+    let copy = home.copy();
+    let_locks_go_stale(&copy);
+    rewrite_in_place(&copy.task_file("1"), "rival");
+    copy.ask("create Later");
+    assert_eq!(copy.present()["1"]["metadata"]["rival"], json!(true));
 }
 
 impl Scenario {

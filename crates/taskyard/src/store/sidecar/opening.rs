@@ -3,6 +3,9 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use taskyard_core::Timestamp;
 
 use super::Journal;
 use super::archive::{self, Archived};
@@ -86,6 +89,14 @@ impl Journal {
     pub(super) fn know_where_it_began(&mut self) -> Result<(), StoreError> {
         self.begun = self.fact::<String>(BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
         Ok(())
+    }
+
+    /// Tells whether the database file was made after an entry that it holds. Then it is a copy, and the files that were copied with it have
+    /// other inodes than it says. False if the file system does not tell when files were made.
+    pub(in crate::store) fn is_copied_since(&self, at: Timestamp) -> bool {
+        let made = fs::metadata(&self.database.path).and_then(|found| found.created()).ok();
+        let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+        made.is_some_and(|made| i64::try_from(made.as_millis()).is_ok_and(|made| made > at.0))
     }
 
     /// Returns how far the journal goes.

@@ -1,8 +1,10 @@
 //! What is found in a directory after a writer did not finish: its temporary files, and the tasks' own.
 
 use std::collections::HashMap;
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
+use std::fs;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::fs::{AtFlags, FileType};
 use taskyard_core::rules::changes::rebasing::rebase_by;
@@ -14,6 +16,7 @@ use crate::store::file::reading::hidden;
 use crate::store::locks::fingerprint::{Look, look_at};
 use crate::store::locks::list_paths::{self, OURS, c_name};
 use crate::store::locks::turn::WriteTurn;
+use crate::store::sidecar::StoredEntry;
 
 /// Returns our temporary files, by their inodes.
 pub(in crate::store) fn temporaries(turn: &WriteTurn) -> Result<HashMap<u64, CString>, StoreError> {
@@ -27,6 +30,25 @@ pub(in crate::store) fn temporaries(turn: &WriteTurn) -> Result<HashMap<u64, CSt
         }
     }
     Ok(found)
+}
+
+/// Returns our temporary files in a copy of the list's directory, by the inodes that they had in the original: their contents tell which they
+/// are.
+pub(in crate::store) fn copied_temporaries(
+    turn: &WriteTurn,
+    unfinished: &[StoredEntry],
+) -> Result<HashMap<u64, CString>, StoreError> {
+    let mut contents = HashMap::new();
+    for name in temporaries(turn)?.into_values() {
+        let path = turn.place.directory.join(OsStr::from_bytes(name.to_bytes()));
+        let bytes = fs::read(&path).map_err(StoreError::io("cannot read", &path))?;
+        contents.insert(bytes, name);
+    }
+    let named = |stored: &StoredEntry| {
+        let name = contents.get(stored.entry.after.as_ref()?.bytes())?;
+        Some((stored.inode?, name.clone()))
+    };
+    Ok(unfinished.iter().filter_map(named).collect())
 }
 
 fn ours(turn: &WriteTurn) -> Result<Vec<CString>, StoreError> {

@@ -2,7 +2,8 @@
 //!
 //! Whether one file of a commit was already written is told without doubt. A rewrite was done when its temporary file is
 //! gone; a removal was done when the file that was to be removed is gone. Both are recognised by their inodes, which the
-//! journal holds; what another program wrote since does not change them.
+//! journal holds; what another program wrote since does not change them. In a copy of a home all inodes are others: there
+//! the contents tell.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::CString;
@@ -14,7 +15,7 @@ use taskyard_core::rules::changes::numbering::counted;
 use taskyard_core::{AgentName, Entry, Event, Image, Op, Revision, Rules, TaskId};
 
 use super::collision;
-use super::found_files::{clear_away, contents, is_blank, name_in_use, rebased, temporaries};
+use super::found_files::{clear_away, contents, copied_temporaries, is_blank, name_in_use, rebased, temporaries};
 use super::moves::finish_noted_moves;
 use crate::clock;
 use crate::failpoint::reach;
@@ -52,14 +53,16 @@ pub(in crate::store) fn repair(turn: &mut WriteTurn, journal: &mut Journal, rule
 
 /// Carries out every commit that is in the journal and not in every file, and clears away what its writer left.
 pub(in crate::store) fn finish(turn: &mut WriteTurn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
-    let (pending, temporaries) = loop {
+    let (pending, temporaries, is_copy) = loop {
         if needs_list_lock(&journal.after(Revision(turn.state.applied))?) {
             turn.lock_list()?;
         }
-        let temporaries = temporaries(turn)?;
-        let pending = newest_of_each(journal.after(Revision(turn.state.applied))?, &temporaries);
+        let unfinished = journal.after(Revision(turn.state.applied))?;
+        let is_copy = unfinished.last().is_some_and(|newest| journal.is_copied_since(newest.entry.at));
+        let temporaries = if is_copy { copied_temporaries(turn, &unfinished)? } else { temporaries(turn)? };
+        let pending = newest_of_each(unfinished, &temporaries);
         if !collision::renumber(turn, journal, rules, &pending, |stored| is_waiting(stored, &temporaries))? {
-            break (pending, temporaries);
+            break (pending, temporaries, is_copy);
         }
         reach("repair: renumbered");
     };
@@ -74,7 +77,7 @@ pub(in crate::store) fn finish(turn: &mut WriteTurn, journal: &mut Journal, rule
         reach("repair: before a file");
         match &stored.entry.after {
             Some(after) => finish_rewrite(turn, stored, after, &temporaries, rules)?,
-            None if stored.entry.before.is_some() => finish_removal(turn, journal, stored)?,
+            None if stored.entry.before.is_some() => finish_removal(turn, journal, stored, is_copy)?,
             // Nothing was there, and nothing was to go.
             None => {}
         }
@@ -178,17 +181,20 @@ fn finish_rewrite(
     }
 }
 
-fn finish_removal(turn: &WriteTurn, journal: &Journal, stored: &StoredEntry) -> Result<(), StoreError> {
+fn finish_removal(turn: &WriteTurn, journal: &Journal, stored: &StoredEntry, is_copy: bool) -> Result<(), StoreError> {
     let id = &stored.entry.task;
     let path = turn.place.task_file(id);
     let now = contents(turn, id)?;
     let Some((found, look)) = now.image() else { return Ok(()) };
     // A number of an inode is soon used again, by a file that was made after the removal was decided on.
     let is_younger = look.born / 1_000_000 > stored.entry.at.0;
-    if is_younger || stored.inode.is_some_and(|inode| inode != look.print.inode) {
+    let is_another = is_younger || stored.inode.is_some_and(|inode| inode != look.print.inode);
+    let is_unchanged = stored.entry.before.as_ref() == Some(found);
+    let is_done = if is_copy { !is_unchanged } else { is_another };
+    if is_done {
         return Ok(());
     }
-    if stored.entry.before.as_ref() != Some(found) {
+    if !is_unchanged {
         journal_last_write(journal, stored, found)?;
         reach("repair: last write journaled");
     }
