@@ -17,8 +17,8 @@ use taskyard::Yard;
 use taskyard::core::{AgentName, ListId};
 use taskyard::operations::Filter;
 use taskyard_testkit::{
-    Home, Ran, Rival, Scale, Tasks, is_consistent_journal, is_root, leftovers, make_first_format, rewrite_in_place,
-    write_in_place,
+    Home, OpensCounted, Ran, Rival, Scale, Tasks, is_consistent_journal, is_root, leftovers, make_first_format,
+    rewrite_in_place, write_in_place,
 };
 
 const TASKS: usize = 20;
@@ -128,6 +128,66 @@ fn what_is_done_by_hand_appears_in_history() {
         .collect();
     assert_eq!(elsewhere, [("removed_elsewhere", "1"), ("changed_elsewhere", "3"), ("created_elsewhere", "9")]);
     assert_eq!(home.ask("create Next")["task"]["id"], json!("10"));
+}
+
+/// Waits until the times of a list's files tell the next change from the last.
+fn wait_until_settled(home: &Home) {
+    for file in fs::read_dir(home.list("L")).unwrap() {
+        let written = file.unwrap().metadata().unwrap().modified().unwrap();
+        while written.elapsed().unwrap_or_default() < Duration::from_millis(50) {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn a_change_that_keeps_size_and_time_is_seen() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    for command in ["create Blocker", "create Done", "done 2"] {
+        home.ask(command);
+    }
+    for _ in 0..60 {
+        home.ask("create Parser --blocked-by 1");
+    }
+    wait_until_settled(&home);
+    for command in ["list", "list", "statusline", "statusline"] {
+        assert_eq!(home.run(command).code, Some(0), "{command}");
+    }
+    wait_until_settled(&home);
+    let change = |from: &str, to: &str| {
+        let path = home.task_file("7");
+        let (text, time) = (fs::read_to_string(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap());
+        assert!(from.len() == to.len() && text.contains(from));
+        fs::write(&path, text.replace(from, to)).unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    };
+    change("Parser", "Lexers");
+    let subject =
+        |listed: &Value| listed["tasks"].as_array().unwrap().iter().filter(|task| task["subject"] == "Lexers").count();
+    assert_eq!(subject(&home.ask("list")), 1);
+    wait_until_settled(&home);
+    home.run("statusline");
+    let before = home.run("statusline").stdout;
+    // It waits for a task that is done: the status line counts one blocked task less, and completing the other makes it no readier.
+    change("\"blockedBy\": [\n    \"1\"\n  ]", "\"blockedBy\": [\n    \"2\"\n  ]");
+    assert_ne!(home.run("statusline").stdout, before);
+    assert_eq!(home.ask("done 1")["nowReady"].as_array().unwrap().len(), 59);
+}
+
+#[test]
+fn a_list_that_nobody_touched_is_not_read_again() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    fs::create_dir_all(home.list("L")).unwrap();
+    for number in 1..=1000 {
+        let made = json!({ "id": number.to_string(), "subject": "Made", "description": "", "status": "pending", "blocks": [], "blockedBy": [] });
+        write_in_place(&home.task_file(&number.to_string()), &made);
+    }
+    wait_until_settled(&home);
+    home.ask("list");
+    let opens = OpensCounted::of(&home.list("L"));
+    assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), 1000);
+    let read = opens.take_files();
+    assert_eq!(read, Vec::<String>::new());
 }
 
 #[test]

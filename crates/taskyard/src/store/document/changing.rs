@@ -6,7 +6,7 @@ use serde_json::Value;
 use taskyard_core::dialect::document::{self, Around, Document, Times};
 use taskyard_core::{TaskId, Timestamp};
 
-use crate::store::sidecar::Fingerprint;
+use crate::store::sidecar::FileStamp;
 use crate::store::translated::Changes;
 
 /// A document as it was read.
@@ -16,7 +16,7 @@ pub(super) struct Raw {
     /// Its text, to the letter.
     pub(super) bytes: Vec<u8>,
     /// What the file looked like; none for one that was not read.
-    pub(super) stamp: Option<Fingerprint>,
+    pub(super) stamp: Option<FileStamp>,
     /// Where each task stands. What has no id of its own is named by its place.
     pub(super) places: BTreeMap<TaskId, usize>,
     waiting: HashMap<TaskId, Vec<TaskId>>,
@@ -24,7 +24,7 @@ pub(super) struct Raw {
 
 impl Raw {
     /// Takes a document and its text.
-    pub(super) fn new(document: Document, bytes: Vec<u8>, stamp: Option<Fingerprint>) -> Self {
+    pub(super) fn new(document: Document, bytes: Vec<u8>, stamp: Option<FileStamp>) -> Self {
         let mut places = BTreeMap::new();
         let mut waiting: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
         let stated: HashSet<TaskId> = document.elements().iter().filter_map(id_of).collect();

@@ -13,7 +13,7 @@ use super::rewrite::{Progress, Rewrite};
 use crate::clock;
 use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
-use crate::store::sidecar::Fingerprint;
+use crate::store::sidecar::FileStamp;
 use crate::store::translated::Loaded;
 
 /// A document larger than this is not read.
@@ -64,8 +64,8 @@ pub(super) fn look(
 }
 
 /// Returns what the file looks like now.
-pub(super) fn stamp_of(path: &Path) -> Option<Fingerprint> {
-    fs::symlink_metadata(path).ok().map(|found| Fingerprint::of(&found))
+pub(super) fn stamp_of(path: &Path) -> Option<FileStamp> {
+    fs::symlink_metadata(path).ok().map(|found| FileStamp::of(&found))
 }
 
 /// Returns what the names of our temporary files begin with.
@@ -77,7 +77,7 @@ pub(super) fn temporary_prefix(path: &Path) -> String {
 /// What was read of a file.
 struct Read {
     bytes: Vec<u8>,
-    stamp: Fingerprint,
+    stamp: FileStamp,
     /// Whether it looked the same afterwards.
     is_unmoved: bool,
 }
@@ -87,9 +87,9 @@ fn read(path: &Path) -> Result<Option<Read>, StoreError> {
         let (file, _) = regular_file::open(path, LARGEST)?;
         // Before the contents: what is written while we read makes it another file.
         let found = file.metadata()?;
-        let stamp = Fingerprint::of(&found);
+        let stamp = FileStamp::of(&found);
         let bytes = regular_file::read_open(file.try_clone()?, found.len(), LARGEST)?;
-        Ok(Read { bytes, stamp, is_unmoved: Fingerprint::of(&file.metadata()?) == stamp })
+        Ok(Read { bytes, stamp, is_unmoved: FileStamp::of(&file.metadata()?) == stamp })
     };
     match read() {
         Ok(read) => Ok(Some(read)),
@@ -98,7 +98,7 @@ fn read(path: &Path) -> Result<Option<Read>, StoreError> {
     }
 }
 
-fn whole(path: &Path, bytes: Vec<u8>, stamp: Option<Fingerprint>) -> Result<Loaded<Raw>, StoreError> {
+fn whole(path: &Path, bytes: Vec<u8>, stamp: Option<FileStamp>) -> Result<Loaded<Raw>, StoreError> {
     let no_task = |why| StoreError::NoTask { path: path.to_owned(), why: unreadable(why) };
     match Document::parse(&bytes) {
         Ok(document) => Ok(Loaded::Whole(Raw::new(document, bytes, stamp))),
@@ -121,11 +121,13 @@ fn unreadable(why: BadDocument) -> Unreadable {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, File};
+    use std::fs;
     use std::path::{Path, PathBuf};
-    use std::time::{Duration, SystemTime};
+    use std::thread;
+    use std::time::Duration;
 
-    use super::look;
+    use super::{look, stamp_of};
+    use crate::clock;
     use crate::store::document::rewrite::Rewrite;
     use crate::store::translated::Loaded;
 
@@ -141,8 +143,9 @@ mod tests {
     }
 
     fn let_it_settle(path: &Path) {
-        let long_ago = SystemTime::now() - Duration::from_secs(60);
-        File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+        while !stamp_of(path).unwrap().is_settled(clock::wall()) {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{AtFlags, FileType};
 
 pub(in crate::store) use crate::store::sidecar::Fingerprint;
+use crate::store::sidecar::is_past;
 
 /// One look at a name in a directory.
 #[derive(Clone, Copy, Debug)]
@@ -14,11 +15,19 @@ pub(in crate::store) struct Look {
     pub(in crate::store) print: Fingerprint,
     /// When it was made, where the file system knows. Tells two inodes of one number apart.
     pub(in crate::store) born: i64,
+    /// When anything about it last changed, its name included. No program can set this time.
+    pub(in crate::store) changed: i64,
     pub(in crate::store) kind: FileType,
     pub(in crate::store) mode: u32,
 }
 
 impl Look {
+    /// Tells whether a file that had this fingerprint when it was last seen surely holds what it held then: nothing was done to it since, not
+    /// even by a program that kept its size and set its time back.
+    pub(in crate::store) fn is_unchanged(&self, known: &Fingerprint, seen: i64) -> bool {
+        self.print == *known && known.is_settled(seen) && is_past(self.changed, seen)
+    }
+
     /// Tells whether two looks saw the same file, whatever was done to it in between.
     pub(in crate::store) fn is_same_file(&self, other: &Self) -> bool {
         (self.print.inode, self.born) == (other.print.inode, other.born)
@@ -46,6 +55,7 @@ fn stat_at(directory: BorrowedFd<'_>, name: &CStr, flags: AtFlags) -> io::Result
         | StatxFlags::MODE
         | StatxFlags::INO
         | StatxFlags::MTIME
+        | StatxFlags::CTIME
         | StatxFlags::SIZE
         | StatxFlags::BTIME;
     let stat = statx(directory, name, flags, wanted)?;
@@ -53,6 +63,7 @@ fn stat_at(directory: BorrowedFd<'_>, name: &CStr, flags: AtFlags) -> io::Result
     Ok(Look {
         print: Fingerprint { inode: stat.stx_ino, mtime: nanos(stat.stx_mtime), size: stat.stx_size },
         born: nanos(stat.stx_btime),
+        changed: nanos(stat.stx_ctime),
         kind: FileType::from_raw_mode(u32::from(stat.stx_mode)),
         mode: u32::from(stat.stx_mode) & 0o7777,
     })
@@ -69,6 +80,7 @@ fn stat_at(directory: BorrowedFd<'_>, name: &CStr, flags: AtFlags) -> io::Result
             size: u64::try_from(stat.st_size).unwrap_or(0),
         },
         born: 0,
+        changed: stat.st_ctime * 1_000_000_000 + stat.st_ctime_nsec,
         kind: FileType::from_raw_mode(stat.st_mode),
         mode: u32::from(stat.st_mode) & 0o7777,
     })

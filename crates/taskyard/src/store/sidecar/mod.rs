@@ -54,7 +54,7 @@ pub(in crate::store) use archive::archived_with_tasks;
 pub(in crate::store) use boot::{is_same_boot, remember_boot};
 pub(in crate::store) use database::Journal;
 pub(in crate::store) use entries::{NewEntry, Standing, StoredEntry};
-pub(in crate::store) use fingerprint::Fingerprint;
+pub(in crate::store) use fingerprint::{FileStamp, Fingerprint, is_past};
 pub(in crate::store) use forms::Formed;
 pub(in crate::store) use installing::{has_memory, install};
 pub(in crate::store) use journals::Journals;

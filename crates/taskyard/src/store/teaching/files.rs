@@ -14,7 +14,7 @@ use super::raw_folder::{RawFolder, Stamps};
 use super::replacing::{TEMPORARY, put, put_new, replace};
 use super::yielding::{is_taken, yield_to_rivals};
 use crate::regular_file::{self, NotRead};
-use crate::store::sidecar::Fingerprint;
+use crate::store::sidecar::FileStamp;
 use crate::store::translated::clear_away;
 use crate::store::{Litter, StoreError};
 
@@ -75,7 +75,7 @@ pub(super) fn stamps(path: &Path) -> io::Result<Option<Stamps>> {
             continue;
         }
         match entry.metadata() {
-            Ok(found) => drop(stamps.insert(name, Fingerprint::of(&found))),
+            Ok(found) => drop(stamps.insert(name, FileStamp::of(&found))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use taskyard_core::TaskId;
 use taskyard_core::dialect::teaching::{self, Folder};
 
-use crate::store::sidecar::Fingerprint;
+use crate::store::sidecar::FileStamp;
 
 /// What each file looks like without reading it.
-pub(super) type Stamps = BTreeMap<String, Fingerprint>;
+pub(super) type Stamps = BTreeMap<String, FileStamp>;
 
 /// A folder as it was read.
 #[derive(Clone, Debug)]

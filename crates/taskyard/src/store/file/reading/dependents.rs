@@ -44,9 +44,7 @@ pub(in crate::store) fn waiting_for_or_parts(
                 .map_err(StoreError::io("cannot look at", place.task_file(&known.id)))?,
         };
         match look {
-            Some(look) if known.print == look.print && known.print.is_settled(known.seen) => {
-                found.extend(known.task.map(|task| *task))
-            }
+            Some(look) if look.is_unchanged(&known.print, known.seen) => found.extend(known.task.map(|task| *task)),
             Some(_) => changed.push(known.id),
             None => {}
         }

@@ -20,14 +20,14 @@ use crate::clock;
 use crate::private;
 use crate::regular_file;
 use crate::store::file::handle::Handle;
-use crate::store::locks::fingerprint::{Fingerprint, Look, look_at, look_through};
+use crate::store::locks::fingerprint::{Fingerprint, look_at, look_through};
 use crate::store::locks::list_paths::c_name;
 use crate::store::locks::turn_record::TurnRecord;
 
 /// The file beside the journal in which outlines are remembered.
 const FILE: &str = "outlines";
 /// What the file says of its form.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// A larger one is none of ours.
 const LARGEST: u64 = 64 << 20;
 /// Fewer files are read each time: that takes no longer.
@@ -76,10 +76,11 @@ fn look_anew(
     };
     let (count, mut outlined) = (looks.len(), Vec::with_capacity(looks.len()));
     let mut is_news = memory.as_ref().is_none_or(|memory| !memory.is_of(folder, rules));
+    let last_seen = memory.as_ref().map_or(0, |memory| memory.header.seen);
     for row in memory.into_iter().flat_map(|memory| memory.rows) {
         let id = TaskId::stored(row.id);
         if let Some(look) = looks.get(&id)
-            && look.print == row.print
+            && look.is_unchanged(&row.print, last_seen)
             && let Some(known) = row.outlined()
         {
             looks.remove(&id);
@@ -102,7 +103,7 @@ fn look_anew(
     // What was touched at this moment may change again without a trace: it is read the next time, too.
     let is_worth_it = count >= WORTH_REMEMBERING && is_news && outlined.iter().any(|one| one.print.is_settled(seen));
     if let Some(sidecar) = handle.place.sidecar.as_deref().filter(|_| is_worth_it) {
-        let header = Header::new(folder, rules, &summary);
+        let header = Header::new(folder, rules, &summary, seen);
         // Its time tells of the next name that comes or goes only once it is settled.
         let is_all = folder.is_settled(seen) && outlined.iter().all(|one| one.print.is_settled(seen));
         let header = if is_all { header } else { Header { directory: None, ..header } };
@@ -136,6 +137,8 @@ struct Header {
     format: u32,
     /// Inode, time of change and size of the list's directory; none where something was touched at the moment of the look.
     directory: Option<(u64, i64, u64)>,
+    /// When the files were looked at, in nanoseconds.
+    seen: i64,
     /// The rules that the summary was made by.
     rules: String,
     doing: Option<String>,
@@ -171,7 +174,7 @@ impl<'a> Memory<'a> {
 
     /// Tells whether every file looks as it did.
     fn is_unchanged(&self, directory: BorrowedFd<'_>) -> bool {
-        let are = |rows: &[Row<'_>]| rows.iter().all(|row| row.is_unchanged(directory));
+        let are = |rows: &[Row<'_>]| rows.iter().all(|row| row.is_unchanged(directory, self.header.seen));
         if self.rows.len() < WORTH_A_THREAD {
             return are(&self.rows);
         }
@@ -184,11 +187,11 @@ impl<'a> Memory<'a> {
 }
 
 impl Header {
-    fn new(folder: Fingerprint, rules: Rules, summary: &Summary) -> Self {
+    fn new(folder: Fingerprint, rules: Rules, summary: &Summary, seen: i64) -> Self {
         let Fingerprint { inode, mtime, size } = folder;
         let Summary { doing, counts, blocked } = summary.clone();
         let directory = Some((inode, mtime, size));
-        Self { format: FORMAT, directory, rules: format!("{rules:?}"), doing, counts, blocked }
+        Self { format: FORMAT, directory, seen, rules: format!("{rules:?}"), doing, counts, blocked }
     }
 
     fn summary(self) -> Summary {
@@ -208,9 +211,9 @@ impl<'a> Row<'a> {
         Some(Self { print, id: words.next()?, outline })
     }
 
-    fn is_unchanged(&self, directory: BorrowedFd<'_>) -> bool {
+    fn is_unchanged(&self, directory: BorrowedFd<'_>, seen: i64) -> bool {
         let name = c_name(&format!("{}.json", self.id));
-        matches!(look_at(directory, &name), Ok(Some(Look { print, .. })) if print == self.print)
+        look_at(directory, &name).is_ok_and(|look| look.is_some_and(|look| look.is_unchanged(&self.print, seen)))
     }
 
     fn outlined(&self) -> Option<Outlined> {
@@ -268,15 +271,17 @@ mod tests {
     use std::fs;
     use std::path::Path;
     use std::sync::Arc;
+    use std::thread;
     use std::time::{Duration, SystemTime};
 
     use taskyard_core::rules::looking::summarizing::{Summary, summarize};
     use taskyard_core::{AgentName, ListId, Rules, TaskId};
 
     use super::{FILE, WORTH_REMEMBERING};
-    use crate::Yard;
     use crate::operations::{NewTask, Update};
+    use crate::store::sidecar::FileStamp;
     use crate::store::{FileStore, FileStoreOptions};
+    use crate::{Yard, clock};
 
     fn yard(place: &Path) -> Yard {
         let (tasks, data) = (place.join("tasks"), Some(place.join("data")));
@@ -337,12 +342,16 @@ mod tests {
             one.create(NewTask { subject: format!("Task {number}"), ..NewTask::default() }).unwrap().done().unwrap();
         }
         let list = place.path().join("tasks/L");
-        // Everything was touched an hour ago, as far as times tell.
+        // Everything was touched an hour ago, as far as programs can set times, and nothing at this instant.
         let age = || {
             let hour_ago = SystemTime::now() - Duration::from_secs(3_600);
             let names = fs::read_dir(&list).unwrap().map(|entry| entry.unwrap().path());
             for path in names.filter(|path| path.is_file()).chain([list.clone()]) {
-                fs::File::open(path).unwrap().set_modified(hour_ago).unwrap();
+                let file = fs::File::open(path).unwrap();
+                file.set_modified(hour_ago).unwrap();
+                while !FileStamp::of(&file.metadata().unwrap()).is_settled(clock::wall()) {
+                    thread::sleep(Duration::from_millis(1));
+                }
             }
         };
         let memory = one.store().care().unwrap().memory_of(one.list_id()).unwrap().join(FILE);

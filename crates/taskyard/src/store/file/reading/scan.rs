@@ -195,7 +195,7 @@ impl Scan {
         known: Option<KnownTask>,
     ) -> Result<(), StoreError> {
         match known {
-            Some(known) if known.print == look.print && known.print.is_settled(known.seen) => {
+            Some(known) if look.is_unchanged(&known.print, known.seen) => {
                 // A restored file gets the mode it had last, which a user may have changed without touching the contents.
                 if known.mode.is_some_and(|mode| mode != look.mode) {
                     self.reprints.push((id.clone(), look));
