@@ -1,3 +1,8 @@
+use std::fs;
+
+use serde_json::json;
+use taskyard_testkit::Home;
+
 use crate::test::Test;
 
 #[test]
@@ -105,4 +110,38 @@ fn many_tasks_at_once_set_free_exactly_what_waited_for_them_alone() {
         .run("undo")
         .run("done 10 1-5 99 --keep-going")
         .snapshot();
+}
+
+#[test]
+fn parts_of_great_depth_are_done_in_one_pass() {
+    const DEPTH: u64 = 8_000;
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    fs::create_dir_all(home.list("L")).unwrap();
+    let write = |number: u64, blocked_by: &[u64], blocks: &[u64], parent: Option<u64>| {
+        let ids = |ids: &[u64]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let mut task = json!({
+            "id": number.to_string(), "subject": "T", "description": "", "status": "pending",
+            "blocks": ids(blocks), "blockedBy": ids(blocked_by),
+        });
+        if let Some(parent) = parent {
+            task["metadata"] = json!({ "parent": parent.to_string() });
+        }
+        fs::write(home.task_file(&number.to_string()), task.to_string()).unwrap();
+    };
+    let all: Vec<u64> = (1..=DEPTH).collect();
+    // Every level waits for the last task.
+    write(DEPTH + 1, &[], &all, None);
+    all.iter().for_each(|number| write(*number, &[DEPTH + 1], &[], (*number > 1).then_some(number - 1)));
+    let done = home.ask(&format!("done {}", DEPTH + 1));
+    assert_eq!(done["nowReady"], json!([DEPTH.to_string()]));
+    assert_eq!(home.ask("ready")["tasks"][0]["id"], json!(DEPTH.to_string()));
+    assert_eq!(home.ask(&format!("show {}", DEPTH / 2))["task"]["id"], json!((DEPTH / 2).to_string()));
+    let done = home.ask(&format!("done {DEPTH}"));
+    assert_eq!(done["nowReady"], json!([(DEPTH - 1).to_string()]));
+    let made = home.ask(&format!("create Deeper --parent {}", DEPTH - 1));
+    assert_eq!(made["task"]["id"], json!((DEPTH + 2).to_string()));
+    let refused = home.run(&format!("update 1 --parent {} --json", DEPTH + 2));
+    assert_eq!((refused.code, &refused.json()["error"]["code"]), (Some(3), &json!("cycle")), "{:?}", refused.stderr);
+    assert_eq!(home.run("delete 1 --with-parts --quiet").code, Some(0));
+    assert_eq!(home.ask("list --all")["tasks"].as_array().unwrap().len(), 1);
 }

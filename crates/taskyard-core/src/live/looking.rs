@@ -50,7 +50,7 @@ impl LiveList {
 
     /// Returns the task that the one in a slot is a part of; none where that is not there, or they are parts of each other.
     pub(crate) fn above(&self, slot: Slot) -> Option<Slot> {
-        self.ancestors(slot).first().copied()
+        self.above_slot(slot)
     }
 
     /// Tells whether an open task waits for others.

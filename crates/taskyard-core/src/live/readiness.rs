@@ -1,11 +1,13 @@
 //! What can start, best first, kept up to date.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 use std::ops::Bound;
 
 use super::list::LiveList;
 use super::rank::Rank;
 use super::record::{Facts, Key, Slot};
+use crate::rules::graph::part_tree::Lineage;
 use crate::{Status, Task, TaskId, Timestamp};
 
 /// A task that can start.
@@ -29,8 +31,9 @@ impl LiveList {
         again.extend(std::mem::take(&mut self.unjudged.readiness));
         again.extend(self.pass_moments(now));
         self.unjudged.all = false;
+        let mut above = Above::default();
         for slot in again {
-            self.judge_readiness(slot);
+            self.judge_readiness(slot, &mut above);
         }
     }
 
@@ -53,6 +56,7 @@ impl LiveList {
     /// Returns the first moment after the present at which a task can start that waits for that alone and is wanted.
     pub(super) fn next_start(&self, is_wanted: impl Fn(&Task) -> bool) -> Option<Timestamp> {
         let later = (Bound::Excluded((self.now, Slot::MAX)), Bound::Unbounded);
+        let mut above = Above::default();
         self.moments.range(later).find_map(|(moment, slot)| {
             let mut pending = vec![*slot];
             let mut met = HashSet::new();
@@ -60,7 +64,8 @@ impl LiveList {
                 if !met.insert(next) {
                     continue;
                 }
-                let starts_then = self.deferred(next) == Some(*moment) && self.waits_for_time_alone(next);
+                let starts_then =
+                    self.deferred(next, &mut above) == Some(*moment) && self.waits_for_time_alone(next, &mut above);
                 if starts_then && self.task(&self.id(next)).is_some_and(|task| is_wanted(&task)) {
                     return Some(*moment);
                 }
@@ -111,8 +116,8 @@ impl LiveList {
         }
     }
 
-    fn judge_readiness(&mut self, slot: Slot) {
-        let can_start = self.can_start(slot);
+    fn judge_readiness(&mut self, slot: Slot, above: &mut Above) {
+        let can_start = self.can_start(slot, above);
         let record = &self.records[slot as usize];
         let is_overdue = |facts: &Facts| facts.due.is_some_and(|due| due < self.now);
         let ranked = record.facts.as_ref().filter(|_| can_start);
@@ -128,28 +133,42 @@ impl LiveList {
         }
     }
 
-    fn can_start(&self, slot: Slot) -> bool {
-        self.waits_for_time_alone(slot) && self.deferred(slot).is_none_or(|defer| defer <= self.now)
+    fn can_start(&self, slot: Slot, above: &mut Above) -> bool {
+        self.waits_for_time_alone(slot, above) && self.deferred(slot, above).is_none_or(|defer| defer <= self.now)
     }
 
     /// Returns the moment to which a task, or an open one that it is a part of, is deferred.
-    fn deferred(&self, slot: Slot) -> Option<Timestamp> {
-        let above = self.ancestors(slot);
-        let all = std::iter::once(&slot).chain(&above);
-        all.filter_map(|slot| self.records[*slot as usize].facts.as_ref()?.defer).max()
+    fn deferred(&self, slot: Slot, above: &mut Above) -> Option<Timestamp> {
+        above.see(self, slot);
+        self.own_deferred(slot).max(above.inherited[&slot].deferred)
     }
 
-    fn waits_for_time_alone(&self, slot: Slot) -> bool {
+    fn own_deferred(&self, slot: Slot) -> Option<Timestamp> {
+        self.records[slot as usize].facts.as_ref()?.defer
+    }
+
+    fn waits_for_time_alone(&self, slot: Slot, above: &mut Above) -> bool {
         let is_free = |facts: &Facts| facts.status == Status::Pending && facts.owner.is_none() && !facts.is_internal;
-        self.records[slot as usize].facts.as_ref().is_some_and(is_free)
-            && self.blockers(slot).next().is_none()
-            && self.open_part_slots(slot).next().is_none()
+        if !self.records[slot as usize].facts.as_ref().is_some_and(is_free) || self.own_blockers(slot).next().is_some()
+        {
+            return false;
+        }
+        above.see(self, slot);
+        !above.inherited[&slot].is_held_up
+            && !self.records[slot as usize].parts.iter().any(|part| {
+                above.see_line(self, *part);
+                self.records[*part as usize].is_open_and_visible() && above.lineage.parent(part).is_some()
+            })
     }
 
     /// Returns the open tasks that hold a task up, its own first.
     pub(super) fn blockers(&self, slot: Slot) -> impl Iterator<Item = Slot> {
-        let own = self.records[slot as usize].blocked_by().iter().copied().filter(|blocker| self.is_open(*blocker));
-        own.chain(self.blockers_above(slot))
+        self.own_blockers(slot).chain(self.blockers_above(slot))
+    }
+
+    /// Returns the open tasks that a task itself waits for.
+    fn own_blockers(&self, slot: Slot) -> impl Iterator<Item = Slot> {
+        self.records[slot as usize].blocked_by().iter().copied().filter(|blocker| self.is_open(*blocker))
     }
 
     /// Returns the open tasks that those wait for which a task is a part of. A task that waits for its own parts holds up none of them.
@@ -158,14 +177,18 @@ impl LiveList {
         if !self.is_open(slot) {
             return blockers;
         }
-        for above in self.ancestors(slot).into_iter().filter(|above| self.is_open(*above)) {
-            for blocker in self.records[above as usize].blocked_by() {
-                let is_own = self.records[slot as usize].blocked_by().contains(blocker);
-                let is_known = is_own || blockers.contains(blocker) || !self.is_open(*blocker);
-                if !is_known && !self.ancestors(*blocker).contains(&above) {
-                    blockers.push(*blocker);
+        let mut above = Above::default();
+        above.see_line(self, slot);
+        let mut known: HashSet<Slot> = self.records[slot as usize].blocked_by().iter().copied().collect();
+        let mut next = above.lineage.parent(&slot).copied();
+        while let Some(at) = next {
+            for blocker in self.own_blockers(at).filter(|_| self.is_open(at)) {
+                if !known.contains(&blocker) && !above.is_below(self, blocker, at) {
+                    known.insert(blocker);
+                    blockers.push(blocker);
                 }
             }
+            next = above.lineage.parent(&at).copied();
         }
         blockers
     }
@@ -173,29 +196,19 @@ impl LiveList {
     fn open_part_slots(&self, slot: Slot) -> impl Iterator<Item = Slot> {
         let parts = self.records[slot as usize].parts.iter().copied();
         let is_there = self.records[slot as usize].facts.is_some();
+        let mut above = Above::default();
         parts.filter(move |part| {
-            is_there && self.records[*part as usize].is_open_and_visible() && !self.ancestors(*part).is_empty()
+            above.see_line(self, *part);
+            is_there && self.records[*part as usize].is_open_and_visible() && above.lineage.parent(part).is_some()
         })
     }
 
-    /// Returns the tasks that a task is a part of, the nearest first. Those that are parts of each other are parts of nothing.
-    pub(super) fn ancestors(&self, slot: Slot) -> Vec<Slot> {
-        let mut above: Vec<Slot> = Vec::new();
-        let mut next = self.parent_slot(slot);
-        while let Some(parent) = next {
-            if parent == slot {
-                above.clear();
-                break;
-            }
-            if let Some(met) = above.iter().position(|other| *other == parent) {
-                // From the task that was met on, they are parts of each other.
-                above.truncate(met + 1);
-                break;
-            }
-            above.push(parent);
-            next = self.parent_slot(parent);
-        }
-        above
+    /// Returns the task that a task is a part of. Those that are parts of each other are parts of nothing.
+    pub(super) fn above_slot(&self, slot: Slot) -> Option<Slot> {
+        let mut line = std::iter::successors(self.parent_slot(slot), |at| self.parent_slot(*at));
+        // A line that leads into a circle elsewhere has no end.
+        let is_in_circle = line.by_ref().take(self.records.len()).any(|at| at == slot);
+        self.parent_slot(slot).filter(|_| !is_in_circle)
     }
 
     fn parent_slot(&self, slot: Slot) -> Option<Slot> {
@@ -207,8 +220,66 @@ impl LiveList {
     }
 }
 
+/// What tasks have from those that they are parts of, worked out once for each while many are judged.
+#[derive(Default)]
+struct Above {
+    lineage: Lineage<Slot>,
+    inherited: HashMap<Slot, Inherited>,
+}
+
+/// What a task has from those that it is a part of.
+#[derive(Clone, Copy, Default)]
+struct Inherited {
+    /// Whether one of them that is open waits for an open task that is no part of it.
+    is_held_up: bool,
+    /// The last moment to which one of them is deferred.
+    deferred: Option<Timestamp>,
+}
+
+impl Above {
+    /// Works out what a task has from those above it, and what those have.
+    fn see(&mut self, list: &LiveList, slot: Slot) {
+        self.see_line(list, slot);
+        let mut way = Vec::new();
+        let mut at = slot;
+        while !self.inherited.contains_key(&at) {
+            match self.lineage.parent(&at).copied() {
+                Some(parent) => {
+                    way.push((at, parent));
+                    at = parent;
+                }
+                None => drop(self.inherited.insert(at, Inherited::default())),
+            }
+        }
+        for (slot, parent) in way.into_iter().rev() {
+            let from_above = self.inherited[&parent];
+            let inherited = Inherited {
+                is_held_up: from_above.is_held_up || self.holds_up_its_parts(list, parent),
+                deferred: from_above.deferred.max(list.own_deferred(parent)),
+            };
+            self.inherited.insert(slot, inherited);
+        }
+    }
+
+    fn see_line(&mut self, list: &LiveList, slot: Slot) {
+        let Ok(()) = self.lineage.see(&slot, |at| Ok::<_, Infallible>(list.parent_slot(*at)));
+    }
+
+    fn is_below(&mut self, list: &LiveList, slot: Slot, other: Slot) -> bool {
+        self.see_line(list, slot);
+        self.see_line(list, other);
+        self.lineage.is_below(&slot, &other)
+    }
+
+    fn holds_up_its_parts(&mut self, list: &LiveList, slot: Slot) -> bool {
+        list.is_open(slot) && list.own_blockers(slot).any(|blocker| !self.is_below(list, blocker, slot))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -257,6 +328,30 @@ mod tests {
                 let (owner, metadata) = (owner.map(str::to_owned), metadata.as_object().cloned());
                 Task { status, owner, blocked_by, metadata, ..Task::new(id, "x") }
             })
+    }
+
+    #[test]
+    fn parts_of_great_depth_are_judged_in_one_pass() {
+        const DEPTH: u64 = 8_000;
+        let mut live = LiveList::new(Rules::Strict);
+        let put = |live: &mut LiveList, task: &Task| {
+            live.put(&task.id, native::write(None, task, Rules::Strict).unwrap()).unwrap();
+        };
+        // Every level waits for the same task, and for the deepest part.
+        let (blocker, deepest) = (TaskId::number(DEPTH + 1), TaskId::number(DEPTH));
+        put(&mut live, &Task::new(blocker.clone(), "blocker"));
+        for number in 1..=DEPTH {
+            let metadata = (number > 1).then(|| json!({ "parent": (number - 1).to_string() }));
+            let metadata = metadata.and_then(|metadata| metadata.as_object().cloned());
+            let blocked_by = if number < DEPTH { vec![blocker.clone(), deepest.clone()] } else { Vec::new() };
+            put(&mut live, &Task { blocked_by, metadata, ..Task::new(TaskId::number(number), "part") });
+        }
+        live.judge(Timestamp(0));
+        assert_eq!(live.ready().map(|task| task.id).collect::<Vec<_>>(), slice::from_ref(&blocker));
+        assert_eq!(live.open_blockers(&deepest), slice::from_ref(&blocker));
+        put(&mut live, &Task { status: Status::Completed, ..Task::new(blocker, "blocker") });
+        live.judge(Timestamp(0));
+        assert_eq!(live.ready().map(|task| task.id).collect::<Vec<_>>(), [deepest]);
     }
 
     fn change() -> impl Strategy<Value = Change> {

@@ -1,9 +1,9 @@
 //! What a completed task sets free, and what it leaves open.
 
-use std::collections::BTreeSet;
+use std::collections::{HashMap, HashSet};
 
 use taskyard_core::rules::graph::dependencies::is_freed;
-use taskyard_core::rules::graph::parts::ancestors;
+use taskyard_core::rules::graph::parts::{Lineage, ancestors};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Rules, Status, Task, TaskId};
 
@@ -43,25 +43,31 @@ pub(super) fn freed(
 ) -> Result<Vec<TaskId>, StoreError> {
     let ties = bench.ties(&completed.id)?;
     let above: Vec<Task> = ancestors(completed, |id| bench.named(id))?;
-    let mut candidates: BTreeSet<TaskId> = ties.waiting.iter().cloned().collect();
+    let lines_above: HashSet<&TaskId> = above.iter().map(|task| &task.id).collect();
+    let mut held_up_parts: Vec<&TaskId> = Vec::new();
     for waiting in &ties.waiting {
         let is_open = bench.find(waiting)?.is_some_and(|task| task.status.is_open());
         // A task that waits for its own part never held up the others.
-        if is_open && above.iter().all(|task| task.id != *waiting) {
-            candidates.extend(ties.all_below(waiting));
+        if is_open && !lines_above.contains(waiting) {
+            held_up_parts.push(waiting);
         }
     }
     if !waited_for.is_empty() {
-        candidates.extend(ties.all_below(&completed.id));
+        held_up_parts.push(&completed.id);
     }
+    let mut candidates = ties.all_below(held_up_parts);
+    candidates.remove(&completed.id);
+    candidates.extend(ties.waiting.iter().cloned());
     candidates.extend(above.first().map(|parent| parent.id.clone()));
+    let mut lines = Lines::default();
     let mut freed = Vec::new();
     for id in candidates {
         let Some(task) = bench.find(&id)?.cloned() else { continue };
         if task.status == Status::Pending
             && !task.is_internal()
-            && bench.open_blockers(&task, Rules::Strict)?.is_empty()
-            && open_parts(bench, &ties, &id)?.is_empty()
+            && bench.own_open_blockers(&task)?.is_empty()
+            && !lines.is_held_up(bench, &id)?
+            && lines.open_parts(bench, &ties, &id)?.is_empty()
         {
             freed.push(id);
         }
@@ -72,21 +78,67 @@ pub(super) fn freed(
 /// Refuses to complete a task that has open parts.
 pub(super) fn refuse_open_parts(bench: &mut Workbench<'_>, task: &TaskId) -> Result<(), Halt> {
     let ties = bench.ties(task)?;
-    let parts = open_parts(bench, &ties, task)?;
+    let parts = Lines::default().open_parts(bench, &ties, task)?;
     if parts.is_empty() { Ok(()) } else { Err(Refusal::OpenParts { task: task.clone(), parts }.into()) }
 }
 
-/// Returns the open parts of a task.
-fn open_parts(bench: &mut Workbench<'_>, ties: &Ties, task: &TaskId) -> Result<Vec<TaskId>, StoreError> {
-    let mut open = Vec::new();
-    for id in ties.parts_of(task) {
-        let Some(part) = bench.find(id)?.filter(|part| part.status.is_open() && !part.is_internal()).cloned() else {
-            continue;
-        };
-        // Tasks that are parts of each other are parts of no task.
-        if !ancestors(&part, |id| bench.named(id))?.is_empty() {
-            open.push(id.clone());
+/// What tasks are parts of and are held up by through that, worked out once for each task however many are asked about.
+#[derive(Default)]
+struct Lines {
+    lineage: Lineage<TaskId>,
+    /// Whether those that a task is a part of wait for an open task that is no part of them.
+    held_up: HashMap<TaskId, bool>,
+}
+
+impl Lines {
+    /// Returns the open parts of a task.
+    fn open_parts(&mut self, bench: &mut Workbench<'_>, ties: &Ties, task: &TaskId) -> Result<Vec<TaskId>, StoreError> {
+        let mut open = Vec::new();
+        for id in ties.parts_of(task) {
+            if bench.find(id)?.is_none_or(|part| !part.status.is_open() || part.is_internal()) {
+                continue;
+            }
+            // Tasks that are parts of each other are parts of no task.
+            self.see(bench, id)?;
+            if self.lineage.parent(id).is_some() {
+                open.push(id.clone());
+            }
         }
+        Ok(open)
     }
-    Ok(open)
+
+    /// Tells whether a task is held up through those that it is a part of.
+    fn is_held_up(&mut self, bench: &mut Workbench<'_>, task: &TaskId) -> Result<bool, StoreError> {
+        self.see(bench, task)?;
+        let (mut way, mut at) = (Vec::new(), task.clone());
+        while !self.held_up.contains_key(&at) {
+            match self.lineage.parent(&at).cloned() {
+                Some(parent) => way.push((std::mem::replace(&mut at, parent.clone()), parent)),
+                None => drop(self.held_up.insert(at.clone(), false)),
+            }
+        }
+        for (task, parent) in way.into_iter().rev() {
+            let is_held_up = self.held_up[&parent] || self.holds_up_its_parts(bench, &parent)?;
+            self.held_up.insert(task, is_held_up);
+        }
+        Ok(self.held_up[task])
+    }
+
+    fn holds_up_its_parts(&mut self, bench: &mut Workbench<'_>, task: &TaskId) -> Result<bool, StoreError> {
+        let Some(open) = bench.find(task)?.filter(|task| task.status.is_open()).cloned() else { return Ok(false) };
+        for blocker in bench.own_open_blockers(&open)? {
+            self.see(bench, &blocker)?;
+            if !self.lineage.is_below(&blocker, task) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn see(&mut self, bench: &mut Workbench<'_>, task: &TaskId) -> Result<(), StoreError> {
+        self.lineage.see(task, |at| {
+            let Some(parent) = bench.find(at)?.and_then(Task::parent) else { return Ok(None) };
+            Ok(bench.find(&parent)?.is_some().then_some(parent))
+        })
+    }
 }

@@ -60,15 +60,13 @@ impl Ties {
         self.parts.get(task).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Returns the parts of a task, and theirs.
-    pub(super) fn all_below(&self, task: &TaskId) -> BTreeSet<TaskId> {
+    /// Returns the parts of tasks, and theirs.
+    pub(super) fn all_below<'t>(&'t self, mut pending: Vec<&'t TaskId>) -> BTreeSet<TaskId> {
         let mut below = BTreeSet::new();
-        let mut pending = vec![task];
         while let Some(above) = pending.pop() {
             // Foreign files may hold parts of each other.
             pending.extend(self.parts_of(above).iter().filter(|part| below.insert((*part).clone())));
         }
-        below.remove(task);
         below
     }
 }
@@ -119,6 +117,13 @@ impl<'a> Workbench<'a> {
 
     /// Returns the tasks a task waits for that are there and still open, in strict rules also through those it is a part of.
     pub(super) fn open_blockers(&mut self, task: &Task, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
+        let open = self.own_open_blockers(task)?;
+        let above = if rules.is_client() { Vec::new() } else { blockers_above(task, |id| self.named(id))? };
+        Ok(with_those_above(open, above))
+    }
+
+    /// Returns the tasks a task itself waits for that are there and still open.
+    pub(super) fn own_open_blockers(&mut self, task: &Task) -> Result<Vec<TaskId>, StoreError> {
         let mut open = Vec::new();
         for id in &task.blocked_by {
             let is_open = match self.piece(id)? {
@@ -130,8 +135,7 @@ impl<'a> Workbench<'a> {
                 open.push(id.clone());
             }
         }
-        let above = if rules.is_client() { Vec::new() } else { blockers_above(task, |id| self.named(id))? };
-        Ok(with_those_above(open, above))
+        Ok(open)
     }
 
     /// Returns what stands under an id that another task names.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use super::deferring::deferred_above;
+pub use super::part_tree::Lineage;
 use super::part_tree::Tree;
 use super::positions::Positions;
 use crate::dialect::macf::{set_parent, with_marks};
@@ -125,10 +126,10 @@ fn with_parts(ids: &[TaskId], tasks: &[Task], is_wanted: fn(&Task) -> bool) -> V
     let mut all = ids.to_vec();
     let Some(tree) = Tree::of(tasks) else { return all };
     let named: HashSet<&TaskId> = ids.iter().collect();
-    let chosen: Vec<usize> = (0..tasks.len()).filter(|position| named.contains(&tasks[*position].id)).collect();
-    let is_below = |position: usize| chosen.iter().any(|above| tree.is_below(position, *above));
+    let mut is_below = vec![false; tasks.len()];
+    tree.walk_down(|position, above| is_below[position] = is_below[above] || named.contains(&tasks[above].id));
     for (position, task) in tasks.iter().enumerate().filter(|(_, task)| is_wanted(task)) {
-        if !named.contains(&task.id) && is_below(position) {
+        if !named.contains(&task.id) && is_below[position] {
             all.push(task.id.clone());
         }
     }
@@ -205,22 +206,35 @@ pub fn blockers_above<E>(task: &Task, mut find: impl FnMut(&TaskId) -> Result<Na
     if !task.status.is_open() || task.parent().is_none() {
         return Ok(blockers);
     }
+    let mut lineage = Lineage::default();
+    // Whether each task that was named may still hold the task up.
+    let mut holds_up: HashMap<TaskId, bool> = HashMap::new();
     for above in ancestors(task, &mut find)?.into_iter().filter(|above| above.status.is_open()) {
         for id in &above.blocked_by {
-            let named = find(id)?;
-            if blockers.contains(id) || !named.holds_up() {
-                continue;
-            }
-            let is_part = match &named {
-                Named::Task(blocker) => ancestors(blocker, &mut find)?.iter().any(|other| other.id == above.id),
-                Named::Absent { .. } => false,
+            let may_hold_up = match holds_up.get(id) {
+                Some(known) => *known,
+                None => find(id)?.holds_up(),
             };
-            if !is_part {
+            let is_blocker = may_hold_up && {
+                for line in [id, &above.id] {
+                    lineage.see(line, |at| parent_of(at, &mut find))?;
+                }
+                !lineage.is_below(id, &above.id)
+            };
+            if is_blocker {
                 blockers.push(id.clone());
             }
+            holds_up.insert(id.clone(), may_hold_up && !is_blocker);
         }
     }
     Ok(blockers)
+}
+
+/// Returns the task that a task is a part of, if both are there.
+fn parent_of<E>(id: &TaskId, find: &mut impl FnMut(&TaskId) -> Result<Named, E>) -> Result<Option<TaskId>, E> {
+    let Named::Task(task) = find(id)? else { return Ok(None) };
+    let Some(parent) = task.parent() else { return Ok(None) };
+    Ok(matches!(find(&parent)?, Named::Task(_)).then_some(parent))
 }
 
 /// Returns the task through which a task is held up by others: the one it is a part of, where it does not wait for all of them itself.
