@@ -364,3 +364,28 @@ fn our_own_kinds_go_out_once_and_come_back() {
     }
     assert_eq!(after, before);
 }
+
+#[test]
+fn batch_names_existing_tasks_by_id_in_every_dialect() {
+    for store in ["document:list.json", "teaching:folder"] {
+        let mut test = Test::new().env("TASKYARD_STORE", store);
+        let made = test.json("create Existing --json");
+        let id = made["task"]["id"].as_str().unwrap().to_owned();
+        let lines = [
+            json!({"name": "one", "subject": "One", "blockedBy": [&id]}),
+            json!({"subject": "Two", "blockedBy": ["one", &id], "blocks": []}),
+            json!({"subject": "Three", "parent": &id}),
+        ];
+        let batch = lines.map(|line| line.to_string()).join("\n");
+        let mut test = test.file("home/project/batch.jsonl", batch);
+        for words in ["create --batch batch.jsonl --dry-run --json", "create --batch batch.jsonl --json"] {
+            let made = test.json(words);
+            assert_eq!(made["tasks"].as_array().map(Vec::len), Some(3), "{store}: {made}");
+        }
+        let tasks = test.json("list --json")["tasks"].as_array().unwrap().clone();
+        let with = |subject: &str| tasks.iter().find(|task| task["subject"] == subject).unwrap();
+        assert_eq!(with("One")["blockedBy"], json!([&id]), "{store}");
+        assert_eq!(with("Two")["blockedBy"].as_array().map(Vec::len), Some(2), "{store}");
+        assert_eq!(with("Three")["metadata"]["parent"], json!(&id), "{store}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use taskyard_core::forms::batch::{BatchEntry, BatchMistake, Resolved, resolve};
+use taskyard_core::forms::batch::{BatchEntry, BatchMistake, Resolved, possible_ids, resolve};
 use taskyard_core::rules::hooks::hooking::HookEvent;
 use taskyard_core::{Op, Revision, Rules, Task, TaskId};
 
@@ -10,7 +10,7 @@ use super::create::made;
 use super::edges::{connect_as_the_client, connect_strictly};
 use super::halt::Halt;
 use super::workbench::Workbench;
-use crate::store::Txn;
+use crate::store::{Lookup, StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
 /// Tasks that were made together, or would be.
@@ -32,7 +32,7 @@ impl Yard {
         let _attending = judges.as_ref().map(|(hooks, _)| hooks.cancel().attend());
         let outcome = self.transact(Op::Create, |txn, _| {
             let ids = txn.new_ids(batch.len())?;
-            match resolve(batch, &ids) {
+            match resolve(batch, &ids, &named_tasks(txn, batch)?) {
                 Ok(resolved) => Ok(Ok(self.stage_batch(txn, resolved)?)),
                 Err(mistake) => Ok(Err(mistake)),
             }
@@ -75,7 +75,7 @@ impl Yard {
         let store: &dyn crate::store::Store = if is_there { self.store() } else { &nowhere };
         let mut txn = store.write(self.list_id())?;
         let ids = txn.new_ids(batch.len())?;
-        let resolved = match resolve(batch, &ids) {
+        let resolved = match resolve(batch, &ids, &named_tasks(&mut *txn, batch)?) {
             Ok(resolved) => resolved,
             Err(mistake) => return Ok(Outcome::Done(Err(mistake))),
         };
@@ -116,4 +116,15 @@ impl Yard {
         };
         Ok(CreatedBatch { tasks: find(&ids)?, neighbours: find(&others)?, revision: None })
     }
+}
+
+/// Returns the tasks of the list that a batch names by ids that are no numbers.
+fn named_tasks(txn: &mut dyn Txn, batch: &[BatchEntry]) -> Result<HashSet<TaskId>, StoreError> {
+    let mut found = possible_ids(batch);
+    for id in found.clone() {
+        if matches!(txn.find(&id)?, Lookup::Missing) {
+            found.remove(&id);
+        }
+    }
+    Ok(found)
 }

@@ -8,4 +8,4 @@ mod resolving;
 
 pub use entry::{BatchEntry, BatchMistake, BatchParent};
 pub use reading::read;
-pub use resolving::{Resolved, resolve};
+pub use resolving::{Resolved, possible_ids, resolve};

@@ -1,6 +1,6 @@
 //! From names of a batch to the ids its tasks get.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -20,11 +20,23 @@ pub struct Resolved {
     pub parts: Vec<TaskId>,
 }
 
+/// Returns what a batch names that may be ids of the list's tasks: those that are no numbers and that nothing in the batch is called.
+pub fn possible_ids(entries: &[BatchEntry]) -> HashSet<TaskId> {
+    let Ok(called) = Called::of(entries) else { return HashSet::new() };
+    let parent = |entry: &BatchEntry| match &entry.parent {
+        Some(BatchParent::Named(name)) => Some(name.clone()),
+        Some(BatchParent::At(_)) | None => None,
+    };
+    let names = entries.iter().flat_map(|entry| entry.after.iter().chain(&entry.before).cloned().chain(parent(entry)));
+    names.filter(|name| !called.has(name)).filter_map(|name| name.trim().parse().ok()).collect()
+}
+
 /// Gives the tasks of a batch ids, as many as there are, and finds out whom they name. A name of the batch counts before a title, and that
-/// before a task of the list; what is none of these is a mistake, and so is a title that several tasks have.
-pub fn resolve(entries: &[BatchEntry], ids: &[TaskId]) -> Result<Resolved, BatchMistake> {
+/// before a task of the list; what is none of these is a mistake, and so is a title that several tasks have. `in_list` has those of the
+/// [`possible_ids`] that the list has.
+pub fn resolve(entries: &[BatchEntry], ids: &[TaskId], in_list: &HashSet<TaskId>) -> Result<Resolved, BatchMistake> {
     let called = Called::of(entries)?;
-    let find = |name: &str, line: usize| called.find(name, line).map(|named| named.id(ids));
+    let find = |name: &str, line: usize| called.find(name, line, in_list).map(|named| named.id(ids));
     let mut resolved = Resolved::default();
     for (entry, id) in entries.iter().zip(ids) {
         let mut task = Task { id: id.clone(), ..entry.task.clone() };
@@ -94,7 +106,13 @@ impl<'a> Called<'a> {
         Ok(Self { entries, names, titles })
     }
 
-    fn find(&self, name: &str, line: usize) -> Result<Named, BatchMistake> {
+    /// Tells whether a task of the batch is called so.
+    fn has(&self, name: &str) -> bool {
+        let name = key(name);
+        self.names.contains_key(&name) || self.titles.contains_key(&name)
+    }
+
+    fn find(&self, name: &str, line: usize, in_list: &HashSet<TaskId>) -> Result<Named, BatchMistake> {
         let wanted = key(name);
         match (self.names.get(&wanted), self.titles.get(&wanted)) {
             (Some(place), _) | (None, Some((place, None))) => Ok(Named::At(*place)),
@@ -103,7 +121,7 @@ impl<'a> Called<'a> {
                 let what = format!("`{}` may be line {first} or line {next}", name.escape_debug());
                 Err(BatchMistake::at(line, format!("{what}; give the one that is meant a `name`")))
             }
-            (None, None) => of_list(name).map(Named::OfList).ok_or_else(|| self.unknown(name, line)),
+            (None, None) => of_list(name, in_list).map(Named::OfList).ok_or_else(|| self.unknown(name, line)),
         }
     }
 
@@ -111,7 +129,7 @@ impl<'a> Called<'a> {
         let names: Vec<String> = self.entries.iter().map(|entry| key(entry.called())).collect();
         let words: Vec<&str> = names.iter().map(String::as_str).collect();
         let meant = nearest(&key(name), &words).map(|meant| format!("did you mean `{meant}`?"));
-        let advice = meant.unwrap_or_else(|| "tasks of the list are named by number".into());
+        let advice = meant.unwrap_or_else(|| "tasks of the list are named by number or id".into());
         BatchMistake::at(line, format!("nothing here is called `{}`; {advice}", name.escape_debug()))
     }
 }
@@ -121,10 +139,11 @@ fn key(name: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Returns the task of the list that a name means: a number, with or without the mark before it, or any id with it.
-fn of_list(name: &str) -> Option<TaskId> {
+/// Returns the task of the list that a name means: a number, with or without the mark before it, any id with it, or the id of a task that is
+/// there.
+fn of_list(name: &str, in_list: &HashSet<TaskId>) -> Option<TaskId> {
     let id: TaskId = name.trim().parse().ok()?;
-    Some(id).filter(|id| id.as_number().is_some() || name.trim().starts_with('#'))
+    Some(id).filter(|id| id.as_number().is_some() || name.trim().starts_with('#') || in_list.contains(id))
 }
 
 #[cfg(test)]
@@ -132,7 +151,7 @@ mod tests {
     use jiff::tz::TimeZone;
     use serde_json::json;
 
-    use super::resolve;
+    use super::{possible_ids, resolve};
     use crate::forms::batch::{BatchMistake, read};
     use crate::timing::Clock;
     use crate::{Task, TaskId, Timestamp};
@@ -143,13 +162,23 @@ mod tests {
         let clock = Clock { now: Timestamp(0), zone: TimeZone::UTC };
         let entries = read(text, &clock)?;
         let ids: Vec<TaskId> = (11..).map(TaskId::number).take(entries.len()).collect();
-        let resolved = resolve(&entries, &ids)?;
+        let in_list = possible_ids(&entries).into_iter().filter(|id| id.as_str() == "0198c0de-1111").collect();
+        let resolved = resolve(&entries, &ids, &in_list)?;
         let edges = resolved.edges.iter().map(|edge| (edge.task.to_string(), edge.on.to_string())).collect();
         Ok((resolved.tasks, edges))
     }
 
     fn pairs(edges: &[(&str, &str)]) -> Pairs {
         edges.iter().map(|(task, on)| ((*task).to_owned(), (*on).to_owned())).collect()
+    }
+
+    #[test]
+    fn ids_of_the_list_are_names_unless_the_batch_has_them() {
+        let text = "- a after: 0198c0de-1111\n- b after: a, 0198c0de-1111";
+        assert_eq!(resolved(text).unwrap().1, pairs(&[("11", "0198c0de-1111"), ("12", "11"), ("12", "0198c0de-1111")]));
+        let text = "- 0198c0de-1111\n- b after: 0198c0de-1111";
+        assert_eq!(resolved(text).unwrap().1, pairs(&[("12", "11")]));
+        assert!(resolved("- a after: 0198c0de-2222").is_err());
     }
 
     #[test]
@@ -205,7 +234,7 @@ mod tests {
         for (text, mistake) in [
             ("", "line 1: there is no task in it; write `- Title`, or {\"subject\": \"Title\"}"),
             ("- a\nstray", "line 2: this belongs to no item: write `- ` before a task, and indent what belongs to it"),
-            ("- a\n- b after: c", "line 2: nothing here is called `c`; tasks of the list are named by number"),
+            ("- a\n- b after: c", "line 2: nothing here is called `c`; tasks of the list are named by number or id"),
             ("- Build\n- b after: biuld", "line 2: nothing here is called `biuld`; did you mean `build`?"),
             ("- a\n\n- A\n- b after: a", "line 4: `a` may be line 1 or line 3; give the one that is meant a `name`"),
             ("- a name: x\n- b name: X", "line 2: `X` is the name of line 1, too"),
