@@ -7,7 +7,7 @@ use taskyard::machine::MachineError;
 use taskyard::sqlite::DatabaseError;
 
 use crate::exit::Exit;
-use crate::problem::Problem;
+use crate::problem::{Problem, has_no_locks, no_locks};
 
 impl From<MachineError> for Problem {
     fn from(error: MachineError) -> Self {
@@ -26,6 +26,9 @@ impl From<DatabaseError> for Problem {
     fn from(error: DatabaseError) -> Self {
         let message = error.to_string();
         match error {
+            DatabaseError::Io { doing: "cannot lock", path, source } if has_no_locks(&source) => {
+                no_locks(&path, &source)
+            }
             DatabaseError::Io { path, .. } | DatabaseError::Refused { path, .. } => {
                 Self::new(Exit::CouldNot, "data_directory", message).detail("path", path.display().to_string())
             }

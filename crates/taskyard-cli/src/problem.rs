@@ -1,7 +1,9 @@
 //! What went wrong, as people and programs learn of it: a code word, a message, advice, and an exit code.
 
 use std::io;
+use std::path::Path;
 
+use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 use taskyard::Error;
 use taskyard::config::ConfigError;
@@ -329,6 +331,24 @@ pub(crate) fn advice(error: &io::Error) -> Option<&'static str> {
         io::ErrorKind::FileTooLarge => "a limit on file sizes is in force (`ulimit -f`); nothing has been changed",
         _ => return None,
     })
+}
+
+/// Tells whether the system refused a lock because the file system has none.
+pub(crate) fn has_no_locks(error: &io::Error) -> bool {
+    let codes = [Errno::NOLCK, Errno::OPNOTSUPP, Errno::NOSYS];
+    error.raw_os_error().is_some_and(|code| codes.contains(&Errno::from_raw_os_error(code)))
+}
+
+/// Says that the file system of a path has no locks, and what to do about it.
+pub(crate) fn no_locks(path: &Path, error: &io::Error) -> Problem {
+    let directory = path.parent().filter(|_| !path.is_dir()).unwrap_or(path);
+    let message = format!("the file system of `{}` has no locks ({error})", directory.display());
+    Problem::new(Exit::CouldNot, "no_locks", message)
+        .hint(
+            "set TASKYARD_HOME to a directory on a local file system, or mount this one with locks; `taskyard where` shows the \
+             data directory and the list",
+        )
+        .detail("path", path.display().to_string())
 }
 
 /// Returns a readable message for a circle of very many tasks; none where the whole of it can be shown.

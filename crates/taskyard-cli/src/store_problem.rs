@@ -7,12 +7,13 @@ use taskyard::store::Occupant;
 
 use crate::database_problem::stuck;
 use crate::exit::Exit;
-use crate::problem::{Problem, advice};
+use crate::problem::{Problem, advice, has_no_locks, no_locks};
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let message = error.to_string();
         match error {
+            StoreError::Io { doing: "cannot lock", path, source } if has_no_locks(&source) => no_locks(&path, &source),
             StoreError::Io { path, source, .. } => {
                 let problem = Self::new(Exit::CouldNot, "io", message).detail("path", path.display().to_string());
                 match advice(&source) {
@@ -79,5 +80,33 @@ fn busy(message: String, by: Occupant, waited: Duration) -> Problem {
             stuck(problem.report().message.clone(), &journal, process, waited)
         }
         Occupant::Elsewhere { .. } => problem.hint("try again"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use taskyard::StoreError;
+    use taskyard::sqlite::DatabaseError;
+
+    use crate::problem::Problem;
+
+    #[test]
+    fn file_system_without_locks_has_its_own_message() {
+        let path = std::env::temp_dir().join("queue");
+        for errno in [rustix::io::Errno::NOLCK, rustix::io::Errno::OPNOTSUPP] {
+            let source = || io::Error::from(errno);
+            let of_store = StoreError::Io { doing: "cannot lock", path: path.clone(), source: source() };
+            let of_database = DatabaseError::Io { doing: "cannot lock", path: path.clone(), source: source() };
+            for problem in [Problem::from(of_store), Problem::from(of_database)] {
+                let report = problem.report();
+                assert_eq!((report.code, report.exit), ("no_locks", crate::exit::Exit::CouldNot));
+                assert!(report.message.contains(&format!("`{}` has no locks", std::env::temp_dir().display())));
+                assert!(report.hint.as_deref().is_some_and(|hint| hint.contains("TASKYARD_HOME")), "{report:?}");
+            }
+        }
+        let write = StoreError::Io { doing: "cannot write", path, source: rustix::io::Errno::OPNOTSUPP.into() };
+        assert_eq!(Problem::from(write).report().code, "io");
     }
 }

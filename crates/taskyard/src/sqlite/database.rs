@@ -1,5 +1,7 @@
 //! One connection to a database of ours.
 
+use std::fs::File;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,6 +10,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{
     Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _, Params, Row, Transaction, TransactionBehavior,
 };
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::unchanging::open_unchanging;
 use super::{Alone, DatabaseError, Schema};
@@ -240,11 +244,24 @@ fn failed(doing: &'static str, path: &Path, error: Error) -> DatabaseError {
     let path = path.to_owned();
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy) => {
+            if let Some(source) = path.parent().and_then(why_no_locks) {
+                return DatabaseError::Io { doing: "cannot lock", path, source };
+            }
             let holder = record_holder(&beside(&path, "-shm"), [WRITE_LOCK; 2]);
             let holder = holder.map(|process| process.as_raw_nonzero().get());
             DatabaseError::Busy { path, holder, waited: PATIENCE }
         }
         _ => DatabaseError::Refused { doing, path, source: Box::new(error) },
+    }
+}
+
+/// Returns why nothing can be locked in a directory. SQLite takes that for a lock that another process has. The directory is asked: to
+/// close another descriptor of the database would give back the locks of this process.
+fn why_no_locks(directory: &Path) -> Option<io::Error> {
+    let directory = File::open(directory).ok()?;
+    match flock(&directory, FlockOperation::NonBlockingLockShared) {
+        Err(error @ (Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS)) => Some(error.into()),
+        _ => None,
     }
 }
 

@@ -76,7 +76,11 @@ impl Journals {
         let mut opened = self.open_once();
         for _ in 0..TRIES {
             // The memory of the list may have been put away at this very moment; then it is made anew.
-            if !matches!(opened, Err(StoreError::Io { .. } | StoreError::Journal { .. })) || self.sidecar.is_none() {
+            let may_pass = match &opened {
+                Err(StoreError::Io { doing, .. }) => *doing != "cannot lock",
+                opened => matches!(opened, Err(StoreError::Journal { .. })),
+            };
+            if !may_pass || self.sidecar.is_none() {
                 break;
             }
             thread::sleep(A_MOMENT);
