@@ -21,7 +21,7 @@ use taskyard::core::{ClientVersion, ListId, Rules, TaskId, Token};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::Jobs;
 use taskyard::liveness::ThisMachine;
-use taskyard::machine::{Machine, MachineError};
+use taskyard::machine::{Machine, MachineError, Recording};
 use taskyard::notices::Notices;
 use taskyard::opening::{Address, OpenError, Opened, Places};
 use taskyard::operations::AT_ONCE;
@@ -71,6 +71,8 @@ pub(crate) struct Context {
     input: Input,
     /// How a task has to be for a change to be made.
     expected: Option<ExpectedTask>,
+    /// Whether the names of lists keep the directories that they get.
+    recording: Recording,
 }
 
 impl Context {
@@ -97,6 +99,7 @@ impl Context {
             claims: RefCell::default(),
             input: Input::Stdin,
             expected: None,
+            recording: Recording::Keeps,
         }
     }
 
@@ -116,7 +119,8 @@ impl Context {
 
     /// Returns the same context on another list.
     pub(crate) fn on_list(&self, list: &ListId) -> Self {
-        let globals = Globals { list: Some(list.as_str().to_owned()), ..self.globals.clone() };
+        // The name of the directory means the list whatever names are recorded.
+        let globals = Globals { list: Some(list.directory().to_owned()), ..self.globals.clone() };
         Self::new(globals, self.environment.clone(), self.cancel.clone())
     }
 

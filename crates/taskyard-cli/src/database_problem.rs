@@ -3,11 +3,20 @@
 use std::path::Path;
 use std::time::Duration;
 
-use taskyard::machine::MachineError;
+use taskyard::machine::{ListNameError, MachineError};
 use taskyard::sqlite::DatabaseError;
 
 use crate::exit::Exit;
 use crate::problem::{Problem, has_no_locks, no_locks};
+
+impl From<ListNameError> for Problem {
+    fn from(error: ListNameError) -> Self {
+        match error {
+            ListNameError::Bad(error) => error.into(),
+            ListNameError::Machine(error) => error.into(),
+        }
+    }
+}
 
 impl From<MachineError> for Problem {
     fn from(error: MachineError) -> Self {

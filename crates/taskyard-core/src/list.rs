@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// The name of a task list.
 ///
 /// Any text names a list; its directory is the name with every UTF-16 unit outside `[a-zA-Z0-9_-]` replaced by `-`, as the
-/// client makes it. Two names with one directory are one list.
+/// client makes it. Two names with one directory are one list; which of several names has a directory is recorded on the machine.
 #[derive(Clone, Debug)]
 pub struct ListId {
     name: String,
@@ -53,6 +53,31 @@ impl ListId {
     pub fn directory(&self) -> &str {
         &self.directory
     }
+
+    /// Tells whether the name is that of the directory, to the letter.
+    pub fn is_plain(&self) -> bool {
+        self.name == self.directory
+    }
+
+    /// Returns the list whose name is that of the directory.
+    #[must_use]
+    pub fn plain(&self) -> Self {
+        Self { name: self.directory.clone(), directory: self.directory.clone() }
+    }
+
+    /// Returns a list beside the one whose directory this name would have: with so many digits of a hash of the name at its end.
+    #[must_use]
+    pub fn apart(&self, digits: usize) -> Self {
+        let hash = format!("{:016x}", fnv1a(self.name.as_bytes()));
+        let hash = &hash[..digits.min(hash.len())];
+        let kept = self.directory.len().min(Self::LONGEST - 1 - hash.len());
+        let directory = format!("{}-{hash}", &self.directory[..kept]);
+        Self { name: directory.clone(), directory }
+    }
+}
+
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 impl PartialEq for ListId {
@@ -128,6 +153,18 @@ mod tests {
         assert_eq!(ListId::new(""), Err(BadListName::Empty));
         assert_eq!(ListId::new("x".repeat(300)), Err(BadListName::TooLong { length: 300 }));
         assert!(ListId::new("x".repeat(255)).is_ok());
+    }
+
+    #[test]
+    fn names_that_fold_are_kept_apart_by_a_hash() {
+        let [one, two] = ["东京", "北京"].map(|name| ListId::new(name).unwrap());
+        assert_eq!((one.directory(), one.is_plain(), one.plain().as_str()), ("--", false, "--"));
+        assert!(one.apart(8).is_plain() && one.apart(8).directory().starts_with("---"));
+        assert_ne!(one.apart(8), two.apart(8));
+        assert_eq!(ListId::new(one.apart(8).as_str()).unwrap(), one.apart(8));
+        let long = ListId::new("/".repeat(255)).unwrap().apart(16);
+        assert_eq!(long.directory().len(), 255);
+        assert!(ListId::new(long.as_str()).is_ok());
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Adopt {
         // Where tasks come from and where they go is in every answer.
         output.consider_list_named();
         match &self.source {
-            Some(source) => take_one(&sharing, &ListId::new(source.as_str())?, self.yes, output),
+            Some(source) => take_one(&sharing, &context.list_named(source)?, self.yes, output),
             None => take_found(&sharing, self.yes, output),
         }
     }

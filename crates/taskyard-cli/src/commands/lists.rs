@@ -32,6 +32,7 @@ impl Lists {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
         let (lists, has_more) = self.lists(&yard)?;
+        let names = context.list_names()?;
         if output.is_json() {
             let shapes: Vec<Value> = lists
                 .iter()
@@ -43,6 +44,9 @@ impl Lists {
                         "changed": info.changed.map(|changed| changed.to_string()),
                         "current": &info.list == yard.list_id(),
                     });
+                    if let Some(name) = names.get(info.list.directory()) {
+                        shape["name"] = name.as_str().into();
+                    }
                     if let Some(gone) = gone {
                         shape["gone"] = gone_shape(gone);
                     }
@@ -74,6 +78,9 @@ impl Lists {
             }
             if let Some(changed) = info.changed {
                 line.push(Tone::Dim, &format!("{}{}", look.dot(), look.time(changed)));
+            }
+            if let Some(name) = names.get(info.list.directory()).filter(|name| *name != info.list.as_str()) {
+                line.push(Tone::Dim, &format!("{}{name}", look.dot()));
             }
             output.line(&look.fitted(line))?;
         }

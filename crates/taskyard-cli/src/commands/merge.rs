@@ -33,7 +33,7 @@ pub(crate) struct Merge {
 
 impl Merge {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let (from, into) = (ListId::new(self.from)?, ListId::new(self.into)?);
+        let (from, into) = (context.list_named(&self.from)?, context.list_named(&self.into)?);
         let which = if self.open { MergeWhich::Open } else { MergeWhich::All };
         let yard = context.yard()?.on(into.clone());
         let yard = if self.force { yard.overruling() } else { yard };

@@ -250,7 +250,7 @@ impl Setup {
 fn list_of_project(context: &Context, root: &Path) -> Result<Option<String>, Problem> {
     let context = context.in_directory(root.to_owned());
     let is_per_session = context.config()?.list().is_some_and(|(list, _)| list == SESSION);
-    Ok(if is_per_session { None } else { Some(context.list_of_directory()?.list.as_str().to_owned()) })
+    Ok(if is_per_session { None } else { Some(context.list_of_directory()?.list.directory().to_owned()) })
 }
 
 /// Returns what reads the name of an agent.

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::json;
-use taskyard::core::ListId;
 use taskyard::core::render::{Line, Tone};
 use taskyard::machine::{Binding, Machine};
 
@@ -32,7 +31,7 @@ impl Use {
         let data = places::data(context.environment())?;
         match self.bound {
             Some(name) => {
-                let list = ListId::new(name)?;
+                let list = context.list_named(&name)?;
                 Machine::open(&data)?.bind(directory, list.as_str())?;
                 if output.is_json() {
                     output.document(json!({"list": list.as_str(), "directory": directory.display().to_string()}))?;

@@ -27,12 +27,13 @@ impl Where {
         }
         let path = address.path_of_list(&choice.list, context.places()?);
         let data = places::data(context.environment()).ok();
+        let name = context.list_names()?.remove(choice.list.directory());
         let warnings = &context.config()?.warnings;
         // Without a working directory there is none that could have a list.
         let own = context.list_of_directory().ok();
         let other_teams = other_teams(context, &choice.list)?;
         if output.is_json() {
-            output.document(json!({
+            let mut document = json!({
                 "list": choice.list.as_str(),
                 "store": address.to_string(),
                 "reason": choice.reason.words(),
@@ -44,7 +45,11 @@ impl Where {
                     json!({"team": team, "list": list.as_str(), "joinedIn": joined})
                 }).collect::<Vec<_>>(),
                 "ignored": warnings.iter().map(ignored).collect::<Vec<_>>(),
-            }))?;
+            });
+            if let Some(name) = name {
+                document["name"] = name.into();
+            }
+            output.document(document)?;
             return Ok(Exit::Done);
         }
         if output.is_quiet() {
@@ -59,6 +64,9 @@ impl Where {
         };
         if let Some(own) = own.filter(|own| own.list != choice.list) {
             fact("here", &format!("{}, the list of this directory ({})", own.list, own.reason))?;
+        }
+        if let Some(name) = name {
+            fact("name", &format!("{name}, whose directory is {}", choice.list.directory()))?;
         }
         fact("store", &address.to_string())?;
         if let Some(path) = path {

@@ -1,5 +1,7 @@
 //! Which list is meant: by the acting agent, and by the directory itself.
 
+use std::collections::BTreeMap;
+
 use taskyard::core::rules::lists::list_choice::{self, Candidates, Choice};
 use taskyard::core::{AgentName, ListId, Rules};
 use taskyard::machine::Machine;
@@ -19,7 +21,33 @@ impl Context {
 
     /// Returns the list that a flag names, where one does.
     pub(crate) fn named_list(&self) -> Result<Option<ListId>, Problem> {
-        Ok(self.globals.list.as_deref().map(ListId::new).transpose()?)
+        self.globals.list.as_deref().map(|name| self.list_named(name)).transpose()
+    }
+
+    /// Returns the list that a name means which a person or a program gave us: every such name goes through here.
+    pub(crate) fn list_named(&self, name: &str) -> Result<ListId, Problem> {
+        match places::data(&self.environment) {
+            Ok(data) => Ok(Machine::list_named(&data, name, self.recording)?),
+            Err(_) => Ok(ListId::new(name)?),
+        }
+    }
+
+    /// Returns the names of lists that had to be changed, by the directories they have.
+    pub(crate) fn list_names(&self) -> Result<BTreeMap<String, String>, Problem> {
+        let Ok(data) = places::data(&self.environment) else { return Ok(BTreeMap::new()) };
+        let machine = self.without_newer(Machine::look(&data))?.flatten();
+        Ok(machine.map(|machine| machine.list_names()).transpose()?.unwrap_or_default())
+    }
+
+    /// Returns a choice with the list that its name means.
+    fn meant(&self, choice: Choice) -> Result<Choice, Problem> {
+        let name = choice.list.as_str();
+        let list = match (choice.reason.is_of_client(), places::data(&self.environment)) {
+            (false, _) => self.list_named(name)?,
+            (true, Ok(data)) => Machine::client_list_named(&data, name)?,
+            (true, Err(_)) => return Ok(choice),
+        };
+        Ok(Choice { list, ..choice })
     }
 
     fn choose(&self) -> Result<Choice, Problem> {
@@ -33,7 +61,7 @@ impl Context {
                 candidates = candidates.of_the_project();
             }
         }
-        Ok(list_choice::choose(&candidates, rules)?)
+        self.meant(list_choice::choose(&candidates, rules)?)
     }
 
     /// Returns the list of the directory itself, and why it is that: the one that a person works on here who says nothing of a
@@ -47,7 +75,7 @@ impl Context {
             let mut candidates = Candidates::default();
             candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?);
             candidates.binding = self.bound_list()?;
-            Ok(list_choice::choose(&candidates, Rules::Strict)?)
+            self.meant(list_choice::choose(&candidates, Rules::Strict)?)
         };
         once(&self.list_of_directory, look).cloned()
     }

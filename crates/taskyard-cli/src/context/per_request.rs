@@ -29,7 +29,7 @@ impl Context {
 
     /// Returns the context of one request, which cancelling ends.
     pub(crate) fn for_request(&self, requested: Requested, cancel: Cancel) -> Result<Self, Problem> {
-        let Requested { list, agent, input } = requested;
+        let Requested { list, agent, input, recording } = requested;
         let list = match list {
             Some(list) => list,
             None => self.choice()?.list,
@@ -49,6 +49,7 @@ impl Context {
             places: self.places.clone(),
             opened: self.opened.clone(),
             input: input.map_or(Input::Nothing, Input::Given),
+            recording,
             ..Self::new(globals, self.environment.clone(), cancel)
         })
     }

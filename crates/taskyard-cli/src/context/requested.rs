@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, Task, TaskId};
+use taskyard::machine::Recording;
 
 /// What a request says that a command would be told by flags.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Requested {
     /// The list; none where it is the server's.
     pub(crate) list: Option<ListId>,
@@ -15,6 +16,14 @@ pub(crate) struct Requested {
     pub(crate) agent: Option<AgentName>,
     /// What `-` stands for; none where it is a text like any other.
     pub(crate) input: Option<Vec<u8>>,
+    /// Whether the list's name keeps the directory that it gets. What only looks must not fill the machine's database with names.
+    pub(crate) recording: Recording,
+}
+
+impl Default for Requested {
+    fn default() -> Self {
+        Self { list: None, agent: None, input: None, recording: Recording::Nothing }
+    }
 }
 
 /// How a task has to be for a request to change something.

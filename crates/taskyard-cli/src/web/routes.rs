@@ -9,6 +9,8 @@ use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, get, on};
 use serde_json::json;
+use taskyard::core::ListId;
+use taskyard::process::Cancel;
 
 use super::api::{self, Caller, Does, FOLLOW_ALL, FOLLOW_LIST, LOG_OUT, MAKE_LINK, Operation, problem_response};
 use super::entering::{HEALTH, OPEN, Peer, open};
@@ -18,6 +20,7 @@ use super::openapi::{document, schema_of_input};
 use super::pages;
 use super::site::Site;
 use super::workers::{Work, spawn};
+use crate::context::Requested;
 use crate::exit::Exit;
 use crate::output::json_document;
 use crate::problem::Problem;
@@ -98,10 +101,19 @@ async fn follow_list(
     scope: Scope,
     request: Request,
 ) -> Response {
-    match taskyard::core::ListId::new(list) {
-        Ok(list) => follow(site, FOLLOW_LIST, Topic::List(list), scope, request).await,
-        Err(error) => noted(&site, FOLLOW_LIST, problem_response(&error.into())),
-    }
+    let look = {
+        let site = Arc::clone(&site);
+        move || {
+            let requested = Requested { list: Some(ListId::new(list)?), ..Requested::default() };
+            Ok(site.context(requested, Cancel::new())?.choice()?.list)
+        }
+    };
+    let problem = match site.workers().run(Work::Looks, look).await {
+        Ok(Ok(list)) => return follow(site, FOLLOW_LIST, Topic::List(list), scope, request).await,
+        Ok(Err(problem)) => problem,
+        Err(_) => Problem::new(Exit::GaveUp, "too_busy", "too many requests wait already"),
+    };
+    noted(&site, FOLLOW_LIST, problem_response(&problem))
 }
 
 async fn follow(site: Arc<Site>, operation: &'static str, topic: Topic, scope: Scope, request: Request) -> Response {

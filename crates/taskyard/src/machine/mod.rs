@@ -1,5 +1,5 @@
 //! What Taskyard remembers of this machine as a whole, in `<data>/machine.sqlite`: which list a directory is bound
-//! to, which directories may run commands of their own, what was added to the configuration of agents, and the jobs.
+//! to, which directory a list's name means, which directories may run commands of their own, what was added to the configuration of agents, and the jobs.
 
 mod bindings;
 mod copying;
@@ -7,6 +7,7 @@ mod database;
 mod ended_jobs;
 mod job_row;
 mod jobs;
+mod list_names;
 mod notices;
 mod reopenings;
 mod schema;
@@ -19,5 +20,6 @@ pub use database::{Machine, MachineError};
 pub(crate) use ended_jobs::queue_notice;
 pub(crate) use job_row::JobRow;
 pub(crate) use jobs::{JobRows, find_job, has_been, insert_job, remove_job, replace_job};
+pub use list_names::{ListNameError, Recording};
 pub(crate) use notices::{NoticeRow, NoticeRows, keep_foreign};
 pub(crate) use reopenings::{insert_reopening, remove_reopening};

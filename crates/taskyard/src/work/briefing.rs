@@ -45,11 +45,11 @@ impl Briefing<'_> {
     fn program(&self, values: impl IntoIterator<Item = (&'static str, String)>, stdin: Vec<u8>) -> Program {
         let order = self.order;
         let around = [
-            ("TASKYARD_LIST", self.list.as_str().to_owned()),
+            ("TASKYARD_LIST", self.list.directory().to_owned()),
             ("TASKYARD_STORE", order.store_address.clone()),
             ("TASKYARD_AGENT", self.worker.name.as_str().to_owned()),
             // A client that the command starts shares the list.
-            ("CLAUDE_CODE_TASK_LIST_ID", self.list.as_str().to_owned()),
+            ("CLAUDE_CODE_TASK_LIST_ID", self.list.directory().to_owned()),
         ];
         // Half a list would be none; a command that needs more asks for it with `taskyard inbox`.
         let messages = (self.mail.len() > 0).then(|| self.mail.as_json().to_string()).and_then(whole);

@@ -14,6 +14,7 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use taskyard::Outcome;
 use taskyard::core::{AgentName, ListId, TaskId, Token, json_text};
+use taskyard::machine::Recording;
 use taskyard::process::Cancel;
 
 use super::entity_tags::{EntityTag, NamedTags};
@@ -271,7 +272,8 @@ fn run(
 ) -> (Answered, Option<Delivery>) {
     let Asked { command, input, .. } = asked;
     let agent = caller.agent.clone();
-    let requested = |list| Requested { list, agent: caller.agent, input };
+    let recording = if operation.scope > Scope::Read { Recording::Keeps } else { Recording::Nothing };
+    let requested = |list| Requested { list, agent: caller.agent, input, recording };
     let context = parts.list().and_then(|list| Ok((list.clone(), site.context(requested(list), cancel.clone())?)));
     let (list, context) = match context {
         Ok(context) => context,
@@ -305,7 +307,7 @@ fn run(
 
 /// Gives tasks back that were claimed for a caller which has left before it heard of them.
 fn give_back(site: &Site, list: Option<ListId>, agent: Option<AgentName>, claims: &[(TaskId, Token)]) {
-    let requested = Requested { list, agent, input: None };
+    let requested = Requested { list, agent, ..Requested::default() };
     let yard = site.context(requested, site.cancel().clone()).and_then(|context| context.yard());
     for (task, token) in claims {
         let released = yard.as_ref().map(|yard| yard.proving(*token).release(task));

@@ -63,9 +63,10 @@ fn parts_of(headers: &HeaderMap) -> Option<Vec<Part>> {
     Some(Part::ALL.into_iter().filter(|part| wanted.contains(&part.id())).collect())
 }
 
-fn draw(site: &Site, address: PageAddress, caller: Caller, parts: &Option<Vec<Part>>) -> Result<String, Problem> {
-    let requested = Requested { list: Some(address.list.clone()), agent: caller.agent, input: None };
+fn draw(site: &Site, mut address: PageAddress, caller: Caller, parts: &Option<Vec<Part>>) -> Result<String, Problem> {
+    let requested = Requested { list: Some(address.list.clone()), agent: caller.agent, ..Requested::default() };
     let context = site.context(requested, Cancel::new())?;
+    address.list = context.choice()?.list;
     site.settle(&context);
     context.do_without_newer();
     let asks_for_lists = parts.as_ref().is_none_or(|parts| parts.contains(&Part::Lists)) || address.view == View::Lists;

@@ -117,6 +117,13 @@ impl Reason {
     }
 }
 
+impl Reason {
+    /// Tells whether the name is the client's, which means the directory that the client makes of it.
+    pub const fn is_of_client(self) -> bool {
+        matches!(self, Self::ClientList | Self::ConfiguredSession | Self::ClientTeam | Self::Team | Self::Session)
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.words())
