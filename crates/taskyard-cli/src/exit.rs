@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     NotFound,
     /// Gave up waiting for a lock, or after repeated conflicts.
     GaveUp,
+    /// The change is recorded but could not be finished.
+    Unfinished,
     /// Stopped by a signal: 128 and the number of SIGINT, or of the signal that came.
     Stopped,
     /// The code of the command that was waited for, or what stands for it: the exception of `job wait` and `job run --wait`.
@@ -31,6 +33,7 @@ impl Exit {
             Self::Refused => 3,
             Self::NotFound => 4,
             Self::GaveUp => 5,
+            Self::Unfinished => 6,
             Self::Stopped => 130,
             Self::OfCommand(code) => code,
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use taskyard::StoreError;
+use taskyard::core::Event;
 use taskyard::store::Occupant;
 
 use crate::database_problem::stuck;
@@ -53,11 +54,23 @@ impl From<StoreError> for Problem {
             StoreError::JournalDamaged { path, .. } => Self::new(Exit::CouldNot, "journal_damaged", message)
                 .hint("`taskyard doctor --fix` keeps it aside, saves what can be read of it and begins a new one")
                 .detail("path", path.display().to_string()),
-            StoreError::Unfinished { path, .. } => Self::new(Exit::CouldNot, "unfinished", message)
-                .hint("nothing is lost: remove the cause and run any command on this list, it will finish the change")
-                .detail("path", path.display().to_string()),
+            StoreError::Unfinished { commit, cause } => unfinished(message, commit.as_deref(), &cause),
         }
     }
+}
+
+/// Says what is recorded, and what is left to do.
+fn unfinished(message: String, commit: Option<&Event>, cause: &StoreError) -> Problem {
+    let mut problem = Problem::new(Exit::Unfinished, "unfinished", message)
+        .hint("do not repeat it: remove the cause and run any command on this list, which finishes the change");
+    if let Some(path) = cause.path() {
+        problem = problem.detail("path", path.display().to_string());
+    }
+    if let Some(commit) = commit {
+        let tasks: Vec<&str> = commit.entries.iter().map(|entry| entry.task.as_str()).collect();
+        problem = problem.detail("revision", commit.revision.0).detail("tasks", tasks);
+    }
+    problem
 }
 
 /// Says who is in the way, and what to do about it.

@@ -118,6 +118,50 @@ fn a_killed_merge_happened_on_both_lists_or_on_neither() {
 }
 
 #[test]
+fn a_command_on_either_list_finishes_a_merge() {
+    for store in ["claude:", "document:"] {
+        for next in ["list --list L", "list --list M", "create Later --list L", "create Later --list M"] {
+            let home = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
+            let run = |words: &str| home.run(&format!("{words} --store {store}"));
+            run("create A");
+            run("create B --list M");
+            let merge = format!("merge L M --store {store}");
+            assert!(home.run_with("move: exists=kill", &merge).was_killed(), "{store}");
+            assert_eq!(run(next).code, Some(0));
+            // What the files hold without another look of ours.
+            let file = |list: &str, name: &str| fs::read_to_string(home.list(list).join(name)).unwrap_or_default();
+            let has_left = !file("L", "1.json").contains("A") && !file("L", "tasks.json").contains("\"A\"");
+            assert!(has_left, "`{next}` on {store}");
+            let has_come = file("M", "2.json").contains("\"A\"") || file("M", "tasks.json").contains("\"A\"");
+            assert!(has_come, "`{next}` on {store}");
+        }
+    }
+}
+
+#[test]
+fn doctor_reports_a_merge_that_cannot_be_finished() {
+    let home = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
+    for words in ["create A", "create B --list M"] {
+        home.ask(words);
+    }
+    assert!(home.run_with("move: exists=kill", "merge L M").was_killed());
+    let sidecar = home.sidecar("M");
+    let away = sidecar.with_file_name("away");
+    fs::rename(&sidecar, &away).unwrap();
+    fs::create_dir_all(sidecar.join("journal.sqlite")).unwrap();
+    let found = home.run("doctor --json");
+    let findings = found.json()["findings"].as_array().unwrap().clone();
+    assert!(findings.iter().any(|finding| finding["code"] == "unfinished_move"), "{found:?}");
+    let refused = home.run("done 1 --json");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    fs::remove_dir_all(&sidecar).unwrap();
+    fs::rename(&away, &sidecar).unwrap();
+    assert_eq!(home.run("doctor").code, Some(0));
+    let list = |list: &str| home.ask(&format!("list --list {list}"))["tasks"].as_array().unwrap().len();
+    assert_eq!((list("L"), list("M")), (0, 2));
+}
+
+#[test]
 fn a_killed_import_took_in_everything_or_nothing() {
     Scenario {
         setup: &[

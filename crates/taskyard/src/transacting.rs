@@ -79,7 +79,7 @@ impl Yard {
                         return Ok((answer, Some(event)));
                     }
                 }
-                committed => return Ok((answer, committed?)),
+                committed => return Ok((answer, committed.inspect_err(|error| self.publish_unfinished(error))?)),
             }
         };
         let outcome = persist(self.patience(), attempt)?;
@@ -89,22 +89,32 @@ impl Yard {
         Ok(outcome)
     }
 
+    /// Publishes a commit that exists and could not be finished; its error is the answer to the caller that asked for it.
+    fn publish_unfinished(&self, error: &StoreError) {
+        if let StoreError::Unfinished { commit, .. } = error {
+            self.publish(commit.as_deref());
+        }
+    }
+
     /// Returns what came of an attempt at a commit whose answer was lost; none where it did not happen. Fails as the commit did where
-    /// the store stays out of reach.
+    /// the store stays out of reach or does not say.
     fn commit_of(&self, attempt: AttemptId, since: Revision, lost: StoreError) -> Result<Option<Event>, StoreError> {
         for breath in 1..=ATTEMPTS {
             tracing::warn!(error = %lost, "the answer to a commit was lost");
             thread::sleep(BREATH * breath);
             // The holder of the turn knows: what was under way before has ended.
-            match self.store().write(self.list_id()) {
-                Err(StoreError::Unavailable { .. }) => {}
-                turn => {
-                    let _turn = turn?;
-                    let query = HistoryQuery { attempt: Some(attempt), since, ..HistoryQuery::default() };
-                    let entries = self.store().history(self.list_id(), &query)?;
+            let asked = self.store().write(self.list_id()).and_then(|_turn| {
+                let query = HistoryQuery { attempt: Some(attempt), since, ..HistoryQuery::default() };
+                self.store().history(self.list_id(), &query)
+            });
+            match asked {
+                Ok(entries) => {
                     let event = |revision| Event { list: self.list_id().clone(), revision, entries: entries.clone() };
                     return Ok(entries.first().map(|first| event(first.revision)));
                 }
+                Err(StoreError::Unavailable { .. }) => {}
+                // A store that does not say has not said that nothing happened, either.
+                Err(_) => break,
             }
         }
         Err(lost)
@@ -118,7 +128,7 @@ impl Yard {
                 patience => self.store().write_within(list, patience)?,
             };
             let Some(signature) = stage_ended_leases(&mut *txn, self)? else { return Ok(txn) };
-            self.announce_end(&signature, txn.commit(&signature)?.as_ref());
+            self.announce_end(&signature, even_unfinished(txn.commit(&signature))?.as_ref());
         }
     }
 
@@ -140,7 +150,7 @@ impl Yard {
     ) -> Result<bool, Error> {
         let outcome = persist(self.patience(), || {
             let mut txn = self.open(self.list_id())?;
-            Ok(if stage(&mut *txn)? { txn.commit(signature)? } else { None })
+            Ok(if stage(&mut *txn)? { even_unfinished(txn.commit(signature))? } else { None })
         })?;
         let Outcome::Done(event) = outcome else { return Ok(false) };
         self.publish(event.as_ref());
@@ -154,7 +164,7 @@ impl Yard {
         stage: impl FnOnce(&mut dyn Txn) -> Result<bool, StoreError>,
     ) -> Result<Option<bool>, StoreError> {
         let Some(mut txn) = self.store().try_write(self.list_id())? else { return Ok(None) };
-        let event = if stage(&mut *txn)? { txn.commit(signature)? } else { None };
+        let event = if stage(&mut *txn)? { even_unfinished(txn.commit(signature))? } else { None };
         self.publish(event.as_ref());
         Ok(Some(event.is_some()))
     }
@@ -164,7 +174,7 @@ impl Yard {
         let mut came_back = false;
         while let Some(mut txn) = self.store().try_write(self.list_id())? {
             let Some(signature) = stage_ended_leases(&mut *txn, self)? else { break };
-            self.announce_end(&signature, txn.commit(&signature)?.as_ref());
+            self.announce_end(&signature, even_unfinished(txn.commit(&signature))?.as_ref());
             came_back = true;
         }
         Ok(came_back)
@@ -181,12 +191,25 @@ impl Yard {
         let attempt = || {
             let mut pair = self.store().write_both(from, into)?;
             let answer = change(&mut *pair)?;
-            Ok((answer, pair.commit(&Signature::new(self.actor().clone(), op))?))
+            let committed = pair.commit(&Signature::new(self.actor().clone(), op));
+            Ok((answer, committed.inspect_err(|error| self.publish_unfinished(error))?))
         };
         Ok(persist(self.patience(), attempt)?.map(|(answer, events)| {
             events.iter().for_each(|event| self.publish(event.as_ref()));
             (answer, events)
         }))
+    }
+}
+
+/// Returns a commit whether or not it could be finished: for one that the caller's own change only builds on. What keeps it from being
+/// finished keeps the next transaction from beginning, too.
+fn even_unfinished(committed: Result<Option<Event>, StoreError>) -> Result<Option<Event>, StoreError> {
+    match committed {
+        Err(StoreError::Unfinished { commit, cause }) => {
+            tracing::warn!(%cause, "a commit is left for the next transaction to finish");
+            Ok(commit.map(|commit| *commit))
+        }
+        committed => committed,
     }
 }
 

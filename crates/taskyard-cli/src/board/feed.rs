@@ -164,7 +164,7 @@ impl Follower {
         let (yard, list) = (&self.yard, self.yard.list_id());
         let snapshot = yard.store().read(list)?;
         let mut live = LiveList::new(yard.rules());
-        let (mut revision, exists) = (snapshot.revision(), snapshot.exists());
+        let (mut revision, exists) = (snapshot.revision(), snapshot.exists()?);
         match snapshot.live()? {
             Some(view) => {
                 revision = view.revision();

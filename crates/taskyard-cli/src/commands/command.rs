@@ -78,10 +78,11 @@ pub(crate) struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done; 1 could not; 2 wrong usage; 3 refused by a rule, a claim lost, or doctor found something;
-4 no such task, list, job or revision; 5 gave up waiting for a lock. The one exception: `job wait` and
-`job run --wait` exit with the command's own code, 128+N when a signal ended it, 124 when the waiting ran
-out, 125 when we could not find out.
+Exit codes: 0 done; 1 could not; 2 wrong usage; 3 refused by a rule, a claim lost, or doctor found
+something; 4 no such task, list, job or revision; 5 gave up waiting for a lock; 6 the change is
+recorded but could not be finished. The one exception: `job wait` and `job run --wait` exit with
+the command's own code, 128+N when a signal ended it, 124 when the waiting ran out, 125 when we
+could not find out.
 
 See it at work: taskyard demo";
 

@@ -28,7 +28,7 @@ impl PostgresSnapshot {
 }
 
 impl Snapshot for PostgresSnapshot {
-    fn exists(&self) -> bool {
+    fn exists(&self) -> Result<bool, StoreError> {
         self.then.exists()
     }
 

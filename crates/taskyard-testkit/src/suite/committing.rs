@@ -33,7 +33,7 @@ pub fn reads_in_a_transaction_see_what_was_staged(open: &Open) {
     let opened = open(Rules::Strict);
     list_builder::fill(&*opened.store, &list(), "1 pending; 2 pending; 3 pending");
     let mut txn = opened.store.write(&list()).unwrap();
-    assert!(txn.exists());
+    assert!(txn.exists().unwrap());
     txn.put(task(4, "four")).unwrap();
     txn.put(task(1, "one")).unwrap();
     txn.remove(&id(2)).unwrap();
@@ -153,6 +153,6 @@ pub fn a_list_emptied_still_exists(open: &Open) {
     let opened = open(Rules::Strict);
     list_builder::fill(&*opened.store, &list(), "1 pending");
     commit(&*opened.store, &list(), |txn| txn.clear().unwrap());
-    assert!(opened.store.read(&list()).unwrap().exists());
+    assert!(opened.store.read(&list()).unwrap().exists().unwrap());
     assert_eq!(opened.store.lists().unwrap()[0].counts, [0, 0, 0]);
 }

@@ -11,7 +11,7 @@ use crate::{commit, finishes, list_builder};
 pub fn a_list_that_does_not_exist_reads_as_empty_and_is_not_made(open: &Open) {
     let opened = open(Rules::Strict);
     let snapshot = opened.store.read(&list()).unwrap();
-    assert!(!snapshot.exists());
+    assert!(!snapshot.exists().unwrap());
     assert_eq!(snapshot.revision().0, 0);
     assert_eq!(snapshot.tasks().unwrap(), []);
     assert_eq!(snapshot.problems().unwrap(), []);
@@ -25,7 +25,7 @@ pub fn a_committed_task_is_found(open: &Open) {
     let opened = open(Rules::Strict);
     let event = commit(&*opened.store, &list(), |txn| txn.put(task(1, "one")).unwrap()).unwrap();
     let snapshot = opened.store.read(&list()).unwrap();
-    assert!(snapshot.exists());
+    assert!(snapshot.exists().unwrap());
     assert_eq!(snapshot.revision(), event.revision);
     let Lookup::Found(found, image) = snapshot.find(&id(1)).unwrap() else { panic!("not found") };
     assert_eq!(*found, task(1, "one"));

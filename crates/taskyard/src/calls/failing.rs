@@ -12,6 +12,9 @@ pub fn failed(error: &Error, rules: Rules) -> Answer {
         // The client's own words, which its models know.
         return Answer::error("Lock file is already being held");
     }
+    if matches!(error, Error::Store(StoreError::Unfinished { .. })) {
+        return Answer::error(format!("Not an error of the call: {error}. {}", advice(error)));
+    }
     Answer::error(format!("Error: {error}. {}", advice(error)))
 }
 

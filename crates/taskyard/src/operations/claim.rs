@@ -7,7 +7,7 @@ use taskyard_core::rules::agents::naming::is_same_agent;
 use taskyard_core::rules::claims::claiming::{ClaimRefusal, Claimant, Resumes, judge_claim, judge_load};
 use taskyard_core::rules::graph::open_tasks::OpenTasks;
 use taskyard_core::rules::leases::leasing::LeaseState;
-use taskyard_core::{Lease, Op, Revision, Status, Task, TaskId};
+use taskyard_core::{Event, Lease, Op, Revision, Status, Task, TaskId};
 
 use super::choosing::Choice;
 use super::claim_terms::Claim;
@@ -69,8 +69,7 @@ impl Yard {
         if let Some((refusal, task)) = self.refused_at_a_glance(id, claim)? {
             return Ok(ClaimOutcome::Refused { refusal, task });
         }
-        let outcome = self.transact(Op::Claim, |txn, _| Ok(self.attempt(txn, id, claim)?))?;
-        self.confirmed(concluded(outcome))
+        self.claim_once(|txn| self.attempt(txn, id, claim))
     }
 
     /// Takes the task that comes next: one the agent has already, else the best that is ready.
@@ -86,18 +85,18 @@ impl Yard {
                 Ok(candidates) => candidates,
                 Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
             };
-            let outcome = self.transact(Op::Claim, |txn, _| {
+            let answer = self.claim_once(|txn| {
                 if txn.revision() == seen {
-                    return Ok(self.attempt_first(txn, &candidates, &HashSet::new(), claim)?);
+                    return self.attempt_first(txn, &candidates, &HashSet::new(), claim);
                 }
                 // Other agents were at work meanwhile, and may have taken what was best.
                 match self.choose_again(txn, claim)? {
-                    Some(Ok(candidates)) => Ok(self.attempt_first(txn, &candidates, &HashSet::new(), claim)?),
+                    Some(Ok(candidates)) => self.attempt_first(txn, &candidates, &HashSet::new(), claim),
                     Some(Err(refusal)) => Ok(Err((refusal, None))),
-                    None => Ok(self.attempt_first(txn, &candidates, &parents_since(self, seen)?, claim)?),
+                    None => self.attempt_first(txn, &candidates, &parents_since(self, seen)?, claim),
                 }
             })?;
-            match self.confirmed(concluded(outcome))? {
+            match answer {
                 // Other agents were faster with all of them, or with the one we had; there may be something new.
                 ClaimOutcome::Refused {
                     refusal:
@@ -109,13 +108,30 @@ impl Yard {
                 answer => return Ok(answer),
             }
         }
+        self.claim_once(|txn| match self.candidates(&txn.tasks()?, &txn.leases()?, claim, &self.now()?) {
+            Ok(candidates) => self.attempt_first(txn, &candidates, &HashSet::new(), claim),
+            Err(refusal) => Ok(Err((refusal, None))),
+        })
+    }
+
+    /// Makes one attempt at a claim in a transaction, and looks whether what was won is ours.
+    fn claim_once(
+        &self,
+        mut attempt: impl FnMut(&mut dyn Txn) -> Result<Attempt, StoreError>,
+    ) -> Result<ClaimOutcome, Error> {
+        let mut refused: Option<Refused> = None;
         let outcome = self.transact(Op::Claim, |txn, _| {
-            match self.candidates(&txn.tasks()?, &txn.leases()?, claim, &self.now()?) {
-                Ok(candidates) => Ok(self.attempt_first(txn, &candidates, &HashSet::new(), claim)?),
-                Err(refusal) => Ok(Err((refusal, None))),
+            let attempted = attempt(txn)?;
+            refused = attempted.as_ref().err().cloned();
+            Ok(attempted)
+        });
+        match (outcome, refused) {
+            // Nothing but a sign of life was to be written beside a refusal.
+            (Err(Error::Store(StoreError::Unfinished { .. })), Some((refusal, task))) => {
+                Ok(ClaimOutcome::Refused { refusal, task })
             }
-        })?;
-        self.confirmed(concluded(outcome))
+            (outcome, _) => self.concluded(outcome?),
+        }
     }
 
     /// Takes the task that comes next, sleeping until there is one, until the moment given, or until the alarm is stopped.
@@ -144,32 +160,46 @@ impl Yard {
 
     /// Looks whether what was won is ours. A process that slept past the life of its locks between its commit and the file has lost to the
     /// agent that took the task meanwhile: that agent was told so first, and the file is its own.
-    pub(super) fn confirmed(&self, outcome: ClaimOutcome) -> Result<ClaimOutcome, Error> {
-        let ClaimOutcome::Claimed(claimed) = &outcome else { return Ok(outcome) };
+    ///
+    /// The claim exists: where the look fails, it is not told as one that failed.
+    pub(super) fn confirmed(&self, claimed: Claimed, commit: Option<&Event>) -> Result<ClaimOutcome, Error> {
+        let confirmed = |claimed| Ok(ClaimOutcome::Claimed(Box::new(claimed)));
         if self.store().care().is_none() {
             // Where there are no files, only the process that commits has them.
             if let Some(holder) = &claimed.lease.holder {
                 self.holds_now(holder);
             }
-            return Ok(outcome);
+            return confirmed(claimed);
         }
-        let Lookup::Found(task, _) = self.store().read(self.list_id())?.find(&claimed.task.id)? else {
-            return Ok(outcome);
-        };
+        let found = self.store().read(self.list_id()).and_then(|list| list.find(&claimed.task.id));
+        let found = found.map_err(|cause| StoreError::unfinished(commit.cloned(), cause))?;
+        let Lookup::Found(task, _) = found else { return confirmed(claimed) };
         let refusal = match task.owner() {
             Some(owner) if is_same_agent(owner, self.actor().as_str()) => {
                 if let Some(holder) = &claimed.lease.holder {
                     self.holds_now(holder);
                 }
-                return Ok(outcome);
+                return confirmed(claimed);
             }
             Some(owner) => ClaimRefusal::AlreadyClaimed { by: owner.to_owned(), free_at: None },
             None if task.status == Status::Completed => ClaimRefusal::AlreadyResolved,
             // It was ours for a moment, and was given back since.
-            None => return Ok(outcome),
+            None => return confirmed(claimed),
         };
         self.give_up(&claimed.lease);
         Ok(ClaimOutcome::Refused { refusal, task: Some(task) })
+    }
+
+    fn concluded(&self, outcome: Outcome<(Attempt, Option<Event>)>) -> Result<ClaimOutcome, Error> {
+        match outcome {
+            Outcome::Done((Ok(claimed), commit)) => {
+                let revision = commit.as_ref().map(|commit| commit.revision);
+                self.confirmed(Claimed { revision, ..claimed }, commit.as_ref())
+            }
+            Outcome::Done((Err((refusal, task)), _)) => Ok(ClaimOutcome::Refused { refusal, task }),
+            // The attempt refuses nothing in this way.
+            Outcome::Refused(_) => Ok(ClaimOutcome::Refused { refusal: ClaimRefusal::TaskNotFound, task: None }),
+        }
     }
 
     /// Ends a lease on a task that turned out to be another agent's.
@@ -327,16 +357,5 @@ fn until_free(refusal: ClaimRefusal, state: Option<&LeaseState>) -> ClaimRefusal
             ClaimRefusal::AlreadyClaimed { by, free_at: Some(end.wall) }
         }
         (refusal, _) => refusal,
-    }
-}
-
-fn concluded(outcome: Outcome<(Attempt, Option<taskyard_core::Event>)>) -> ClaimOutcome {
-    match outcome {
-        Outcome::Done((Ok(claimed), event)) => {
-            ClaimOutcome::Claimed(Box::new(Claimed { revision: event.map(|event| event.revision), ..claimed }))
-        }
-        Outcome::Done((Err((refusal, task)), _)) => ClaimOutcome::Refused { refusal, task },
-        // The attempt refuses nothing in this way.
-        Outcome::Refused(_) => ClaimOutcome::Refused { refusal: ClaimRefusal::TaskNotFound, task: None },
     }
 }

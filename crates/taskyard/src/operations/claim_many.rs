@@ -58,7 +58,7 @@ impl Yard {
             Ok(claim) => claim,
             Err(refusal) => return Ok(all_refused(&refusal)),
         };
-        if !self.store().read(self.list_id())?.exists() {
+        if !self.store().read(self.list_id())?.exists()? {
             return Ok(all_refused(&ClaimRefusal::TaskNotFound));
         }
         // A transaction that halts has no answer of its own.
@@ -83,11 +83,11 @@ impl Yard {
         let Outcome::Done((taken, event)) = outcome else {
             return Ok(ClaimedTogether { claimed: Vec::new(), refused });
         };
-        let revision = event.map(|event| event.revision);
+        let revision = event.as_ref().map(|event| event.revision);
         let mut claimed = Vec::new();
         for taken in taken {
             let id = taken.task.id.clone();
-            match self.confirmed(ClaimOutcome::Claimed(Box::new(Claimed { revision, ..taken })))? {
+            match self.confirmed(Claimed { revision, ..taken }, event.as_ref())? {
                 ClaimOutcome::Claimed(taken) => claimed.push(*taken),
                 ClaimOutcome::Refused { refusal, task } => refused.push(RefusedClaim { id, refusal, task }),
             }

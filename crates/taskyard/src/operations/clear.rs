@@ -20,7 +20,7 @@ impl Yard {
     /// from then on.
     pub fn clear(&self) -> Result<Outcome<Cleared>, Error> {
         let list = self.store().read(self.list_id())?;
-        if !list.exists() && self.missing(&list.tasks()?, &list.problems()?)?.is_empty() {
+        if !list.exists()? && self.missing(&list.tasks()?, &list.problems()?)?.is_empty() {
             return Ok(Outcome::Done(Cleared { tasks: Vec::new(), missing: Vec::new(), revision: None }));
         }
         drop(list);

@@ -15,6 +15,7 @@ use super::Update;
 use super::change_terms::without_old_cancellation;
 use super::forgetting::forget;
 use crate::hooks::{Found, HookQuestion, HookTurn, Hooks, line};
+use crate::store::StoreError;
 use crate::{Error, Outcome, Yard, clock};
 
 /// What came of asking before a task is completed.
@@ -139,7 +140,7 @@ impl Yard {
 
     /// Takes new tasks back that a hook forbids, in one commit. Their numbers are not given out again.
     pub(super) fn take_back(&self, tasks: &[Task]) -> Result<(), Error> {
-        self.transact(Op::Delete, |txn, _| {
+        let taken_back = self.transact(Op::Delete, |txn, _| {
             let mut gone = Vec::with_capacity(tasks.len());
             for Task { id, .. } in tasks {
                 // Another agent may have removed it already.
@@ -152,8 +153,17 @@ impl Yard {
                 forget(txn, &gone, self.rules())?;
             }
             Ok(())
-        })?;
-        Ok(())
+        });
+        match taken_back {
+            // They are going.
+            Ok(_) | Err(Error::Store(StoreError::Unfinished { .. })) => Ok(()),
+            // They are there, and stay.
+            Err(Error::Store(cause)) => Err(StoreError::unfinished(None, cause).into()),
+            Err(Error::TooManyConflicts { task, .. }) => {
+                Err(StoreError::unfinished(None, StoreError::Conflict { task }).into())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the whole list as the array that hooks may ask for, with what is about to change as it will be. `ahead` makes those changes and

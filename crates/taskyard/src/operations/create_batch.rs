@@ -70,7 +70,7 @@ impl Yard {
     /// Tells what [`Yard::create_batch`] would make, with the numbers that are next at this moment, and makes nothing.
     pub fn preview_batch(&self, batch: &[BatchEntry]) -> Result<Outcome<Result<CreatedBatch, BatchMistake>>, Error> {
         // A list that is not there is not made for the sake of a look.
-        let is_there = self.store().read(self.list_id())?.exists();
+        let is_there = self.store().read(self.list_id())?.exists()?;
         let nowhere = crate::store::MemoryStore::new(self.rules());
         let store: &dyn crate::store::Store = if is_there { self.store() } else { &nowhere };
         let mut txn = store.write(self.list_id())?;

@@ -87,7 +87,7 @@ impl Yard {
 
     fn remove_all(&self, named: &[TaskId], parts: Parts) -> Result<Outcome<Deleted>, Error> {
         let list = self.store().read(self.list_id())?;
-        if !list.exists() {
+        if !list.exists()? {
             for id in named {
                 if self.missing_to_delete(id)?.is_none() {
                     return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));

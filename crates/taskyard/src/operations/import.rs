@@ -45,7 +45,7 @@ impl Yard {
     /// Tells what an import would do, and does nothing.
     pub fn preview_import(&self, imported: &Imported, source: &Source) -> Result<Outcome<ImportReport>, Error> {
         let report = |plan| ImportReport { plan, revision: None };
-        if !self.store().read(self.list_id())?.exists() {
+        if !self.store().read(self.list_id())?.exists()? {
             let new_ids: Vec<TaskId> = (1..).map(TaskId::number).take(imported.tasks.len()).collect();
             return Ok(Outcome::Done(report(plan_import(&[], imported, source, &new_ids))));
         }

@@ -29,7 +29,7 @@ impl Yard {
             return Ok(Outcome::Refused(Refusal::MergeIntoItself));
         }
         let leaving = self.store().read(from)?;
-        if !leaving.exists() {
+        if !leaving.exists()? {
             return Ok(Outcome::Refused(Refusal::NoSuchList { list: from.as_str().to_owned() }));
         }
         if !leaving.tasks()?.iter().any(|task| which.moves(task)) {

@@ -32,7 +32,7 @@ impl Yard {
         let seat = self.seat()?;
         let update = |task: &Task| with_owner(update(task), task, seat.as_ref());
         let (mut left, mut refused) = (ids.to_vec(), Vec::new());
-        if !self.store().read(self.list_id())?.exists() {
+        if !self.store().read(self.list_id())?.exists()? {
             let missing = |task: TaskId| (task.clone(), Refusal::NoSuchTask { task });
             return Ok(Possible { done: Vec::new(), refused: left.into_iter().map(missing).collect() });
         }
@@ -95,7 +95,14 @@ impl Yard {
         while !left.is_empty() {
             let (before, mut again) = (done.len(), Vec::new());
             for id in left {
-                match self.change_all(std::slice::from_ref(&id), &update)? {
+                let changed = match self.change_all(std::slice::from_ref(&id), &update) {
+                    // Those before it are changed, and stay so.
+                    Err(Error::Store(cause)) if !done.is_empty() => {
+                        return Err(StoreError::unfinished(None, cause).into());
+                    }
+                    changed => changed?,
+                };
+                match changed {
                     Outcome::Done(updated) => done.extend(updated),
                     Outcome::Refused(refusal @ Refusal::OpenParts { .. }) => again.push((id, refusal)),
                     Outcome::Refused(refusal) => refused.push((id, refusal)),

@@ -67,7 +67,7 @@ impl Yard {
 
     /// Gives tasks back, all of them in one commit or none.
     pub fn release_together(&self, ids: &[TaskId]) -> Result<Outcome<Vec<Released>>, Error> {
-        if let (Some(task), false) = (ids.first(), self.store().read(self.list_id())?.exists()) {
+        if let (Some(task), false) = (ids.first(), self.store().read(self.list_id())?.exists()?) {
             return Ok(Outcome::Refused(Refusal::NoSuchTask { task: task.clone() }));
         }
         let ids = once(ids);
@@ -80,7 +80,7 @@ impl Yard {
     /// Gives back those of several tasks that can be given back, in one commit, and tells of the others.
     pub fn release_possible(&self, ids: &[TaskId]) -> Result<Possible<Released>, Error> {
         let ids = once(ids);
-        if !self.store().read(self.list_id())?.exists() {
+        if !self.store().read(self.list_id())?.exists()? {
             let missing = |task: TaskId| (task.clone(), Refusal::NoSuchTask { task });
             return Ok(Possible { done: Vec::new(), refused: ids.into_iter().map(missing).collect() });
         }

@@ -119,7 +119,7 @@ impl Yard {
     ) -> Result<Outcome<Restored>, Error> {
         // Looking first may add to the journal what other programs did, and a list that never was is not made for nothing.
         let list = self.store().read(self.list_id())?;
-        if !list.exists() && self.removed_of_those(which, reasons, &list.tasks()?, &list.problems()?)?.is_empty() {
+        if !list.exists()? && self.removed_of_those(which, reasons, &list.tasks()?, &list.problems()?)?.is_empty() {
             return Ok(match which {
                 RestoreWhich::Some(ids) if !ids.is_empty() => {
                     Outcome::Refused(Refusal::NoSuchTask { task: ids[0].clone() })

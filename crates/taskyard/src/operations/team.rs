@@ -73,7 +73,7 @@ impl Yard {
         };
         let list = teams.list_of(&seat.team.name).unwrap_or_else(|_| self.list_id().clone());
         let yard = self.on(list.clone());
-        let exists = self.store().read(&list)?.exists();
+        let exists = self.store().read(&list)?.exists()?;
         if (resets || self.rules().is_client()) && exists {
             yard.clear()?;
         }

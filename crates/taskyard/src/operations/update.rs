@@ -83,7 +83,7 @@ impl Yard {
         seat: Option<&Seat>,
     ) -> Result<Outcome<Consultation>, Error> {
         let list = self.store().read(self.list_id())?;
-        if !list.exists() {
+        if !list.exists()? {
             let task = ids.first().cloned().unwrap_or_else(|| TaskId::stored(""));
             return Ok(Outcome::Refused(Refusal::NoSuchTask { task }));
         }

@@ -26,7 +26,8 @@ use super::{
 ///
 /// **Implementers** may answer [`StoreError::Conflict`] from a commit when another writer changed what the transaction read: nothing has
 /// happened then, and the caller starts over. Where they answer [`StoreError::Unavailable`] from a commit no caller can tell whether it
-/// happened: the caller opens the list again and asks the journal for its attempt. They may keep lists that hold things no task can be read
+/// happened: the caller opens the list again and asks the journal for its attempt. Once a commit exists, the only error they answer is
+/// [`StoreError::Unfinished`], and they never answer it before; "cannot look" is an error, too, and never "is not there". They may keep lists that hold things no task can be read
 /// from; those are [`UnreadableTask`]s, and are never overwritten by a commit.
 pub trait Store: Debug + Send + Sync {
     /// Returns the moment it is by the clock that leases are given and end by.
@@ -48,7 +49,7 @@ pub trait Store: Debug + Send + Sync {
 
     /// Tells whether a list exists. A store may know that without looking at the list.
     fn has(&self, list: &ListId) -> Result<bool, StoreError> {
-        Ok(self.read(list)?.exists())
+        self.read(list)?.exists()
     }
 
     /// Opens a transaction, waiting for other writers. Dropped without a commit, nothing has happened.
@@ -111,8 +112,8 @@ pub trait Store: Debug + Send + Sync {
 
 /// A list at one moment.
 pub trait Snapshot: Debug {
-    /// Tells whether the list exists.
-    fn exists(&self) -> bool;
+    /// Tells whether the list exists. Fails if that cannot be found out.
+    fn exists(&self) -> Result<bool, StoreError>;
 
     /// Returns the newest revision this snapshot shows.
     fn revision(&self) -> Revision;
@@ -170,7 +171,7 @@ pub trait Snapshot: Debug {
     /// Returns everything at once and ends the looking: for a large list, cheaper than asking for each.
     fn unpack(self: Box<Self>) -> Result<Unpacked, StoreError> {
         let (tasks, problems, leases) = (self.tasks()?, self.problems()?, self.leases()?);
-        Ok(Unpacked { tasks, problems, leases, revision: self.revision(), exists: self.exists() })
+        Ok(Unpacked { tasks, problems, leases, revision: self.revision(), exists: self.exists()? })
     }
 }
 
@@ -268,7 +269,8 @@ pub trait Txn: Snapshot {
     fn end_lease(&mut self, task: &TaskId) -> Result<(), StoreError>;
 
     /// Makes everything staged happen, all of it or nothing, and returns the commit as its listeners learn of it. With
-    /// nothing staged but leases, nothing is journaled and the answer is none.
+    /// nothing staged but leases, nothing is journaled and the answer is none. Every error but [`StoreError::Unfinished`] and
+    /// [`StoreError::Unavailable`] means that nothing has happened.
     fn commit(self: Box<Self>, signature: &Signature) -> Result<Option<Event>, StoreError>;
 }
 

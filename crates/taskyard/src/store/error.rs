@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use taskyard_core::dialect::native::{TooLarge, Unreadable};
 use taskyard_core::rules::changes::numbering::LARGEST_NUMBER;
-use taskyard_core::{SpecialFile, TaskId};
+use taskyard_core::{Event, SpecialFile, TaskId};
 
 use super::Occupant;
 use super::journal_damage::JournalDamage;
@@ -119,15 +119,15 @@ pub enum StoreError {
         /// Its format.
         format: i64,
     },
-    /// The change is in the journal, but not yet in every file; the next command finishes it.
-    #[error("the change is recorded but could not be written out in full ({doing} `{}`: {source})", .path.display())]
+    /// The change exists and stays, but a step after its commit failed: a flush, a file, the look that confirms it. The next command
+    /// finishes it. A store never answers otherwise once a commit exists, and never so before.
+    #[error("the change is recorded{} but could not be finished ({cause})", as_revision(.commit.as_deref()))]
     Unfinished {
-        /// What we tried.
-        doing: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
+        /// The commit; `None` if only leases changed.
+        commit: Option<Box<Event>>,
+        /// The step that failed.
+        #[source]
+        cause: Box<StoreError>,
     },
 }
 
@@ -136,6 +136,35 @@ impl StoreError {
     pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { doing, path, source }
+    }
+
+    /// Wraps what failed after a commit, so that it does not read as if there were none.
+    pub(crate) fn unfinished(commit: Option<Event>, cause: Self) -> Self {
+        let cause = match cause {
+            Self::Unfinished { cause, .. } => cause,
+            cause => Box::new(cause),
+        };
+        Self::Unfinished { commit: commit.map(Box::new), cause }
+    }
+
+    /// Returns the file or directory that is in the way, if one is.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Io { path, .. }
+            | Self::NoLock { path, .. }
+            | Self::NoTask { path, .. }
+            | Self::Journal { path, .. }
+            | Self::JournalDamaged { path, .. }
+            | Self::NewerJournal { path, .. } => Some(path),
+            Self::Unfinished { cause, .. } => cause.path(),
+            Self::Unavailable { .. }
+            | Self::Busy { .. }
+            | Self::Failed { .. }
+            | Self::Conflict { .. }
+            | Self::Taken { .. }
+            | Self::NoNumberLeft
+            | Self::TooLarge { .. } => None,
+        }
     }
 
     /// Tells whether our memory of a list is damaged or a newer Taskyard's: the tasks can be read without it.
@@ -159,6 +188,10 @@ impl StoreError {
 
 fn kind_in_words(found: Option<SpecialFile>) -> String {
     found.map_or_else(|| "a file".to_owned(), |found| found.to_string())
+}
+
+fn as_revision(commit: Option<&Event>) -> String {
+    commit.map_or_else(String::new, |commit| format!(" as revision {}", commit.revision.0))
 }
 
 fn gave_up(waited: Duration) -> String {

@@ -59,6 +59,10 @@ pub trait FileCare: Debug + Send + Sync {
     /// Looks the list's journal over from end to end, and returns what is wrong with it.
     fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError>;
 
+    /// Finishes a move between this list and another that a process left unfinished, and returns why one cannot be finished. A move
+    /// that a process is making this moment is none.
+    fn unfinished_move(&self, list: &ListId) -> Result<Option<StoreError>, StoreError>;
+
     /// Puts a whole journal in the place of a damaged one: the old one is kept aside, and what can be read of it is in the new one,
     /// which goes on above it. The tasks stay as they are.
     fn mend_journal(&self, list: &ListId) -> Result<(), StoreError>;

@@ -109,7 +109,7 @@ struct BadTxn<'a> {
 }
 
 impl Snapshot for BadTxn<'_> {
-    fn exists(&self) -> bool {
+    fn exists(&self) -> Result<bool, StoreError> {
         self.txn.exists()
     }
 

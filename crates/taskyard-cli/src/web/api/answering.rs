@@ -354,6 +354,8 @@ pub(crate) fn status_of(problem: &Problem) -> StatusCode {
         (Exit::Usage, _) => StatusCode::BAD_REQUEST,
         (Exit::Refused, _) => StatusCode::CONFLICT,
         (Exit::NotFound, _) => StatusCode::NOT_FOUND,
+        // The change is made, and asking for it again would make it twice.
+        (Exit::Unfinished, _) => StatusCode::ACCEPTED,
         (Exit::Done | Exit::CouldNot | Exit::GaveUp | Exit::Stopped | Exit::OfCommand(_), _) => {
             StatusCode::SERVICE_UNAVAILABLE
         }

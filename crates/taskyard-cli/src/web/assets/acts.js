@@ -68,7 +68,7 @@ async function callWithTag(method, path, body, expected) {
   }
   const read = await answer.json().catch(() => ({}));
   const tag = answer.headers.get("etag");
-  if (answer.ok) return { read, tag };
+  if (answer.ok && !read.error) return { read, tag };
   if (answer.status === 412 && read.error?.current) throw new Conflict(read.error, tag);
   if (read.error?.code === "page_unproved") warn(`This browser may only look: it no longer has what proves that a change comes from this page. ${read.error.hint}.`);
   if (read.error) throw new Refusal(read.error.message, read.error.hint);

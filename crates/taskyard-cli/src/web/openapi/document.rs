@@ -157,6 +157,7 @@ fn responses(operation: &Operation, error: &Value, generator: &mut SchemaGenerat
         responses.insert(status.to_owned(), told(words, error.clone()));
     }
     let of_bodies = [
+        ("202", "The change is recorded but could not be finished; it must not be asked for again"),
         ("408", "The body took too long to come"),
         ("413", "The body is too large"),
         ("415", "The body is no JSON"),

@@ -52,6 +52,8 @@ pub enum FindingCode {
     ReplacedTask,
     /// The journal of the list no longer holds what was written to it.
     JournalDamaged,
+    /// A move between this list and another that could not be finished on both.
+    UnfinishedMove,
     /// A newer Taskyard wrote our memory of the list, of this machine or of teams.
     NewerFormat,
     /// The journal of the list is larger than it may get.
@@ -99,6 +101,7 @@ impl FindingCode {
             Self::TakenBack => "taken_back",
             Self::ReplacedTask => "replaced_task",
             Self::JournalDamaged => "journal_damaged",
+            Self::UnfinishedMove => "unfinished_move",
             Self::NewerFormat => "newer_format",
             Self::LargeJournal => "journal_too_large",
             Self::GoneLists => "gone_lists",
@@ -150,6 +153,9 @@ impl FindingCode {
                 "the task is gone from the list and still in the journal; what names its number means another"
             }
             Self::JournalDamaged => "history, restore and undo cannot be relied on; the task files are not affected",
+            Self::UnfinishedMove => {
+                "tasks may be in both lists; no command changes the list that they leave before it is decided"
+            }
             Self::NewerFormat => {
                 "this taskyard neither reads nor writes it, so that nothing of it is lost; the task files are not affected"
             }

@@ -52,6 +52,9 @@ impl Yard {
             Err(StoreError::NewerJournal { path, format }) => (true, vec![Finding::of_newer(&path, format)]),
             Err(error) => return Err(error.into()),
         };
+        if let Some(care) = self.store().care().filter(|_| !damage) {
+            findings.extend(care.unfinished_move(self.list_id())?.map(|why| Finding::of_unfinished_move(&why)));
+        }
         let list = match self.store().read(self.list_id()) {
             Ok(list) => list,
             Err(StoreError::NoTask { path, why }) => {

@@ -10,7 +10,7 @@ use taskyard_core::rules::history::removed::Removed;
 use taskyard_core::rules::history::taking_back::StillLost;
 use taskyard_core::{Image, Job, JobId, Op, Task, TaskId};
 
-use crate::store::{JournalDamage, Litter, StuckLock, UnreadableTask};
+use crate::store::{JournalDamage, Litter, StoreError, StuckLock, UnreadableTask};
 use crate::teams::TeamTrouble;
 use taskyard_core::Loss;
 use taskyard_core::TaskField;
@@ -243,6 +243,17 @@ impl Finding {
             file: Some("journal.sqlite".to_owned()),
             message: format!("the journal of the list is damaged: {damage}"),
             fix: Some(Fix::MendJournal),
+        }
+    }
+
+    /// Tells of a move between two lists that cannot be finished, and why.
+    pub(super) fn of_unfinished_move(why: &StoreError) -> Self {
+        Self {
+            code: FindingCode::UnfinishedMove,
+            task: None,
+            file: why.path().and_then(file_name),
+            message: format!("a move of tasks between this list and another is not finished: {why}"),
+            fix: None,
         }
     }
 

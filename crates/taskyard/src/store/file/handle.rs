@@ -14,7 +14,7 @@ use crate::store::file::reading::live_list::Live;
 use crate::store::file::reading::numbers::HighestFile;
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::turn_record::{self, TurnRecord};
-use crate::store::sidecar::{Journal, Journals, is_same_boot};
+use crate::store::sidecar::{Journal, Journals, MovePeer, is_same_boot};
 use crate::store::{StoreClock, StoreError};
 
 /// One list, as this process knows it.
@@ -84,6 +84,12 @@ impl Handle {
     /// Returns our directory for this list.
     pub(in crate::store) fn sidecar(&self) -> Result<&PathBuf, StoreError> {
         self.journals.sidecar()
+    }
+
+    /// Returns the list as the other one of a move remembers it.
+    pub(in crate::store) fn as_peer(&self) -> Result<MovePeer, StoreError> {
+        let list = self.list.as_str().to_owned();
+        Ok(MovePeer { list, place: self.place.directory.clone(), sidecar: self.sidecar()?.clone() })
     }
 
     /// Returns the file our writers queue on.

@@ -17,6 +17,7 @@ use crate::store::file::reading::scan;
 use crate::store::file::reading::snapshot::FileSnapshot;
 use crate::store::file::recovery::litter;
 use crate::store::file::recovery::mending;
+use crate::store::file::recovery::moves;
 use crate::store::file::writing::pair::FilePair;
 use crate::store::file::writing::txn::FileTxn;
 use crate::store::following::{self, Followed};
@@ -286,6 +287,10 @@ impl FileCare for FileStore {
 
     fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {
         mending::examine(&self.handle(list))
+    }
+
+    fn unfinished_move(&self, list: &ListId) -> Result<Option<StoreError>, StoreError> {
+        moves::unfinished_move(&self.handle(list))
     }
 
     fn mend_journal(&self, list: &ListId) -> Result<(), StoreError> {

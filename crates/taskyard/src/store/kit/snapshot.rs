@@ -15,8 +15,8 @@ pub struct StateSnapshot {
 }
 
 impl Snapshot for StateSnapshot {
-    fn exists(&self) -> bool {
-        self.state.exists
+    fn exists(&self) -> Result<bool, StoreError> {
+        Ok(self.state.exists)
     }
 
     fn revision(&self) -> Revision {

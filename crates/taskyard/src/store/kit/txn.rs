@@ -63,8 +63,8 @@ impl<W: Writer> StagedTxn<W> {
 }
 
 impl<W: Writer> Snapshot for StagedTxn<W> {
-    fn exists(&self) -> bool {
-        self.staging.exists()
+    fn exists(&self) -> Result<bool, StoreError> {
+        Ok(self.staging.exists())
     }
 
     fn revision(&self) -> Revision {

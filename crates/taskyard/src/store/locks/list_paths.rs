@@ -51,6 +51,18 @@ impl ListPaths {
         }
     }
 
+    /// Returns the place of a list whose directories are known.
+    pub(in crate::store) fn at(directory: PathBuf, sidecar: PathBuf, rules: Rules) -> Self {
+        Self {
+            directory,
+            sidecar: Some(sidecar),
+            lock: c".lock.lock".to_owned(),
+            makes_directory: true,
+            sees_hidden: !rules.is_client(),
+            link: None,
+        }
+    }
+
     /// Returns the place of one file that is locked by itself, in a directory that is never made.
     pub(in crate::store) fn of_file(directory: PathBuf, file: &str) -> Self {
         let lock = lock_name(file);

@@ -190,7 +190,15 @@ impl Journals {
         &self,
         question: impl FnOnce(&Journal) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let Some(journal) = self.take_to_read() else { return self.refusal().map_or(Ok(T::default()), Err) };
+        let journal = match self.take_to_read() {
+            Some(journal) => journal,
+            None => match self.refusal() {
+                Some(refusal) => return Err(refusal),
+                // It could not be opened a moment ago, and is there.
+                None if self.is_there() => self.take()?,
+                None => return Ok(T::default()),
+            },
+        };
         let answer = question(&journal).inspect_err(|error| self.note(error));
         self.give_back(journal);
         answer

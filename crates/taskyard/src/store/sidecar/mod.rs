@@ -60,7 +60,7 @@ pub(in crate::store) use installing::{has_memory, install};
 pub(in crate::store) use journals::Journals;
 pub(in crate::store) use known::{Known, KnownTask, LOOK_IS_OLD};
 pub(in crate::store) use mending::{examine, mend};
-pub(in crate::store) use moves::Move;
+pub(in crate::store) use moves::{Move, MovePeer};
 pub(in crate::store) use naming::{canonical, is_gone, sidecar_name, sidecar_of};
 pub(in crate::store) use outside::{Extent, OutsideChange, OutsideRecord};
 pub use pace::Pace;

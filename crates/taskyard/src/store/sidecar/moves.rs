@@ -1,12 +1,13 @@
 //! Notes about changes that touch two lists, so that a crash between the two journals is noticed from either side.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Row, ToSql};
 use serde::{Deserialize, Serialize};
 use taskyard_core::{AgentName, Image, Op, TaskId};
 
 use super::Journal;
+use super::schema::DATABASE;
 use super::sums;
 use crate::store::{Signature, StoreError};
 
@@ -14,12 +15,26 @@ use crate::store::{Signature, StoreError};
 const HAPPENED: &str = "";
 const STRUCK_OFF: &str = "-";
 
+/// What the fact of a move is called by which the list that things came to remembers where from, until that list has followed.
+const ARRIVED: &str = "arrived ";
+
+/// The other list of a move, as a journal remembers it until both have followed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::store) struct MovePeer {
+    /// Its name.
+    pub(in crate::store) list: String,
+    /// Where its tasks are.
+    pub(in crate::store) place: PathBuf,
+    /// Our directory for it.
+    pub(in crate::store) sidecar: PathBuf,
+}
+
 /// What a move does to the list that things leave. It counts once the other list's journal holds its token.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct Move {
     pub(in crate::store) token: String,
-    /// Our directory for the list that things come to.
-    pub(in crate::store) peer: PathBuf,
+    /// The list that things come to.
+    pub(in crate::store) peer: MovePeer,
     pub(in crate::store) signature: Signature,
     /// Each task's contents afterwards; none where it leaves.
     pub(in crate::store) changes: Vec<(TaskId, Option<Image>)>,
@@ -29,6 +44,11 @@ pub(in crate::store) struct Move {
 struct Wire {
     actor: String,
     changes: Vec<(String, Option<String>)>,
+    /// The list that things come to; older releases wrote none.
+    #[serde(default)]
+    list: String,
+    #[serde(default)]
+    place: PathBuf,
 }
 
 impl Journal {
@@ -38,24 +58,69 @@ impl Journal {
         let wire = Wire {
             actor: coming.signature.actor.as_str().to_owned(),
             changes: coming.changes.iter().map(|(id, image)| (id.to_string(), image.as_ref().map(text))).collect(),
+            list: coming.peer.list.clone(),
+            place: coming.peer.place.clone(),
         };
         let payload = serde_json::to_string(&wire).unwrap_or_default();
-        let columns: [&dyn ToSql; 3] = [&coming.token, &coming.peer.to_string_lossy(), &payload];
+        let columns: [&dyn ToSql; 3] = [&coming.token, &coming.peer.sidecar.to_string_lossy(), &payload];
         self.write("INSERT INTO moves (token, peer, payload, sum) VALUES (?1, ?2, ?3, ?4)", &columns).map(drop)
     }
 
     /// Notes, in the journal of the list that things come to, that a move happens, as part of the commit that makes it so.
     /// Returns whether it may still: it may not once the list that things leave has struck it off.
-    pub(in crate::store) fn confirm_move(&self, token: &str) -> Result<bool, StoreError> {
+    pub(in crate::store) fn confirm_move(&self, token: &str, origin: &MovePeer) -> Result<bool, StoreError> {
+        let origin = serde_json::to_string(origin).unwrap_or_default();
+        self.set_fact(&format!("{ARRIVED}{token}"), origin)?;
         self.set_fate(token, HAPPENED)
     }
 
+    /// Returns the moves to this list after which the list that things left may not have followed yet, each by its token.
+    pub(in crate::store) fn arrivals(&self) -> Result<Vec<(String, MovePeer)>, StoreError> {
+        let columns = |row: &Row<'_>| {
+            sums::check(row, "facts")?;
+            Ok((row.get(0)?, row.get(1)?))
+        };
+        let sql = "SELECT key, value, sum FROM facts WHERE key >= 'arrived ' AND key < 'arrived!'";
+        let rows: Vec<(String, String)> = self.rows(sql, [], columns)?;
+        let arrival = |(key, origin): (String, String)| {
+            Some((key.strip_prefix(ARRIVED)?.to_owned(), serde_json::from_str(&origin).ok()?))
+        };
+        Ok(rows.into_iter().filter_map(arrival).collect())
+    }
+
+    /// Forgets where things came from: that list has followed.
+    pub(in crate::store) fn forget_arrival(&self, token: &str) -> Result<(), StoreError> {
+        self.remove("DELETE FROM facts WHERE key = ?1", [format!("{ARRIVED}{token}")])
+    }
+
+    /// Tells whether a move to or from this list may not be carried out on both yet.
+    pub(in crate::store) fn has_pending_moves(&self) -> Result<bool, StoreError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM moves WHERE payload IS NOT NULL)
+            OR EXISTS (SELECT 1 FROM facts WHERE key >= 'arrived ' AND key < 'arrived!')";
+        self.one(sql, [], |row| row.get(0))
+    }
+
     /// Decides, in the journal of the list that things come to, what became of a move: it happened, or it never will.
-    pub(in crate::store) fn decide_move(&self, token: &str) -> Result<bool, StoreError> {
+    fn decide_move(&self, token: &str) -> Result<bool, StoreError> {
         let transaction = self.begin()?;
         let happened = !self.set_fate(token, STRUCK_OFF)? && self.fate(token)? == HAPPENED;
         self.end(transaction)?;
         Ok(happened)
+    }
+
+    /// Decides, in the journal of the list that things come to, which is in that directory of ours, what became of a move. One that
+    /// happened is on the disk afterwards. Where that list knows nothing of the move, it never will: its writer may only be asleep.
+    pub(in crate::store) fn decide_move_at(peer: &Path, token: &str) -> Result<bool, StoreError> {
+        let database = peer.join(DATABASE);
+        if !database.try_exists().map_err(StoreError::io("cannot look at", &database))? {
+            return Ok(false);
+        }
+        let mut peer = Self::open(peer, peer)?;
+        let has_happened = peer.decide_move(token)?;
+        if has_happened {
+            peer.sync()?;
+        }
+        Ok(has_happened)
     }
 
     /// Sets what becomes of a move, where that is open.
@@ -91,7 +156,7 @@ fn noted(token: String, peer: String, payload: &str) -> Option<Move> {
     let image = |text: String| Image::new(text.into_bytes());
     Some(Move {
         token,
-        peer: peer.into(),
+        peer: MovePeer { list: wire.list, place: wire.place, sidecar: peer.into() },
         signature: Signature::new(AgentName::new(wire.actor).ok()?, Op::Merge),
         changes: wire.changes.into_iter().map(|(id, text)| (TaskId::stored(id), text.map(image))).collect(),
     })

@@ -4,7 +4,6 @@
 //! they are written.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 
 use taskyard_core::{Event, Revision, TaskId};
@@ -36,8 +35,11 @@ pub(super) fn commit<F: DialectFiles>(
         return Ok(None);
     }
     let (event, raw) = exist(&mut writer, &mut staging, signature, |_| Ok(()))?;
-    write_out(writer, &event, &raw)?;
-    Ok(Some(event))
+    // The commit exists: whatever fails from here on is told as what is left to do.
+    match writer.sync().and_then(|()| write_out(writer, &event, &raw)) {
+        Ok(()) => Ok(Some(event)),
+        Err(cause) => Err(StoreError::unfinished(Some(event), cause)),
+    }
 }
 
 /// Makes what was staged of leases happen where no task changes.
@@ -48,11 +50,11 @@ fn commit_leases<F: DialectFiles>(writer: &mut TranslatedWriter<F>, staging: &St
     let transaction = writer.journal().begin()?;
     writer.journal().write_leases(&staging.leases)?;
     writer.journal().end(transaction)?;
-    writer.sync()
+    writer.sync().map_err(|cause| StoreError::unfinished(None, cause))
 }
 
 /// Writes a commit into the journal: the moment it exists. `with` is written in the same database transaction. Returns it, and
-/// what the files are to be.
+/// what the files are to be. The caller flushes the journal before it writes them.
 pub(super) fn exist<F: DialectFiles>(
     writer: &mut TranslatedWriter<F>,
     staging: &mut Staging,
@@ -95,26 +97,25 @@ pub(super) fn exist<F: DialectFiles>(
     journal.write_leases(&staging.leases)?;
     with(journal)?;
     journal.end(transaction)?;
-    writer.sync()?;
-    reach("translated: journaled");
     let list = writer.open_list.list.clone();
     Ok((Event { list, revision, entries: entries_of(&changes, revision, at, signature) }, raw))
 }
 
-/// Writes a commit that exists out to the files.
+/// Writes a commit that exists and is flushed out to the files.
 pub(super) fn write_out<F: DialectFiles>(
     mut writer: TranslatedWriter<F>,
     event: &Event,
     raw: &F::Raw,
 ) -> Result<(), StoreError> {
+    reach("translated: journaled");
     let open_list = Arc::clone(&writer.open_list);
     let saved = open_list.dialect.save(&open_list.path, writer.turn.held(), writer.files.raw(), raw);
-    if saved.map_err(|error| unfinished(&open_list.path, error))? {
+    if saved? {
         reach("translated: saved");
         rewrites::note_applied(writer.journal(), event.revision)?;
     } else {
         // A program that knows no lock wrote since we looked, or put another file there: the commit is made over what it wrote.
-        writer.repair().map_err(|error| unfinished(&open_list.path, error))?;
+        writer.repair()?;
     }
     pack_what_is_applied(writer.journal(), event);
     writer.journal().copy_log();
@@ -180,14 +181,4 @@ fn new_entries<'a>(changes: &'a [Change], signature: &Signature) -> Vec<NewEntry
         mode: None,
     };
     changes.iter().map(entry).collect()
-}
-
-/// Says that a commit exists, and what kept it from the files.
-fn unfinished(path: &std::path::Path, error: StoreError) -> StoreError {
-    let (doing, path, source) = match error {
-        StoreError::Unfinished { .. } => return error,
-        StoreError::Io { doing, path, source } => (doing, path, source),
-        other => ("cannot write to", path.to_owned(), io::Error::other(other)),
-    };
-    StoreError::Unfinished { doing, path, source }
 }

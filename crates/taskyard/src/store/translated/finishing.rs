@@ -13,7 +13,7 @@ use super::present_tasks::FoundChange;
 use super::recording;
 use super::rewrites::{self, Progress};
 use super::taken_names::RenamedTasks;
-use super::unfinished_moves::finish_noted_moves;
+use super::unfinished_moves::{finish_arrivals, finish_noted_moves, finish_peer};
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::StoreError;
@@ -57,10 +57,15 @@ pub(super) fn repair<F: DialectFiles>(
     turn: &mut TranslatedTurn<F>,
     journal: &mut Journal,
 ) -> Result<(), StoreError> {
-    finish_noted_moves(open_list, journal)?;
+    let followed = finish_noted_moves(open_list, journal)?;
     for _ in 0..TRIES {
         turn.keep_held(&*open_list.dialect, &open_list.path)?;
         if finish(open_list, turn, journal)? {
+            let finished = followed.into_iter().try_for_each(|peer| finish_peer(open_list, peer).map(drop));
+            // This list is as it should be, whatever keeps the other one of a move from following.
+            if let Err(error) = finished.and_then(|()| finish_arrivals(open_list, journal)) {
+                tracing::warn!(%error, "the other list of a move has not followed yet");
+            }
             return Ok(());
         }
     }

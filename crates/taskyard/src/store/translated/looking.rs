@@ -44,7 +44,7 @@ pub(super) fn look<F: DialectFiles>(
     let pending = journal.after(applied)?;
     let leases = journal.leases_to_stage(standing.has_leases)?;
     let commits = pending.iter().filter(|stored| !stored.entry.op.is_elsewhere());
-    let is_unsettled = commits.clone().next().is_some();
+    let is_unsettled = commits.clone().next().is_some() || journal.has_pending_moves()?;
     let mut outside = Vec::new();
     match remembered_tasks(open_list, &files, standing.newest, applied) {
         Some(tasks) => {

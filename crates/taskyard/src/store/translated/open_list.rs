@@ -10,7 +10,7 @@ use super::dialect_turn::TranslatedTurn;
 use super::seen_list::RestingList;
 use crate::store::StoreError;
 use crate::store::foreign_link::must_not_be_foreign;
-use crate::store::sidecar::{Journal, Journals, canonical, sidecar_of};
+use crate::store::sidecar::{Journal, Journals, MovePeer, canonical, sidecar_of};
 
 /// One list, as this process knows it.
 #[derive(Debug)]
@@ -37,6 +37,22 @@ impl<F: DialectFiles> OpenList<F> {
         let (sidecar, link) = (sidecar_of(data, &path), is_linked.then_some(given));
         let journals = Journals::with_forms(sidecar.clone(), path.clone());
         Self { dialect, list, path, link, sidecar, rules, remembered: Mutex::new(None), journals }
+    }
+
+    /// Finds another list of the same store; `None` if it has no place any more.
+    pub(super) fn beside(&self, peer: MovePeer) -> Result<Option<Self>, StoreError> {
+        let MovePeer { list, place: path, sidecar } = peer;
+        let is_there = path.try_exists().map_err(StoreError::io("cannot look at", &path))?;
+        let Some(list) = ListId::new(&list).ok().filter(|_| is_there) else { return Ok(None) };
+        let journals = Journals::with_forms(sidecar.clone(), path.clone());
+        let (dialect, rules) = (Arc::clone(&self.dialect), self.rules);
+        let remembered = Mutex::new(None);
+        Ok(Some(Self { dialect, list, path, link: None, sidecar, rules, remembered, journals }))
+    }
+
+    /// Returns the list as the other one of a move remembers it.
+    pub(super) fn as_peer(&self) -> MovePeer {
+        MovePeer { list: self.list.as_str().to_owned(), place: self.path.clone(), sidecar: self.sidecar.clone() }
     }
 
     /// Takes a connection to the journal out of the pool, or opens one.

@@ -11,7 +11,7 @@ use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Task, TaskId,
 use super::dialect_files::DialectFiles;
 use super::open_list::OpenList;
 use super::writer::TranslatedWriter;
-use super::{copying, looking, mending, temporary_files};
+use super::{copying, looking, mending, temporary_files, unfinished_moves};
 use crate::clock;
 use crate::store::directories::changed;
 use crate::store::following::{self, Followed};
@@ -176,6 +176,10 @@ impl<F: DialectFiles> FileCare for TranslatedStore<F> {
 
     fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {
         mending::examine(&self.open_list(list))
+    }
+
+    fn unfinished_move(&self, list: &ListId) -> Result<Option<StoreError>, StoreError> {
+        unfinished_moves::unfinished_move(&self.open_list(list))
     }
 
     fn mend_journal(&self, list: &ListId) -> Result<(), StoreError> {

@@ -30,41 +30,69 @@ pub(super) fn commit<F: DialectFiles>(
         }
     };
     let token = format!("{}-{:x}", std::process::id(), clock::wall());
-    note(&mut from, &into, &leaving.changes(), signature, &token)?;
-    reach("move: noted");
-    let confirm = |journal: &Journal| match journal.confirm_move(&token)? {
+    let origin = from.open_list.as_peer();
+    let confirm = |journal: &Journal| match journal.confirm_move(&token, &origin)? {
         true => Ok(()),
         false => Err(StoreError::Conflict { task: task.clone() }),
     };
-    let (came, into_files) = match committing::exist(&mut into, &mut coming, signature, confirm) {
+    let existing = note(&mut from, &into, &leaving.changes(), signature, &token).and_then(|()| {
+        reach("move: noted");
+        committing::exist(&mut into, &mut coming, signature, confirm)
+    });
+    let (came, into_files) = match existing {
         Ok(existing) => existing,
         Err(error) => {
-            let _ = from.journal().forget_move(&token);
+            if let Err(error) = from.journal().forget_move(&token) {
+                tracing::debug!(%error, "the note of a move that did not happen is left to the next writer");
+            }
             return Err(error);
         }
     };
-    reach("move: exists");
     // From here on it has happened; what is left is carried out now, or by the next command on either list.
-    let strike = |journal: &Journal| journal.forget_move(&token);
-    let left = committing::exist(&mut from, &mut leaving, signature, strike);
-    reach("move: followed");
-    committing::write_out(into, &came, &into_files)?;
-    let left = match left {
-        Ok((left, from_files)) => {
-            committing::write_out(from, &left, &from_files)?;
-            left
+    match finish((from, &mut leaving), (into, &came, &into_files), signature, &token) {
+        Ok(left) => Ok([Some(left), Some(came)]),
+        Err(cause) => Err(StoreError::unfinished(Some(came), cause)),
+    }
+}
+
+/// Carries out a move that has happened.
+fn finish<F: DialectFiles>(
+    (mut from, leaving): (TranslatedWriter<F>, &mut Staging),
+    (mut into, came, into_files): (TranslatedWriter<F>, &Event, &F::Raw),
+    signature: &Signature,
+    token: &str,
+) -> Result<Event, StoreError> {
+    // Before anything leaves, what came has to survive a power loss.
+    into.sync()?;
+    reach("move: exists");
+    let strike = |journal: &Journal| journal.forget_move(token);
+    let left = match committing::exist(&mut from, leaving, signature, strike) {
+        Ok(left) => {
+            from.sync()?;
+            Some(left)
         }
-        // A rival wrote to the list that things leave: it follows by its note.
-        Err(_) => {
-            let open_list = Arc::clone(&from.open_list);
-            drop(from);
-            let (_turn, journal) = open_list.take_turn()?;
-            let revision = journal.newest()?;
-            open_list.give_back(journal);
-            Event { list: open_list.list.clone(), revision, entries: Vec::new() }
+        // A rival wrote to the list that things leave, or its journal could not be written: it follows by its note.
+        Err(error) => {
+            tracing::debug!(%error, "the list that tasks leave follows by its note");
+            None
         }
     };
-    Ok([Some(left), Some(came)])
+    reach("move: followed");
+    if let Some((left, from_files)) = left {
+        if let Err(error) = into.journal().forget_arrival(token) {
+            tracing::debug!(%error, "that a move was followed is left for the next writer to find");
+        }
+        committing::write_out(into, came, into_files)?;
+        committing::write_out(from, &left, &from_files)?;
+        return Ok(left);
+    }
+    committing::write_out(into, came, into_files)?;
+    let open_list = Arc::clone(&from.open_list);
+    drop(from);
+    let (_turn, journal) = open_list.take_turn()?;
+    let revision = journal.newest()?;
+    open_list.give_back(journal);
+    Ok(Event { list: open_list.list.clone(), revision, entries: Vec::new() })
 }
 
 fn note<F: DialectFiles>(
@@ -77,7 +105,7 @@ fn note<F: DialectFiles>(
     let image = |change: &Change| change.image().cloned();
     let coming = Move {
         token: token.to_owned(),
-        peer: into.open_list.sidecar.clone(),
+        peer: into.open_list.as_peer(),
         signature: signature.clone(),
         changes: leaving.iter().map(|change| (change.task.clone(), image(change))).collect(),
     };

@@ -173,8 +173,8 @@ impl FileSnapshot {
 }
 
 impl Snapshot for FileSnapshot {
-    fn exists(&self) -> bool {
-        matches!(self.handle.place.open(), Ok(Some(_)))
+    fn exists(&self) -> Result<bool, StoreError> {
+        Ok(self.handle.place.open()?.is_some())
     }
 
     fn revision(&self) -> Revision {
@@ -234,7 +234,7 @@ impl Snapshot for FileSnapshot {
             problems: scan.problems,
             leases: self.leases()?,
             revision: scan.revision,
-            exists: self.exists(),
+            exists: self.exists()?,
         })
     }
 }

@@ -24,11 +24,15 @@ use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::numbers;
 use crate::store::locks::turn::WriteTurn;
 use crate::store::new_name::rename_to_new;
-use crate::store::sidecar::{Journal, NewEntry, StoredEntry};
+use crate::store::sidecar::{Journal, MovePeer, NewEntry, StoredEntry};
 use crate::store::{Signature, StoreError};
 
-/// Finishes what was begun, where something was.
-pub(in crate::store) fn repair(turn: &mut WriteTurn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
+/// Finishes what was begun, where something was. Returns the lists that tasks went to in moves which this one has followed now.
+pub(in crate::store) fn repair(
+    turn: &mut WriteTurn,
+    journal: &mut Journal,
+    rules: Rules,
+) -> Result<Vec<MovePeer>, StoreError> {
     let newest = journal.newest()?;
     if turn.state.turns == 1 {
         // The words our processes leave each other are new, or were lost: there is nothing to tell what was not written out.
@@ -43,12 +47,14 @@ pub(in crate::store) fn repair(turn: &mut WriteTurn, journal: &mut Journal, rule
         // clear that away; what it has committed we see.
         journal.overtake()?;
         reach("repair: overtaken");
-        finish_noted_moves(turn, journal, rules)?;
     }
-    if turn.is_after_a_death || turn.state.applied < newest.0 || turn.state.sequence % 2 == 1 {
+    // Its writer may also have gone on after a failure.
+    let followed = finish_noted_moves(turn, journal, rules)?;
+    let is_behind = !followed.is_empty() || turn.state.applied < newest.0;
+    if turn.is_after_a_death || is_behind || turn.state.sequence % 2 == 1 {
         finish(turn, journal, rules)?;
     }
-    Ok(())
+    Ok(followed)
 }
 
 /// Carries out every commit that is in the journal and not in every file, and clears away what its writer left.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::moves::{finish_arrivals, finish_peer};
 use super::{power, repair};
 use crate::store::StoreError;
 use crate::store::file::handle::Handle;
@@ -81,7 +82,12 @@ impl Handle {
             power::recover(&mut turn, &mut journal, self.sidecar()?, self.rules)?;
             self.note_boot();
         }
-        repair::repair(&mut turn, &mut journal, self.rules)?;
+        let followed = repair::repair(&mut turn, &mut journal, self.rules)?;
+        let finished = followed.into_iter().try_for_each(|peer| finish_peer(self, peer).map(drop));
+        // This list is as it should be, whatever keeps the other one of a move from following.
+        if let Err(error) = finished.and_then(|()| finish_arrivals(self, &journal)) {
+            tracing::warn!(%error, "the other list of a move has not followed yet");
+        }
         Ok((turn, journal))
     }
 }

@@ -7,7 +7,6 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::plan::{Plan, Write};
-use super::unfinished::unfinished;
 use crate::failpoint::reach;
 use crate::store::StoreError;
 use crate::store::file::marks::raise_mark;
@@ -34,7 +33,7 @@ pub(in crate::store) fn lock_names(turn: &mut WriteTurn, plan: &Plan) -> Result<
     }
     turn.lock_list().map_err(|error| match error {
         StoreError::Busy { .. } | StoreError::NoLock { .. } | StoreError::Conflict { .. } => Hindrance::LockLost,
-        error => Hindrance::Failed(unfinished(turn, error)),
+        error => Hindrance::Failed(error),
     })
 }
 
@@ -48,7 +47,7 @@ pub(in crate::store) fn apply(turn: &mut WriteTurn, plan: &Plan) -> Result<(), H
         raise_mark(turn, mark).map_err(|error| match error {
             // The process that took the turn from us cleared the temporary file away.
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Hindrance::LockLost,
-            error => Hindrance::Failed(unfinished(turn, error)),
+            error => Hindrance::Failed(error),
         })?;
         reach("mark: raised");
     }
@@ -69,9 +68,8 @@ pub(in crate::store) fn apply(turn: &mut WriteTurn, plan: &Plan) -> Result<(), H
 
 fn apply_one(turn: &WriteTurn, write: &Write) -> Result<(), Hindrance> {
     let directory = turn.directory.as_fd();
-    let unfinished = |doing, source: io::Error| {
-        Hindrance::Failed(StoreError::Unfinished { doing, path: turn.place.task_file(&write.id), source })
-    };
+    let failed =
+        |doing, source: io::Error| Hindrance::Failed(StoreError::io(doing, turn.place.task_file(&write.id))(source));
     reach("file: before");
     if !turn.is_ours_with(&lock_name(&format!("{}.json", write.id.file_stem()))) {
         return Err(Hindrance::LockLost);
@@ -85,19 +83,19 @@ fn apply_one(turn: &WriteTurn, write: &Write) -> Result<(), Hindrance> {
         (None, Some(after)) => {
             rename_to_new(directory, &*after.temporary, &*name).map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Hindrance::Changed,
-                _ => unfinished("cannot rename to", error),
+                _ => failed("cannot rename to", error),
             })?;
         }
         (Some(_), Some(after)) => match rustix::fs::renameat(directory, &*after.temporary, directory, &*name) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(Hindrance::Changed),
-            Err(error) => return Err(unfinished("cannot rename to", error.into())),
+            Err(error) => return Err(failed("cannot rename to", error.into())),
         },
         // There is nothing to remove, and what comes to be there in this instant is another program's.
         (None, None) => {}
         (Some(_), None) => match rustix::fs::unlinkat(directory, &*name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(unfinished("cannot remove", error.into())),
+            Err(error) => return Err(failed("cannot remove", error.into())),
         },
     }
     reach("file: done");

@@ -14,7 +14,6 @@ use taskyard_core::{Entry, Event, Image, Op, Remark, Revision, TaskId, Timestamp
 use super::applying::{self, Hindrance};
 use super::plan::{self, Plan, Write};
 use super::txn::FileTxn;
-use super::unfinished::unfinished;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::file::flush;
@@ -54,7 +53,7 @@ fn commit_leases(mut txn: FileTxn) -> Result<(), StoreError> {
     journal.write_leases(&leases)?;
     journal.end(transaction)?;
     txn.turn.release();
-    txn.sync()?;
+    txn.sync().map_err(|cause| StoreError::unfinished(None, cause))?;
     txn.journal().copy_log();
     Ok(())
 }
@@ -66,37 +65,46 @@ pub(in crate::store) fn commit_plan(
     signature: &Signature,
 ) -> Result<Event, StoreError> {
     let written = write_journal(&mut txn, &mut plan, signature);
-    let event = written.inspect_err(|_| plan::discard(&txn.turn, &plan))?;
+    let mut event = written.inspect_err(|_| plan::discard(&txn.turn, &plan))?;
+    // The commit exists: whatever fails from here on is told as what is left to do.
+    match finish(txn, &plan, &mut event) {
+        Ok(()) => Ok(event),
+        Err(cause) => Err(StoreError::unfinished(Some(event), cause)),
+    }
+}
+
+/// Flushes a commit that exists and writes it out.
+fn finish(mut txn: FileTxn, plan: &Plan, event: &mut Event) -> Result<(), StoreError> {
     // A change of several files must be on the disk before the first of them is touched: half of it could survive a power loss otherwise. A
     // change of one file cannot be halved, so its flush can wait until the locks are free for rivals.
     if plan.can_be_halved() {
         txn.sync()?;
     }
     reach("journal: flushed");
-    carry_out(txn, &plan, event)
+    carry_out(txn, plan, event)
 }
 
-/// Writes a journaled commit out to the files, and returns when it will survive anything.
-pub(in crate::store) fn carry_out(mut txn: FileTxn, plan: &Plan, event: Event) -> Result<Event, StoreError> {
-    let event = match applying::lock_names(&mut txn.turn, plan).and_then(|()| applying::apply(&mut txn.turn, plan)) {
+/// Writes a journaled commit out to the files, and returns when it will survive anything. Should tasks have got other numbers on the way,
+/// the event has them.
+pub(in crate::store) fn carry_out(mut txn: FileTxn, plan: &Plan, event: &mut Event) -> Result<(), StoreError> {
+    match applying::lock_names(&mut txn.turn, plan).and_then(|()| applying::apply(&mut txn.turn, plan)) {
         Ok(()) => {
             txn.turn.unlock();
             reach("applied: before");
-            mark_applied(&mut txn.turn, event.revision).map_err(|error| unfinished(&txn.turn, error))?;
+            mark_applied(&mut txn.turn, event.revision)?;
             reach("applied: marked");
-            let contested = contested(&txn.turn, &event);
+            let contested = contested(&txn.turn, event);
             txn.turn.release();
             wait_until_decided(&txn.turn, contested);
-            event
         }
-        Err(hindrance) => finish_by_the_journal(&mut txn, event, hindrance)?,
-    };
+        Err(hindrance) => *event = finish_by_the_journal(&mut txn, event, hindrance)?,
+    }
     if !plan.can_be_halved() {
         txn.sync()?;
     }
     flush::flush_what_is_old(&txn.handle, txn.journal(), plan.length());
     txn.journal().copy_log();
-    Ok(event)
+    Ok(())
 }
 
 /// Writes the commit into the journal, under the locks it needs: the moment it exists.
@@ -325,8 +333,8 @@ fn event(txn: &FileTxn, plan: &Plan, revision: Revision, at: Timestamp, signatur
     Event { list: txn.handle.list.clone(), revision, entries: entries.collect() }
 }
 
-/// Finishes a commit whose straight way was barred. It exists, so nothing that comes of this may read as if it did not.
-fn finish_by_the_journal(txn: &mut FileTxn, event: Event, hindrance: Hindrance) -> Result<Event, StoreError> {
+/// Finishes a commit whose straight way was barred, and returns it as it became.
+fn finish_by_the_journal(txn: &mut FileTxn, event: &Event, hindrance: Hindrance) -> Result<Event, StoreError> {
     txn.turn.release();
     match hindrance {
         Hindrance::Failed(error) => return Err(error),
@@ -337,14 +345,14 @@ fn finish_by_the_journal(txn: &mut FileTxn, event: Event, hindrance: Hindrance) 
         match txn.handle.take_turn() {
             Ok((mut turn, journal)) => {
                 turn.locks.passed_by = txn.turn.locks.passed_by;
-                let contested = contested(&turn, &event);
+                let contested = contested(&turn, event);
                 turn.release();
                 txn.handle.give_back(journal);
                 wait_until_decided(&turn, contested);
-                return repair::as_it_became(txn.journal(), event);
+                return repair::as_it_became(txn.journal(), event.clone());
             }
             Err(StoreError::Busy { .. } | StoreError::Conflict { .. }) if started.elapsed() < PATIENCE => {}
-            Err(error) => return Err(unfinished(&txn.turn, error)),
+            Err(error) => return Err(error),
         }
     }
 }

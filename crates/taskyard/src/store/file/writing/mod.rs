@@ -7,4 +7,3 @@ pub(in crate::store) mod plan;
 pub(in crate::store) mod staged;
 pub(in crate::store) mod txn;
 pub(in crate::store) mod txn_contract;
-pub(in crate::store) mod unfinished;

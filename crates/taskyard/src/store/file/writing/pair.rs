@@ -3,7 +3,6 @@
 //! Each list has its own journal, so the moment the change exists is one commit in one of them: the journal of the list
 //! that things come to. The list they leave has a note of it beforehand, and follows.
 
-use crate::store::file::recovery::moves::finish_noted_moves;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,11 +11,9 @@ use taskyard_core::Event;
 use super::commit;
 use super::plan::{self, Plan};
 use super::txn::FileTxn;
-use super::unfinished::unfinished;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::file::handle::Handle;
-use crate::store::file::recovery::repair;
 use crate::store::locks::queue::PATIENCE;
 use crate::store::sidecar::{Journal, Move};
 use crate::store::{Signature, StoreError, Txn, TxnPair};
@@ -75,54 +72,91 @@ impl TxnPair for FilePair {
         let written = note(&mut from, &into, &leaving, signature, &token).and_then(|()| {
             reach("move: noted");
             let task = coming.writes[0].id.clone();
-            commit::write_locked(&mut into, &mut coming, signature, |journal| match journal.confirm_move(&token)? {
-                true => Ok(()),
-                // We were asleep, and a writer of ours had a turn at the list that things leave.
-                false => Err(StoreError::Conflict { task: task.clone() }),
+            let origin = from.handle.as_peer()?;
+            commit::write_locked(&mut into, &mut coming, signature, |journal| {
+                match journal.confirm_move(&token, &origin)? {
+                    true => Ok(()),
+                    // We were asleep, and a writer of ours had a turn at the list that things leave.
+                    false => Err(StoreError::Conflict { task: task.clone() }),
+                }
             })
         });
-        let came = match written {
+        let mut came = match written {
             Ok(event) => event,
             Err(error) => {
-                let _ = from.journal().forget_move(&token);
+                withdraw(&mut from, &token);
                 plan::discard(&from.turn, &leaving);
                 plan::discard(&into.turn, &coming);
                 return Err(error);
             }
         };
-        into.sync()?;
-        reach("move: exists");
         // From here on it has happened; what is left is carried out now, or by the next command on either list.
-        let strike = |journal: &Journal| journal.forget_move(&token);
-        let left = commit::write_locked(&mut from, &mut leaving, signature, strike);
-        if left.is_ok() {
-            from.sync()?;
+        match finish((from, &mut leaving), (into, &coming, &mut came), signature, &token) {
+            Ok(left) => Ok([Some(left), Some(came)]),
+            Err(cause) => Err(StoreError::unfinished(Some(came), cause)),
         }
-        reach("move: followed");
-        let came = commit::carry_out(into, &coming, came)?;
-        let left = match left {
-            Ok(event) => commit::carry_out(from, &leaving, event)?,
-            Err(_) => follow_by_the_note(&mut from, &leaving)?,
-        };
-        Ok([Some(left), Some(came)])
+    }
+}
+
+/// Carries out a move that has happened. Until the list that things leave has followed, the other one is not marked as written out: so
+/// readers of either finish first what this leaves.
+fn finish(
+    (mut from, leaving): (FileTxn, &mut Plan),
+    (mut into, coming, came): (FileTxn, &Plan, &mut Event),
+    signature: &Signature,
+    token: &str,
+) -> Result<Event, StoreError> {
+    // Before anything leaves, what came has to survive a power loss.
+    into.sync()?;
+    reach("move: exists");
+    let strike = |journal: &Journal| journal.forget_move(token);
+    let left = match commit::write_locked(&mut from, leaving, signature, strike) {
+        Ok(left) => {
+            from.sync()?;
+            Ok(left)
+        }
+        Err(error) => {
+            tracing::debug!(%error, "the list that tasks leave follows by its note");
+            Err(follow_by_the_note(&mut from, leaving)?)
+        }
+    };
+    reach("move: followed");
+    if let Err(error) = into.journal().forget_arrival(token) {
+        tracing::debug!(%error, "that a move was followed is left for the next writer to find");
+    }
+    commit::carry_out(into, coming, came)?;
+    match left {
+        Ok(mut left) => commit::carry_out(from, leaving, &mut left).map(|()| left),
+        Err(followed) => Ok(followed),
+    }
+}
+
+/// Takes back the note of a move that did not happen. Where that fails, the next writer at the list does it.
+fn withdraw(from: &mut FileTxn, token: &str) {
+    if let Err(error) = from.journal().forget_move(token) {
+        tracing::debug!(%error, "the note of a move that did not happen is left to the next writer");
+        return;
+    }
+    if from.turn.state.sequence % 2 == 1 {
+        from.turn.state.sequence += 1;
+        let _ = from.turn.save();
     }
 }
 
 /// Lets the list that things leave follow by its note: our turn at it was taken over while we slept.
 fn follow_by_the_note(from: &mut FileTxn, leaving: &Plan) -> Result<Event, StoreError> {
     plan::discard(&from.turn, leaving);
+    from.turn.state.sequence |= 1;
+    from.turn.save()?;
     from.turn.release();
     let started = Instant::now();
-    let (mut turn, mut journal) = loop {
+    let (mut turn, journal) = loop {
         match from.handle.take_turn() {
             Ok(taken) => break taken,
             Err(StoreError::Busy { .. } | StoreError::Conflict { .. }) if started.elapsed() < PATIENCE => {}
-            Err(error) => return Err(unfinished(&from.turn, error)),
+            Err(error) => return Err(error),
         }
     };
-    finish_noted_moves(&mut turn, &mut journal, from.handle.rules)
-        .and_then(|()| repair::finish(&mut turn, &mut journal, from.handle.rules))
-        .map_err(|error| unfinished(&from.turn, error))?;
     turn.release();
     let revision = journal.newest()?;
     from.handle.give_back(journal);
@@ -150,7 +184,7 @@ fn note(
     let change = |write: &plan::Write| (write.id.clone(), write.after.as_ref().map(|after| after.image.clone()));
     let coming = Move {
         token: token.to_owned(),
-        peer: into.handle.sidecar()?.clone(),
+        peer: into.handle.as_peer()?,
         signature: signature.clone(),
         changes: leaving.writes.iter().map(change).collect(),
     };
@@ -158,6 +192,9 @@ fn note(
     let transaction = journal.begin()?;
     journal.note_move(&coming)?;
     journal.end(transaction)?;
+    // Odd until both lists have followed or the note is withdrawn: a reader of this list first finds out which it is.
+    from.turn.state.sequence |= 1;
+    from.turn.save()?;
     from.sync()
 }
 

@@ -10,7 +10,6 @@ use taskyard_core::rules::changes::numbering::{self, Numbers};
 use taskyard_core::{Image, TaskId};
 
 use super::staged::Staged;
-use super::unfinished::unfinished;
 use crate::store::StoreError;
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::files::{self, Contents};
@@ -119,8 +118,7 @@ impl FileTxn {
 
     /// Waits until a commit that exists is on the disk.
     pub(in crate::store) fn sync(&mut self) -> Result<(), StoreError> {
-        let journal = self.journal.as_mut().expect("the journal is there until the transaction ends");
-        journal.sync().map_err(|error| unfinished(&self.turn, error))
+        self.journal.as_mut().expect("the journal is there until the transaction ends").sync()
     }
 
     pub(in crate::store) fn read(&self, id: &TaskId) -> Result<Contents, StoreError> {

@@ -19,8 +19,8 @@ use crate::store::locks::list_paths;
 use crate::store::{LiveView, Lookup, NewLease, Signature, Snapshot, StoreError, Txn, UnreadableTask};
 
 impl Snapshot for FileTxn {
-    fn exists(&self) -> bool {
-        !self.turn.is_new
+    fn exists(&self) -> Result<bool, StoreError> {
+        Ok(!self.turn.is_new)
     }
 
     fn revision(&self) -> Revision {
