@@ -61,6 +61,8 @@ impl From<BackupError> for Problem {
             BackupError::NoSuchTask { task, .. } => Self::new(Exit::NotFound, "task_not_found", message)
                 .hint("`taskyard restore --from PATH --dry-run` shows what the backup has")
                 .detail("task", task.as_str()),
+            BackupError::Unfinished { .. } => Self::new(Exit::Unfinished, "unfinished", message)
+                .hint("what came back stays: remove the cause and run the same command again, which brings back the rest"),
             BackupError::Store(error) => error.into(),
             BackupError::Yard(error) => error.into(),
             BackupError::Database(error) => error.into(),

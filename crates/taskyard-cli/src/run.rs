@@ -56,7 +56,7 @@ pub(crate) fn run() -> ExitCode {
             if arguments.command.is_none() && !is_terminal {
                 let error = grouped(Arguments::command()).error(ErrorKind::MissingSubcommand, "no command was given");
                 let (exit, output) = refuse(&error, &typed, &environment);
-                return finish(exit, output);
+                return finish(exit, output, false);
             }
             let (exit, mut output, context) = execute(arguments, environment);
             let household = if exit == Exit::Stopped { None } else { to_tidy(&context) };
@@ -65,7 +65,7 @@ pub(crate) fn run() -> ExitCode {
                 // Where even stderr is out of reach, `doctor` tells of it.
                 let _ = output.warn(&format!("old history is not tidied up: {doubt}; `taskyard gc` asks what to do"));
             }
-            let code = finish(exit, output);
+            let code = finish(exit, output, context.has_written());
             // Closing the lists may take the disk a while, and the answer is out.
             drop(context);
             if let Some(tidying) = tidying {
@@ -77,7 +77,7 @@ pub(crate) fn run() -> ExitCode {
         }
         Err(error) => {
             let (exit, output) = refuse(&error, &typed, &environment);
-            finish(exit, output)
+            finish(exit, output, false)
         }
     }
 }
@@ -146,7 +146,7 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
     let journals = if is_told { Ok(()) } else { context.warn_of_journals(&mut output).map_err(Problem::from) };
     let exit = match result.and_then(|exit| warned.and(journals).map(|()| exit)) {
         Ok(exit) => exit,
-        Err(problem) => output.problem(&with_the_way_back(problem, &context)),
+        Err(problem) => output.problem(&with_the_way_back(after_writing(problem, context.has_written()), &context)),
     };
     output.consider_list_named();
     (exit, output, context)
@@ -234,15 +234,26 @@ fn version(environment: &Environment) -> ExitCode {
     let mut output = Output::new(Terminal::detect(ColorChoice::Never, environment, Timestamp::default()), false, false);
     let written = output.text(concat!("taskyard ", env!("CARGO_PKG_VERSION"), "\n"));
     let exit = written.map_or_else(|error| output.problem(&Problem::from(error)), |()| Exit::Done);
-    finish(exit, output)
+    finish(exit, output, false)
 }
 
-fn finish(exit: Exit, mut output: Output) -> ExitCode {
-    let exit = output.end().map_or_else(|error| output.problem(&Problem::from(error)), |()| exit);
+fn finish(exit: Exit, mut output: Output, has_written: bool) -> ExitCode {
+    let exit = match output.end() {
+        Ok(()) => exit,
+        Err(error) => output.problem(&after_writing(Problem::from(error), has_written)),
+    };
     // What is left in the buffer after a failed write would only be tried again on drop.
     std::mem::forget(output);
     let code = if exit == Exit::Stopped { signals::exit_code() } else { None };
     ExitCode::from(code.unwrap_or(exit.code()))
+}
+
+/// Returns the problem of an answer that cannot be written, so that it does not read as if the change had failed.
+fn after_writing(problem: Problem, has_written: bool) -> Problem {
+    match has_written && problem.report().code == "output" {
+        true => problem.exiting(Exit::Unfinished).hint("the change is recorded: do not repeat the command"),
+        false => problem,
+    }
 }
 
 fn now() -> Timestamp {

@@ -179,11 +179,27 @@ fn take_all(
     let mut adopted = Vec::new();
     let mut left: Vec<(ListId, String)> = shared.into_iter().map(|(session, why)| (session.list, why)).collect();
     let is_nothing = free.is_empty() && left.is_empty();
+    let (mut has_taken, mut exit) = (false, Exit::Done);
     for session in free {
-        match yard.somebody_at_work_on(&session.list)? {
-            Some(agent) => left.push((session.list, format!("{agent} works on it"))),
-            None => adopted.extend(take(yard, &session.list, output)?),
+        let taken = match yard.somebody_at_work_on(&session.list) {
+            Ok(Some(agent)) => {
+                left.push((session.list, format!("{agent} works on it")));
+                continue;
+            }
+            Ok(None) => take(yard, &session.list, output),
+            Err(error) => Err(error.into()),
+        };
+        match taken {
+            Ok(taken) => adopted.extend(taken),
+            // What came before stays here, and is told.
+            Err(problem) if has_taken && problem.report().exit != Exit::Unfinished => {
+                left.push((session.list, problem.report().message.clone()));
+                exit = Exit::Unfinished;
+                continue;
+            }
+            Err(problem) => return Err(problem),
         }
+        has_taken = true;
     }
     if output.is_json() {
         let left: Vec<Value> = left.iter().map(|(list, why)| json!({"list": list.as_str(), "reason": why})).collect();
@@ -195,7 +211,7 @@ fn take_all(
             output.warn(&format!("the tasks of {list} stay there: {why}"))?;
         }
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 /// Moves the open tasks of a list here. Tells people what moved, and returns it for programs.

@@ -106,10 +106,10 @@ impl Sink {
 
     /// Writes what is held, waits for the pager where there is one, and goes on without.
     pub(super) fn end(&mut self) -> io::Result<()> {
-        if self.keeps() {
-            return Ok(());
+        if !matches!(self, Self::Paged(_)) {
+            return self.flush();
         }
-        let Self::Paged(paged) = std::mem::replace(self, Self::direct()) else { return self.flush() };
+        let Self::Paged(paged) = std::mem::replace(self, Self::direct()) else { return Ok(()) };
         let Paged { held, child, .. } = *paged;
         match child {
             Some(mut child) => {

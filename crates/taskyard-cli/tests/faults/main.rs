@@ -11,11 +11,12 @@
 
 mod site;
 
+use std::fs::File;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use site::{Fault, Site};
-use taskyard_testkit::{Ran, Random, Scale, side_by_side};
+use taskyard_testkit::{Home, Ran, Random, Scale, side_by_side};
 
 /// What is done to the list `L`. Letters stand for its tasks.
 const OPERATIONS: [&str; 22] = [
@@ -44,7 +45,13 @@ const OPERATIONS: [&str; 22] = [
 ];
 
 /// What is done to two lists, or brings tasks from elsewhere.
-const MOVES: [&str; 4] = ["merge M L", "merge L M --force", "adopt M --yes", "import tasks.md --from markdown"];
+const MOVES: [&str; 5] = [
+    "merge M L",
+    "merge L M --force",
+    "adopt M --yes",
+    "restore --from backup.tar --deleted",
+    "import tasks.md --from markdown",
+];
 
 #[test]
 fn answers_agree_with_the_clients_files() {
@@ -69,6 +76,18 @@ fn a_move_is_on_both_lists_of_files_or_on_none() {
 #[test]
 fn a_move_is_in_both_documents_or_in_none() {
     sweep("document:", &MOVES, &["L", "M"], Kills::All);
+}
+
+#[test]
+fn a_change_whose_answer_cannot_be_written_is_made() {
+    let home = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
+    for words in ["create one", "create two --json", "claim 1"] {
+        let ran = home.command(words).stdout(File::create("/dev/full").unwrap()).run();
+        assert!(ran.code == Some(6) && ran.stderr.contains("the change is recorded"), "`{words}`: {ran:?}");
+    }
+    let listed = home.ask("list")["tasks"].as_array().unwrap().clone();
+    assert_eq!((listed.len(), &listed[0]["owner"]), (2, &"tester".into()));
+    assert_eq!(home.command("list").stdout(File::create("/dev/full").unwrap()).run().code, Some(1));
 }
 
 /// Whether the process is also killed at every call.

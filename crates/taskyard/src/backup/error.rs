@@ -98,6 +98,13 @@ pub enum BackupError {
         /// The task that was asked for.
         task: TaskId,
     },
+    /// A part came back and stays, and the rest could not; bringing back again does the rest.
+    #[error("a part of it came back, and the rest could not: {cause}")]
+    Unfinished {
+        /// What kept the rest away.
+        #[source]
+        cause: Box<BackupError>,
+    },
     /// The store gave no answer.
     #[error(transparent)]
     Store(#[from] StoreError),

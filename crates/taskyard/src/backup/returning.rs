@@ -1,5 +1,6 @@
 //! Bringing back what a backup holds. Nothing that is there is overwritten.
 
+use std::cell::Cell;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -82,9 +83,14 @@ pub fn bring_back(
     let (site, lists) = prepare(what, wish)?;
     let _alone = site.lock()?;
     let back = site.bring(&lists, wish, progress);
-    // Also where it failed.
-    site.tidy()?;
-    back
+    // Also where it failed. What is left is removed by the next process that brings something back.
+    if let Err(error) = site.tidy() {
+        tracing::warn!(%error, "what was unpacked is left");
+    }
+    match back {
+        Err(cause) if site.has_come.get() => Err(BackupError::Unfinished { cause: Box::new(cause) }),
+        back => back,
+    }
 }
 
 /// Says what would come back, and changes nothing.
@@ -121,7 +127,7 @@ fn prepare<'a>(what: &'a BringBack<'a>, wish: &Wish) -> Result<(Site<'a>, Vec<&'
         }
     };
     let scratch = data.join("lists").join(SCRATCH);
-    Ok((Site { what, care, data, scratch }, lists))
+    Ok((Site { what, care, data, scratch, has_come: Cell::new(false) }, lists))
 }
 
 /// The folder of ours in which things are unpacked.
@@ -133,6 +139,8 @@ struct Site<'a> {
     care: &'a dyn FileCare,
     data: PathBuf,
     scratch: PathBuf,
+    /// Whether any task has come back yet.
+    has_come: Cell<bool>,
 }
 
 impl Site<'_> {
@@ -205,6 +213,7 @@ impl Site<'_> {
         let is_new = back.history || !list.journal;
         if is_everything && is_new && self.put_whole(list, &place)? {
             back.whole = true;
+            self.has_come.set(true);
             back.tasks.tasks = self.what.yard.on(name).store().read(&back.list)?.tasks()?;
             return Ok(Outcome::Done(back));
         }
@@ -218,6 +227,7 @@ impl Site<'_> {
             Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
             Outcome::Done(restored) => back.tasks = restored,
         }
+        self.has_come.set(self.has_come.get() || back.tasks.revision.is_some());
         let folder = files_folder(list);
         let files = self.files(list, &folder);
         for other in copies.others {
