@@ -4,13 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use taskyard_testkit::{Home, Ran, Took};
 
-/// A process that waits for a pipe's writer, a lock or the end of a device waits for twelve seconds at least. A command may wait this long
-/// for a disk that is busy.
+/// A process that waits for a pipe's writer, a lock or the end of a device waits for twelve seconds at least.
 const LONGEST: Duration = Duration::from_secs(10);
 /// Half of the commands wait for less than this.
 const USUALLY: Duration = Duration::from_secs(1);
@@ -58,19 +56,11 @@ impl Site {
     pub(crate) fn run_with(&self, words: &str, stdin: Stdio) -> Ran {
         let mut command = self.home.command(words).limited(&format!("ulimit -v {MEMORY}"));
         command.envs(self.environment.iter().copied());
-        let mut child = command.stdin(stdin).stderr(Stdio::piped()).start();
-        let started = Instant::now();
-        let mut waited = Duration::ZERO;
-        while !child.has_ended() {
-            waited = Took::until_now(&child, started).waited;
-            if waited > LONGEST {
-                child.kill();
-                panic!("`{words}` did not come to an end: {:?}", child.end());
-            }
-            thread::sleep(Duration::from_millis(2));
-        }
-        self.times.lock().unwrap().push(waited);
-        child.end()
+        command.stdin(stdin).stderr(Stdio::piped());
+        let (ran, took) = Took::within(command, LONGEST);
+        assert!(took.waited < LONGEST, "`{words}` did not come to an end: {ran:?}");
+        self.times.lock().unwrap().push(took.waited);
+        ran
     }
 
     /// Runs a command that has to succeed, and returns what it said on both channels.
