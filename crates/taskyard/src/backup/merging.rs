@@ -86,8 +86,9 @@ fn translated(
     let rules = Rules::Strict;
     let store = match dialect {
         Dialect::Document => {
-            let document = fs::read_dir(&folder).map_err(BackupError::io("cannot list", &folder))?.next();
-            let Some(Ok(document)) = document else { return Ok(Copies::default()) };
+            let failed = BackupError::io("cannot list", &folder);
+            let document = fs::read_dir(&folder).and_then(|mut entries| entries.next().transpose()).map_err(failed)?;
+            let Some(document) = document else { return Ok(Copies::default()) };
             open_documents(DocumentOptions { paths: DocumentPaths::File(document.path()), data, rules })
         }
         _ => open_teaching(TeachingOptions { paths: TeachingPaths::Folder(folder), data, rules }),

@@ -24,7 +24,8 @@ impl Roster for FileTeams {
             Err(error) => return Err(TeamError::io("cannot list", root)(error)),
         };
         let mut found = TeamsFound::default();
-        for entry in directories.flatten() {
+        for entry in directories {
+            let entry = entry.map_err(TeamError::io("cannot list", root))?;
             let directory = entry.file_name().to_string_lossy().into_owned();
             if directory.starts_with('.') {
                 continue;
@@ -42,7 +43,9 @@ impl Roster for FileTeams {
     }
 
     fn may_be_any(&self) -> bool {
-        fs::read_dir(&self.options.root).is_ok_and(|mut teams| teams.next().is_some())
+        // Whoever then asks is told what cannot be looked at.
+        fs::read_dir(&self.options.root)
+            .map_or_else(|error| error.kind() != ErrorKind::NotFound, |mut teams| teams.next().is_some())
     }
 
     fn team(&self, name: &TeamName) -> Result<Option<Team>, TeamError> {
