@@ -1,10 +1,10 @@
 //! Which losses still stand, and putting them back.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::evidence::is_same_task;
+use super::evidence::is_evident;
 use super::fields::{Fields, differing, fields, give};
 use crate::rules::history::replacing::replaces;
 use crate::{Entry, Image, Loss, Task, TaskField, TaskId};
@@ -20,19 +20,25 @@ pub struct StillLost {
     pub losses: Vec<Loss>,
     /// The task as it was last recorded.
     pub last: Task,
+    /// The metadata that it was made with, where that is known.
+    made: Option<Fields>,
 }
 
 impl StillLost {
     /// Tells whether a task is evidently the one that lost something.
     pub fn is_of(&self, now: &Task) -> bool {
-        is_still(now, &self.last, &[&self.entry])
+        is_still(now, &self.last, &[&self.entry], self.made.as_ref())
     }
 }
 
 /// What other programs took back and no process of ours has put back yet, as one reads the journal. What a writer of ours has written since
 /// counts, and so does what another program wrote in its place.
 #[derive(Clone, Debug, Default)]
-pub struct OpenLosses(BTreeMap<TaskId, OfTask>);
+pub struct OpenLosses {
+    open: BTreeMap<TaskId, OfTask>,
+    /// The metadata that each task was made with: what it got since shows that it is the same task.
+    made: HashMap<TaskId, Fields>,
+}
 
 /// What is lost of one task.
 #[derive(Clone, Debug)]
@@ -46,10 +52,16 @@ impl OpenLosses {
     /// Takes the next entry of the journal, oldest first.
     pub fn add(&mut self, entry: &Entry) {
         let after = entry.after.as_ref().and_then(|image| image.task(&entry.task).ok());
-        if let Some(open) = self.0.get_mut(&entry.task) {
+        if let Some(after) = after.as_ref().filter(|_| entry.before.is_none()) {
+            let mut made = fields(after);
+            made.retain(|field, _| matches!(field, TaskField::Metadata(_)));
+            self.made.insert(entry.task.clone(), made);
+        }
+        if let Some(open) = self.open.get_mut(&entry.task) {
+            let made = self.made.get(&entry.task);
             match (&entry.before, &entry.after) {
                 (Some(_), Some(_)) if entry.op.is_elsewhere() => {
-                    if replaces(entry) || !after.as_ref().is_none_or(|after| open.is_of(after)) {
+                    if replaces(entry) || !after.as_ref().is_none_or(|after| open.is_of(after, made)) {
                         open.lost.clear();
                     }
                 }
@@ -66,16 +78,16 @@ impl OpenLosses {
             }
             open.last = after.clone().unwrap_or_else(|| open.last.clone());
             if open.lost.is_empty() {
-                self.0.remove(&entry.task);
+                self.open.remove(&entry.task);
             }
         }
         let Some(after) = after else { return };
         for loss in &entry.remark.taken_back {
             if loss.verdict.is_accident() {
                 let new = || OfTask { lost: BTreeMap::new(), last: after.clone() };
-                let open = self.0.entry(entry.task.clone()).or_insert_with(new);
+                let open = self.open.entry(entry.task.clone()).or_insert_with(new);
                 open.lost.insert(loss.field.clone(), (entry.clone(), loss.clone()));
-            } else if let Some(open) = self.0.get_mut(&entry.task) {
+            } else if let Some(open) = self.open.get_mut(&entry.task) {
                 open.lost.remove(&loss.field);
             }
         }
@@ -84,7 +96,7 @@ impl OpenLosses {
     /// Returns what is still lost, by task and then by when it was, given the tasks that are there.
     pub fn standing(&self, present: &HashMap<&TaskId, &Task>) -> Vec<StillLost> {
         let mut still = Vec::new();
-        for (task, open) in &self.0 {
+        for (task, open) in &self.open {
             let Some(present) = present.get(task) else { continue };
             let now = fields(present);
             let mut by_entry: BTreeMap<_, (&Entry, Vec<Loss>)> = BTreeMap::new();
@@ -94,7 +106,8 @@ impl OpenLosses {
             for (entry, losses) in by_entry.into_values() {
                 let Some(stale) = read(entry, entry.after.as_ref()) else { continue };
                 let losses: Vec<Loss> = losses.into_iter().filter(|loss| stands(loss, &now, &stale)).collect();
-                let lost = StillLost { task: task.clone(), entry: entry.clone(), losses, last: open.last.clone() };
+                let (last, made) = (open.last.clone(), self.made.get(task).cloned());
+                let lost = StillLost { task: task.clone(), entry: entry.clone(), losses, last, made };
                 if !lost.losses.is_empty() && lost.is_of(present) {
                     still.push(lost);
                 }
@@ -105,19 +118,20 @@ impl OpenLosses {
 }
 
 impl OfTask {
-    fn is_of(&self, now: &Task) -> bool {
+    fn is_of(&self, now: &Task, made: Option<&Fields>) -> bool {
         let mut entries: Vec<&Entry> = self.lost.values().map(|(entry, _)| entry).collect();
         entries.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.revision));
         entries.dedup_by_key(|entry| entry.revision);
-        is_still(now, &self.last, &entries)
+        is_still(now, &self.last, &entries, made)
     }
 }
 
 /// Tells whether a task is evidently the same as when it was last recorded, or when these writes took something back, newest first.
-fn is_still(now: &Task, last: &Task, writes: &[&Entry]) -> bool {
+fn is_still(now: &Task, last: &Task, writes: &[&Entry], made: Option<&Fields>) -> bool {
     let images = writes.iter().flat_map(|entry| [&entry.after, &entry.before]).flatten();
-    let states: Vec<Task> = images.filter_map(|image| image.task(&last.id).ok()).collect();
-    is_same_task(now, &std::iter::once(last).chain(&states).collect::<Vec<_>>())
+    let states = images.filter_map(|image| image.task(&last.id).ok()).map(|task| fields(&task));
+    let recorded: Vec<Fields> = std::iter::once(fields(last)).chain(states).chain(made.cloned()).collect();
+    is_evident(&fields(now), &recorded, &HashSet::new())
 }
 
 /// A value that a write took away, and what stands in its place.

@@ -198,6 +198,23 @@ fn a_loss_is_not_that_of_the_next_task_under_the_number() {
 }
 
 #[test]
+fn a_loss_stands_whatever_else_they_write() {
+    let metadata = |keys: serde_json::Value| keys.as_object().cloned();
+    let mut story = Story::begun();
+    story.change(Op::Update, |task| task.metadata = metadata(json!({"sprint": 7})));
+    story.change(Op::Update, |task| task.metadata = metadata(json!({"sprint": 7, "ours": 1})));
+    // It rewrites the description each time, and keeps nothing but the title and what the task got in its life.
+    let theirs = |description: &str| Task {
+        description: description.into(),
+        metadata: metadata(json!({"sprint": 7})),
+        ..task()
+    };
+    assert_eq!(story.written_after(1, &theirs("one")).len(), 1);
+    assert_eq!(story.written_after(1, &theirs("two")), []);
+    assert_eq!(story.still_lost(), [(TaskField::Metadata("ours".into()), 3)]);
+}
+
+#[test]
 fn a_stale_write_takes_back_what_was_acknowledged_since_it_read() {
     let mut story = Story::begun();
     story.change(Op::Claim, started);
