@@ -1,11 +1,14 @@
 //! The locks and turns this process has: kept alive while it has them; locks are given back when the process is told to end.
 
+use std::ffi::CStr;
 use std::fs::File;
+use std::io;
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use super::lock::{self, Lock};
+use super::lock::{self, Attempt, Candidate, Lock};
 
 /// Well within the 10 s after which the client takes a lock for dead, and our own writers take a turn for abandoned.
 const REFRESH: Duration = Duration::from_millis(2500);
@@ -28,14 +31,21 @@ impl Held {
     }
 }
 
-/// Keeps a lock alive for as long as it is held.
-pub(in crate::store) fn keep(lock: Lock) -> Arc<Lock> {
-    let lock = Arc::new(lock);
+/// Tries to take a lock, and keeps it alive for as long as it is held.
+pub(in crate::store) fn take(candidate: Candidate, name: &CStr) -> io::Result<Attempt<Arc<Lock>>> {
+    // Nothing comes between taking it and knowing it: a process that is told to end gives back all it has.
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    held.locks.retain(|lock| lock.strong_count() > 0);
-    held.locks.push(Arc::downgrade(&lock));
-    held.begin_refreshing();
-    lock
+    Ok(match candidate.take(name)? {
+        Attempt::Taken(lock) => {
+            let lock = Arc::new(lock);
+            held.locks.retain(|lock| lock.strong_count() > 0);
+            held.locks.push(Arc::downgrade(&lock));
+            held.begin_refreshing();
+            Attempt::Taken(lock)
+        }
+        Attempt::Held(candidate) => Attempt::Held(candidate),
+        Attempt::Gone => Attempt::Gone,
+    })
 }
 
 /// Shows signs of life in the file of a queue for as long as the turn lasts.
@@ -46,13 +56,14 @@ pub(in crate::store) fn keep_turn(queue: &Arc<File>) {
     held.begin_refreshing();
 }
 
-/// Gives back every lock this process holds. For the moment before a process ends on a signal: a commit that is under way
-/// is finished by the next command.
+/// Gives back every lock this process holds, and lets it take no other. For the moment before a process ends on a signal: a commit that is
+/// under way is finished by the next command.
 pub fn release_held_locks() {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     for lock in held.locks.iter().filter_map(Weak::upgrade) {
         lock.remove();
     }
+    mem::forget(held);
 }
 
 /// Refreshes until nothing has been held for two rounds, so that an idle process has no thread that wakes.

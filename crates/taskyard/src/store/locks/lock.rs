@@ -97,9 +97,9 @@ pub(in crate::store) struct Candidate {
 
 /// What came of an attempt to take a lock.
 #[derive(Debug)]
-pub(in crate::store) enum Attempt {
+pub(in crate::store) enum Attempt<L = Lock> {
     /// It is ours.
-    Taken(Lock),
+    Taken(L),
     /// A rival holds it.
     Held(Candidate),
     /// Another process of ours cleared our directory away, taking us for dead.

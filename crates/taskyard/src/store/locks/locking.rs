@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use taskyard_core::TaskId;
@@ -135,7 +136,8 @@ impl WriteTurn {
         while let Some((waiting, candidate)) = ready.locks.pop_front() {
             let is_list = std::mem::take(&mut ready.has_list);
             reach(if is_list { "list lock: before" } else { "task lock: before" });
-            match candidate.take(&waiting.name).map_err(StoreError::io("cannot take the lock", &waiting.path))? {
+            let taken = held_locks::take(candidate, &waiting.name);
+            match taken.map_err(StoreError::io("cannot take the lock", &waiting.path))? {
                 Attempt::Taken(lock) => self.hold(lock, is_list),
                 Attempt::Held(candidate) => {
                     waiting.met_a_rival.set(true);
@@ -173,8 +175,7 @@ impl WriteTurn {
         })
     }
 
-    fn hold(&mut self, lock: Lock, is_list: bool) {
-        let lock = held_locks::keep(lock);
+    fn hold(&mut self, lock: Arc<Lock>, is_list: bool) {
         if is_list {
             self.locks.since = clock::since_boot();
             self.state.clock_offset = clock::wall() - self.locks.since;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::backoff::Backoff;
 use super::fingerprint::{Look, look_at};
+use super::held_locks;
 use super::lock::{self, Attempt, Candidate, LIFE, Lock, temporary_name};
 use super::sightings::{Sightings, time_ahead};
 use super::turn_record::HeldName;
@@ -82,12 +83,12 @@ impl Waiting {
         directory: &Arc<OwnedFd>,
         mut candidate: Candidate,
         patience: Duration,
-    ) -> Result<Lock, StoreError> {
+    ) -> Result<Arc<Lock>, StoreError> {
         let io = |doing| StoreError::io(doing, &self.path);
         let started = Instant::now();
         let mut backoff = Backoff::default();
         loop {
-            candidate = match candidate.take(&self.name).map_err(io("cannot take the lock"))? {
+            candidate = match held_locks::take(candidate, &self.name).map_err(io("cannot take the lock"))? {
                 Attempt::Taken(lock) => return Ok(lock),
                 Attempt::Held(candidate) => {
                     self.met_a_rival.set(true);
