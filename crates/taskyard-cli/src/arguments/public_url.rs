@@ -64,7 +64,7 @@ impl FromStr for PublicUrl {
         let (host, port) = match authority.rsplit_once(':') {
             // The address in `[::1]` has colons of its own.
             Some((host, port)) if !port.ends_with(']') => {
-                (host, port.parse().map_err(|_| format!("`{}` is no port", port.escape_debug()))?)
+                (host, port.parse().map_err(|_| format!("`{}` is not a port number", port.escape_debug()))?)
             }
             _ => (authority, if is_encrypted { 443 } else { 80 }),
         };
@@ -72,7 +72,7 @@ impl FromStr for PublicUrl {
         let is_address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let is_address = is_address.is_some_and(|host| host.parse::<std::net::Ipv6Addr>().is_ok());
         if !is_address && (host.is_empty() || !host.chars().all(is_of_name)) {
-            return Err(format!("`{}` is no host", host.escape_debug()));
+            return Err(format!("`{}` is not a host name", host.escape_debug()));
         }
         let base = path.strip_suffix('/').unwrap_or(path);
         for part in base.split('/').skip(1) {

@@ -12,7 +12,7 @@ const EXACTNESS: u64 = 60 * 60 * 1000;
 const MOST: usize = 64;
 
 impl TokenBook {
-    /// Lets a browser in, and forgets those that asked for nothing for too long.
+    /// Records a new browser and removes the records of browsers that have been idle for too long.
     pub(crate) fn let_browser_in(
         &self,
         digests: BrowserDigests,

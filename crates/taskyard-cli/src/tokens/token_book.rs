@@ -130,7 +130,7 @@ impl TokenBook {
         })
     }
 
-    /// Looks at the file, which is not read again where it has not changed.
+    /// Passes the contents of the file to a closure. The file is read again only if it has changed.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Book) -> T) -> Result<T, TokenProblem> {
         let mut known = self.known();
         let stamp = self.stamp();
@@ -261,7 +261,7 @@ impl TokenRecord {
     }
 }
 
-/// Tells whether a text looks like a secret of ours. Whatever does not is refused without any further work.
+/// Tells whether a text has the form of a token. Anything else is refused without a lookup.
 fn has_form(secret: &str) -> bool {
     let digits = secret.strip_prefix(PREFIX);
     digits.is_some_and(|digits| digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))

@@ -149,8 +149,8 @@ fn turned_away(refused: Refused, form: RefusalForm) -> Response {
     response
 }
 
-/// Lets a browser in that comes by a link: it gets its two secrets, and goes on from a page of ours, because a browser sends no such cookie
-/// along with what another site led to. May wait for the disk.
+/// Answers a one-time link: gives the browser its two secrets in a page that then loads the board. A redirect would not do, because browsers
+/// do not send `SameSite=Strict` cookies with a navigation that another site started. Blocks on disk access.
 pub(crate) fn open(site: &Site, code: &str, agent: &str, peer: Option<IpAddr>) -> Response {
     if !site.links().take(code) {
         if peer.is_some_and(|peer| !site.entrance().failures.take(&peer)) {

@@ -33,7 +33,7 @@ const CALLS: [(&str, &[&str]); 20] = [
 ];
 
 /// What each list holds, without what is different in every run.
-pub(crate) type State = BTreeMap<String, BTreeSet<String>>;
+pub(crate) type ListContents = BTreeMap<String, BTreeSet<String>>;
 
 /// One system call of a command that does not go well.
 pub(crate) struct Fault {
@@ -117,7 +117,7 @@ impl Site {
     }
 
     /// Returns what these lists hold, as the next commands tell it.
-    pub(crate) fn state(&self, lists: &[&str]) -> State {
+    pub(crate) fn state(&self, lists: &[&str]) -> ListContents {
         lists.iter().map(|list| ((*list).to_owned(), self.tasks(list))).collect()
     }
 

@@ -191,7 +191,9 @@ fn hosts(said: &Said) -> Result<Vec<Host>, BadAddress> {
         };
         let port = ports.get(place).or(ports.first()).copied().filter(|port| !port.is_empty());
         let port = match port {
-            Some(port) => port.parse().map_err(|_| BadAddress::new(format!("`{}` is no port", port.escape_debug())))?,
+            Some(port) => {
+                port.parse().map_err(|_| BadAddress::new(format!("`{}` is not a port number", port.escape_debug())))?
+            }
             None => PORT,
         };
         let socket = name.starts_with('/').then(|| PathBuf::from(&name));

@@ -37,7 +37,7 @@ use crate::web::workers::{TooMany, Work};
 const AGENT: &str = "taskyard-agent";
 /// The header by which a request that is sent again is known.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// So many bytes it may have.
+/// The maximum length of an `Idempotency-Key` in bytes.
 const LONGEST_KEY: usize = 255;
 /// So long a body may take to come.
 const BODY: Duration = Duration::from_secs(30);

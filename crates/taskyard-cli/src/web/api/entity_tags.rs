@@ -1,7 +1,7 @@
 //! Entity tags: which state of a task a caller has, so that no change is made over one it has not seen.
 //!
-//! A tag of ours has a digest of the task and, in the answer that shows it, one of the whole answer behind a dot, because blockers, jobs and
-//! the lease belong to the answer and not to the task. `If-None-Match` compares all of it, `If-Match` the task alone.
+//! A tag is a digest of the task. The answer to `GET` appends a dot and a digest of the whole answer, because blockers, jobs and the lease are
+//! part of the answer and not of the task. `If-None-Match` compares the whole tag, `If-Match` only the digest of the task.
 
 use std::sync::Arc;
 

@@ -34,7 +34,7 @@ pub(crate) struct Operation {
     pub(crate) scope: Scope,
     /// The status where it succeeds.
     pub(crate) success: StatusCode,
-    /// Where that is found which it makes; none where it makes nothing.
+    /// The path of the resource it creates, or `None` if it creates nothing.
     pub(crate) location: Option<&'static str>,
     /// What it takes, in the query of a GET or DELETE and in the body of all others.
     pub(crate) input: Option<SchemaOf>,

@@ -12,7 +12,7 @@ export function keepSecret(secret) {
   localStorage.setItem(NAME, secret);
 }
 
-/** Returns the headers that prove it; none where the storage was emptied. */
+/** Returns the headers that carry the secret, or none if the storage was cleared. */
 export function proof() {
   const secret = localStorage.getItem(NAME);
   return secret ? { "taskyard-page": secret } : {};

@@ -13,12 +13,12 @@ use crate::{Task, TaskId};
 /// The lines from tasks up to those that are parts of nothing, each walked once, however many tasks are asked about.
 #[derive(Clone, Debug)]
 pub struct Lineage<K> {
-    places: HashMap<K, Place<K>>,
+    nodes: HashMap<K, Node<K>>,
 }
 
-/// Where a task is in its line.
+/// A task in the tree.
 #[derive(Clone, Debug)]
-struct Place<K> {
+struct Node<K> {
     parent: Option<K>,
     /// How many tasks it is a part of.
     depth: usize,
@@ -28,7 +28,7 @@ struct Place<K> {
 
 impl<K> Default for Lineage<K> {
     fn default() -> Self {
-        Self { places: HashMap::new() }
+        Self { nodes: HashMap::new() }
     }
 }
 
@@ -38,7 +38,7 @@ impl<K: Clone + Eq + Hash> Lineage<K> {
         let mut way: Vec<(K, Option<K>)> = Vec::new();
         let mut met: HashMap<K, usize> = HashMap::new();
         let mut next = Some(task.clone());
-        while let Some(at) = next.take().filter(|at| !self.places.contains_key(at)) {
+        while let Some(at) = next.take().filter(|at| !self.nodes.contains_key(at)) {
             if let Some(first) = met.get(&at) {
                 // From the task that was met on, they are parts of each other, and so of nothing.
                 way[*first..].iter_mut().for_each(|(_, above)| *above = None);
@@ -50,42 +50,42 @@ impl<K: Clone + Eq + Hash> Lineage<K> {
             next = above;
         }
         for (at, above) in way.into_iter().rev() {
-            let place = self.place_below(&at, above);
-            self.places.insert(at, place);
+            let node = self.node_below(&at, above);
+            self.nodes.insert(at, node);
         }
         Ok(())
     }
 
     /// Returns what a task is a part of. Its line is known.
     pub fn parent(&self, task: &K) -> Option<&K> {
-        self.places.get(task)?.parent.as_ref()
+        self.nodes.get(task)?.parent.as_ref()
     }
 
     /// Tells whether a task is a part of another, or of one of its parts. The lines of both are known.
     pub fn is_below(&self, task: &K, other: &K) -> bool {
-        let (Some(mut at), Some(end)) = (self.places.get(task), self.places.get(other)) else { return false };
+        let (Some(mut at), Some(end)) = (self.nodes.get(task), self.nodes.get(other)) else { return false };
         let mut reached = task;
         while at.depth > end.depth {
             let Some(parent) = &at.parent else { return false };
-            let is_too_far = self.places.get(&at.jump).is_none_or(|jump| jump.depth < end.depth);
+            let is_too_far = self.nodes.get(&at.jump).is_none_or(|jump| jump.depth < end.depth);
             reached = if is_too_far { parent } else { &at.jump };
-            match self.places.get(reached) {
-                Some(place) => at = place,
+            match self.nodes.get(reached) {
+                Some(node) => at = node,
                 None => return false,
             }
         }
         reached == other && task != other
     }
 
-    /// Returns the place of a task below one whose place is known. Jumps that went equally far join, so that they double.
-    fn place_below(&self, task: &K, parent: Option<K>) -> Place<K> {
-        let above = parent.as_ref().and_then(|parent| Some((parent, self.places.get(parent)?)));
-        let Some((parent, place)) = above else { return Place { parent: None, depth: 0, jump: task.clone() } };
-        let depth_of = |key: &K| self.places.get(key).map_or(0, |place| place.depth);
-        let further = self.places.get(&place.jump).map_or(&place.jump, |jump| &jump.jump);
-        let is_equally_far = place.depth - depth_of(&place.jump) == depth_of(&place.jump) - depth_of(further);
-        let jump = if is_equally_far && place.depth > 0 { further } else { parent };
-        Place { parent: Some(parent.clone()), depth: place.depth + 1, jump: jump.clone() }
+    /// Returns the node of a task below one whose node is known. Jumps that went equally far join, so that they double.
+    fn node_below(&self, task: &K, parent: Option<K>) -> Node<K> {
+        let above = parent.as_ref().and_then(|parent| Some((parent, self.nodes.get(parent)?)));
+        let Some((parent, node)) = above else { return Node { parent: None, depth: 0, jump: task.clone() } };
+        let depth_of = |key: &K| self.nodes.get(key).map_or(0, |node| node.depth);
+        let further = self.nodes.get(&node.jump).map_or(&node.jump, |jump| &jump.jump);
+        let is_equally_far = node.depth - depth_of(&node.jump) == depth_of(&node.jump) - depth_of(further);
+        let jump = if is_equally_far && node.depth > 0 { further } else { parent };
+        Node { parent: Some(parent.clone()), depth: node.depth + 1, jump: jump.clone() }
     }
 }
 
