@@ -74,5 +74,5 @@ pub use hosts::Hosts;
 pub use http::{answering, answering_to};
 pub use hub::Hub;
 pub use options::{Leases, Options};
-pub use response_end::drop_at_the_end;
+pub use response_end::{at_the_end, drop_at_the_end};
 pub use stdio::serve_stdio;

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 const CALLS: usize = 1_000;
 /// So many agents are remembered; those that were not heard of for longest are forgotten first.
 const AGENTS: usize = 100;
-/// So many bytes of answers are remembered in all; those of agents not heard of for longest are forgotten first.
+/// The maximum size of all remembered answers in bytes. The answers of the agents that have been silent for longest are forgotten first.
 const BYTES: usize = 64 * 1024 * 1024;
 /// A call whose id is longer is not remembered.
 const LONGEST_ID: usize = 255;

@@ -17,7 +17,7 @@ pub(crate) const INBOX: &str = "taskyard://inbox";
 pub(crate) const NOTIFICATIONS: &str = "taskyard://notifications";
 /// One task as text: its id follows.
 const TASK: &str = "taskyard://task/";
-/// So many bytes the id of a task may have, as the name of a file.
+/// The maximum length of a task id in bytes, which is that of a file name.
 const LONGEST_ID: usize = 255;
 
 /// So many tasks are on one page.

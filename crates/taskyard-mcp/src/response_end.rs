@@ -9,16 +9,23 @@ use hyper::body::{Frame, SizeHint};
 
 /// Lets a response drop something when it is over.
 pub fn drop_at_the_end<T: Send + Unpin + 'static>(response: Response, kept: T) -> Response {
-    response.map(|body| Body::new(Ending { body, _kept: kept }))
+    at_the_end(response, move |_| drop(kept))
 }
 
-/// The body of a response, and what is dropped with it.
-struct Ending<T> {
+/// Calls a function when a response is over, with whether all of it was taken.
+pub fn at_the_end(response: Response, end: impl FnOnce(bool) + Send + Unpin + 'static) -> Response {
+    response.map(|body| Body::new(Ending { body, is_whole: false, end: Some(end) }))
+}
+
+/// The body of a response, and what is called after it.
+struct Ending<E: FnOnce(bool)> {
     body: Body,
-    _kept: T,
+    /// Whether the body was read to its end.
+    is_whole: bool,
+    end: Option<E>,
 }
 
-impl<T: Unpin> HttpBody for Ending<T> {
+impl<E: FnOnce(bool) + Unpin> HttpBody for Ending<E> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -26,7 +33,9 @@ impl<T: Unpin> HttpBody for Ending<T> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        self.is_whole |= matches!(frame, Poll::Ready(None)) || self.body.is_end_stream();
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -35,5 +44,13 @@ impl<T: Unpin> HttpBody for Ending<T> {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+impl<E: FnOnce(bool)> Drop for Ending<E> {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            end(self.is_whole);
+        }
     }
 }

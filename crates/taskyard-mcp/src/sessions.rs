@@ -18,7 +18,7 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// So many sessions there may be. One more, and the one that was not heard of for longest ends: clients that leave without a word must not
 /// keep other clients out.
 const SESSIONS: usize = 1_000;
-/// So many of them may be waiting for their client to go on after `initialize`.
+/// The maximum number of sessions whose client has sent only `initialize`.
 const HALF_OPEN: usize = 64;
 /// A session whose client has not said by then that it is ready ends when another begins.
 const OPENING: Duration = Duration::from_secs(60);

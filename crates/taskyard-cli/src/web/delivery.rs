@@ -3,13 +3,10 @@
 //! An answer counts as delivered when all of it was handed to the system. Whether the other end reads it cannot be known.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 
-use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
-use hyper::body::{Frame, SizeHint};
+use taskyard_mcp::at_the_end;
 use tokio::runtime::Handle;
 
 use super::workers::spawn;
@@ -57,9 +54,11 @@ impl Unsent {
     /// Follows a response until it is delivered, if that matters.
     pub(crate) fn follow(&self, mut response: Response) -> Response {
         match response.extensions_mut().remove::<Delivery>() {
-            Some(delivery) => response.map(|body| {
-                Body::new(Followed { body, is_over: false, delivery: Some(delivery), unsent: self.clone() })
-            }),
+            Some(delivery) => {
+                let unsent = self.clone();
+                // One that was taken whole is on its way; any other is dropped with its delivery.
+                at_the_end(response, move |is_whole| unsent.lock().extend(Some(delivery).filter(|_| is_whole)))
+            }
             None => response,
         }
     }
@@ -71,44 +70,6 @@ impl Unsent {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Delivery>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The body of an answer that has to be delivered.
-struct Followed {
-    body: Body,
-    is_over: bool,
-    delivery: Option<Delivery>,
-    unsent: Unsent,
-}
-
-impl HttpBody for Followed {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(context);
-        self.is_over |= matches!(frame, Poll::Ready(None)) || self.body.is_end_stream();
-        frame
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl Drop for Followed {
-    fn drop(&mut self) {
-        // One that was taken whole is on its way; any other is dropped with its delivery.
-        let delivery = self.delivery.take().filter(|_| self.is_over);
-        self.unsent.lock().extend(delivery);
     }
 }
 

@@ -97,7 +97,7 @@ enum Kills {
     All,
 }
 
-/// So much of the full scale is done without the variable.
+/// The share of the full scale that runs by default.
 const SHARE: f64 = 0.012;
 /// In so many parts operations are gone through at once.
 const PARTS: usize = 4;

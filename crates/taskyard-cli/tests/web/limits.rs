@@ -61,7 +61,7 @@ fn what_is_no_json_or_no_object_is_refused() {
     assert_eq!(post("application/json", deep.as_bytes()), 400);
 }
 
-/// So much memory may come and go.
+/// The change of resident memory, in bytes, that says nothing.
 const NOISE: u64 = 8 * 1024 * 1024;
 
 #[test]

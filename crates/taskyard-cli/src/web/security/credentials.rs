@@ -14,7 +14,7 @@ use super::{LiveTokens, Rates};
 use crate::tokens::{Scope, ServerToken, TokenBook, TokenProblem};
 use crate::web::workers::spawn;
 
-/// So many tokens a second are looked up for clients that send too many wrong ones, and so many at once.
+/// The rate of token lookups per second, and the burst, for addresses that have sent too many wrong tokens.
 const LOOKUPS: (u32, u32) = (10, 1);
 
 /// Who sends a request, by what it proved.
