@@ -65,7 +65,7 @@ impl ListId {
         Self { name: self.directory.clone(), directory: self.directory.clone() }
     }
 
-    /// Returns a list beside the one whose directory this name would have: with so many digits of a hash of the name at its end.
+    /// Returns a list whose directory differs from the one this name would have: a hash of the name follows, cut to `digits` digits.
     #[must_use]
     pub fn apart(&self, digits: usize) -> Self {
         let hash = format!("{:016x}", fnv1a(self.name.as_bytes()));

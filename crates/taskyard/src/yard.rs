@@ -155,7 +155,7 @@ impl Yard {
     }
 
     /// Returns a yard whose changes are made only if a task is as the caller expects it. That is judged in the transaction of each change, so
-    /// nothing comes between the judgement and the change; where it is not so, the change is refused with what the task is now. A task that is
+    /// nothing comes between the judgement and the change; if it does not hold, the change is refused with the task as it is now. A task that is
     /// not there is left to the change itself. Claims are not for such a yard: they judge themselves whether a task may be taken.
     #[must_use]
     pub fn expecting(&self, task: TaskId, is_met: impl Fn(&Task) -> bool + Send + Sync + 'static) -> Self {

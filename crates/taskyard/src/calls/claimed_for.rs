@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use taskyard_core::{AgentName, TaskId};
 
-/// So many claims are remembered; the oldest are forgotten first.
+/// How many claims are remembered; the oldest are forgotten first.
 const CLAIMS: usize = 4_096;
 
 /// Who claimed which task for whom, for as long as a server runs.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{MemoryTodos, TodoList, TodoOwner, Todos};
 
-/// So many lists are kept ready for callers that come back.
+/// How many lists are kept ready for callers that come back.
 const LISTS: usize = 1_024;
 
 /// The todo lists of all agents of one session, made when they are first asked for.

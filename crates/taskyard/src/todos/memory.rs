@@ -7,7 +7,7 @@ use taskyard_core::Todo;
 
 use super::{TodoError, TodoOwner, Todos};
 
-/// So many lists there may be. One more, and the one that was not written for longest is forgotten: callers give any names.
+/// How many lists there may be. Beyond that, the one that was written longest ago is forgotten: callers choose the names.
 const LISTS: usize = 1_024;
 
 /// Todo lists that live as long as the process, as those of 2.1.325 do, the last 1,024 that were written.

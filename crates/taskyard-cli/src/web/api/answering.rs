@@ -323,7 +323,7 @@ fn give_back(site: &Site, list: Option<ListId>, agent: Option<AgentName>, claims
     }
 }
 
-/// Adds the state that the caller has to the refusal of a change that expected it, where the journal knows it.
+/// Adds the task as the caller knew it to the refusal of a change that expected it, if the journal still has it.
 fn with_base(problem: Problem, expected: Option<NamedTags>, parts: &Parts, context: &Context) -> Problem {
     if problem.report().code != NOT_AS_EXPECTED {
         return problem;

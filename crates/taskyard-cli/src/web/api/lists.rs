@@ -59,10 +59,10 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct HowMany {
-    /// No more than so many
+    /// At most this many
     #[schemars(range(min = 1))]
     limit: Option<u32>,
-    /// Only lists whose name comes after this one: the last one of the answer before, where that had `more`
+    /// Only lists after this name, which is the last one of an answer with `more`
     after: Option<String>,
 }
 
@@ -98,7 +98,7 @@ fn stats(_: &Parts) -> Result<Command, Problem> {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Best {
-    /// No more than so many
+    /// At most this many
     #[schemars(range(max = 1_000_000))]
     limit: Option<usize>,
 }

@@ -100,7 +100,7 @@ pub(super) fn problem(base: &str, message: &str, hint: Option<&str>) -> Markup {
     }
 }
 
-/// Draws the page that a link leads to: its script keeps the secret that proves to be a page of ours, and goes on to the board.
+/// Draws the page that a link leads to: its script keeps the secret that only the board's own pages have, and goes on to the board.
 pub(crate) fn opening(secret: &str, base: &str) -> Markup {
     html! {
         (DOCTYPE)

@@ -71,7 +71,7 @@ impl Cookies {
         self.header("", 0)
     }
 
-    /// Returns the digests of the cookies of ours that a request carries.
+    /// Returns the digests of the board's cookies in a request.
     pub(crate) fn in_cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = String> + 'a {
         let pairs = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
         let values = pairs.flat_map(|header| header.split(';')).filter_map(|pair| pair.trim().split_once('='));

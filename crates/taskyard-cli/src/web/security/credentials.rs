@@ -48,7 +48,7 @@ pub(crate) enum Means {
     /// A token: no browser sends one by itself.
     Token,
     /// The cookie that a link gave: browsers send it with every request, whichever page makes it, and to every port of the host. Alone it
-    /// only reads; with the second secret, which pages of ours alone have, it does everything.
+    /// only reads; with the second secret, which only the board's own pages have, it does everything.
     Cookie,
 }
 

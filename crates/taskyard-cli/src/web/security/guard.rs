@@ -41,7 +41,7 @@ pub(crate) enum Refused {
     Token,
     /// The token is right, and does not go so far.
     Scope,
-    /// The cookie is right, and the second secret is missing that only pages of ours have.
+    /// The cookie is right, but the second secret is missing, which only the board's own pages have.
     Page,
     /// Too many wrong tokens came from there.
     TooMany,
@@ -163,7 +163,7 @@ impl Refused {
         }
     }
 
-    /// Returns what to do next, where what happened does not say it.
+    /// Returns what to do next, if the error itself does not say so.
     pub(crate) const fn hint(self) -> Option<&'static str> {
         match self {
             Self::Page => Some("open a new link: `taskyard serve --open`, or `POST /api/v1/links` with a token"),

@@ -13,7 +13,7 @@ use crate::store::{
 };
 use crate::watching::Watchers;
 
-/// From so many lists on, those that were only asked for, and that nothing was ever written to, are forgotten.
+/// If there are more lists than this, those that were only asked for and never written to are forgotten.
 const MOST: usize = 256;
 
 /// Keeps lists in memory, each task by the image a file would hold.

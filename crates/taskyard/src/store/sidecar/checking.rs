@@ -31,7 +31,7 @@ pub(super) enum Health {
 
 /// Looks over the journal of a sidecar. `written` is a revision that the caller knows to have been written.
 pub(super) fn examine(sidecar: &Path, written: Revision) -> Result<Health, StoreError> {
-    // What only one of two looks finds is no damage.
+    // Damage that only one of two reads finds does not count.
     let found = match fault(sidecar, written)? {
         Some(_) => fault(sidecar, written)?,
         None => None,

@@ -109,7 +109,7 @@ impl Journal {
     }
 
     /// Decides, in the journal of the list that things come to, which is in that directory of ours, what became of a move. One that
-    /// happened is on the disk afterwards. Where that list knows nothing of the move, it never will: its writer may only be asleep.
+    /// happened is on the disk afterwards. If that list knows nothing of the move, it never will: its writer may only be suspended.
     pub(in crate::store) fn decide_move_at(peer: &Path, token: &str) -> Result<bool, StoreError> {
         let database = peer.join(DATABASE);
         if !database.try_exists().map_err(StoreError::io("cannot look at", &database))? {

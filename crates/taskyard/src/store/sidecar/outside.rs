@@ -22,7 +22,7 @@ pub(in crate::store) struct OutsideChange<'a> {
     pub(in crate::store) after: Option<&'a Image>,
     /// The permission bits of the file before, where they were seen.
     pub(in crate::store) mode: Option<u32>,
-    /// When the file was written, in nanoseconds, where that is known.
+    /// When the file was written, in nanoseconds, if that is known.
     pub(in crate::store) written: Option<i64>,
 }
 

@@ -26,7 +26,7 @@ use crate::store::kit::first_token;
 use crate::store::{Signature, StoreError};
 use crate::{clock, private, regular_file};
 
-/// So many bytes are copied at a time.
+/// How many bytes are copied at a time.
 const BLOCK: usize = 4096;
 
 /// A table, and how its rows are found: in the order of a key, and one by one by keys that an index or another table still has.

@@ -322,7 +322,7 @@ pub(super) fn look_at_stamp(sidecar: &Path) -> io::Result<FoundStamp> {
 
 /// Tells whether a file cannot be opened because of what it is or whose it is. A failing disk or too many open files say nothing about it.
 pub(super) fn is_lasting(error: &io::Error) -> bool {
-    // Errors of our own say that it is no file, or another user's.
+    // These errors are our own: it is not a file, or it is another user's.
     error.raw_os_error().is_none_or(|code| {
         matches!(
             Errno::from_raw_os_error(code),

@@ -29,7 +29,7 @@ pub(super) fn finish_noted_moves<F: DialectFiles>(
     Ok(followed)
 }
 
-/// Has the lists follow from which things came to this one, where their writer did not get to that.
+/// Finishes moves to this list in the lists that the tasks came from, if the writer did not get that far.
 pub(super) fn finish_arrivals<F: DialectFiles>(open_list: &OpenList<F>, journal: &Journal) -> Result<(), StoreError> {
     for (token, origin) in journal.arrivals()? {
         if finish_peer(open_list, origin)? {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::store::Print;
 
-/// So many inboxes are remembered; then all are forgotten, and looked through when they are next read.
+/// How many inboxes are remembered; beyond that all are forgotten, and each is looked through again when it is next read.
 const INBOXES: usize = 4_096;
 
 /// What this process last wrote. Clones are the same.

@@ -43,7 +43,7 @@ impl Roster for FileTeams {
     }
 
     fn may_be_any(&self) -> bool {
-        // Whoever then asks is told what cannot be looked at.
+        // A caller that then asks is told which directory could not be read.
         fs::read_dir(&self.options.root)
             .map_or_else(|error| error.kind() != ErrorKind::NotFound, |mut teams| teams.next().is_some())
     }

@@ -20,7 +20,7 @@ pub struct StillLost {
     pub losses: Vec<Loss>,
     /// The task as it was last recorded.
     pub last: Task,
-    /// The metadata that it was made with, where that is known.
+    /// The metadata that it was made with, if that is known.
     made: Option<Fields>,
 }
 

@@ -191,7 +191,7 @@ fn a_loss_is_not_that_of_the_next_task_under_the_number() {
     let mut story = likely();
     story.by(Op::RemovedElsewhere, None).by(Op::CreatedElsewhere, Some(other));
     assert_eq!(story.still_lost(), []);
-    // A change of ours makes no other task of it.
+    // Our own change does not make it another task.
     let mut story = likely();
     story.change(Op::Update, |task| (task.subject, task.description) = ("renamed".into(), String::new()));
     assert_eq!(story.still_lost().len(), 2);

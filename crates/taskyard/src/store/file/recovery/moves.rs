@@ -37,7 +37,7 @@ pub(in crate::store) fn finish_noted_moves(
     Ok(followed)
 }
 
-/// Has the lists follow from which things came to this one, where their writer did not get to that.
+/// Finishes moves to this list in the lists that the tasks came from, if the writer did not get that far.
 pub(in crate::store) fn finish_arrivals(handle: &Handle, journal: &Journal) -> Result<(), StoreError> {
     for (token, origin) in journal.arrivals()? {
         if finish_peer(handle, origin)? {

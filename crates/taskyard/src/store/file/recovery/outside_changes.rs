@@ -6,7 +6,7 @@ use crate::store::StoreError;
 use crate::store::sidecar::{Extent, Journal, OutsideChange, OutsideRecord};
 
 /// A file that was not in its last known state when we read it was changed by another program; history says so, and what it took back of
-/// ours. `found` is what each file holds and, where that is known, when it was written, in nanoseconds. Returns `None` if no file was changed.
+/// ours. `found` is what each file holds and, if that is known, when it was written, in nanoseconds. Returns `None` if no file was changed.
 pub(in crate::store) fn journal_outside_changes<'a>(
     journal: &Journal,
     found: impl Iterator<Item = (&'a TaskId, Option<&'a Image>, Option<i64>)>,

@@ -27,7 +27,7 @@ use crate::store::new_name::rename_to_new;
 use crate::store::sidecar::{Journal, MovePeer, NewEntry, StoredEntry};
 use crate::store::{Signature, StoreError};
 
-/// Finishes what was begun, where something was. Returns the lists that tasks went to in moves which this one has followed now.
+/// Finishes what was begun, if anything was. Returns the lists that tasks went to in moves which are finished now.
 pub(in crate::store) fn repair(
     turn: &mut WriteTurn,
     journal: &mut Journal,

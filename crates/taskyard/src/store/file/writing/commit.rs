@@ -156,7 +156,7 @@ pub(in crate::store) fn write_locked(
 enum Written {
     /// It exists.
     Exists(Event),
-    /// It does not, and what other programs did was written instead: they took back something of ours without knowing, or
+    /// It does not, and what other programs did was written instead: they overwrote one of our changes without knowing it, or
     /// ended a lease. The judgement was made on what they left there, and has to be made again.
     StaleWrites,
     /// It does not: a rival holds this lock.

@@ -76,7 +76,7 @@ impl TxnPair for FilePair {
             commit::write_locked(&mut into, &mut coming, signature, |journal| {
                 match journal.confirm_move(&token, &origin)? {
                     true => Ok(()),
-                    // We were asleep, and a writer of ours had a turn at the list that things leave.
+                    // This process was suspended, and another one wrote to the source list in between.
                     false => Err(StoreError::Conflict { task: task.clone() }),
                 }
             })
@@ -131,7 +131,7 @@ fn finish(
     }
 }
 
-/// Takes back the note of a move that did not happen. Where that fails, the next writer at the list does it.
+/// Removes the note of a move that did not happen. If that fails, the list's next writer does it.
 fn withdraw(from: &mut FileTxn, token: &str) {
     if let Err(error) = from.journal().forget_move(token) {
         tracing::debug!(%error, "the note of a move that did not happen is left to the next writer");
