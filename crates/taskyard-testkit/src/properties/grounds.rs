@@ -51,6 +51,11 @@ pub(super) trait Ground: Debug {
 
     /// Tells whether a task is held under a name.
     fn is_name_of(&self, name: &str, id: &TaskId) -> bool;
+
+    /// Tells whether what was held under a name is still there.
+    fn is_kept(&self, name: &str, contents: &String, after: &Held) -> bool {
+        after.get(name) == Some(contents)
+    }
 }
 
 /// Returns a task in the words of Claude Code and of the teaching folders alike.
@@ -220,6 +225,12 @@ impl Ground for Documents {
 
     fn is_name_of(&self, name: &str, id: &TaskId) -> bool {
         name == id.as_str()
+    }
+
+    fn is_kept(&self, name: &str, contents: &String, after: &Held) -> bool {
+        // If an element is removed, later ones of the same id move up by one.
+        let moved_up = name.strip_suffix('\'').and_then(|name| after.get(name));
+        [after.get(name), moved_up].contains(&Some(contents))
     }
 }
 
