@@ -2,10 +2,11 @@
 
 use taskyard::Outcome;
 use taskyard::core::rules::agents::naming::is_same_agent;
-use taskyard::core::rules::leases::leasing::DEFAULT_LEASE;
+use taskyard::core::rules::leases::leasing::{DEFAULT_LEASE, holds};
 use taskyard::core::rules::refusal::Refusal;
-use taskyard::core::{AgentName, Holder, Lease, Revision, Task, TaskId, Token};
+use taskyard::core::{AgentName, Holder, Lease, Op, Revision, Task, TaskId, Token};
 use taskyard::operations::{Claim, ClaimOutcome, Departure, Filter, NewTask, UndoRange};
+use taskyard::store::HistoryQuery;
 
 use super::lease_player::{Before, Came, Given, LeasePlayer, TTL};
 use super::lease_steps::{LeaseStep, Life};
@@ -182,7 +183,7 @@ impl LeasePlayer {
             Some(token) => self.is_judged_by_token(&outcome, &task, token, before),
             None => {
                 let is_anothers = |lease: &&Lease| !is_same_agent(lease.agent.as_str(), agent.as_str());
-                let forbids = before.counting(&task).filter(is_anothers);
+                let forbids = self.counting(&task, before).filter(is_anothers);
                 let is_leased = matches!(&outcome, Outcome::Refused(Refusal::Leased { .. }));
                 assert_eq!(is_leased, forbids.is_some(), "{outcome:?} under {forbids:?}");
             }
@@ -198,13 +199,25 @@ impl LeasePlayer {
         token: Token,
         before: &Before,
     ) {
-        let counts = before.counting(task).is_some_and(|lease| lease.token == token);
+        let counts = self.counting(task, before).is_some_and(|lease| lease.token == token);
         match outcome {
             Outcome::Done(_) => assert!(counts, "a late token {token} was taken"),
             Outcome::Refused(Refusal::StaleToken { .. }) => assert!(!counts, "token {token} counts and was refused"),
             Outcome::Refused(Refusal::NoSuchTask { .. }) => assert!(!before.tasks.contains_key(task)),
             Outcome::Refused(other) => assert!(counts, "{other} hides that token {token} is late"),
         }
+    }
+
+    /// Returns the lease on a task that counted when the step was judged. If another program wrote to the task without knowing of the
+    /// lease, its write may have been put back first.
+    fn counting<'a>(&self, task: &TaskId, before: &'a Before) -> Option<&'a Lease> {
+        let since = HistoryQuery { since: before.revision, ..HistoryQuery::default() };
+        let new = self.yard.store().history(self.yard.list_id(), &since).unwrap();
+        let put_back = new.iter().find(|entry| entry.op == Op::PutBack && entry.task == *task);
+        let Some(entry) = put_back else { return before.counting(task) };
+        let after = entry.after.as_ref().unwrap().task(task).unwrap();
+        let mut alive = before.leases.iter().filter(|(_, state)| state.is_alive()).map(|(lease, _)| lease);
+        alive.find(|lease| lease.task == *task && holds(lease, &after))
     }
 
     fn acts<T>(&mut self, agent: &AgentName, outcome: &Outcome<T>) -> Came {
