@@ -200,7 +200,7 @@ fn a_killed_change_of_a_hidden_task_happened_or_did_not() {
         let steps = finished.steps(command);
         let ends = [told(&base), told(&finished)];
         assert_ne!(ends[0], ends[1]);
-        side_by_side(Step::sampled(&steps, Scale::from_environment(0.1)), |step| {
+        side_by_side(Step::sampled(&steps, Scale::from_environment(0.05)), |step| {
             let place = format!("`{command}` killed at {step}");
             let home = base.copy();
             assert!(home.run_with(&step.killing(), command).was_killed(), "{place}");
@@ -272,7 +272,7 @@ impl Scenario {
         let steps = finished.steps(self.command);
         let ends = Ends { before: self.state(&base), after: self.state(&finished) };
         assert_ne!(ends.before, ends.after);
-        let scale = Scale::from_environment(0.1);
+        let scale = Scale::from_environment(0.05);
         side_by_side(Step::sampled(&steps, scale).into_iter().enumerate(), |(number, step)| {
             let kill = Kill { step, number, place: format!("`{}` killed at {step}", self.command) };
             self.kill_and_look(&base, &ends, &kill);

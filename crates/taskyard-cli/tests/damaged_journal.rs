@@ -434,6 +434,7 @@ fn one_failed_read_condemns_no_journal() {
         let (before, count) = (yard.kept(), entries(&yard));
         let told = folder.path().join(format!("{kept:?}"));
         let mut faults = 0;
+        let stride = if Scale::from_environment(0.3).is_full() { 1 } else { 3 };
         let files: &[&str] = match kept {
             Kept::Files => &["stamp", "queue", "journal.sqlite", "journal.sqlite-wal"],
             _ => &["stamp"],
@@ -446,7 +447,7 @@ fn one_failed_read_condemns_no_journal() {
                 continue;
             }
             for words in ["create New", "history"] {
-                for at in 0.. {
+                for at in (faults % stride..).step_by(stride) {
                     let context = format!("{kept:?}, {file}, {kind} at {at}, `{words}`");
                     yard.put_back(&before);
                     let mut command = yard.command(&format!("{words} --json"));
@@ -471,7 +472,7 @@ fn one_failed_read_condemns_no_journal() {
                 }
             }
         }
-        assert!(faults > 10, "{kept:?}: only {faults} faults");
+        assert!(faults * stride > 10, "{kept:?}: only {faults} faults");
     });
 }
 

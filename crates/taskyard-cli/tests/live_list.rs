@@ -222,7 +222,7 @@ fn happen(watched: &Watched, happening: Happening) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: u32::try_from(Scale::from_environment(0.1).of(200)).unwrap(), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: u32::try_from(Scale::from_environment(0.05).of(200)).unwrap(), ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_it_is_what_a_fresh_look_finds(happenings in prop::collection::vec(happening(), 1..30)) {

@@ -117,9 +117,17 @@ struct HistoryLine {
     revision: u64,
 }
 
+/// One list serves all: it takes longer to make than to look at.
 #[test]
-fn what_asks_for_little_costs_little_however_long_the_journal_is() {
+fn a_long_journal_takes_little_memory_and_time() {
     let list = LongList::new();
+    a_reader_of_a_long_journal_that_leaves_ends_it_quietly(&list);
+    a_journal_that_is_watched_from_its_beginning_is_never_in_memory_in_full(&list);
+    a_journal_that_is_read_in_full_is_never_in_memory_in_full(&list);
+    what_asks_for_little_costs_little_however_long_the_journal_is(&list);
+}
+
+fn what_asks_for_little_costs_little_however_long_the_journal_is(list: &LongList) {
     let nothing = || {};
     list.run_little("history -n 30", nothing);
     list.run_little("history 5 -n 3", nothing);
@@ -148,9 +156,7 @@ fn what_asks_for_little_costs_little_however_long_the_journal_is() {
     assert_eq!(array.len(), 20);
 }
 
-#[test]
-fn a_journal_that_is_read_in_full_is_never_in_memory_in_full() {
-    let list = LongList::new();
+fn a_journal_that_is_read_in_full_is_never_in_memory_in_full(list: &LongList) {
     let sidecar = list.home.sidecar("L");
     let size = fs::metadata(sidecar.join("journal.sqlite")).unwrap().len();
     eprintln!("{} revisions, {size} bytes", list.revisions);
@@ -169,9 +175,7 @@ fn a_journal_that_is_read_in_full_is_never_in_memory_in_full() {
     list.measure(&format!("undo {}..{newest}", newest / 2), ADDRESS_SPACE);
 }
 
-#[test]
-fn a_journal_that_is_watched_from_its_beginning_is_never_in_memory_in_full() {
-    let list = LongList::new();
+fn a_journal_that_is_watched_from_its_beginning_is_never_in_memory_in_full(list: &LongList) {
     let newest = list.newest();
     let plain = list.home.command("watch --since 0");
     let started = Instant::now();
@@ -201,9 +205,7 @@ fn a_journal_that_is_watched_from_its_beginning_is_never_in_memory_in_full() {
     assert_eq!(watch.wait().code(), Some(0));
 }
 
-#[test]
-fn a_reader_of_a_long_journal_that_leaves_ends_it_quietly() {
-    let list = LongList::new();
+fn a_reader_of_a_long_journal_that_leaves_ends_it_quietly(list: &LongList) {
     for words in ["history", "history --json", "watch --since 0"] {
         let mut child = list.home.command(words).start();
         let mut begun = [0; 100];

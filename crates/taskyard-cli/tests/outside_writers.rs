@@ -40,7 +40,7 @@ fn look_while_clients_write(how: &str, we_write_too: bool) {
     for _ in 0..TASKS {
         home.ask("create Task");
     }
-    let looks = Scale::from_environment(0.1).of(10_000);
+    let looks = Scale::from_environment(0.03).of(10_000);
     let (is_over, runs) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
         scope.spawn(|| {

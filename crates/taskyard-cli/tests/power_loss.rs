@@ -18,7 +18,7 @@ const NOTHING_IS_FLUSHED: &str = "any=flush:9000000000";
 
 #[test]
 fn whatever_a_power_loss_takes_is_brought_back() {
-    let rounds = Scale::from_environment(0.1).of(200);
+    let rounds = Scale::from_environment(0.05).of(200);
     for round in 0..rounds {
         let mut random = Random::new(round as u64 + 1);
         let mut machine = Machine::new();
@@ -33,7 +33,7 @@ fn whatever_a_power_loss_takes_is_brought_back() {
 
 #[test]
 fn a_change_in_the_middle_of_which_the_power_went_is_there_in_full_or_not_at_all() {
-    let scale = Scale::from_environment(0.15);
+    let scale = Scale::from_environment(0.08);
     for (setup, command) in [
         (&["create A", "create B --blocked-by 1", "create C --blocked-by 1"][..], "delete 1"),
         (&["create A", "create B --blocked-by 1", "create C --list M"][..], "merge L M"),

@@ -15,7 +15,7 @@ const WORKERS: u64 = 5;
 
 #[test]
 fn no_acknowledged_change_is_missing_after_random_kills() {
-    let wanted = Scale::from_environment(0.12).of(500);
+    let wanted = Scale::from_environment(0.08).of(500);
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.ask("create First");
     let kills = AtomicUsize::new(0);

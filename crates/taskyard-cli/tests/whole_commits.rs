@@ -21,7 +21,7 @@ const WRITERS: u64 = 3;
 #[test]
 fn a_long_list_under_constant_change_is_shown_in_whole_commits() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-    let looks = Scale::from_environment(0.1).of(1500);
+    let looks = Scale::from_environment(0.04).of(1500);
     let yard = yard(&home);
     fs::create_dir_all(home.list("L")).unwrap();
     for number in 1..=TASKS {
@@ -129,7 +129,7 @@ fn a_short_list_that_is_opened_anew_for_every_look_and_change_is_shown_in_whole_
     for number in 1..=4 {
         home.ask(&format!("create Task{number}"));
     }
-    let (changes, looks) = (Scale::from_environment(0.1).of(600), AtomicUsize::new(0));
+    let (changes, looks) = (Scale::from_environment(0.04).of(600), AtomicUsize::new(0));
     let (first, last) = (TaskId::number(1), TaskId::number(4));
     thread::scope(|scope| {
         let writing = scope.spawn(|| {

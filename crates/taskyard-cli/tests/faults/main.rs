@@ -98,7 +98,7 @@ enum Kills {
 }
 
 /// The share of the full scale that runs by default.
-const SHARE: f64 = 0.012;
+const SHARE: f64 = 0.008;
 /// In so many parts operations are gone through at once.
 const PARTS: usize = 4;
 /// Of so many kills one is done where others are about kills.

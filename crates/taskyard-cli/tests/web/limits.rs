@@ -79,7 +79,7 @@ fn names_that_are_asked_for_take_no_memory() {
             }
         }
     };
-    let count = Scale::from_environment(0.25).of(20_000);
+    let count = Scale::from_environment(0.1).of(20_000);
     ask(0, 500);
     let before = served.memory();
     ask(500, count);

@@ -26,7 +26,7 @@ use crate::{Opened, Scale, TurnedWorld};
 /// time whatever the wall clock is set to, and with its process, from whichever machine or container a reader looks, or by the signs of
 /// life of that process where it cannot be seen; every owner has a reason in the journal, and the journal replays to the list.
 pub fn leases_keep_their_promises<T: Into<Opened>>(factory: impl Fn(StoreClock) -> (T, Outside), cases: usize) {
-    let cases = u32::try_from(Scale::from_environment(0.1).of(cases)).unwrap_or(u32::MAX);
+    let cases = u32::try_from(Scale::from_environment(0.06).of(cases)).unwrap_or(u32::MAX);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let played = TestRunner::new(config).run(&lease_sequences(), |steps| {
         let world = Arc::new(TurnedWorld::default());

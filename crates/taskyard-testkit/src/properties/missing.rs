@@ -48,7 +48,7 @@ impl fmt::Debug for Removable {
 ///
 /// `cases` is multiplied with `TASKYARD_TEST_SCALE`.
 pub fn what_is_missing_is_named(factory: impl Fn(Rules) -> Removable, rules: Rules, cases: usize) {
-    let cases = u32::try_from(Scale::from_environment(0.1).of(cases)).unwrap_or(u32::MAX);
+    let cases = u32::try_from(Scale::from_environment(0.06).of(cases)).unwrap_or(u32::MAX);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let played = TestRunner::new(config).run(&vec(step(), 1..40), |steps| {
         let mut player = Player::new(factory(rules), rules);

@@ -127,7 +127,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// and sees after each that nothing has changed that the operation does not name. `cases` is multiplied with
 /// `TASKYARD_TEST_SCALE`.
 pub fn nothing_new_replaces_what_is_there(terrain: Terrain, rules: Rules, cases: usize) {
-    let cases = u32::try_from(Scale::from_environment(0.1).of(cases)).unwrap_or(u32::MAX);
+    let cases = u32::try_from(Scale::from_environment(0.06).of(cases)).unwrap_or(u32::MAX);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let played = TestRunner::new(config).run(&vec(step(), 1..24), |steps| {
         let ground: Box<dyn Ground> = match terrain {

@@ -27,7 +27,7 @@ pub fn random_operations_keep_the_invariants<T: Into<Opened>>(
     rules: Rules,
     cases: usize,
 ) {
-    let cases = u32::try_from(Scale::from_environment(0.1).of(cases)).unwrap_or(u32::MAX);
+    let cases = u32::try_from(Scale::from_environment(0.06).of(cases)).unwrap_or(u32::MAX);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let played = TestRunner::new(config).run(&sequences(), |steps| {
         let mut player = Player::new(factory(rules).into(), rules);
