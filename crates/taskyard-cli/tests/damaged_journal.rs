@@ -472,7 +472,7 @@ fn one_failed_read_condemns_no_journal() {
                 }
             }
         }
-        assert!(faults * stride > 10, "{kept:?}: only {faults} faults");
+        assert!(faults > 10, "{kept:?}: only {faults} faults");
     });
 }
 

@@ -1,6 +1,6 @@
 //! What lies in the place of a list, store by store, and how a test lays it there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,8 +52,8 @@ pub(super) trait Ground: Debug {
     /// Tells whether a task is held under a name.
     fn is_name_of(&self, name: &str, id: &TaskId) -> bool;
 
-    /// Tells whether what was held under a name is still there.
-    fn is_kept(&self, name: &str, contents: &String, after: &Held) -> bool {
+    /// Tells whether what was held under a name is still there after a change of the named tasks.
+    fn is_kept(&self, (name, contents): (&String, &String), after: &Held, _named: &BTreeSet<TaskId>) -> bool {
         after.get(name) == Some(contents)
     }
 }
@@ -227,9 +227,10 @@ impl Ground for Documents {
         name == id.as_str()
     }
 
-    fn is_kept(&self, name: &str, contents: &String, after: &Held) -> bool {
-        // If an element is removed, later ones of the same id move up by one.
-        let moved_up = name.strip_suffix('\'').and_then(|name| after.get(name));
+    fn is_kept(&self, (name, contents): (&String, &String), after: &Held, named: &BTreeSet<TaskId>) -> bool {
+        // If the named task is removed, later elements of the same id move up by one.
+        let follows_named = named.iter().any(|id| name.trim_end_matches('\'') == id.as_str());
+        let moved_up = name.strip_suffix('\'').filter(|_| follows_named).and_then(|name| after.get(name));
         [after.get(name), moved_up].contains(&Some(contents))
     }
 }

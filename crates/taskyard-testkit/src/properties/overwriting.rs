@@ -178,7 +178,7 @@ impl World {
         for (name, contents) in before {
             let may_change = was_done && named.iter().any(|id| self.ground.is_name_of(name, id));
             assert!(
-                may_change || self.ground.is_kept(name, contents, after),
+                may_change || self.ground.is_kept((name, contents), after, named),
                 "{step:?} changed {name}:\n{contents}\n{after:#?}"
             );
         }
