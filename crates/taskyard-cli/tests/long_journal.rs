@@ -117,7 +117,7 @@ struct HistoryLine {
     revision: u64,
 }
 
-/// One list serves all: it takes longer to make than to look at.
+/// All checks share one list, because creating it takes most of the time.
 #[test]
 fn a_long_journal_takes_little_memory_and_time() {
     let list = LongList::new();

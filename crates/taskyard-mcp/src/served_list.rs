@@ -33,7 +33,7 @@ use crate::host::Surroundings;
 /// How often is looked whether jobs were lost, at most: agents call often.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
-/// If there are more todo lists than this, the turns that no call waits for are forgotten.
+/// The number of todo lists above which turns without a waiting call are dropped.
 const TODO_TURNS: usize = 256;
 
 /// A list, the hooks around it, and how its tasks are claimed.

@@ -7,7 +7,7 @@ use taskyard_core::Todo;
 
 use super::{TodoError, TodoOwner, Todos};
 
-/// How many lists there may be. Beyond that, the one that was written longest ago is forgotten: callers choose the names.
+/// The maximum number of lists. Above it the least recently written one is dropped, because callers choose the names.
 const LISTS: usize = 1_024;
 
 /// Todo lists that live as long as the process, as those of 2.1.325 do, the last 1,024 that were written.

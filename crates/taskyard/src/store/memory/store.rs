@@ -13,7 +13,7 @@ use crate::store::{
 };
 use crate::watching::Watchers;
 
-/// If there are more lists than this, those that were only asked for and never written to are forgotten.
+/// The number of lists above which the store drops those that were read but never written.
 const MOST: usize = 256;
 
 /// Keeps lists in memory, each task by the image a file would hold.

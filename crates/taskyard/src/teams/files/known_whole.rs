@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::store::Print;
 
-/// How many inboxes are remembered; beyond that all are forgotten, and each is looked through again when it is next read.
+/// The number of inboxes to remember. Above it all are dropped, and each is checked again when it is next read.
 const INBOXES: usize = 4_096;
 
 /// What this process last wrote. Clones are the same.
