@@ -46,6 +46,7 @@ mod host;
 mod hosts;
 mod http;
 mod hub;
+mod id_scanner;
 mod identity;
 mod lines;
 mod log_level;

@@ -11,6 +11,7 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 
+use super::id_scanner::IdScanner;
 use super::messages::{self, Fault};
 
 /// A longer message is not read. The largest input that is of use is a task's file, and those are smaller.
@@ -28,8 +29,8 @@ pub(crate) struct Lines<R, W> {
     /// What was read and not looked at.
     portion: Vec<u8>,
     line: Vec<u8>,
-    /// Whether the rest of a line that is too long is being passed over.
-    is_too_long: bool,
+    /// Looks for the id of a message that is too long, while the rest of its line is passed over.
+    passed_over: Option<IdScanner>,
     is_over: bool,
     output: Arc<tokio::sync::Mutex<Option<W>>>,
     unanswered: Arc<Unanswered>,
@@ -51,7 +52,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             input,
             portion: Vec::new(),
             line: Vec::new(),
-            is_too_long: false,
+            passed_over: None,
             is_over: false,
             output: Arc::new(tokio::sync::Mutex::new(Some(output))),
             unanswered: Arc::default(),
@@ -72,7 +73,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             let part = std::mem::take(&mut self.portion);
             self.keep(&part);
             if self.is_over {
-                let is_nothing = self.line.is_empty() && !self.is_too_long;
+                let is_nothing = self.line.is_empty() && self.passed_over.is_none();
                 return if is_nothing { None } else { Some(self.finished_line()) };
             }
             self.portion.reserve(PORTION);
@@ -88,21 +89,22 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
     }
 
     fn keep(&mut self, part: &[u8]) {
-        if self.is_too_long {
-            return;
+        if let Some(scanner) = &mut self.passed_over {
+            return scanner.scan(part);
         }
         if self.line.len() + part.len() > LONGEST_MESSAGE {
-            self.is_too_long = true;
-            self.line = Vec::new();
+            let scanner = self.passed_over.insert(IdScanner::default());
+            scanner.scan(&std::mem::take(&mut self.line));
+            scanner.scan(part);
             return;
         }
         self.line.extend_from_slice(part);
     }
 
     fn finished_line(&mut self) -> Result<Vec<u8>, Fault> {
-        match std::mem::take(&mut self.is_too_long) {
-            true => Err(Fault::unreadable(&format!("a message may have {LONGEST_MESSAGE} bytes"))),
-            false => Ok(std::mem::take(&mut self.line)),
+        match self.passed_over.take() {
+            Some(scanner) => Err(Fault::too_long(LONGEST_MESSAGE, scanner.id())),
+            None => Ok(std::mem::take(&mut self.line)),
         }
     }
 

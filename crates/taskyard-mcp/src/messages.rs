@@ -19,6 +19,15 @@ impl Fault {
         Self(error(ErrorCode::PARSE_ERROR, why, Value::Null))
     }
 
+    /// Returns the fault of a message that is too long to be read; its id is null if it has none.
+    pub(crate) fn too_long(longest: usize, id: Option<Value>) -> Self {
+        let why = format!("a message may have {longest} bytes");
+        match id {
+            Some(id) => Self(error(ErrorCode::INVALID_REQUEST, &why, id)),
+            None => Self::unreadable(&why),
+        }
+    }
+
     /// Returns the fault of a request whose id belongs to one that is still being answered.
     pub(crate) fn id_in_use(id: Value) -> Self {
         Self(error(ErrorCode::INVALID_REQUEST, "a request with this id is still being answered", id))

@@ -182,6 +182,24 @@ fn a_pipe_full_of_requests_is_read_as_fast_as_they_are_answered() {
 }
 
 #[test]
+fn message_over_the_limit_is_answered_with_its_id() {
+    let home = home();
+    let mut server = Piped::start(&home, "").initialized();
+    let filler = "x".repeat(9 * 1024 * 1024);
+    for message in [
+        format!(r#"{{"jsonrpc":"2.0","id":"early","method":"tools/call","params":{{"id":1,"text":"{filler}"}}}}"#),
+        format!(r#"{{"method":"tools/call","params":{{"id":1,"text":"{filler}"}},"jsonrpc":"2.0","id":"late"}}"#),
+    ] {
+        server.write(format!("{message}\n").as_bytes());
+    }
+    for id in ["early", "late"] {
+        let answer = server.message().unwrap();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(id), &json!(-32600)), "{answer}");
+    }
+    assert!(server.ask("ping", json!({})).is_object());
+}
+
+#[test]
 fn calls_that_wait_for_a_hook_leave_their_workers_to_others() {
     let home = home();
     let command = "sleep 600";
