@@ -4,6 +4,12 @@ use taskyard::opening::AddressError;
 
 use crate::problem::Problem;
 
+/// Refuses a password on the command line, where `ps` shows it to every user of the machine.
+pub(crate) fn password_among_words() -> Problem {
+    Problem::usage("bad_store", "the address in --store has a password, which every user of this machine can see there")
+        .hint("set TASKYARD_STORE to that address, or leave the password to PGPASSWORD or ~/.pgpass")
+}
+
 impl From<AddressError> for Problem {
     fn from(error: AddressError) -> Self {
         let hint = match &error {

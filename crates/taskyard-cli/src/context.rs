@@ -32,6 +32,7 @@ use taskyard::tidying::{Caretaker, Household};
 use taskyard::todos::Todos;
 use taskyard::{WrittenLists, Yard};
 
+use crate::address_problem::password_among_words;
 use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};
 use crate::exit::Exit;
@@ -214,7 +215,11 @@ impl Context {
     pub(crate) fn address(&self) -> Result<&Address, Problem> {
         once(&self.address, || {
             let here = self.directory.as_deref().unwrap_or(Path::new(""));
-            if let Some(written) = self.globals.store.as_ref().or(self.environment.store.as_ref()) {
+            if let Some(written) = &self.globals.store {
+                let address = Address::parse(written, here, &self.openers())?;
+                return if address.has_password() { Err(password_among_words()) } else { Ok(address) };
+            }
+            if let Some(written) = &self.environment.store {
                 return Ok(Address::parse(written, here, &self.openers())?);
             }
             match self.config()?.store() {

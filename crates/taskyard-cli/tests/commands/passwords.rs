@@ -77,6 +77,15 @@ fn an_address_that_cannot_be_used_is_refused_without_its_password() {
     assert_nowhere_below(&home.data());
 }
 
+#[test]
+fn password_on_the_command_line_is_refused() {
+    let home = home();
+    for address in [ADDRESS, "postgres://user@host/db?password=s3cret"] {
+        let refused = run(&mut home.command(&format!("list --store {address}")));
+        assert!(refused.code == Some(2) && refused.stderr.contains("TASKYARD_STORE"), "{refused:?}");
+    }
+}
+
 /// Puts a flag before the command that is to be run.
 fn insert(command: &str, flag: &str) -> String {
     match command.split_once(" -- ") {

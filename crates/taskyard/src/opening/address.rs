@@ -57,6 +57,11 @@ impl Address {
         }
     }
 
+    /// Tells whether the address holds a password.
+    pub fn has_password(&self) -> bool {
+        matches!(self, Self::Remote(address) if address.shown != address.with_password)
+    }
+
     /// Returns where a list of the store lies, a directory or a file; none where that is no path of this machine.
     pub fn path_of_list(&self, list: &ListId, places: &Places) -> Option<PathBuf> {
         match self {
