@@ -16,5 +16,7 @@ GRANT UPDATE ON :"schema".lists, :"schema".tasks, :"schema".lease_clocks, :"sche
     :"schema".seats, :"schema".messages, :"schema".notices, :"schema".todos TO :"role";
 GRANT DELETE ON :"schema".tasks, :"schema".teams, :"schema".seats, :"schema".messages, :"schema".letters TO :"role";
 REVOKE INSERT ON :"schema".yard FROM :"role";
+-- Whoever finds that the database went back in time begins a new epoch.
+GRANT UPDATE (epoch, epoch_began, timeline) ON :"schema".yard TO :"role";
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA :"schema" TO :"role";
 COMMIT;

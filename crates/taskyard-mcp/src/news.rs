@@ -97,6 +97,8 @@ impl Following {
         *following = Some(stream.listen(move |happening| match happening {
             Happening::Commit(event) => drop(sender.send(NewsItem::Commit(Arc::new(event)))),
             Happening::JobEnded(_) => drop(sender.send(NewsItem::Notice)),
+            // Any task may be another than it was.
+            Happening::WentBack { .. } => drop(sender.send(NewsItem::AnotherList)),
             _ => {}
         })?);
         Ok(())

@@ -2,20 +2,21 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use taskyard::core::Revision;
 use taskyard::store::StoreError;
 use tokio_postgres::Row;
 
 use crate::connecting::{
-    ANSWER_TIME, Failure, FailureKind, Held, IDLE_TIME, LOCK_WAIT, Pool, STATEMENT_TIME, Session, Statement,
+    ANSWER_TIME, Failure, FailureKind, Held, IDLE_TIME, LOCK_WAIT, OWN_NAMES_ONLY, Pool, STATEMENT_TIME, Session,
+    Statement,
 };
+use crate::epoch::{Lost, NOW, Stamp, TIMELINE};
 use crate::listening::Listening;
-use crate::schema::{SchemaName, VERSION, migrate};
+use crate::schema::{SchemaName, VERSION, lost_row, migrate};
 use crate::server_clock::ServerClock;
 use crate::settings::Settings;
-
-/// Asks which version the tables have, and what time it is: the last question of every transaction.
-const STAMP: &str = "SELECT version, (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM @.yard";
 
 /// How often a transaction is begun that other transactions get into the way of.
 const ATTEMPTS: usize = 8;
@@ -28,20 +29,33 @@ pub(crate) struct Database {
     pub(crate) clock: ServerClock,
     pub(crate) listening: Arc<Listening>,
     shown: String,
+    /// Whether this process has met the tables.
+    has_met_yard: AtomicBool,
+    /// Whether a server has begun a transaction of this process that writes.
+    has_written: AtomicBool,
+    /// Whether the server tells its timeline, and this role may ask.
+    asks_timeline: AtomicBool,
 }
 
+/// The rows that each question was answered with, and the stamp of the transaction.
+pub(crate) type Answers = (Vec<Vec<Row>>, Stamp);
+
 /// What came of asking a database that may hold no yard yet.
-pub(crate) type Asked = Result<Vec<Vec<Row>>, NotAsked>;
+pub(crate) type Asked = Result<Answers, NotAsked>;
 
 /// Why nothing was answered.
 #[derive(Debug)]
 pub(crate) enum NotAsked {
-    /// There are no tables, or those of an older release.
+    /// There are no tables.
     NoYard,
+    /// The tables are those of an older release.
+    Older,
     /// The tables are those of a newer release.
     Newer(i64),
-    /// Something else.
+    /// The server or the connection failed.
     Failed(Failure),
+    /// Something that had to be done first failed.
+    Store(StoreError),
 }
 
 impl From<Failure> for NotAsked {
@@ -56,7 +70,14 @@ impl Database {
         let schema = SchemaName::new(&settings.schema);
         let pool = Arc::new(Pool::new(settings));
         let listening = Arc::new(Listening::new(Arc::clone(&pool), &schema));
-        Self { pool, schema, clock: ServerClock::default(), listening, shown }
+        let [has_met_yard, has_written] = [false; 2].map(AtomicBool::new);
+        let asks_timeline = AtomicBool::new(true);
+        Self { pool, schema, clock: ServerClock::default(), listening, shown, has_met_yard, has_written, asks_timeline }
+    }
+
+    /// Tells whether the server is asked for its timeline.
+    pub(crate) fn asks_timeline(&self) -> bool {
+        self.asks_timeline.load(Ordering::Relaxed)
     }
 
     /// Returns the address, without a password.
@@ -69,18 +90,35 @@ impl Database {
         Statement::new(self.schema.in_sql(sql))
     }
 
-    /// Asks questions at one moment, without waiting for a lock; none where there is no yard yet.
+    /// Asks questions at one moment, without waiting for a lock; `None` if there is no yard yet.
     pub(crate) fn read(
         &self,
         doing: &str,
         questions: impl Fn() -> Vec<Statement>,
     ) -> Result<Option<Vec<Vec<Row>>>, StoreError> {
+        Ok(self.read_stamped(doing, questions)?.map(|(rows, _)| rows))
+    }
+
+    /// Does the same, and returns the stamp of that moment as well. The questions are made anew for each attempt.
+    pub(crate) fn read_stamped(
+        &self,
+        doing: &str,
+        questions: impl Fn() -> Vec<Statement>,
+    ) -> Result<Option<Answers>, StoreError> {
         let begin = format!(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {}",
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {OWN_NAMES_ONLY}; SET LOCAL statement_timeout = {}",
             STATEMENT_TIME.as_millis()
         );
-        match self.ask_once(&begin, &questions) {
-            Ok(rows) => Ok(Some(rows)),
+        let asked = match self.ask_once(&begin, &questions) {
+            // An older yard is not an empty one.
+            Err(NotAsked::Older) => {
+                self.migrate(doing)?;
+                self.ask_once(&begin, &questions)
+            }
+            asked => asked,
+        };
+        match asked {
+            Ok(answers) => Ok(Some(answers)),
             Err(NotAsked::NoYard) => Ok(None),
             Err(other) => Err(self.error(other, doing)),
         }
@@ -89,9 +127,9 @@ impl Database {
     /// Learns what time it is where there is no yard yet.
     pub(crate) fn ask_time(&self, doing: &str) -> Result<(), StoreError> {
         let asked = self.pool.persist(|session| {
-            let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-            let rows = session.ask(&[Statement::new(sql)], ANSWER_TIME)?;
-            self.clock.observe(rows[0][0].try_get(0)?);
+            let now = Statement::new(format!("SELECT {NOW}"));
+            let rows = self.ask_alone(session, now)?;
+            self.clock.observe(rows[0].try_get(0)?);
             Ok(())
         });
         asked.map_err(|failure| failure.into_store_error(&self.shown, doing))
@@ -105,13 +143,26 @@ impl Database {
         statements: impl Fn() -> Vec<Statement>,
     ) -> Result<Vec<Vec<Row>>, StoreError> {
         let changed = match self.ask_once(&begin_to_write(), &statements) {
-            Err(NotAsked::NoYard) => {
+            Err(NotAsked::NoYard | NotAsked::Older) => {
                 self.migrate(doing)?;
                 self.ask_once(&begin_to_write(), &statements)
             }
             changed => changed,
         };
-        changed.map_err(|other| self.error(other, doing))
+        changed.map(|(rows, _)| rows).map_err(|other| self.error(other, doing))
+    }
+
+    /// Asks one question in a transaction of its own, whatever tables there are.
+    fn ask_alone(&self, session: &mut Session, question: Statement) -> Result<Vec<Row>, Failure> {
+        let begin = Statement::script(format!("BEGIN READ ONLY; {OWN_NAMES_ONLY}"));
+        let asked = session.ask(&[begin, question, Statement::script("COMMIT")], ANSWER_TIME);
+        match asked {
+            Ok(mut rows) => Ok(rows.swap_remove(1)),
+            Err(failure) => {
+                self.roll_back(session);
+                Err(failure)
+            }
+        }
     }
 
     fn ask_once(&self, begin: &str, statements: &impl Fn() -> Vec<Statement>) -> Asked {
@@ -119,7 +170,7 @@ impl Database {
         let rows = self.pool.persist(|session| {
             let mut all = vec![Statement::script(begin)];
             all.extend(statements());
-            all.push(self.statement(STAMP));
+            all.push(self.stamp());
             all.push(Statement::script("COMMIT"));
             match self.finish(session, &all, 2) {
                 Ok(rows) => Ok(Some(rows)),
@@ -143,44 +194,89 @@ impl Database {
             Ok(rows) => rows,
             Err(failure) => return Err(self.why(session, failure)),
         };
-        let stamp = rows.len() - behind;
-        self.check_stamp(&rows[stamp])?;
-        rows.truncate(stamp);
+        let place = rows.len() - behind;
+        let stamp = Stamp::read(rows[place].first().ok_or_else(lost_row)?)?;
+        self.clock.observe(stamp.now);
+        self.has_met_yard.store(true, Ordering::Relaxed);
+        rows.truncate(place);
         rows.remove(0);
-        Ok(rows)
+        Ok((rows, stamp))
     }
 
-    fn check_stamp(&self, rows: &[Row]) -> Result<(), NotAsked> {
-        let Some(row) = rows.first() else { return Err(NotAsked::NoYard) };
-        let read = |place| row.try_get::<_, i64>(place).map_err(Failure::from);
-        match read(0)? {
-            VERSION => {
-                self.clock.observe(read(1)?);
-                Ok(())
-            }
-            older if older < VERSION => Err(NotAsked::NoYard),
-            newer => Err(NotAsked::Newer(newer)),
-        }
+    /// Returns the last question of every transaction.
+    fn stamp(&self) -> Statement {
+        self.statement(&Stamp::question(self.asks_timeline()))
     }
 
-    /// Finds out what it means that something is not there: no yard yet, or one of a newer release.
+    /// Finds out what a failure means that may come from the tables: there is no yard yet, or one of another release.
     fn why(&self, session: &mut Session, failure: Failure) -> NotAsked {
-        if failure.kind() != FailureKind::Missing {
-            return failure.into();
+        match failure.kind() {
+            FailureKind::Missing => {}
+            FailureKind::ReadOnly => return self.why_read_only(session).into(),
+            FailureKind::Wrong if self.tells_no_timeline(session) => {
+                return Failure::new(FailureKind::Clash, failure.to_string()).into();
+            }
+            _ => return failure.into(),
         }
         self.roll_back(session);
         let exists = Statement::new("SELECT to_regclass($1) IS NOT NULL").text(self.schema.in_sql("@.yard"));
-        match session.ask(&[exists], ANSWER_TIME) {
-            Ok(rows) if rows[0].first().is_some_and(|row| row.get(0)) => {}
+        match self.ask_alone(session, exists) {
+            Ok(rows) if rows.first().is_some_and(|row| row.get(0)) => {}
+            // A yard that was there is being restored, most likely.
+            Ok(_) if self.has_met_yard.load(Ordering::Relaxed) => {
+                let said = format!("the tables in schema `{}` are gone", self.schema.plain());
+                return Failure::new(FailureKind::NotNow, said).into();
+            }
             Ok(_) => return NotAsked::NoYard,
             Err(failure) => return failure.into(),
         }
-        let stamp = session.ask(&[self.statement(STAMP)], ANSWER_TIME);
-        match stamp.map_err(NotAsked::from).and_then(|rows| self.check_stamp(&rows[0])) {
+        let version = self.ask_alone(session, self.statement("SELECT version FROM @.yard"));
+        let version = version.and_then(|rows| Ok(rows.first().ok_or_else(lost_row)?.try_get(0)?));
+        match version {
+            Ok(older) if older < VERSION => NotAsked::Older,
+            Ok(newer) if newer > VERSION => NotAsked::Newer(newer),
             // Another process made the tables in between.
-            Ok(()) => Failure::new(FailureKind::Clash, failure.to_string()).into(),
-            Err(other) => other,
+            Ok(_) => Failure::new(FailureKind::Clash, failure.to_string()).into(),
+            Err(failure) => failure.into(),
         }
+    }
+
+    /// Finds out why a server takes no changes, and whether it will soon.
+    fn why_read_only(&self, session: &mut Session) -> Failure {
+        self.roll_back(session);
+        let is_standby = match self.ask_alone(session, Statement::new("SELECT pg_is_in_recovery()")) {
+            Ok(rows) => rows.first().is_some_and(|row| row.get(0)),
+            Err(failure) => return failure,
+        };
+        match is_standby {
+            // It took over from one that took our changes, and may be promoted.
+            true if self.has_written.load(Ordering::Relaxed) => {
+                Failure::new(FailureKind::NotNow, "the server is a standby and takes no changes")
+            }
+            true => {
+                let said = "the server is a standby and takes no changes; name the primary in the address";
+                Failure::new(FailureKind::ReadOnly, said)
+            }
+            false => {
+                let said = "the server takes no changes, because `default_transaction_read_only` is on";
+                Failure::new(FailureKind::ReadOnly, said)
+            }
+        }
+    }
+
+    /// Tells whether a server that was asked for its timeline does not tell it; then it is not asked again. Other databases with
+    /// PostgreSQL's protocol have no timelines, and an administrator may have taken the right to ask.
+    fn tells_no_timeline(&self, session: &mut Session) -> bool {
+        if !self.asks_timeline() {
+            return false;
+        }
+        self.roll_back(session);
+        let asked = self.ask_alone(session, Statement::new(format!("SELECT {TIMELINE}")));
+        let tells_none = asked.is_err_and(|failure| failure.kind() == FailureKind::Wrong);
+        if tells_none {
+            self.asks_timeline.store(false, Ordering::Relaxed);
+        }
+        tells_none
     }
 
     /// Ends a transaction that came to nothing.
@@ -190,15 +286,34 @@ impl Database {
         }
     }
 
-    /// Begins a transaction with statements that are sent at once, and keeps it open.
-    pub(crate) fn begin(&self, statements: impl Fn() -> Vec<Statement>) -> Result<(Held, Vec<Vec<Row>>), NotAsked> {
+    /// Begins a transaction with statements that are sent at once, and keeps it open. The statements are made anew for each attempt: what
+    /// this process knows may be another by then.
+    pub(crate) fn begin(&self, statements: impl Fn() -> Vec<Statement>) -> Result<(Held, Answers), NotAsked> {
+        let mut has_begun_epoch = false;
+        loop {
+            let (mut held, answers) = self.begin_once(&statements)?;
+            // Another server took over. Nothing is written there under the epoch of the one before it.
+            if !answers.1.is_outdated || has_begun_epoch {
+                return Ok((held, answers));
+            }
+            self.roll_back(&mut held);
+            drop(held);
+            self.begin_epoch(&answers.1, None).map_err(NotAsked::Store)?;
+            has_begun_epoch = true;
+        }
+    }
+
+    fn begin_once(&self, statements: &impl Fn() -> Vec<Statement>) -> Result<(Held, Answers), NotAsked> {
         let mut not_asked = None;
         let begun = self.pool.persist_holding(|mut held| {
             let mut all = vec![Statement::script(begin_to_write())];
             all.extend(statements());
-            all.push(self.statement(STAMP));
+            all.push(self.stamp());
             match self.finish(&mut held, &all, 1) {
-                Ok(rows) => Ok(Some((held, rows))),
+                Ok(answers) => {
+                    self.has_written.store(true, Ordering::Relaxed);
+                    Ok(Some((held, answers)))
+                }
                 Err(other) => {
                     self.roll_back(&mut held);
                     match other {
@@ -214,6 +329,35 @@ impl Database {
         begun.ok_or_else(|| not_asked.unwrap_or(NotAsked::NoYard))
     }
 
+    /// Begins a new epoch in place of the one of a stamp, unless another process has done so.
+    pub(crate) fn begin_epoch(&self, stamp: &Stamp, lost: Option<&Lost>) -> Result<(), StoreError> {
+        let timeline = if self.asks_timeline() { TIMELINE } else { "NULL::bigint" };
+        let sql = format!(
+            "WITH begun AS (UPDATE @.yard SET epoch = replace(gen_random_uuid()::text, '-', ''), epoch_began = {NOW},
+                timeline = {timeline} WHERE epoch = $1 RETURNING epoch, epoch_began, timeline)
+            INSERT INTO @.epochs (epoch, began, timeline, list, known, found)
+            SELECT epoch, epoch_began, timeline, $2, $3, $4 FROM begun"
+        );
+        let number = |of: fn(&Lost) -> Revision| lost.map(|lost| of(lost).0.cast_signed());
+        tracing::warn!(?lost, "the database went back in time, or another server took over: everything is read anew");
+        let begin = || -> Vec<Statement> {
+            let begin = self.statement(&sql).text(stamp.epoch.id()).some_text(lost.map(|lost| lost.list.clone()));
+            vec![begin.some_number(number(|lost| lost.known)).some_number(number(|lost| lost.found))]
+        };
+        self.change("begin an epoch", begin).map(drop)
+    }
+
+    /// Does the same for a reader: one that may not write leaves it to those that may.
+    pub(crate) fn try_begin_epoch(&self, stamp: &Stamp, lost: &Lost) {
+        // A standby that lags behind has lost nothing.
+        if stamp.is_standby {
+            return;
+        }
+        if let Err(error) = self.begin_epoch(stamp, Some(lost)) {
+            tracing::warn!(%error, "no new epoch could be begun; the next writer does");
+        }
+    }
+
     /// Changes something that depends on what is there: asks first, and then says what is to be done, or nothing. What is asked first locks
     /// what the answer depends on. `then` may be called several times.
     pub(crate) fn transact<T>(
@@ -224,9 +368,9 @@ impl Database {
     ) -> Result<T, StoreError> {
         let mut is_migrated = false;
         for attempt in 1.. {
-            let (mut held, rows) = match self.begin(&first) {
+            let (mut held, (rows, _)) = match self.begin(&first) {
                 Ok(begun) => begun,
-                Err(NotAsked::NoYard) if !is_migrated => {
+                Err(NotAsked::NoYard | NotAsked::Older) if !is_migrated => {
                     self.migrate(doing)?;
                     is_migrated = true;
                     continue;
@@ -266,17 +410,41 @@ impl Database {
 
     /// Makes the tables, or brings them to the newest version.
     pub(crate) fn migrate(&self, doing: &str) -> Result<(), StoreError> {
-        let migrated = self.pool.persist(|session| migrate(session, &self.schema));
+        let migrated = self.pool.persist(|session| {
+            let timeline = self.ask_alone(session, Statement::new(format!("SELECT {TIMELINE}")));
+            let timeline = match timeline {
+                Ok(rows) => rows[0].try_get(0)?,
+                Err(failure) if failure.kind() == FailureKind::Wrong => None,
+                Err(failure) => return Err(failure),
+            };
+            migrate(session, &self.schema, timeline)
+        });
         migrated.map_err(|failure| failure.into_store_error(&self.shown, doing))
+    }
+
+    /// Returns who holds the row of a list, in words; `None` if that is not known or no longer so.
+    pub(crate) fn holder_of(&self, directory: &str) -> Option<String> {
+        // A row that is locked has the number of the transaction that locked it.
+        let sql = "SELECT a.pid, a.application_name FROM @.lists t
+            JOIN pg_locks l ON l.locktype = 'transactionid' AND l.transactionid = t.xmax AND l.granted
+            JOIN pg_stat_activity a ON a.pid = l.pid
+            WHERE t.directory = $1";
+        let rows = self.read("ask who holds a list", || vec![self.statement(sql).text(directory)]).ok()??;
+        let row = rows[0].first()?;
+        let (pid, application): (i32, Option<String>) = (row.try_get(0).ok()?, row.try_get(1).ok()?);
+        let application = application.filter(|name| !name.is_empty()).unwrap_or_else(|| "unnamed".to_owned());
+        Some(format!("server process {pid} (application {application})"))
     }
 
     /// Returns the error of a store.
     pub(crate) fn error(&self, why: NotAsked, doing: &str) -> StoreError {
         match why {
             NotAsked::Failed(failure) => failure.into_store_error(&self.shown, doing),
+            NotAsked::Store(error) => error,
             NotAsked::Newer(format) => StoreError::NewerJournal { path: PathBuf::from(&self.shown), format },
-            NotAsked::NoYard => {
-                Failure::new(FailureKind::Wrong, "its tables are gone").into_store_error(&self.shown, doing)
+            NotAsked::NoYard | NotAsked::Older => {
+                let said = "its tables are gone, or those of an older release";
+                Failure::new(FailureKind::Wrong, said).into_store_error(&self.shown, doing)
             }
         }
     }
@@ -297,7 +465,7 @@ impl Database {
 /// Returns what begins a transaction that writes. Nothing is set for longer than that: the next one on this connection may be another's.
 fn begin_to_write() -> String {
     format!(
-        "BEGIN; SET LOCAL lock_timeout = {}; SET LOCAL statement_timeout = {}; SET LOCAL idle_in_transaction_session_timeout = {}",
+        "BEGIN; {OWN_NAMES_ONLY}; SET LOCAL lock_timeout = {}; SET LOCAL statement_timeout = {}; SET LOCAL idle_in_transaction_session_timeout = {}",
         LOCK_WAIT.as_millis(),
         STATEMENT_TIME.as_millis(),
         IDLE_TIME.as_millis()

@@ -6,6 +6,7 @@
 
 mod connecting;
 mod database;
+mod epoch;
 mod listening;
 mod notices;
 mod opener;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use taskyard::core::{AgentName, ListId, Revision, Rules, TaskId};
 use taskyard::operations::{Claim, ClaimOutcome, NewTask};
-use taskyard::{Store, Yard};
+use taskyard::store::Txn;
+use taskyard::{Store, StoreError, Yard};
 use taskyard_postgres::{PostgresStore, Surroundings};
 use taskyard_testkit::SharedPostgres;
 
@@ -22,7 +23,7 @@ fn a_list_that_was_put_back_from_a_copy_is_read_anew() {
 #[test]
 fn a_writer_notices_that_its_list_was_put_back_from_a_copy() {
     let (_, yard) = put_back();
-    let txn = yard.store().write(yard.list_id()).unwrap();
+    let txn = write_again(&yard);
     assert_eq!(txn.revision(), Revision(2));
     assert_eq!(txn.find(&TaskId::number(2)).unwrap().task().unwrap().subject, "other");
 }
@@ -41,7 +42,7 @@ fn a_list_that_has_another_number_now_is_read_anew() {
         "UPDATE {schema}.lists SET directory = directory || '?'; UPDATE {schema}.lists SET directory = translate(directory, 'LM?', 'ML')"
     ));
     assert_eq!(subjects(&first), ["of the second"]);
-    let txn = second.store().write(second.list_id()).unwrap();
+    let txn = write_again(&second);
     assert_eq!(txn.find(&TaskId::number(1)).unwrap().task().unwrap().subject, "of the first");
 }
 
@@ -60,6 +61,13 @@ fn a_schema_made_anew_gives_out_no_old_token() {
     create(&second, "new");
     let new = claimed(&second);
     assert!(new > old, "{old:?} {new:?}");
+}
+
+/// Opens a transaction after the first has met a conflict: the database is not the one that the yard knew.
+fn write_again(yard: &Yard) -> Box<dyn Txn + '_> {
+    let refused = yard.store().write(yard.list_id()).map(drop);
+    assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
+    yard.store().write(yard.list_id()).unwrap()
 }
 
 /// Returns a database whose list `L` was put back from a copy and has gone another way since, and a yard that knows the list as it was

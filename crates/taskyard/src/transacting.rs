@@ -112,12 +112,28 @@ impl Yard {
                     let event = |revision| Event { list: self.list_id().clone(), revision, entries: entries.clone() };
                     return Ok(entries.first().map(|first| event(first.revision)));
                 }
-                Err(StoreError::Unavailable { .. }) => {}
+                // One that went back in time says it when it is asked again.
+                Err(StoreError::Unavailable { .. } | StoreError::Conflict { .. }) => {}
                 // A store that does not say has not said that nothing happened, either.
                 Err(_) => break,
             }
         }
         Err(lost)
+    }
+
+    /// Looks at the list while no other writer is at it, and changes nothing.
+    pub(crate) fn look_in_turn<T>(
+        &self,
+        mut look: impl FnMut(&dyn Txn) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        for _ in 1..ATTEMPTS {
+            match self.store().write(self.list_id()) {
+                // The store is another than it was: the next look is at what is there now.
+                Err(StoreError::Conflict { .. }) => {}
+                opened => return look(&*opened?),
+            }
+        }
+        look(&*self.store().write(self.list_id())?)
     }
 
     /// Opens a transaction in which every lease counts: what dead ones held has come back before.

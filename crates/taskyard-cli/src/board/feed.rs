@@ -145,6 +145,12 @@ impl Follower {
                 Happening::Message { .. } => moved.mail = true,
                 Happening::JobEnded(_) => moved.jobs = true,
                 Happening::AgentCame { .. } | Happening::AgentWent { .. } => moved.team = true,
+                Happening::WentBack { .. } => {
+                    // What is shown is of another history: everything before this is in what is read now.
+                    self.load()?;
+                    commits.clear();
+                    moved = Moved { mail: true, jobs: true, team: true };
+                }
                 _ => {}
             }
             next = if commits.len() < BURST { stream.try_next()? } else { None };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use serde::Serialize;
 use taskyard::core::render::{Line, Look, Tone, entry_line, job_line};
-use taskyard::core::{Entry, Revision, TaskId, Timestamp};
+use taskyard::core::{Entry, ListId, Revision, TaskId, Timestamp};
 use taskyard::leases::Warden;
 use taskyard::notices::Notice;
 use taskyard::stream::{Cursor, Happening, Interest};
@@ -53,6 +53,13 @@ struct Notified<'a> {
     job: JobShape<'a>,
 }
 
+/// A line in a pipe: the database went back to this revision.
+#[derive(Serialize)]
+struct WentBack {
+    op: &'static str,
+    revision: u64,
+}
+
 impl Watch {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let query = query_of(&self.query)?;
@@ -90,6 +97,7 @@ impl Watch {
             match happening? {
                 Happening::Commit(event) => tell(&yard.entries_about(&event, &query)?, output)?,
                 Happening::JobEnded(notice) => tell_of_end(&notice, output)?,
+                Happening::WentBack { list, revision } => tell_of_going_back(&list, revision, output)?,
                 _ => {}
             }
         }
@@ -105,6 +113,16 @@ fn tell(entries: &[Entry], output: &mut Output) -> Result<(), Problem> {
         } else {
             output.document(EntryLine { entry: EntryShape(entry), last: number + 1 == entries.len() })?;
         }
+    }
+    Ok(output.flush()?)
+}
+
+fn tell_of_going_back(list: &ListId, revision: Revision, output: &mut Output) -> Result<(), Problem> {
+    if output.is_terminal() {
+        let words = format!("the database of list {list} went back to revision {revision}; earlier lines may be lost");
+        output.line(&Line::new().with(Tone::Strong, &words))?;
+    } else {
+        output.document(WentBack { op: "went_back", revision: revision.0 })?;
     }
     Ok(output.flush()?)
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use taskyard_testkit::{Cluster, Program, SharedPostgres, Took, postgres_program};
+use taskyard_testkit::{Cluster, Program, SharedPostgres, Took, postgres_program, wait_until};
 
 use crate::{ask, command, home, run};
 
@@ -51,6 +51,21 @@ fn a_schema_of_the_future_is_refused_for_reading_and_writing() {
 }
 
 #[test]
+fn read_only_server_is_told_without_doubt() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::make(folder.path(), &[]).stop_when_dropped();
+    let home = home();
+    ask(&home, &cluster.address(), "create first");
+    cluster.sql("ALTER SYSTEM SET default_transaction_read_only = on");
+    cluster.sql("SELECT pg_reload_conf()");
+    wait_until("the setting", || cluster.sql("SHOW default_transaction_read_only") == "on");
+    let ran = run(&home, &cluster.address(), "create second");
+    assert!(ran.code == Some(1) && ran.stderr.contains("takes no changes"), "{ran:?}");
+    assert!(!ran.stderr.contains("may have been made"), "{ran:?}");
+    assert!(ask(&home, &cluster.address(), "list").contains("first"));
+}
+
+#[test]
 fn a_role_with_the_least_rights_can_work_and_change_no_history() {
     let folder = tempfile::tempdir().unwrap();
     let cluster = Cluster::make(folder.path(), &[]).stop_when_dropped();
@@ -79,6 +94,14 @@ fn a_role_with_the_least_rights_can_work_and_change_no_history() {
     ] {
         ask(&home, &theirs, words);
     }
+    // Everything is old at once, and the role may not thin the journal.
+    fs::create_dir_all(home.path().join(".config/taskyard")).unwrap();
+    fs::write(home.path().join(".config/taskyard/taskyard.toml"), "[journal]\nkeep = \"0s\"\n").unwrap();
+    wait_until("the journal to be old", || {
+        let ran = run(&home, &theirs, "gc");
+        assert!(ran.code == Some(0) || ran.stderr.contains("permission denied"), "{ran:?}");
+        ran.code == Some(1)
+    });
     let mut psql = Program::new(postgres_program("psql"));
     let forged = psql.arg(&theirs).args(["--command", "UPDATE taskyard.changes SET actor = 'eve'"]).output();
     assert!(!forged.status.success(), "{forged:?}");

@@ -54,6 +54,24 @@ fn watch_tells_what_another_machine_does() {
 }
 
 #[test]
+fn watch_tells_that_the_database_went_back() {
+    let store = SharedPostgres::get().fresh_address();
+    let home = home();
+    ask(&home, &store, "create before");
+    let mut watching = command(&home, &store, "watch --json --since 0").stdout(Stdio::piped()).start();
+    let mut lines = watching.take_output().lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    assert_eq!(next()["revision"], 1);
+    let schema = store.rsplit_once('=').unwrap().1;
+    SharedPostgres::get().cluster().sql(&format!("UPDATE {schema}.yard SET epoch = 'another'"));
+    let told = next();
+    assert_eq!((&told["op"], &told["revision"]), (&"went_back".into(), &1.into()), "{told}");
+    ask(&home, &store, "create after");
+    assert!(next().to_string().contains("after"));
+    watching.kill();
+}
+
+#[test]
 fn a_team_and_its_messages_are_where_its_list_is() {
     let store = SharedPostgres::get().fresh_address();
     let (one, two) = (home(), home());

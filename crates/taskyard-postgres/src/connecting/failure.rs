@@ -29,13 +29,15 @@ const PASSWORDS: &str = "it is looked for in the address, in PGPASSWORD and in ~
 pub(crate) enum FailureKind {
     /// No server can be reached, or the connection broke: what was sent may have happened.
     Lost,
-    /// The server is there and takes nothing just now: it starts, stops, stands by, or has too many connections.
+    /// The server is there and takes nothing just now: it starts, stops, or has too many connections.
     NotNow,
+    /// The server takes no changes: nothing has happened.
+    ReadOnly,
     /// Another transaction holds what is wanted.
     Locked,
     /// Two transactions got into each other's way, and this one was given up.
     Clash,
-    /// A table is not there.
+    /// The tables are not there, or are those of another release.
     Missing,
     /// The server, or its address, is another than it must be: nothing helps but to change something.
     Wrong,
@@ -76,7 +78,7 @@ impl Failure {
             FailureKind::Locked => {
                 StoreError::Busy { by: Occupant::Elsewhere { who: "another client".into() }, waited: LOCK_WAIT }
             }
-            FailureKind::Clash | FailureKind::Missing | FailureKind::Wrong => {
+            FailureKind::Clash | FailureKind::Missing | FailureKind::ReadOnly | FailureKind::Wrong => {
                 StoreError::Failed { doing: format!("{doing} at `{store}`"), source: Box::new(self.said) }
             }
         }
@@ -136,11 +138,14 @@ fn kind_of(state: &SqlState) -> FailureKind {
         code if code.starts_with("08") => FailureKind::Lost,
         // An administrator ends connections, the server crashed, a session was idle for too long.
         "57P01" | "57P02" | "57P05" | "25P03" | "58000" => FailureKind::Lost,
-        // It starts up or shuts down, has too many connections, or is a standby.
-        "57P03" | "53300" | "25006" => FailureKind::NotNow,
+        // It starts up or shuts down, or has too many connections.
+        "57P03" | "53300" => FailureKind::NotNow,
+        "25006" => FailureKind::ReadOnly,
         "55P03" => FailureKind::Locked,
-        "40001" | "40P01" => FailureKind::Clash,
-        "42P01" | "3F000" => FailureKind::Missing,
+        // The last is a commit that found another epoch or revision than it was made for.
+        "40001" | "40P01" | "23502" => FailureKind::Clash,
+        // A table, a schema or a column; and a division by zero, by which the stamp ends a transaction on another version.
+        "42P01" | "3F000" | "42703" | "22012" => FailureKind::Missing,
         // Another transaction took longer than we wait.
         "57014" => FailureKind::NotNow,
         _ => FailureKind::Wrong,

@@ -1,4 +1,4 @@
-//! How long things may take.
+//! How long things may take, and what a transaction may see.
 
 use std::time::Duration;
 
@@ -11,3 +11,6 @@ pub(crate) const STATEMENT_TIME: Duration = Duration::from_secs(60);
 pub(crate) const IDLE_TIME: Duration = Duration::from_secs(25);
 /// How long we wait for an answer: longer than the server takes to give up.
 pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(65);
+
+/// Ends with the transaction. Functions and operators are PostgreSQL's own, whatever search path the role or the database has.
+pub(crate) const OWN_NAMES_ONLY: &str = "SET LOCAL search_path = pg_catalog, pg_temp";

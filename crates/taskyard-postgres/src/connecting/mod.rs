@@ -11,7 +11,7 @@ mod tls;
 
 pub(crate) use column::Column;
 pub(crate) use failure::{Failure, FailureKind};
-pub(crate) use limits::{ANSWER_TIME, IDLE_TIME, LOCK_WAIT, STATEMENT_TIME};
+pub(crate) use limits::{ANSWER_TIME, IDLE_TIME, LOCK_WAIT, OWN_NAMES_ONLY, STATEMENT_TIME};
 pub(crate) use pool::{Held, Pool};
 pub(crate) use reaching::reach;
 pub(crate) use session::Session;

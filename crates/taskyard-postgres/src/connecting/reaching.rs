@@ -95,8 +95,8 @@ async fn reach_one(settings: &Settings, host: &Host, heard: Option<NotificationS
 fn because(error: tokio_postgres::Error, host: &Host) -> Failure {
     let failure = Failure::from(error);
     let said = failure.to_string();
-    if said.contains("read only") {
-        return Failure::new(FailureKind::NotNow, said);
+    if said.contains("does not allow writes") {
+        return Failure::new(FailureKind::Lost, "it takes no changes: it is a standby, or read-only");
     }
     // A certificate that does not do will not do the next time either.
     let is_tls = said.contains("TLS") || said.contains("certificate");

@@ -16,8 +16,8 @@ use crate::settings::Settings;
 /// nothing.
 pub(crate) struct Session {
     client: Client,
-    // Dropped last, with the task in it that owns the socket.
-    runtime: Runtime,
+    /// The task in it owns the socket. There until the session is dropped.
+    runtime: Option<Runtime>,
     is_usable: bool,
 }
 
@@ -27,12 +27,12 @@ impl Session {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::new(FailureKind::Wrong, error.to_string()))?;
         let client = runtime.block_on(super::reaching::reach(settings, None))?;
-        Ok(Self { client, runtime, is_usable: true })
+        Ok(Self { client, runtime: Some(runtime), is_usable: true })
     }
 
     /// Sends statements at once and returns the rows of each.
     pub(crate) fn ask(&mut self, statements: &[Statement], patience: Duration) -> Result<Vec<Vec<Row>>, Failure> {
-        let answers = self.runtime.block_on(async {
+        let answers = self.runtime().block_on(async {
             match tokio::time::timeout(patience, pipeline(&self.client, statements)).await {
                 Ok(answers) => answers.map_err(Failure::from),
                 Err(_) => Err(Failure::timed_out(patience)),
@@ -46,7 +46,7 @@ impl Session {
     /// Sends statements without waiting for their answers.
     pub(crate) fn tell(&mut self, statement: Statement) {
         let client = &self.client;
-        self.runtime.block_on(async {
+        self.runtime().block_on(async {
             let telling = async { drop(pipeline(client, std::slice::from_ref(&statement)).await) };
             let mut telling = std::pin::pin!(telling);
             for _ in 0..4 {
@@ -59,9 +59,22 @@ impl Session {
         });
     }
 
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("only dropping takes it")
+    }
+
     /// Tells whether it can be asked again.
     pub(crate) fn is_usable(&self) -> bool {
         self.is_usable && !self.client.is_closed()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // The last owner may be a thread that listens, within a runtime of its own: there no other may be waited for.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

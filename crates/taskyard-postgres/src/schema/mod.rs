@@ -3,5 +3,5 @@
 mod migrating;
 mod name;
 
-pub(crate) use migrating::{VERSION, migrate};
+pub(crate) use migrating::{VERSION, lost_row, migrate};
 pub(crate) use name::SchemaName;

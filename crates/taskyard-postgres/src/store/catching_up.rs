@@ -11,37 +11,70 @@ use super::changes::{self, revision};
 use super::images::image;
 use super::known_list::{Found, Known, KnownList};
 use super::lease_rows;
-use crate::connecting::{Failure, Statement};
+use crate::connecting::{Failure, FailureKind, Statement};
 use crate::database::Database;
+use crate::epoch::{Epoch, Lost, Stamp};
 
 /// A process that is further behind than so many entries reads the list anew.
 const MOST_CHANGES: i64 = 5_000;
 
 /// How a list stands: its row.
-pub(super) const STANDING: &str = "id, revision, last_token, mark, journaled, changed_at, thinned";
+pub(super) const STANDING: &str = "id, revision, last_token, mark, journaled, changed_at, thinned, head,
+    (SELECT c.version FROM @.lease_clocks c WHERE c.list = lists.id)";
 
 /// What was known when the questions were asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Asked {
     /// Nothing: everything is read.
     Everything,
-    /// The list of this number at a revision and a count of lease changes: what is newer is read.
-    Newer { id: i64, revision: Revision, lease_version: i64 },
+    /// A list at a revision: what is newer is read.
+    Newer(Basis),
+}
+
+/// What was known of a list when what is newer was asked for. The database must still have all of it.
+#[derive(Clone, Debug)]
+pub(super) struct Basis {
+    id: i64,
+    revision: Revision,
+    head: Option<AttemptId>,
+    lease_version: i64,
+    epoch: Epoch,
+}
+
+/// What came of taking an answer in.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// The list as it is now.
+    In(Found),
+    /// Too much has happened since: the list has to be read anew.
+    TooMuch,
+    /// The database is another than the one that was known, and nothing known of the list counts any more. If it has less than was known,
+    /// that is told.
+    OtherHistory(Option<Lost>),
 }
 
 impl Asked {
     /// Asks for what is not known.
     pub(super) fn beyond(known: &Known) -> Self {
         // A list without a commit has nothing that its next one could be held against.
-        match known.id.filter(|_| known.state.revision.0 > 0) {
-            Some(id) => Self::Newer { id, revision: known.state.revision, lease_version: known.lease_version },
-            None => Self::Everything,
-        }
+        let known = known.found().filter(|found| found.state.revision.0 > 0);
+        known.map_or(Self::Everything, |Found { id, state, head, lease_version, epoch }| {
+            Self::Newer(Basis { id, revision: state.revision, head, lease_version, epoch })
+        })
+    }
+}
+
+/// Forgets a list that is not in the database; that may be because the database lost it.
+pub(super) fn forget(list: &KnownList, asked: &Asked) -> Option<Lost> {
+    list.known().forget();
+    match asked {
+        Asked::Everything => None,
+        Asked::Newer(basis) => Some(basis.lost(list, Revision(0))),
     }
 }
 
 /// Returns what asks for the contents of a list: its tasks or changes, then its leases.
-pub(super) fn questions(database: &Database, directory: &str, asked: Asked) -> [Statement; 2] {
+pub(super) fn questions(database: &Database, directory: &str, asked: &Asked) -> [Statement; 2] {
     let of_list = "(SELECT id FROM @.lists WHERE directory = $1)";
     match asked {
         Asked::Everything => [
@@ -50,7 +83,7 @@ pub(super) fn questions(database: &Database, directory: &str, asked: Asked) -> [
         ]
         .map(|sql| database.statement(&sql).text(directory)),
         // The newest known commit is asked for, too: it must still be the one that is known.
-        Asked::Newer { id, revision, lease_version } => [
+        Asked::Newer(Basis { id, revision, lease_version, .. }) => [
             database
                 .statement(&format!(
                     "SELECT {} FROM @.changes c WHERE list = $1 AND revision >= $2
@@ -58,47 +91,93 @@ pub(super) fn questions(database: &Database, directory: &str, asked: Asked) -> [
                     changes::COLUMNS_FOLLOWED,
                     MOST_CHANGES + 1
                 ))
-                .number(id)
+                .number(*id)
                 .number(revision.0.cast_signed()),
             database
                 .statement(&format!("SELECT {} FROM @.leases l WHERE list = $1 AND version > $2", lease_rows::COLUMNS))
-                .number(id)
-                .number(lease_version),
+                .number(*id)
+                .number(*lease_version),
         ],
     }
 }
 
-/// Takes in what the database answered, and returns the list as it is now; none where it has to be read anew.
+/// Whether the row of the list is locked while it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// It is: no other process moves the list on.
+    HoldsRow,
+    /// It is not.
+    Looks,
+}
+
+/// Takes in what the database answered.
 pub(super) fn take_in(
     list: &KnownList,
-    asked: Asked,
-    standing: &Row,
-    contents: &[Row],
-    leases: &[Row],
-) -> Result<Option<Found>, Failure> {
-    let standing = Standing::read(standing)?;
-    match asked {
-        Asked::Everything => {
-            let home = list.known().state.home.clone();
-            let read = read_anew(ListState { home, ..ListState::default() }, &standing, contents, leases)?;
-            let mut known = list.known();
-            let is_newer = known.id != Some(read.id) || known.state.revision <= read.state.revision;
-            if is_newer {
-                *known = Known::read(read.clone());
-            }
-            Ok(Some(read))
+    asked: &Asked,
+    stamp: &Stamp,
+    rows: [&[Row]; 3],
+    reader: Reader,
+) -> Result<Taken, Failure> {
+    let [standing, contents, leases] = rows;
+    let standing = standing.first().ok_or_else(|| Failure::new(FailureKind::Wrong, "the list is not there"))?;
+    let standing = Standing::read(standing, stamp)?;
+    let Asked::Newer(basis) = asked else {
+        let home = list.known().state.home.clone();
+        let read = read_anew(ListState { home, ..ListState::default() }, &standing, stamp, contents, leases)?;
+        let mut known = list.known();
+        // Another thread may have moved on meanwhile.
+        let is_ahead = known.id == Some(read.id)
+            && known.state.revision > read.state.revision
+            && known.epoch.as_ref().is_some_and(|epoch| epoch.is(&read.epoch));
+        if !is_ahead || reader == Reader::HoldsRow {
+            *known = Known::read(read.clone());
         }
-        Asked::Newer { id, revision, .. } => {
-            let mut known = list.known();
-            // Another thread may have moved on meanwhile, though not back.
-            let is_same = [known.id, Some(id)] == [Some(standing.id); 2];
-            let is_whole = standing.revision >= revision && revision >= standing.thinned;
-            if !is_same || !is_whole || known.state.revision < revision || contents.len() > MOST_CHANGES as usize {
-                return Ok(None);
-            }
-            let is_known = move_on(&mut known, revision, &standing, contents, leases)?;
-            Ok(known.found().filter(|_| is_known))
-        }
+        return Ok(Taken::In(read));
+    };
+    let entries = contents.iter().map(Followed::read).collect::<Result<Vec<_>, _>>()?;
+    let mut known = list.known();
+    if !basis.epoch.is(&stamp.epoch) {
+        // Another process has noticed before, or another server took over.
+        known.distrust();
+        return Ok(Taken::OtherHistory(None));
+    }
+    if !basis.is_in(&standing, &entries) {
+        known.distrust();
+        return Ok(Taken::OtherHistory(Some(basis.lost(list, standing.revision))));
+    }
+    let is_whole = basis.revision >= standing.thinned && contents.len() <= MOST_CHANGES as usize;
+    // Another thread may have moved on meanwhile, or have read another history.
+    let is_basis = known.id == Some(basis.id)
+        && known.state.revision >= basis.revision
+        && known.epoch.as_ref().is_some_and(|epoch| epoch.is(&basis.epoch));
+    if !is_whole || !is_basis {
+        return Ok(Taken::TooMuch);
+    }
+    move_on(&mut known, &standing, &entries, leases)?;
+    // While the row is locked the database is not behind what is known; if it seems to be, what is known is not from there.
+    let is_current = (known.state.revision, known.head) == (standing.revision, standing.head);
+    if reader == Reader::HoldsRow && !is_current {
+        let lost = Lost { known: known.state.revision, ..basis.lost(list, standing.revision) };
+        known.distrust();
+        return Ok(Taken::OtherHistory(Some(lost)));
+    }
+    Ok(known.found().map_or(Taken::TooMuch, Taken::In))
+}
+
+impl Basis {
+    /// Tells whether the database still has what was known. Entries begin with the revision that was known, unless it was thinned out.
+    fn is_in(&self, standing: &Standing, entries: &[Followed<'_>]) -> bool {
+        let is_there = || match standing.revision == self.revision {
+            true => standing.head == self.head,
+            false if self.revision <= standing.thinned => true,
+            false => entries.first().is_some_and(|entry| (entry.revision, entry.attempt) == (self.revision, self.head)),
+        };
+        let has_all = standing.revision >= self.revision && standing.lease_version >= self.lease_version;
+        standing.id == self.id && has_all && is_there()
+    }
+
+    fn lost(&self, list: &KnownList, found: Revision) -> Lost {
+        Lost { list: list.list.directory().to_owned(), known: self.revision, found }
     }
 }
 
@@ -112,18 +191,24 @@ struct Standing {
     changed: Option<Timestamp>,
     /// Up to here, entries may be missing.
     thinned: Revision,
+    /// The newest commit; `None` before the first.
+    head: Option<AttemptId>,
+    /// How many changes of leases there were at least.
+    lease_version: i64,
 }
 
 impl Standing {
-    fn read(row: &Row) -> Result<Self, Failure> {
+    fn read(row: &Row, stamp: &Stamp) -> Result<Self, Failure> {
         Ok(Self {
             id: row.try_get(0)?,
             revision: revision(row.try_get(1)?),
-            last_token: Token(row.try_get::<_, i64>(2)?.cast_unsigned()),
+            last_token: stamp.last_token(Token(row.try_get::<_, i64>(2)?.cast_unsigned())),
             mark: row.try_get(3)?,
             journaled: row.try_get(4)?,
             changed: row.try_get::<_, Option<i64>>(5)?.map(Timestamp),
             thinned: revision(row.try_get(6)?),
+            head: row.try_get::<_, Option<&str>>(7)?.and_then(|attempt| attempt.parse().ok()),
+            lease_version: row.try_get::<_, Option<i64>>(8)?.unwrap_or(0),
         })
     }
 
@@ -137,7 +222,13 @@ impl Standing {
     }
 }
 
-fn read_anew(mut state: ListState, standing: &Standing, tasks: &[Row], leases: &[Row]) -> Result<Found, Failure> {
+fn read_anew(
+    mut state: ListState,
+    standing: &Standing,
+    stamp: &Stamp,
+    tasks: &[Row],
+    leases: &[Row],
+) -> Result<Found, Failure> {
     for row in tasks {
         let id = TaskId::stored(row.try_get::<_, &str>(0)?);
         if let Some(image) = image(row, 1)? {
@@ -146,25 +237,12 @@ fn read_anew(mut state: ListState, standing: &Standing, tasks: &[Row], leases: &
     }
     let lease_version = apply_leases(&mut state, leases, 0)?;
     standing.put_into(&mut state);
-    Ok(Found { id: standing.id, state: Arc::new(state), lease_version })
+    let (state, epoch) = (Arc::new(state), stamp.epoch.clone());
+    Ok(Found { id: standing.id, state, head: standing.head, lease_version, epoch })
 }
 
-/// Applies what is newer. Returns whether the newest known commit is still the one that is known.
-fn move_on(
-    known: &mut Known,
-    since: Revision,
-    standing: &Standing,
-    changes: &[Row],
-    leases: &[Row],
-) -> Result<bool, Failure> {
-    let entries = changes.iter().map(Followed::read).collect::<Result<Vec<_>, _>>()?;
-    // A database that was restored from a copy has other commits under the same numbers.
-    let head = entries.iter().find(|entry| entry.revision == since).map(|entry| entry.attempt);
-    let is_known =
-        |head: Option<AttemptId>| known.head.is_none() || known.state.revision != since || known.head == head;
-    if !head.is_some_and(is_known) {
-        return Ok(false);
-    }
+/// Applies what is newer.
+fn move_on(known: &mut Known, standing: &Standing, entries: &[Followed<'_>], leases: &[Row]) -> Result<(), Failure> {
     // Of a task that changed several times only the last time counts.
     let mut newer = BTreeMap::new();
     for entry in entries.iter().filter(|entry| entry.revision > known.state.revision) {
@@ -175,13 +253,10 @@ fn move_on(
         .map(|(task, row)| Ok((task, image(row, 3)?.map(|image| Kept::new(task.clone(), image)))))
         .collect::<Result<Vec<_>, Failure>>()?;
     if newer.is_empty() && leases.is_empty() && standing.last_token <= known.state.last_token {
-        // Only the end of what was known before may have been learnt.
-        if known.state.revision == since {
-            known.head = known.head.or(head.flatten());
-        }
-        return Ok(true);
+        return Ok(());
     }
     let lease_version = known.lease_version;
+    let is_ahead = known.state.revision > standing.revision;
     known.lease_version = known.change(newer.iter().map(|(task, _)| *task), |state| {
         for (task, after) in &newer {
             match after {
@@ -189,14 +264,15 @@ fn move_on(
                 None => drop(state.tasks.remove(*task)),
             }
         }
-        if standing.revision >= state.revision {
+        if !is_ahead {
             standing.put_into(state);
         }
         apply_leases(state, leases, lease_version)
     })?;
-    let newest = entries.iter().rfind(|entry| entry.attempt.is_some() && entry.revision == known.state.revision);
-    known.head = newest.and_then(|entry| entry.attempt).or(known.head.filter(|_| newer.is_empty()));
-    Ok(true)
+    if !is_ahead {
+        known.head = standing.head;
+    }
+    Ok(())
 }
 
 /// An entry of the journal, as far as a follower of the list has to know it.

@@ -3,7 +3,7 @@
 use std::iter;
 use std::sync::Arc;
 
-use taskyard::core::{Event, Image, Revision, Status, Task, TaskId};
+use taskyard::core::{AttemptId, Event, Image, Revision, Status, Task, TaskId};
 use taskyard::store::kit::{Commit, ListState, Staging, number_of};
 use taskyard::store::{Signature, StoreError};
 use tokio_postgres::Row;
@@ -16,6 +16,7 @@ use super::turn::WritersTurn;
 use super::writer::{PostgresWriter, Waiting, lock};
 use crate::connecting::{ANSWER_TIME, Column, Failure, FailureKind, Statement};
 use crate::database::{Database, NotAsked};
+use crate::epoch::Epoch;
 
 const DOING: &str = "commit";
 
@@ -25,6 +26,8 @@ pub(super) struct Committing {
     pub(super) id: i64,
     pub(super) commit: Commit,
     base: Revision,
+    base_head: Option<AttemptId>,
+    epoch: Epoch,
     lease_version: i64,
     journaled: f64,
     counted: [i64; Status::ALL.len()],
@@ -102,9 +105,11 @@ impl Committing {
         let numbers = commit.entries.iter().map(|entry| number_of(&entry.task));
         Self {
             list: Arc::clone(writer.list()),
-            id: writer.id,
+            id: writer.found.id,
             base: base.revision,
-            lease_version: writer.lease_version,
+            base_head: writer.found.head,
+            epoch: writer.found.epoch.clone(),
+            lease_version: writer.found.lease_version,
             journaled: numbers.fold(base.journaled, f64::max),
             counted: counted(&base, &commit),
             commit,
@@ -139,9 +144,11 @@ impl Committing {
             }
             all.push(changes::insertion(database, self.id, entries));
         }
-        let sql = "UPDATE @.lists SET revision = $2, last_token = $3, mark = $4, journaled = $5,
-                changed_at = coalesce($6, changed_at), pending = pending + $7, in_progress = in_progress + $8,
-                completed = completed + $9
+        // No revision may be null: a list at another revision, or in another epoch, fails the whole commit.
+        let sql = "UPDATE @.lists SET last_token = $3, mark = $4, journaled = $5,
+                revision = CASE WHEN revision = $10 AND $11 = (SELECT epoch FROM @.yard) THEN $2 END,
+                head = coalesce($12, head), changed_at = coalesce($6, changed_at), pending = pending + $7,
+                in_progress = in_progress + $8, completed = completed + $9
             WHERE id = $1";
         let first = entries.first();
         let [pending, in_progress, completed] = self.counted;
@@ -153,14 +160,20 @@ impl Committing {
             .float(*mark)
             .float(self.journaled)
             .some_number(first.map(|entry| entry.at.0));
-        all.push(update.number(pending).number(in_progress).number(completed));
+        let update = update.number(pending).number(in_progress).number(completed);
+        let update = update.number(self.base.0.cast_signed()).text(self.epoch.id());
+        let attempt = first.and_then(|entry| entry.attempt).map(|attempt| attempt.to_string());
+        all.push(update.some_text(attempt));
         all
     }
 
     /// Takes our own commit into what this process knows.
     fn note_commit(&self, tick: Option<&Row>, signature: &Signature) {
         let mut known = self.list.known();
-        if known.id != Some(self.id) || known.state.revision != self.base {
+        let is_base = known.id == Some(self.id)
+            && (known.state.revision, known.head) == (self.base, self.base_head)
+            && known.epoch.as_ref().is_some_and(|epoch| epoch.is(&self.epoch));
+        if !is_base {
             // A thread of ours has read it from the database already.
             return;
         }
@@ -206,7 +219,7 @@ fn has_happened(database: &Database, committing: &[Committing]) -> Result<bool, 
         }
         all
     });
-    let (mut held, rows) = found?;
+    let (mut held, (rows, _)) = found?;
     database.roll_back(&mut held);
     Ok(rows[committing.len()..].iter().any(|rows| !rows.is_empty()))
 }

@@ -58,10 +58,13 @@ pub(super) fn question(database: &Database, directory: &str, query: &HistoryQuer
         sql = format!("{sql} AND c.revision IN ({revisions})");
     }
     let statement = database.statement(&format!("{sql} ORDER BY c.revision, c.place"));
-    // Callers may name any number; the database counts no further than this.
-    let bound = |revision: Revision| i64::try_from(revision.0).unwrap_or(i64::MAX);
     let statement = statement.text(directory).number(bound(query.since)).some_number(query.until.map(bound));
     parameters.into_iter().fold(statement, |statement, value| statement.text(value))
+}
+
+/// Returns a revision as the database counts. Callers may name any number; the database counts no further than this.
+pub(super) fn bound(revision: Revision) -> i64 {
+    i64::try_from(revision.0).unwrap_or(i64::MAX)
 }
 
 /// Reads the answer.

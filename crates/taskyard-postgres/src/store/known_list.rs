@@ -12,6 +12,7 @@ use taskyard::store::LiveView;
 use taskyard::store::kit::{Home, ListState};
 
 use super::writers_queue::WritersQueue;
+use crate::epoch::Epoch;
 
 /// A server that many lists are asked of forgets those that no caller has open when it knows so many.
 const MOST: usize = 256;
@@ -34,10 +35,12 @@ pub(super) struct Known {
     pub(super) id: Option<i64>,
     /// The list.
     pub(super) state: Arc<ListState>,
-    /// The commit of its newest revision, where that is known.
+    /// The commit of its newest revision; `None` before the first.
     pub(super) head: Option<AttemptId>,
     /// How many changes of leases are in it.
     pub(super) lease_version: i64,
+    /// The epoch of the database in which all this was read; `None` if it does not count.
+    pub(super) epoch: Option<Epoch>,
     /// How its tasks hang together, once a caller has asked for that. It moves on with the list.
     live: Option<LiveList>,
 }
@@ -49,8 +52,12 @@ pub(super) struct Found {
     pub(super) id: i64,
     /// The list.
     pub(super) state: Arc<ListState>,
+    /// The commit of its newest revision; `None` before the first.
+    pub(super) head: Option<AttemptId>,
     /// How many changes of leases are in it.
     pub(super) lease_version: i64,
+    /// The epoch of the database in which it was found.
+    pub(super) epoch: Epoch,
 }
 
 /// A list that stands still while it is asked how its tasks hang together.
@@ -84,6 +91,18 @@ impl KnownList {
         LiveView::new(Standing(known), revision)
     }
 
+    /// Does the same for the holder of the list's row, which found it so; `None` if another list has taken its place in memory.
+    pub(super) fn live_as(&self, found: &Found, rules: Rules, now: Timestamp) -> Option<LiveView<'_>> {
+        let mut known = self.known();
+        let is_same = known.state.revision == found.state.revision
+            && known.head == found.head
+            && known.epoch.as_ref().is_some_and(|epoch| epoch.is(&found.epoch));
+        is_same.then(|| {
+            known.judge(rules, now);
+            LiveView::new(Standing(known), found.state.revision)
+        })
+    }
+
     fn asked(&self) -> MutexGuard<'_, Instant> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,13 +111,18 @@ impl KnownList {
 impl Known {
     fn nothing(home: Home) -> Self {
         let state = Arc::new(ListState { home, ..ListState::default() });
-        Self { id: None, state, head: None, lease_version: 0, live: None }
+        Self { id: None, state, head: None, lease_version: 0, epoch: None, live: None }
     }
 
     /// Returns a list that was read whole.
     pub(super) fn read(found: Found) -> Self {
-        let Found { id, state, lease_version } = found;
-        Self { id: Some(id), state, head: None, lease_version, live: None }
+        let Found { id, state, head, lease_version, epoch } = found;
+        Self { id: Some(id), state, head, lease_version, epoch: Some(epoch), live: None }
+    }
+
+    /// Lets nothing that is known count any more: the list is read anew. Callers that look at it meanwhile see it as it was.
+    pub(super) fn distrust(&mut self) {
+        self.epoch = None;
     }
 
     /// Forgets everything.
@@ -108,7 +132,8 @@ impl Known {
 
     /// Returns the list with its number, once it has one.
     pub(super) fn found(&self) -> Option<Found> {
-        Some(Found { id: self.id?, state: Arc::clone(&self.state), lease_version: self.lease_version })
+        let (state, epoch) = (Arc::clone(&self.state), self.epoch.clone()?);
+        Some(Found { id: self.id?, state, head: self.head, lease_version: self.lease_version, epoch })
     }
 
     /// Changes the list. These of its tasks may differ afterwards.

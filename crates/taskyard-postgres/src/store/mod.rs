@@ -3,6 +3,7 @@
 mod catching_up;
 mod changes;
 mod committing;
+mod examining;
 mod history;
 mod images;
 mod known_list;

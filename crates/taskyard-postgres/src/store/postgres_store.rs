@@ -8,12 +8,13 @@ use std::time::Duration;
 use taskyard::core::{Entry, Lease, ListId, Moment, Revision, Rules, Timestamp};
 use taskyard::store::kit::{StagedPair, StagedTxn};
 use taskyard::store::{
-    HistoryQuery, LastEntry, ListInfo, ListWatch, Moved, SharedCare, Snapshot, Store, StoreError, ThinOut, ThinnedOut,
-    Txn, TxnPair, Watch,
+    HistoryQuery, LastEntry, ListInfo, ListWatch, Moved, SharedCare, SharedFault, Snapshot, Store, StoreError, ThinOut,
+    ThinnedOut, Txn, TxnPair, Watch,
 };
 use tokio_postgres::Row;
 
 use super::changes::revision;
+use super::examining::examine;
 use super::history;
 use super::known_list::{KnownList, KnownLists};
 use super::lease_rows;
@@ -128,6 +129,12 @@ impl Store for PostgresStore {
         Ok(Box::new(StagedTxn::new(writer, state, self.rules)))
     }
 
+    fn write_within(&self, list: &ListId, patience: Duration) -> Result<Box<dyn Txn + '_>, StoreError> {
+        let opened = open(&self.database, &self.list(list), None, Waiting::AtMost(patience), self.rules)?;
+        let (writer, state) = opened.expect("a caller that waits gets a turn or an error");
+        Ok(Box::new(StagedTxn::new(writer, state, self.rules)))
+    }
+
     fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
         let opened = open(&self.database, &self.list(list), None, Waiting::DoNotWait, self.rules)?;
         let begin = |(writer, state)| Box::new(StagedTxn::new(writer, state, self.rules)) as Box<dyn Txn>;
@@ -189,6 +196,10 @@ impl SharedCare for PostgresStore {
 
     fn thin_out(&self, terms: &ThinOut) -> Result<ThinnedOut, StoreError> {
         thin_out(&self.database, terms)
+    }
+
+    fn examine(&self, list: &ListId) -> Result<Vec<SharedFault>, StoreError> {
+        examine(&self.database, list)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Looking at a list without a lock.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use taskyard::core::{Lease, Revision, Rules, Task, TaskId};
 use taskyard::store::kit::{ListState, StateSnapshot};
 use taskyard::store::{LiveView, Lookup, Snapshot, StoreError, UnreadableTask};
 
-use super::catching_up::{Asked, STANDING, questions, take_in};
+use super::catching_up::{Asked, Reader, STANDING, Taken, forget, questions, take_in};
 use super::known_list::KnownList;
 use crate::database::Database;
 
@@ -65,24 +66,40 @@ impl Snapshot for PostgresSnapshot {
 /// Reads a list without a lock; one that does not exist is empty.
 pub(super) fn read(database: &Database, list: &KnownList) -> Result<Arc<ListState>, StoreError> {
     let directory = list.list.directory();
-    let mut asked = Asked::beyond(&list.known());
+    let (doing, mut is_read_anew) = ("read a list", false);
     loop {
-        let rows = database.read("read a list", || {
+        let asked = RefCell::new(Asked::Everything);
+        let answers = database.read_stamped(doing, || {
+            if !is_read_anew {
+                *asked.borrow_mut() = Asked::beyond(&list.known());
+            }
             let standing = database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1"));
             let mut all = vec![standing.text(directory)];
-            all.extend(questions(database, directory, asked));
+            all.extend(questions(database, directory, &asked.borrow()));
             all
         })?;
-        let standing = rows.as_ref().and_then(|rows| Some((rows[0].first()?, rows)));
-        let Some((standing, rows)) = standing else {
-            let mut known = list.known();
-            known.forget();
-            return Ok(Arc::clone(&known.state));
+        let asked = asked.into_inner();
+        let Some((rows, stamp)) = answers else {
+            list.known().forget();
+            return Ok(Arc::clone(&list.known().state));
         };
-        let taken_in = take_in(list, asked, standing, &rows[1], &rows[2]);
-        match taken_in.map_err(|failure| failure.into_store_error(database.shown(), "read a list"))? {
-            Some(found) => return Ok(found.state),
-            None => asked = Asked::Everything,
+        if rows[0].is_empty() {
+            if let Some(lost) = forget(list, &asked) {
+                database.try_begin_epoch(&stamp, &lost);
+            }
+            return Ok(Arc::clone(&list.known().state));
+        }
+        let taken = take_in(list, &asked, &stamp, [&rows[0], &rows[1], &rows[2]], Reader::Looks);
+        match taken.map_err(|failure| failure.into_store_error(database.shown(), doing))? {
+            Taken::In(found) => return Ok(found.state),
+            Taken::TooMuch => is_read_anew = true,
+            // Asked for again, so that it is of the new epoch.
+            Taken::OtherHistory(lost) => {
+                is_read_anew = true;
+                if let Some(lost) = lost {
+                    database.try_begin_epoch(&stamp, &lost);
+                }
+            }
         }
     }
 }

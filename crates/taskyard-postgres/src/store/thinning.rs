@@ -28,8 +28,9 @@ const AT_ONCE: usize = 50;
 struct OldList {
     id: i64,
     list: ListId,
-    /// Entries up to this revision are old.
+    /// Entries up to this revision are old, in this epoch of the database.
     horizon: Revision,
+    epoch: String,
     tasks: Vec<String>,
 }
 
@@ -65,11 +66,10 @@ pub(super) fn thin_out(database: &Database, terms: &ThinOut) -> Result<ThinnedOu
     let sql = "SELECT l.id, l.name, l.thinned_all FROM @.lists l WHERE l.directory = $2 OR
         (SELECT c.at FROM @.changes c WHERE c.list = l.id AND c.revision > l.thinned_all ORDER BY c.revision, c.place LIMIT 1) < $1
         ORDER BY l.directory";
-    let Some(rows) = database.read(DOING, || vec![database.statement(sql).number(before).text(named)])? else {
-        return Ok(thinned);
-    };
+    let ask = || vec![database.statement(sql).number(before).text(named)];
+    let Some((rows, stamp)) = database.read_stamped(DOING, ask)? else { return Ok(thinned) };
     for row in &rows[0] {
-        let Some(old) = old_list(database, row, before, terms)? else { continue };
+        let Some(old) = old_list(database, row, stamp.epoch.id(), before, terms)? else { continue };
         let mut of_list = ThinnedList { list: old.list.clone(), entries: 0, forgotten: Vec::new() };
         for tasks in old.tasks.chunks(AT_ONCE) {
             let decided = thin_some(database, &old, tasks, terms)?;
@@ -77,8 +77,12 @@ pub(super) fn thin_out(database: &Database, terms: &ThinOut) -> Result<ThinnedOu
             of_list.forgotten.extend(decided.forgotten);
         }
         if !terms.is_dry {
-            let sql = "UPDATE @.lists SET thinned_all = greatest(thinned_all, $2) WHERE id = $1";
-            let done = || vec![database.statement(sql).number(old.id).number(old.horizon.0.cast_signed())];
+            let sql = "UPDATE @.lists SET thinned_all = greatest(thinned_all, $2)
+                WHERE id = $1 AND $3 = (SELECT epoch FROM @.yard)";
+            let done = || {
+                let done = database.statement(sql).number(old.id).number(old.horizon.0.cast_signed());
+                vec![done.text(old.epoch.as_str())]
+            };
             database.change(DOING, done)?;
         }
         if of_list.entries > 0 || !of_list.forgotten.is_empty() {
@@ -118,7 +122,13 @@ fn judge_clock(database: &Database, terms: &ThinOut) -> Result<Judged, StoreErro
 }
 
 /// Finds what is old of a list; none where nothing is.
-fn old_list(database: &Database, row: &Row, before: i64, terms: &ThinOut) -> Result<Option<OldList>, StoreError> {
+fn old_list(
+    database: &Database,
+    row: &Row,
+    epoch: &str,
+    before: i64,
+    terms: &ThinOut,
+) -> Result<Option<OldList>, StoreError> {
     let read = || -> Result<(i64, ListId, i64), Failure> {
         let list = ListId::new(row.try_get::<_, &str>(1)?);
         let list = list.map_err(|error| Failure::new(FailureKind::Wrong, error.to_string()))?;
@@ -141,7 +151,8 @@ fn old_list(database: &Database, row: &Row, before: i64, terms: &ThinOut) -> Res
     }
     let mut tasks: Vec<String> = tasks.into_iter().collect();
     tasks.sort();
-    Ok((!tasks.is_empty()).then(|| OldList { id, list, horizon: revision(horizon), tasks }))
+    let epoch = epoch.to_owned();
+    Ok((!tasks.is_empty()).then(|| OldList { id, list, horizon: revision(horizon), epoch, tasks }))
 }
 
 /// Thins out what is told of some tasks, while no other writer is at the list.
@@ -151,9 +162,15 @@ fn thin_some(database: &Database, old: &OldList, tasks: &[String], terms: &ThinO
         let sql = format!(
             "SELECT {COLUMNS}, c.place FROM @.changes c WHERE c.list = $1 AND c.task = ANY($2) ORDER BY c.revision, c.place"
         );
-        vec![lock, database.statement(&sql).number(old.id).texts(tasks.to_vec())]
+        let told = database.statement(&sql).number(old.id).texts(tasks.to_vec());
+        vec![lock, told, database.statement("SELECT epoch FROM @.yard")]
     };
     database.transact(DOING, first, |rows| {
+        let epoch: Option<&str> = rows[2].first().map(|row| row.try_get(0)).transpose()?;
+        if epoch != Some(old.epoch.as_str()) {
+            let said = "the database went back in time, or another server took over; run it again";
+            return Err(Failure::new(FailureKind::Wrong, said));
+        }
         let newest = revision(rows[0].first().map_or(Ok(0), |row| row.try_get(0))?);
         let mut told: BTreeMap<TaskId, Vec<Placed>> = BTreeMap::new();
         for row in &rows[1] {

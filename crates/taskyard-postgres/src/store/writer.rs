@@ -1,18 +1,21 @@
 //! The one writer of a list, from the moment its row is locked.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use taskyard::core::{ListId, Rules};
+use taskyard::core::{ListId, Rules, TaskId};
 use taskyard::store::kit::ListState;
 use taskyard::store::{Occupant, StoreError};
 use tokio_postgres::Row;
 
-use super::catching_up::{Asked, STANDING, questions, take_in};
+use super::catching_up::{Asked, Reader, STANDING, Taken, forget, questions, take_in};
 use super::known_list::{Found, KnownList};
 use super::reading::read;
 use super::turn::WritersTurn;
 use crate::connecting::{ANSWER_TIME, Failure, FailureKind, Held, LOCK_WAIT, Statement};
 use crate::database::{Database, NotAsked};
+use crate::epoch::Stamp;
 
 const DOING: &str = "open a list";
 
@@ -21,6 +24,8 @@ const DOING: &str = "open a list";
 pub(super) struct Transaction {
     database: Arc<Database>,
     held: Mutex<Option<Held>>,
+    /// What the database said when it began.
+    stamp: Stamp,
 }
 
 impl Transaction {
@@ -38,13 +43,18 @@ impl Transaction {
     pub(super) fn take(&self) -> Option<Held> {
         self.held().take()
     }
+
+    /// Rolls it back, unless its connection was taken.
+    fn end(&self) {
+        if let Some(mut held) = self.take() {
+            self.database.roll_back(&mut held);
+        }
+    }
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        if let Some(mut held) = self.take() {
-            self.database.roll_back(&mut held);
-        }
+        self.end();
     }
 }
 
@@ -55,10 +65,8 @@ pub(super) struct PostgresWriter {
     pub(super) transaction: Arc<Transaction>,
     /// Given back after the transaction has ended.
     pub(super) turn: WritersTurn,
-    /// The list's number.
-    pub(super) id: i64,
-    /// The count of lease changes that it has seen.
-    pub(super) lease_version: i64,
+    /// The list as it was found under the lock.
+    pub(super) found: Found,
     pub(super) rules: Rules,
 }
 
@@ -70,8 +78,20 @@ pub(super) type Opened = (PostgresWriter, Arc<ListState>);
 pub(super) enum Waiting {
     /// Until they are done.
     Wait,
+    /// For so long.
+    AtMost(Duration),
     /// Not at all.
     DoNotWait,
+}
+
+impl Waiting {
+    fn patience(self) -> Duration {
+        match self {
+            Self::Wait => LOCK_WAIT,
+            Self::AtMost(patience) => patience,
+            Self::DoNotWait => Duration::ZERO,
+        }
+    }
 }
 
 /// Becomes the writer of a list, within a transaction that is open already or in a new one. None where another writer is at it and the
@@ -83,81 +103,107 @@ pub(super) fn open(
     waiting: Waiting,
     rules: Rules,
 ) -> Result<Option<Opened>, StoreError> {
-    let longest = if waiting == Waiting::Wait { LOCK_WAIT } else { std::time::Duration::ZERO };
-    let Some(turn) = WritersTurn::wait(list, longest) else {
-        return match waiting {
-            Waiting::DoNotWait => Ok(None),
-            Waiting::Wait => {
-                let by = Occupant::Elsewhere { who: "another thread".to_owned() };
-                Err(StoreError::Busy { by, waited: LOCK_WAIT })
-            }
-        };
+    let patience = waiting.patience();
+    let busy = |who: String| StoreError::Busy { by: Occupant::Elsewhere { who }, waited: patience };
+    let Some(turn) = WritersTurn::wait(list, patience) else {
+        return if waiting == Waiting::DoNotWait { Ok(None) } else { Err(busy("another thread".to_owned())) };
     };
-    if list.known().id.is_none() {
+    if list.known().epoch.is_none() {
         // What takes long is read before a writer has to wait for us.
         read(database, list)?;
     }
     let opened = match open_once(database, list, within, waiting) {
-        Err(NotAsked::NoYard) => {
+        Err(NotAsked::NoYard | NotAsked::Older) => {
             database.migrate(DOING)?;
             open_once(database, list, within, waiting)
         }
         opened => opened,
     };
     match opened {
-        Ok((transaction, Found { id, state, lease_version })) => {
-            let database = Arc::clone(database);
-            Ok(Some((PostgresWriter { database, transaction, turn, id, lease_version, rules }, state)))
+        Ok((transaction, Some(found))) => {
+            let (database, state) = (Arc::clone(database), Arc::clone(&found.state));
+            Ok(Some((PostgresWriter { database, transaction, turn, found, rules }, state)))
         }
+        // The operation starts over from what is there now.
+        Ok((_, None)) => Err(StoreError::Conflict { task: TaskId::number(0) }),
         Err(NotAsked::Failed(failure)) if failure.kind() == FailureKind::Locked && waiting == Waiting::DoNotWait => {
             Ok(None)
+        }
+        Err(NotAsked::Failed(failure)) if failure.kind() == FailureKind::Locked => {
+            let who = database.holder_of(list.list.directory());
+            Err(busy(who.unwrap_or_else(|| "another client".to_owned())))
         }
         Err(other) => Err(database.error(other, DOING)),
     }
 }
 
+/// Locks the list and catches up; nothing is found if the database is another than the one that was known.
 fn open_once(
     database: &Arc<Database>,
     list: &KnownList,
     within: Option<&Arc<Transaction>>,
     waiting: Waiting,
-) -> Result<(Arc<Transaction>, Found), NotAsked> {
-    let asked = Asked::beyond(&list.known());
+) -> Result<(Arc<Transaction>, Option<Found>), NotAsked> {
     let directory = list.list.directory();
+    let asked = RefCell::new(Asked::Everything);
     let statements = || {
+        *asked.borrow_mut() = Asked::beyond(&list.known());
         let mut all = vec![lock(database, directory, waiting)];
-        all.extend(questions(database, directory, asked));
+        all.extend(questions(database, directory, &asked.borrow()));
+        if let Waiting::AtMost(patience) = waiting {
+            // What the commit locks later has the usual time. Zero would be no limit at all.
+            let limit = |time: Duration| format!("SET LOCAL lock_timeout = {}", time.as_millis().max(1));
+            all.insert(0, Statement::script(limit(patience)));
+            all.push(Statement::script(limit(LOCK_WAIT)));
+        }
         all
     };
-    let (transaction, rows) = match within {
+    let (transaction, mut rows) = match within {
         Some(transaction) => (Arc::clone(transaction), transaction.ask(&statements())?),
         None => {
-            let (held, rows) = database.begin(statements)?;
-            (Arc::new(Transaction { database: Arc::clone(database), held: Mutex::new(Some(held)) }), rows)
+            let (held, (rows, stamp)) = database.begin(statements)?;
+            let (database, held) = (Arc::clone(database), Mutex::new(Some(held)));
+            (Arc::new(Transaction { database, held, stamp }), rows)
         }
     };
-    if let Some(standing) = rows[0].first()
-        && let Some(found) = take_in(list, asked, standing, &rows[1], &rows[2])?
-    {
-        return Ok((transaction, found));
+    if matches!(waiting, Waiting::AtMost(_)) {
+        rows.remove(0);
     }
-    // The list is new, or is not the one that was known.
+    let asked = asked.into_inner();
+    let taken = match rows[0].is_empty() {
+        true => forget(list, &asked).map_or(Taken::TooMuch, |lost| Taken::OtherHistory(Some(lost))),
+        false => take_in(list, &asked, &transaction.stamp, [&rows[0], &rows[1], &rows[2]], Reader::HoldsRow)?,
+    };
+    match taken {
+        Taken::In(found) => return Ok((transaction, Some(found))),
+        Taken::TooMuch => {}
+        Taken::OtherHistory(lost) => {
+            transaction.end();
+            if let Some(lost) = lost {
+                database.begin_epoch(&transaction.stamp, Some(&lost)).map_err(NotAsked::Store)?;
+            }
+            return Ok((transaction, None));
+        }
+    }
+    // The list is new, or too far ahead of what is known.
     let mut all = Vec::new();
     if rows[0].is_empty() {
         all.extend(making(database, &list.list, waiting));
     }
     all.push(lock(database, directory, waiting));
-    all.extend(questions(database, directory, Asked::Everything));
+    all.extend(questions(database, directory, &Asked::Everything));
     let rows = transaction.ask(&all)?;
     let [standing, contents, leases] = &rows[rows.len() - 3..] else { return Err(NotAsked::NoYard) };
-    let standing = standing.first().ok_or_else(|| Failure::new(FailureKind::Wrong, "the list is not there"))?;
-    let found = take_in(list, Asked::Everything, standing, contents, leases)?;
-    Ok((transaction, found.ok_or_else(|| Failure::new(FailureKind::Clash, "the list changes all the time"))?))
+    let rows = [&standing[..], &contents[..], &leases[..]];
+    match take_in(list, &Asked::Everything, &transaction.stamp, rows, Reader::HoldsRow)? {
+        Taken::In(found) => Ok((transaction, Some(found))),
+        Taken::TooMuch | Taken::OtherHistory(_) => Ok((transaction, None)),
+    }
 }
 
 /// Returns what locks the row of a list and says how the list stands.
 pub(super) fn lock(database: &Database, directory: &str, waiting: Waiting) -> Statement {
-    let how = if waiting == Waiting::Wait { "" } else { "NOWAIT" };
+    let how = if waiting == Waiting::DoNotWait { "NOWAIT" } else { "" };
     database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1 FOR UPDATE {how}")).text(directory)
 }
 

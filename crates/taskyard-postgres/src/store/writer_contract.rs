@@ -12,10 +12,9 @@ impl Writer for PostgresWriter {
         Ok(self.database.clock.now_in_transaction())
     }
 
-    fn live(&self, base: &ListState) -> Option<LiveView<'_>> {
+    fn live(&self, _base: &ListState) -> Option<LiveView<'_>> {
         // While the row is locked no writer moves the list on; a reader may find another in its place.
-        let now = self.database.clock.now_in_transaction().wall;
-        Some(self.list().live(self.rules, now)).filter(|live| live.revision() == base.revision)
+        self.list().live_as(&self.found, self.rules, self.database.clock.now_in_transaction().wall)
     }
 
     fn commit(self, staging: Staging, signature: &Signature) -> Result<Option<Event>, StoreError> {

@@ -28,6 +28,29 @@ pub(crate) fn a_primary_that_is_killed_loses_nothing() {
     crew.judge("failover", &yard(&address, "judge"));
 }
 
+pub(crate) fn lagging_standby_that_is_promoted_does_nothing_twice() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let primary = Cluster::make(one.path(), &[]).stop_when_dropped();
+    let standby = Cluster::standby(&primary, two.path(), "standby").stop_when_dropped();
+    let address = format!("postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres", primary.port(), standby.port());
+    let crew = Crew::start(&address);
+    crew.wait_for_each(LOAD);
+    standby.sql("ALTER SYSTEM SET primary_conninfo = ''");
+    standby.sql("SELECT pg_reload_conf()");
+    wait_until("the standby to be alone", || standby.sql("SELECT count(*) FROM pg_stat_wal_receiver") == "0");
+    crew.wait_for_each(LOAD);
+    let known = primary.sql("SELECT max(revision) FROM taskyard.changes");
+    primary.kill();
+    let left = standby.sql("SELECT max(revision) FROM taskyard.changes");
+    assert_ne!(known, left, "nothing was lost");
+    standby.promote();
+    // Of a round of three that began before, the rest may be refused.
+    crew.wait_for_each(4);
+    let lost = crew.counts();
+    crew.wait_for_each(LOAD);
+    crew.judge_after(&lost, &format!("revisions {left} to {known} lost"), &yard(&address, "judge"));
+}
+
 pub(crate) fn a_server_that_is_restarted_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let cluster = Cluster::make(folder.path(), &[]).stop_when_dropped();

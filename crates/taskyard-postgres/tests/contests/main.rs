@@ -33,6 +33,10 @@ const TESTS: &[(&str, fn())] = &[
         corresponding::messages_of_16_processes_arrive_once_and_in_order,
     ),
     ("a_primary_that_is_killed_loses_nothing", disturbing::a_primary_that_is_killed_loses_nothing),
+    (
+        "lagging_standby_that_is_promoted_does_nothing_twice",
+        disturbing::lagging_standby_that_is_promoted_does_nothing_twice,
+    ),
     ("a_server_that_is_restarted_loses_nothing", disturbing::a_server_that_is_restarted_loses_nothing),
     ("connections_killed_in_the_middle_lose_nothing", disturbing::connections_killed_in_the_middle_lose_nothing),
     ("a_network_that_is_cut_loses_nothing", disturbing::a_network_that_is_cut_loses_nothing),

@@ -88,7 +88,7 @@ impl Yard {
         loop {
             if gives_id {
                 // Hooks are told the id of a task that is not there yet.
-                new.id = Some(self.store().write(self.list_id())?.new_id()?);
+                new.id = Some(self.look_in_turn(|txn| txn.new_id())?);
             }
             let task = new.clone().into_task(new.id.clone().unwrap_or_else(|| TaskId::stored("")));
             let update = with_owner(beginning(status), &task, seat.as_ref());

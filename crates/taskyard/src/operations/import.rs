@@ -49,8 +49,7 @@ impl Yard {
             let new_ids: Vec<TaskId> = (1..).map(TaskId::number).take(imported.tasks.len()).collect();
             return Ok(Outcome::Done(report(plan_import(&[], imported, source, &new_ids))));
         }
-        let txn = self.store().write(self.list_id())?;
-        match self.judged(&*txn, imported, source) {
+        match self.look_in_turn(|txn| Ok(self.judged(txn, imported, source)))? {
             Ok(plan) => Ok(Outcome::Done(report(plan))),
             Err(Halt::Refused(refusal)) => Ok(Outcome::Refused(refusal)),
             Err(Halt::Failed(error)) => Err(error.into()),

@@ -76,7 +76,7 @@ pub use memories::{ListMemory, finish_putting_away, journal_size, list_memories}
 pub(crate) use memories::{list_sidecars, newest_time, tidy_journal};
 pub use memory::MemoryStore;
 pub use occupant::Occupant;
-pub use shared_care::{SharedCare, ThinOut, ThinnedList, ThinnedOut};
+pub use shared_care::{MOST_FAULTS, SharedCare, SharedFault, ThinOut, ThinnedList, ThinnedOut};
 #[cfg(feature = "sqlite")]
 pub use sidecar::{Pace, TidiedJournal, TidyTerms, TimeCount};
 pub use stale_write::StaleWrite;

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use taskyard_core::rules::history::elapsed::ClockDoubt;
-use taskyard_core::{ListId, Revision, TaskId};
+use taskyard_core::{ListId, Revision, TaskId, Timestamp};
 
 use super::StoreError;
 
@@ -18,6 +18,46 @@ pub trait SharedCare: Debug + Send + Sync {
     /// that would be. What is promised to stay, stays (`docs/design/retention.md`). While the clock is in doubt it does nothing, and says
     /// so.
     fn thin_out(&self, terms: &ThinOut) -> Result<ThinnedOut, StoreError>;
+
+    /// Looks the journal of a list over, changing nothing: at most [`MOST_FAULTS`] of each kind, oldest first. It also tells when the whole
+    /// store went back to an earlier state in the last thirty days.
+    fn examine(&self, list: &ListId) -> Result<Vec<SharedFault>, StoreError>;
+}
+
+/// How many faults of one kind are told.
+pub const MOST_FAULTS: usize = 20;
+
+/// What is wrong with the journal of a list, or has happened to its store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SharedFault {
+    /// Revisions that are missing.
+    Gap {
+        /// The last one before them.
+        after: Revision,
+        /// The first one after them.
+        before: Revision,
+    },
+    /// An entry that does not begin with what the entry before it left of the task.
+    Mismatch {
+        /// The revision of the entry.
+        revision: Revision,
+        /// The task.
+        task: TaskId,
+    },
+    /// A task that is not as its last entry left it.
+    Differs {
+        /// The task.
+        task: TaskId,
+    },
+    /// The store went back to an earlier state, or another server took over.
+    WentBack {
+        /// When that was noticed.
+        at: Timestamp,
+        /// The list on which it was noticed, with the revision that was known and the one that was found; `None` if another server took
+        /// over.
+        lost: Option<(String, Revision, Revision)>,
+    },
 }
 
 /// By which terms a shared store is tidied.

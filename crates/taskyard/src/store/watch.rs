@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use taskyard_core::Entry;
+use taskyard_core::{Entry, Revision};
 
 use super::{HistoryQuery, StoreError};
 
@@ -20,6 +20,12 @@ pub trait Watch: Send {
 pub trait ListWatch: Watch {
     /// Returns a part of the journal as it is, without looking at anything else.
     fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError>;
+
+    /// Tells whether the last call of [`Self::entries`] found another history than the one the follower has read: a database went back to
+    /// an earlier state. Returns the newest revision of that history, from which the follower goes on; the call returned no entries then.
+    fn other_history(&mut self) -> Option<Revision> {
+        None
+    }
 }
 
 /// Watches where the store cannot tell that something moved.

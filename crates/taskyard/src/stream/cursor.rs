@@ -62,6 +62,8 @@ impl Cursor {
             Happening::JobEnded(notice) => self.jobs.remove(&notice.job.id),
             Happening::AgentCame { team, member } => self.members.remove(&mark_of(team, &member.name)),
             Happening::AgentWent { team, name } => self.members.add([mark_of(team, name)]),
+            // No list is that far: the next follower is told that it went back.
+            Happening::WentBack { list, .. } => drop(self.lists.insert(list.clone(), Revision(u64::MAX))),
             Happening::ListCame(_) | Happening::ListWent(_) => {}
         }
     }

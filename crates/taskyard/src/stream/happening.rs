@@ -1,7 +1,7 @@
 //! What a follower is told.
 
 use taskyard_core::rules::teams::mailing::Delivery;
-use taskyard_core::{AgentName, Event, ListId, Member, TeamName};
+use taskyard_core::{AgentName, Event, ListId, Member, Revision, TeamName};
 
 use crate::notices::Notice;
 
@@ -40,4 +40,12 @@ pub enum Happening {
     ListCame(ListId),
     /// A list is no longer there.
     ListWent(ListId),
+    /// The database of a list went back to an earlier state, or another server took over. What was told before may be lost: a follower
+    /// that keeps the list reads it anew. Commits after `revision` are told from here on.
+    WentBack {
+        /// The list.
+        list: ListId,
+        /// Its newest revision now.
+        revision: Revision,
+    },
 }

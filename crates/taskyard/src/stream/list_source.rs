@@ -45,6 +45,11 @@ impl Source for ListSource {
         let pause = self.watch.keep_up()?;
         let page = HistoryQuery { since: self.read, oldest: Some(PAGE), ..HistoryQuery::default() };
         let events = events(&self.list, self.watch.entries(&page)?);
+        if let Some(revision) = self.watch.other_history() {
+            self.read = revision;
+            found.happenings.push_back(Happening::WentBack { list: self.list.clone(), revision });
+            return Ok(Some(Duration::ZERO));
+        }
         let Some(last) = events.last() else { return Ok(pause) };
         self.read = last.revision;
         found.happenings.extend(events.into_iter().map(Happening::Commit));

@@ -59,7 +59,10 @@ impl Gc {
             }
             None => (Vec::new(), Swept::default()),
         };
-        let shared = self.thin_out(context, output)?;
+        let thinned = self.thin_out(context, output)?;
+        // What is on this machine was tidied all the same.
+        let exit = if thinned.is_some() { Exit::Done } else { Exit::CouldNot };
+        let shared = thinned.unwrap_or_default();
         let doubt = doubt.or(shared.doubt);
         if let Some(doubt) = doubt {
             output.warn(&format!(
@@ -96,7 +99,7 @@ impl Gc {
                 "clockDoubt": doubt.map(|ClockDoubt { last, now }| json!({"last": last.to_string(), "now": now.to_string()})),
                 "dryRun": self.dry_run,
             }))?;
-            return Ok(Exit::Done);
+            return Ok(exit);
         }
         let verb = if self.dry_run { "Would remove" } else { "Removed" };
         let mut lines: Vec<Line> = removed.iter().filter_map(|(list, found)| litter::line(list, found, verb)).collect();
@@ -121,7 +124,7 @@ impl Gc {
             lines.push(Line::plain(&format!("{gives} {}", tidied_lists::size(bytes))));
         }
         lines.iter().try_for_each(|line| output.say(line))?;
-        Ok(Exit::Done)
+        Ok(exit)
     }
 
     /// Reads the clock, and asks if it is in doubt.
@@ -149,11 +152,10 @@ impl Gc {
         }
     }
 
-    /// Thins out the journals of a store that many machines share. A user who may not do so still tidies what is on
-    /// this machine.
-    fn thin_out(&self, context: &Context, output: &mut Output) -> Result<ThinnedOut, Problem> {
+    /// Thins out the journals of a store that many machines share; `None`, with a warning, if the store does not let this user.
+    fn thin_out(&self, context: &Context, output: &mut Output) -> Result<Option<ThinnedOut>, Problem> {
         let yard = context.yard()?;
-        let Some(care) = yard.store().shared_care() else { return Ok(ThinnedOut::default()) };
+        let Some(care) = yard.store().shared_care() else { return Ok(Some(ThinnedOut::default())) };
         let tasks = self.forget.iter().map(|id| TaskId::stored(id.file_stem())).collect();
         let named = (!self.forget.is_empty()).then(|| (yard.list_id().clone(), tasks));
         let mut terms = ThinOut { keep: context.config()?.keep(), named, is_dry: self.dry_run, is_confirmed: self.yes };
@@ -166,10 +168,10 @@ impl Gc {
             thinned = care.thin_out(&terms);
         }
         match thinned {
-            Ok(thinned) => Ok(thinned),
+            Ok(thinned) => Ok(Some(thinned)),
             Err(error @ StoreError::Failed { .. }) => {
                 output.warn(&format!("the journals in `{}` are left alone: {error}", context.address()?))?;
-                Ok(ThinnedOut::default())
+                Ok(None)
             }
             Err(error) => Err(taskyard::Error::from(error).into()),
         }

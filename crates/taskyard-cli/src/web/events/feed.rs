@@ -205,8 +205,9 @@ impl Events {
         let now = kept.revision;
         kept.ring.push(|number| {
             let id = EventId { revision: now, epoch: self.epoch.clone(), number };
-            let is_commit = revision.is_some() && !is_all;
-            Frame { number, revision: now, is_commit, audience, bytes: written(Some(&id), name, &data) }
+            let is_of_list = |kind: &str| name == kind && !is_all;
+            let (is_commit, is_reset) = (is_of_list("commit"), is_of_list("reset"));
+            Frame { number, revision: now, is_commit, is_reset, audience, bytes: written(Some(&id), name, &data) }
         });
         let newest = kept.ring.newest();
         drop(kept);

@@ -23,6 +23,8 @@ pub(crate) struct Frame {
     pub(crate) revision: u64,
     /// Whether it tells of a commit.
     pub(crate) is_commit: bool,
+    /// Whether the list went back to its revision: commits after it are told again.
+    pub(crate) is_reset: bool,
     /// The agent it is for; none means every client.
     pub(crate) audience: Option<AgentName>,
     /// What is sent.
@@ -76,6 +78,10 @@ pub(super) fn event_text(happening: &Happening) -> Option<EventText> {
         }
         Happening::ListCame(list) => to_all("list_came", json_document(json!({"list": list.as_str()}))),
         Happening::ListWent(list) => to_all("list_went", json_document(json!({"list": list.as_str()}))),
+        Happening::WentBack { list, revision } => {
+            let data = json_document(json!({"list": list.as_str(), "revision": revision.0}));
+            Some(EventText { name: "reset", data, audience: None, revision: Some(revision.0) })
+        }
         _ => None,
     }
 }

@@ -80,6 +80,7 @@ mod tests {
                 number,
                 revision: number,
                 is_commit: true,
+                is_reset: false,
                 audience: None,
                 bytes: Bytes::from(vec![0; size]),
             });

@@ -126,6 +126,9 @@ impl ListenerStream {
                     let mut bytes = Vec::new();
                     for frame in frames {
                         self.after = frame.number;
+                        if frame.is_reset {
+                            self.told = frame.revision;
+                        }
                         let is_for_us = frame.audience.as_ref().is_none_or(|audience| *audience == self.agent);
                         if is_for_us && !(frame.is_commit && frame.revision <= self.told) {
                             bytes.push(frame.bytes);

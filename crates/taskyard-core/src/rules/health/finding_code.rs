@@ -52,6 +52,12 @@ pub enum FindingCode {
     ReplacedTask,
     /// The journal of the list no longer holds what was written to it.
     JournalDamaged,
+    /// Revisions that are not in the journal of a shared store, though later ones are.
+    HistoryGap,
+    /// A change in the journal of a shared store that was made on another state than the one before it.
+    HistoryMismatch,
+    /// A shared store that went back to an earlier state, or was taken over by another server.
+    WentBack,
     /// A move between this list and another that could not be finished on both.
     UnfinishedMove,
     /// A newer Taskyard wrote our memory of the list, of this machine or of teams.
@@ -101,6 +107,9 @@ impl FindingCode {
             Self::TakenBack => "taken_back",
             Self::ReplacedTask => "replaced_task",
             Self::JournalDamaged => "journal_damaged",
+            Self::HistoryGap => "history_gap",
+            Self::HistoryMismatch => "history_mismatch",
+            Self::WentBack => "database_went_back",
             Self::UnfinishedMove => "unfinished_move",
             Self::NewerFormat => "newer_format",
             Self::LargeJournal => "journal_too_large",
@@ -116,7 +125,7 @@ impl FindingCode {
 
     /// Tells whether nothing is wrong yet: it is worth knowing, and not by itself a reason to mend anything.
     pub const fn is_warning(self) -> bool {
-        matches!(self, Self::LargeJournal | Self::GoneLists | Self::ClockInDoubt | Self::FewWatches)
+        matches!(self, Self::LargeJournal | Self::GoneLists | Self::ClockInDoubt | Self::FewWatches | Self::WentBack)
     }
 
     /// Says what comes of such a defect when it is not mended.
@@ -153,6 +162,15 @@ impl FindingCode {
                 "the task is gone from the list and still in the journal; what names its number means another"
             }
             Self::JournalDamaged => "history, restore and undo cannot be relied on; the task files are not affected",
+            Self::HistoryGap => {
+                "these commits are lost; compare the tasks with what the agents report, and repeat what is missing"
+            }
+            Self::HistoryMismatch => {
+                "a change was lost, or made on a state that was; see `taskyard history ID`, and set the task right by hand"
+            }
+            Self::WentBack => {
+                "changes that were acknowledged shortly before may be lost; let the agents look at their tasks again"
+            }
             Self::UnfinishedMove => {
                 "tasks may be in both lists; no command changes the list that they leave before it is decided"
             }

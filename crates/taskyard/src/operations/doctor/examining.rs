@@ -55,6 +55,9 @@ impl Yard {
         if let Some(care) = self.store().care().filter(|_| !damage) {
             findings.extend(care.unfinished_move(self.list_id())?.map(|why| Finding::of_unfinished_move(&why)));
         }
+        if let Some(care) = self.store().shared_care() {
+            findings.extend(care.examine(self.list_id())?.into_iter().map(Finding::of_shared));
+        }
         let list = match self.store().read(self.list_id()) {
             Ok(list) => list,
             Err(StoreError::NoTask { path, why }) => {

@@ -10,7 +10,7 @@ use taskyard_core::rules::history::removed::Removed;
 use taskyard_core::rules::history::taking_back::StillLost;
 use taskyard_core::{Image, Job, JobId, Op, Task, TaskId};
 
-use crate::store::{JournalDamage, Litter, StoreError, StuckLock, UnreadableTask};
+use crate::store::{JournalDamage, Litter, SharedFault, StoreError, StuckLock, UnreadableTask};
 use crate::teams::TeamTrouble;
 use taskyard_core::Loss;
 use taskyard_core::TaskField;
@@ -271,6 +271,38 @@ impl Finding {
     /// Tells of something that is worth knowing, and that does not have to be mended yet.
     pub(super) fn of_surroundings(code: FindingCode, file: Option<String>, message: String) -> Self {
         Self { code, task: None, file, message, fix: None }
+    }
+
+    /// Tells of what is wrong with a journal that many machines share.
+    pub(super) fn of_shared(fault: SharedFault) -> Self {
+        let (code, task, message) = match fault {
+            SharedFault::Gap { after, before } => {
+                let message = match before.0 - after.0 {
+                    2 => format!("revision {} is not in the journal", after.0 + 1),
+                    _ => format!("revisions {} to {} are not in the journal", after.0 + 1, before.0 - 1),
+                };
+                (FindingCode::HistoryGap, None, message)
+            }
+            SharedFault::Mismatch { revision, task } => {
+                let message =
+                    format!("revision {revision} changed task {task} from another state than the one before it");
+                (FindingCode::HistoryMismatch, Some(task), message)
+            }
+            SharedFault::Differs { task } => {
+                let message = format!("task {task} is not as its last entry in the journal left it");
+                (FindingCode::HistoryMismatch, Some(task), message)
+            }
+            SharedFault::WentBack { at, lost: Some((list, known, found)) } => {
+                let message = format!(
+                    "at {at} the database was found at revision {found} of list {list}, which had {known} before"
+                );
+                (FindingCode::WentBack, None, message)
+            }
+            SharedFault::WentBack { at, lost: None } => {
+                (FindingCode::WentBack, None, format!("at {at} another server was found to have taken over"))
+            }
+        };
+        Self { code, task, file: None, message, fix: None }
     }
 
     /// Tells of a file that holds a whole list, and why it cannot be read.

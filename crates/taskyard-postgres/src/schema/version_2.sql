@@ -1,0 +1,19 @@
+-- Epochs. An epoch is one history of the database: a process that finds that the database has lost what it knew begins another.
+-- `lists` is altered first: a transaction of an older release locks a list before it reads `yard`.
+ALTER TABLE @.lists ADD COLUMN head text;
+UPDATE @.lists l SET head =
+    (SELECT c.attempt FROM @.changes c WHERE c.list = l.id AND c.revision = l.revision AND c.place = 0);
+ALTER TABLE @.yard
+    ADD COLUMN epoch text NOT NULL DEFAULT replace(gen_random_uuid()::text, '-', ''),
+    ADD COLUMN epoch_began bigint NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+    ADD COLUMN timeline bigint;
+-- One row for each epoch there was, with the list whose loss was noticed first.
+CREATE TABLE @.epochs (
+    epoch text PRIMARY KEY,
+    began bigint NOT NULL,
+    timeline bigint,
+    list text,
+    known bigint,
+    found bigint
+);
+INSERT INTO @.epochs (epoch, began) SELECT epoch, epoch_began FROM @.yard;
