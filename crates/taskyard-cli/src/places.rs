@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use taskyard::jobs::{JobOptions, JobSettings};
+use taskyard::liveness::know_machine_by;
 use taskyard::private::{NotPrivate, secure_data_directory};
 
 use crate::environment::{CLAUDE_CONFIG_DIR, Environment, HOME, TASKYARD_HOME};
@@ -24,7 +25,7 @@ pub(crate) fn data(environment: &Environment) -> Result<PathBuf, Problem> {
     // Looked at once: a process has one environment.
     static SECURED: OnceLock<Result<(), NotPrivate>> = OnceLock::new();
     let data = data_wherever(environment)?;
-    match SECURED.get_or_init(|| secure_data_directory(&data)) {
+    match SECURED.get_or_init(|| secure_data_directory(&data).inspect(|()| know_machine_by(&data))) {
         Ok(()) => Ok(data),
         Err(why) => Err(Problem::new(Exit::CouldNot, "not_private", format!("the data directory is not used: {why}"))
             .hint(format!("set {TASKYARD_HOME} to a directory of your own"))),

@@ -2,9 +2,10 @@
 //! runs the wall clock with a margin of 30 seconds for the holder.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+use std::fs;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use taskyard_testkit::{Home, Process, Program, Ran};
 
 const HOUR: i64 = 3_600_000;
@@ -95,6 +96,22 @@ fn after_the_machine_was_off_a_lease_of_a_process_has_ended() {
 }
 
 #[test]
+fn a_run_that_is_not_proven_to_be_over_ends_no_lease() {
+    let home = home();
+    let process = sleeping();
+    is_won(&run_at(&home, 0, Some("of another machine"), &format!("claim 1 --pid {} --as ana", process.id())));
+    // What a machine of the same image leaves in a directory that both share: its process, and no run of its own.
+    let file = home.data().join("machine.json");
+    let mut proof: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(proof["boots"], json!(["of another machine"]));
+    proof["boots"] = json!([]);
+    fs::write(file, proof.to_string()).unwrap();
+    is_ana_s(&home.run("claim 1 --as ben --json"));
+    drop(process);
+    is_ana_s(&home.run("claim 1 --as ben --json"));
+}
+
+#[test]
 fn a_lease_of_a_process_ends_with_it_whatever_the_wall_clock_says() {
     for by in [DAY, -DAY] {
         let home = home();
@@ -111,7 +128,7 @@ fn by_a_clock_in_doubt_no_owner_is_stale() {
     let home = home();
     let mut task = home.present()["1"].clone();
     task["owner"] = json!("ana");
-    std::fs::write(home.task_file("1"), task.to_string()).unwrap();
+    fs::write(home.task_file("1"), task.to_string()).unwrap();
     home.ask("list");
     let found = |wall: i64| {
         let findings = run_at(&home, wall, None, "doctor").json()["findings"].as_array().unwrap().clone();

@@ -6,7 +6,8 @@
 /// Older versions wrote down neither machine nor pid space; there both are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ProcessMark {
-    /// The machine it runs on, by its machine id; empty where that is not known.
+    /// The machine it runs on: its machine id, and behind a slash the id of its data directory, where it has one. Machines made from one
+    /// image share the first. Empty where neither is known.
     pub machine: String,
     /// The pid namespace its id belongs to, as the system names it; empty where the system has one only, or does not tell.
     pub pid_space: String,
@@ -26,6 +27,23 @@ impl ProcessMark {
     pub fn has_boot(&self) -> bool {
         is_known_boot(&self.boot)
     }
+}
+
+/// Tells whether two names of machines are those of two. What one of them leaves open, as older releases did, tells nothing.
+pub(crate) fn is_other_machine(one: &str, other: &str) -> bool {
+    let differ = |one: &str, other: &str| !one.is_empty() && !other.is_empty() && one != other;
+    let ((one_id, one_data), (other_id, other_data)) = (parts(one), parts(other));
+    differ(one_id, other_id) || differ(one_data, other_data)
+}
+
+/// Tells whether the name of a machine holds the id of its data directory.
+pub(crate) fn names_data_directory(machine: &str) -> bool {
+    !parts(machine).1.is_empty()
+}
+
+/// Returns the two parts of a machine's name; the second is empty where there is none.
+fn parts(machine: &str) -> (&str, &str) {
+    machine.split_once('/').unwrap_or((machine, ""))
 }
 
 /// Tells whether something is the name of a run of a machine.

@@ -116,7 +116,7 @@ impl TurnedWorld {
         let (machine, space) = inner.stands;
         inner.machines[machine].processes[space] += 1;
         let pid = inner.machines[machine].processes[space];
-        let Standpoint { machine, pid_space, boot } = inner.standpoint();
+        let Standpoint { machine, pid_space, boot, .. } = inner.standpoint();
         let mark = ProcessMark { machine, pid_space, boot, pid, started: 1 };
         inner.running.insert(mark.clone());
         mark
@@ -171,8 +171,13 @@ impl Inner {
 
     fn standpoint(&self) -> Standpoint {
         let (machine, space) = self.stands;
-        let boot = boot(machine, self.machines[machine].boots);
-        Standpoint { machine: machine_name(machine), pid_space: format!("space {space}"), boot }
+        let boots = self.machines[machine].boots;
+        Standpoint {
+            machine: machine_name(machine),
+            pid_space: format!("space {space}"),
+            boot: boot(machine, boots),
+            ended_boots: (1..boots).map(|earlier| boot(machine, earlier)).collect(),
+        }
     }
 
     /// Every third process leaves no signs.
@@ -195,7 +200,7 @@ impl World for TurnedWorld {
         let inner = self.inner();
         let here = inner.standpoint();
         let look = |pid| {
-            let Standpoint { machine, pid_space, boot } = here.clone();
+            let Standpoint { machine, pid_space, boot, .. } = here.clone();
             let there = ProcessMark { machine, pid_space, boot, pid, started: 1 };
             match (inner.is_hidden, inner.running.contains(&there)) {
                 (true, _) => Sight::Hidden,
@@ -207,6 +212,7 @@ impl World for TurnedWorld {
             liveness: judge_process(process, &here, look),
             last_sign: inner.signs.get(process).map(|sign| sign.left.clone()),
             longest_silence: LONGEST_SILENCE,
+            must_show_life: false,
         }
     }
 

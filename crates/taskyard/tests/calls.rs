@@ -12,6 +12,7 @@ use taskyard::calls::Toolbox;
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::{Answer, catalogue};
 use taskyard::core::{AgentName, Holder, ListId, ProcessMark, Rules, Todo};
+use taskyard::liveness::own_mark;
 use taskyard::operations::Claim;
 use taskyard::store::MemoryStore;
 use taskyard::teams::{FileTeamsOptions, NewMember, Presence, TeamCaller, Teams};
@@ -364,8 +365,8 @@ fn a_member_that_writes_to_a_ghost_is_told_and_the_end_of_the_team_gives_its_wor
     let tools = |name| Toolbox::new(yard.acting_as(agent(name)), System::Tasks);
     let (ana, ben) = (tools("ana"), tools("ben"));
     text(&ana, "TeamCreate", json!({"team_name": "alpha"}));
-    let process =
-        ProcessMark { pid: 1, started: 1, boot: "another run of this machine".to_owned(), ..ProcessMark::default() };
+    // Its number is another's by now.
+    let process = ProcessMark { started: own_mark().started + 1, ..own_mark() };
     let new = NewMember {
         agent: agent("ben"),
         agent_type: None,

@@ -13,6 +13,7 @@ use super::supervisor::supervise;
 use super::tied_supervisor::supervise_tied;
 use super::trampoline::trampoline;
 use super::{JobOptions, JobSettings, Jobs};
+use crate::liveness::know_machine_by;
 use crate::process::{Cancel, cancel_when_stopped, hear_of_children, survive_file_size_limits};
 
 /// Does what a job needs of this program, where it was started for that; none where another program started it.
@@ -60,6 +61,7 @@ pub fn dispatch(
 
 fn look_after(options: JobOptions, id: &JobId, settle: impl FnOnce(&Jobs, &Job)) -> ExitCode {
     survive_file_size_limits();
+    know_machine_by(&options.data);
     match supervise(options.clone(), id, &hear_signals(), tell) {
         Ok(job) => {
             settle(&Jobs::new(options), &job);

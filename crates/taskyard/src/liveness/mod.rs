@@ -3,12 +3,15 @@
 //! What all of it means is decided in `taskyard_core::rules::leases::liveness`.
 
 mod machine_id;
+mod machine_proof;
 mod process_table;
 mod sign_file;
 mod signs;
 mod world;
 
+pub(crate) use machine_proof::is_written_here_only;
+pub use machine_proof::know_machine_by;
 pub(crate) use process_table::{Process, is_seen_dead, look_at, sees_processes, space_tag, standpoint};
-pub use process_table::{liveness_of, mark_of, own_mark};
+pub use process_table::{liveness_of, liveness_on_shared_store, mark_of, own_mark};
 pub use signs::{Signs, longest_silence};
 pub use world::{ThisMachine, World};

@@ -1,12 +1,15 @@
 //! Looking at the processes of the machine.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rustix::process::{Pid, test_kill_process};
 use taskyard_core::ProcessMark;
-use taskyard_core::rules::leases::liveness::{Liveness, Sight, Standpoint, judge_process};
+use taskyard_core::rules::leases::liveness::{
+    Liveness, Sight, Standpoint, judge_process, judge_process_on_shared_store,
+};
 
 use super::machine_id::machine_id;
+use super::machine_proof::{Missing, proof};
 use crate::clock;
 
 /// A process, as it was when we looked.
@@ -27,6 +30,11 @@ pub fn liveness_of(mark: &ProcessMark) -> Liveness {
     judge_process(mark, &standpoint(), look_for)
 }
 
+/// Tells whether a process lives that holds something on a store that several machines share, as far as it can be seen from this one.
+pub fn liveness_on_shared_store(mark: &ProcessMark) -> Liveness {
+    judge_process_on_shared_store(mark, &standpoint(), look_for)
+}
+
 /// Returns the mark of a process that runs now; none where there is no such process, or it cannot be seen.
 pub fn mark_of(pid: u32) -> Option<ProcessMark> {
     match look_for(pid) {
@@ -45,25 +53,34 @@ pub fn own_mark() -> ProcessMark {
 }
 
 fn mark(pid: u32, started: u64) -> ProcessMark {
-    let Standpoint { machine, pid_space, boot } = standpoint();
+    proof(Missing::Made);
+    let Standpoint { machine, pid_space, boot, .. } = standpoint();
     ProcessMark { machine, pid_space, boot, pid, started }
 }
 
 /// Returns where this process stands.
 pub(crate) fn standpoint() -> Standpoint {
+    let (machine, ended_boots) = match proof(Missing::Left) {
+        Some(proof) => (format!("{}/{}", machine_id(), proof.id), Arc::clone(&proof.ended_boots)),
+        None => (machine_id().to_owned(), [].into()),
+    };
+    Standpoint { machine, pid_space: pid_space().to_owned(), boot: clock::boot_id(), ended_boots }
+}
+
+fn pid_space() -> &'static str {
     // A process stays where it was started.
     static PID_SPACE: OnceLock<String> = OnceLock::new();
     let read = || std::fs::read_link("/proc/self/ns/pid").map(|link| link.to_string_lossy().into_owned());
-    let pid_space = PID_SPACE.get_or_init(|| read().unwrap_or_default()).clone();
-    Standpoint { machine: machine_id().to_owned(), pid_space, boot: clock::boot_id() }
+    PID_SPACE.get_or_init(|| read().unwrap_or_default())
 }
 
-/// Returns a number for the pid namespace of the machine in which our process ids mean something.
+/// Returns a number for the pid namespace of the run of the machine in which our process ids mean something.
 pub(crate) fn space_tag() -> u32 {
-    let Standpoint { machine, pid_space, .. } = standpoint();
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(machine.as_bytes());
-    hasher.update(pid_space.as_bytes());
+    // Machines made from one image have one id, and call their first pid namespace the same.
+    for part in [machine_id(), pid_space(), &clock::boot_id()] {
+        hasher.update(part.as_bytes());
+    }
     hasher.finalize()
 }
 
@@ -189,7 +206,11 @@ mod tests {
         ] {
             assert_eq!(liveness_of(&elsewhere), Liveness::Unknown);
         }
-        assert_eq!(liveness_of(&ProcessMark { boot: "another".into(), ..own }), Liveness::Dead);
+        assert_eq!(
+            liveness_of(&ProcessMark { boot: "another".into(), ..own }),
+            Liveness::Unknown,
+            "nothing proves its end"
+        );
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Signs {
     pub fn see(&self, process: &ProcessMark) -> ProcessSeen {
         let liveness = liveness_of(process);
         let last_sign = if liveness == Liveness::Alive { None } else { self.last_of(process) };
-        ProcessSeen { liveness, last_sign, longest_silence: longest_silence() }
+        ProcessSeen { liveness, last_sign, longest_silence: longest_silence(), must_show_life: false }
     }
 
     /// Leaves a sign of this process now, and from now on as long as it runs, as often as readers want to see one. Where none can be left,

@@ -9,6 +9,7 @@ use taskyard_core::{Holder, Lease, Moment, ProcessMark};
 
 use super::process_table::{liveness_of, own_mark};
 use super::signs::{Signs, longest_silence};
+use crate::clock;
 
 /// Where those live who hold leases. Tests bring one whose processes they start and end themselves.
 pub trait World: Debug + Send + Sync {
@@ -18,8 +19,19 @@ pub trait World: Debug + Send + Sync {
     /// Takes note that something was given to a holder. Where that is this process, it leaves signs of life from now on.
     fn holds_now(&self, holder: &Holder);
 
+    /// Takes note that a holder took a seat in a team. Where that is this process, it leaves signs of life until its end: other members know
+    /// by them whether it lives.
+    fn sits_now(&self, holder: &Holder) {
+        self.holds_now(holder);
+    }
+
     /// Takes note that this process holds no lease any more, and is about to end.
     fn holds_nothing(&self) {}
+
+    /// Returns the moment it is by the clock that signs of life are compared with.
+    fn now(&self) -> Moment {
+        clock::moment()
+    }
 
     /// Judges a lease at a moment of its store's clock.
     fn judge_at(&self, lease: &Lease, now: &Moment) -> LeaseState {
@@ -45,7 +57,7 @@ impl World for ThisMachine {
     fn see(&self, process: &ProcessMark) -> ProcessSeen {
         let unsigned = || {
             let (liveness, longest_silence) = (liveness_of(process), longest_silence());
-            ProcessSeen { liveness, last_sign: None, longest_silence }
+            ProcessSeen { liveness, last_sign: None, longest_silence, must_show_life: false }
         };
         self.signs.as_ref().map_or_else(unsigned, |signs| signs.see(process))
     }
@@ -53,6 +65,12 @@ impl World for ThisMachine {
     fn holds_now(&self, holder: &Holder) {
         if let Some(signs) = self.signs.as_ref().filter(|_| *holder.process() == own_mark()) {
             signs.leave_from_now_on();
+        }
+    }
+
+    fn sits_now(&self, holder: &Holder) {
+        if let Some(signs) = self.signs.as_ref().filter(|_| *holder.process() == own_mark()) {
+            signs.leave_to_the_last();
         }
     }
 

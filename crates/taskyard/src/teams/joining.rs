@@ -2,7 +2,7 @@
 
 use taskyard_core::rules::agents::naming::name_of;
 use taskyard_core::rules::leases::leasing::{DEFAULT_LEASE, by_the_wall_clock};
-use taskyard_core::rules::leases::liveness::{Liveness, ProcessSeen, Standing, Standpoint, WithoutSigns, judge_holder};
+use taskyard_core::rules::leases::liveness::{Liveness, Standing, Standpoint, WithoutSigns, judge_holder};
 use taskyard_core::rules::teams::membership::{joined_after, judge_member_name};
 use taskyard_core::{AgentName, Holder, LeadProcess, Member, ProcessMark, Team};
 
@@ -10,9 +10,8 @@ use super::register::Teams;
 use super::seat::Seat;
 use super::seat_record::SeatRecord;
 use super::{Judged, TeamError, TeamRefusal};
-use crate::clock;
 use crate::failpoint::reach;
-use crate::liveness::{liveness_of, longest_silence, mark_of, own_mark, standpoint};
+use crate::liveness::{liveness_of, mark_of, standpoint};
 
 /// An agent that is to join.
 #[derive(Clone, Debug)]
@@ -142,22 +141,20 @@ impl Teams {
         self.read_roster_again();
         let Some(added) = added else { return Ok(Err(self.no_such_team(team.name.as_str())?)) };
         reach("team: joined");
-        let mut is_taken = false;
+        let (mut is_taken, seen) = (false, self.world().now().wall);
         self.store.change_seat(&added.team, name, &mut |seat| {
             // Of several agents that join under one name at once only one gets the seat.
             let is_anybody_there = added.was_there || *seat != SeatRecord::default();
             is_taken = is_anybody_there && self.is_taken(&added.team, Some(seat), new);
             if !is_taken {
-                seat.sit(&new.agent, new.presence.holder().cloned(), now);
+                seat.sit(&new.agent, new.presence.holder().cloned(), seen);
             }
         })?;
         if is_taken {
             return Ok(Err(in_use()));
         }
-        if new.presence.holder().is_some_and(|holder| *holder.process() == own_mark())
-            && let Some(signs) = self.signs()
-        {
-            signs.leave_to_the_last();
+        if let Some(holder) = new.presence.holder() {
+            self.world().sits_now(holder);
         }
         Ok(Ok(Seat { team: added.team, name: name.to_owned() }))
     }
@@ -197,7 +194,7 @@ impl Teams {
 
     /// Writes down that a member lives, and what it does.
     pub fn show_life(&self, seat: &Seat, activity: &str) -> Result<(), TeamError> {
-        let now = self.now();
+        let now = self.world().now().wall;
         self.store.change_seat(&seat.team, &seat.name, &mut |record| {
             record.note(&seat.name, now);
             record.seen = Some(now);
@@ -223,15 +220,8 @@ impl Teams {
             let known_alive = by_the_wall_clock(seen);
             let unseen_until = known_alive.after(DEFAULT_LEASE);
             let without_signs = WithoutSigns { known_alive, unseen_until };
-            let process = self.signs().map_or_else(
-                || ProcessSeen {
-                    liveness: liveness_of(holder.process()),
-                    last_sign: None,
-                    longest_silence: longest_silence(),
-                },
-                |signs| signs.see(holder.process()),
-            );
-            return Some(judge_holder(holder, &clock::moment(), process, &without_signs));
+            let seen = self.world().see(holder.process());
+            return Some(judge_holder(holder, &self.world().now(), seen, &without_signs));
         }
         // The client's own teammates run within the process that leads the team.
         let is_clients = seat.is_none_or(|seat| seat.activity.is_none());
@@ -255,7 +245,7 @@ fn liveness_of_lead(lead: &LeadProcess) -> Liveness {
     if lead.pid_space.is_some() && lead.pid_space != own_pid_space() {
         return Liveness::Unknown;
     }
-    let Standpoint { machine, pid_space, boot } = standpoint();
+    let Standpoint { machine, pid_space, boot, .. } = standpoint();
     let started = lead.started.or_else(|| mark_of(lead.pid).map(|mark| mark.started)).unwrap_or_default();
     liveness_of(&ProcessMark { machine, pid_space, boot, pid: lead.pid, started })
 }

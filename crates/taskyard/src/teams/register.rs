@@ -14,7 +14,7 @@ use super::seat::Seat;
 use super::teams_found::TeamsFound;
 use super::{Judged, TeamError, TeamFileCare, TeamRefusal};
 use crate::clock;
-use crate::liveness::Signs;
+use crate::liveness::{ThisMachine, World};
 use crate::store::Moved;
 
 /// Who makes teams and joins them.
@@ -36,7 +36,8 @@ pub struct Teams {
     pub(super) store: Arc<dyn TeamStore>,
     pub(super) caller: TeamCaller,
     rules: Rules,
-    signs: Option<Signs>,
+    /// Where the processes live that members sit with.
+    world: Arc<dyn World>,
     /// The roster as it was read, for the length of one call; none where it is read every time.
     roster: Option<Mutex<Option<Arc<TeamsFound>>>>,
 }
@@ -45,19 +46,25 @@ impl Teams {
     /// Returns the teams in the client's files. Nothing is read or made before it is asked for.
     #[cfg(feature = "teams")]
     pub fn new(options: FileTeamsOptions, caller: TeamCaller) -> Self {
-        let (rules, signs) = (options.rules, Signs::in_data(&options.data));
-        Self { signs: Some(signs), ..Self::over(Arc::new(FileTeams::new(options)), rules, caller) }
+        let (rules, data) = (options.rules, options.data.clone());
+        Self::over(Arc::new(FileTeams::new(options)), rules, caller).with_signs_in(&data)
     }
 
     /// Returns the teams of a place. The rules must be the ones it was opened with.
     pub fn over(store: Arc<dyn TeamStore>, rules: Rules, caller: TeamCaller) -> Self {
-        Self { store, caller, rules, signs: None, roster: None }
+        Self { store, caller, rules, world: Arc::new(ThisMachine::default()), roster: None }
     }
 
     /// Has processes that cannot be seen known by their signs of life in a data directory, and leaves those of this one there.
     #[must_use]
     pub fn with_signs_in(self, data: &Path) -> Self {
-        Self { signs: Some(Signs::in_data(data)), ..self }
+        self.in_world(Arc::new(ThisMachine::with_signs_in(data)))
+    }
+
+    /// Lets another world than this machine's processes decide which members are gone.
+    #[must_use]
+    pub fn in_world(self, world: Arc<dyn World>) -> Self {
+        Self { world, ..self }
     }
 
     /// Returns the same teams for one call: the roster is read at most once, and again after this call has changed it. A caller that waits
@@ -74,7 +81,7 @@ impl Teams {
             store: Arc::clone(&self.store),
             caller: self.caller.clone(),
             rules: self.rules,
-            signs: self.signs.clone(),
+            world: Arc::clone(&self.world),
             roster: None,
         }
     }
@@ -257,8 +264,9 @@ impl Teams {
         self.store.care()
     }
 
-    pub(super) fn signs(&self) -> Option<&Signs> {
-        self.signs.as_ref()
+    /// Returns where the processes live that members sit with.
+    pub(super) fn world(&self) -> &dyn World {
+        &*self.world
     }
 
     pub(super) fn now(&self) -> Timestamp {

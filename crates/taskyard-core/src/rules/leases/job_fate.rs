@@ -100,7 +100,8 @@ mod tests {
     }
 
     fn verdict(now: &Moment, liveness: Liveness, last_sign: Option<Moment>) -> Verdict {
-        let seen = || ProcessSeen { liveness, last_sign: last_sign.clone(), longest_silence: MINUTE };
+        let seen =
+            || ProcessSeen { liveness, last_sign: last_sign.clone(), longest_silence: MINUTE, must_show_life: false };
         let [running, pending] =
             [LivingRecord::Running { supervisor: mark() }, LivingRecord::Pending { starter: mark() }]
                 .map(|record| judge_job(&record, Timestamp(0), now, seen()));

@@ -165,7 +165,7 @@ mod tests {
 
     /// Judges a lease whose process is seen so, and left a sign of life then.
     fn judged(lease: &Lease, now: &Moment, liveness: Liveness, last_sign: Option<Moment>) -> LeaseState {
-        judge_lease(lease, now, |_| ProcessSeen { liveness, last_sign, longest_silence: HOUR })
+        judge_lease(lease, now, |_| ProcessSeen { liveness, last_sign, longest_silence: HOUR, must_show_life: false })
     }
 
     #[test]

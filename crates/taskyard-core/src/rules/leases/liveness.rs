@@ -2,10 +2,11 @@
 //!
 //! This is the one place where leases, the seats of teams, jobs and the locks of our own processes are judged by.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::expiry::is_past;
-use crate::process_mark::is_known_boot;
+use crate::process_mark::{is_known_boot, is_other_machine, names_data_directory};
 use crate::{Holder, Moment, ProcessMark};
 
 /// How long a process that cannot be seen counts as alive after its last sign of life.
@@ -16,7 +17,7 @@ pub const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 pub enum Liveness {
     /// The judging process sees it run.
     Alive,
-    /// The judging process sees that it has ended, or its machine was off since.
+    /// The judging process sees that it has ended, or knows that the run of this machine it belonged to is over.
     Dead,
     /// It cannot be seen from where the judge stands, or it was not told what to look at.
     #[default]
@@ -26,12 +27,15 @@ pub enum Liveness {
 /// Where the judging process stands: on which machine, in which run of it, and among which processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standpoint {
-    /// The machine, by its machine id.
+    /// The machine, as [`ProcessMark::machine`] names it.
     pub machine: String,
     /// The pid namespace.
     pub pid_space: String,
     /// The run of the machine.
     pub boot: String,
+    /// Runs of this machine that are proven to be over; empty where nothing proves it. Machines made from one image share their id, so
+    /// a run that is merely another one may be that of a machine that is on.
+    pub ended_boots: Arc<[String]>,
 }
 
 /// What a look at the process table says of a process id.
@@ -48,18 +52,19 @@ pub enum Sight {
 /// Judges a process from where the judging process stands. `look` is asked only where the id means the same to both.
 ///
 /// Two machine ids that differ say that nothing can be known, whatever else is the same: containers have ids of their own and
-/// share the run of their machine.
+/// share the run of their machine. Two runs that differ say nothing either, unless that of the process is proven to be over.
 pub fn judge_process(mark: &ProcessMark, here: &Standpoint, look: impl FnOnce(u32) -> Sight) -> Liveness {
-    let differ = |one: &str, other: &str| !one.is_empty() && !other.is_empty() && one != other;
-    if differ(&mark.machine, &here.machine) {
+    if is_other_machine(&mark.machine, &here.machine) {
         return Liveness::Unknown;
     }
     match (mark.has_boot(), is_known_boot(&here.boot)) {
-        (true, true) if mark.boot != here.boot => return Liveness::Dead,
-        (true, true) | (false, false) => {}
-        (true, false) | (false, true) => return Liveness::Unknown,
+        (true, true) if mark.boot == here.boot => {}
+        (true, true) if here.ended_boots.contains(&mark.boot) => return Liveness::Dead,
+        (false, false) => {}
+        (true, true) | (true, false) | (false, true) => return Liveness::Unknown,
     }
-    if differ(&mark.pid_space, &here.pid_space) {
+    let has_both = !mark.pid_space.is_empty() && !here.pid_space.is_empty();
+    if has_both && mark.pid_space != here.pid_space {
         return Liveness::Unknown;
     }
     match look(mark.pid) {
@@ -72,15 +77,30 @@ pub fn judge_process(mark: &ProcessMark, here: &Standpoint, look: impl FnOnce(u3
     }
 }
 
+/// Judges a process that holds something on a store that several machines share. Only one of the same run and the same data directory can
+/// be seen: a machine made from a copy of another's disk knows that one's run as an earlier run of its own.
+pub fn judge_process_on_shared_store(
+    mark: &ProcessMark,
+    here: &Standpoint,
+    look: impl FnOnce(u32) -> Sight,
+) -> Liveness {
+    let is_same_run = mark.has_boot() && mark.boot == here.boot;
+    let is_same_machine = names_data_directory(&mark.machine) && mark.machine == here.machine;
+    if is_same_run && is_same_machine { judge_process(mark, here, look) } else { Liveness::Unknown }
+}
+
 /// What is known of a process at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessSeen {
     /// Whether it lives, as far as it can be seen.
     pub liveness: Liveness,
-    /// When it left its last sign of life, where it left any; of no interest while it is seen alive.
+    /// When it left its last sign of life, where it left any.
     pub last_sign: Option<Moment>,
     /// How long it counts as alive after that, where it cannot be seen.
     pub longest_silence: Duration,
+    /// Whether a process that has left signs of life must go on leaving them even if it is seen to run. On a store that several machines
+    /// share this holds, so that those that see it run and those that do not come to the same answer.
+    pub must_show_life: bool,
 }
 
 /// How something stands that lives with a process.
@@ -109,24 +129,29 @@ pub struct WithoutSigns {
 
 /// Judges what lives with a process.
 ///
-/// A process that is seen alive keeps what it has, however old its last sign of life: the machine may have slept.
+/// A process that is seen alive keeps what it has, however old its last sign of life: the machine may have slept. Only where other machines
+/// share what it has ([`ProcessSeen::must_show_life`]) it loses it by its silence.
 pub fn judge_holder(holder: &Holder, now: &Moment, seen: ProcessSeen, without_signs: &WithoutSigns) -> Standing {
     let until = |end: Moment, before: fn(Moment) -> Standing, after: Standing| {
         if is_past(&end, now) { after } else { before(end) }
     };
+    let silence = match holder {
+        Holder::Process(_) => seen.longest_silence,
+        Holder::Connection { grace, .. } => *grace,
+    };
+    let silent_from = seen.last_sign.as_ref().map(|sign| sign.after(silence));
     match (seen.liveness, holder) {
-        (Liveness::Alive, _) => Standing::Lives,
+        (Liveness::Alive, _) => match silent_from.filter(|_| seen.must_show_life) {
+            Some(end) => until(end, |_| Standing::Lives, Standing::Silent),
+            None => Standing::Lives,
+        },
         (Liveness::Dead, Holder::Process(_)) => Standing::Ended,
         (Liveness::Dead, Holder::Connection { grace, .. }) => {
             let end = seen.last_sign.as_ref().unwrap_or(&without_signs.known_alive).after(*grace);
             until(end, Standing::Lapses, Standing::Ended)
         }
-        (Liveness::Unknown, holder) => {
-            let silence = match holder {
-                Holder::Process(_) => seen.longest_silence,
-                Holder::Connection { grace, .. } => *grace,
-            };
-            let end = seen.last_sign.map_or_else(|| without_signs.unseen_until.clone(), |sign| sign.after(silence));
+        (Liveness::Unknown, _) => {
+            let end = silent_from.unwrap_or_else(|| without_signs.unseen_until.clone());
             until(end, Standing::LivesUnseen, Standing::Silent)
         }
     }
@@ -136,7 +161,10 @@ pub fn judge_holder(holder: &Holder, now: &Moment, seen: ProcessSeen, without_si
 mod tests {
     use std::time::Duration;
 
-    use super::{Liveness, ProcessSeen, Sight, Standing, Standpoint, WithoutSigns, judge_holder, judge_process};
+    use super::{
+        Liveness, ProcessSeen, Sight, Standing, Standpoint, WithoutSigns, judge_holder, judge_process,
+        judge_process_on_shared_store,
+    };
     use crate::rules::leases::expiry::CLOCK_MARGIN;
     use crate::{Holder, Moment, ProcessMark, Timestamp, UNKNOWN_BOOT};
 
@@ -149,7 +177,7 @@ mod tests {
 
     fn here() -> Standpoint {
         let [machine, pid_space, boot] = ["m", "p", "b"].map(str::to_owned);
-        Standpoint { machine, pid_space, boot }
+        Standpoint { machine, pid_space, boot, ended_boots: [].into() }
     }
 
     fn judged(mark: &ProcessMark, here: &Standpoint, sight: Sight) -> Liveness {
@@ -177,8 +205,38 @@ mod tests {
     #[test]
     fn what_ran_on_this_machine_before_it_was_off_is_dead_whichever_process_has_its_number() {
         for pid_space in ["p", "q", ""] {
-            let later = Standpoint { boot: "c".into(), pid_space: pid_space.into(), ..here() };
+            let ended_boots = ["a".to_owned(), "b".to_owned()].into();
+            let later = Standpoint { boot: "c".into(), pid_space: pid_space.into(), ended_boots, ..here() };
             assert_eq!(judged(&mark(), &later, Sight::RunningSince(5)), Liveness::Dead);
+        }
+    }
+
+    #[test]
+    fn another_run_that_is_not_proven_to_be_over_may_go_on() {
+        let clone = Standpoint { boot: "c".into(), ended_boots: ["a".to_owned()].into(), ..here() };
+        for sight in [Sight::RunningSince(5), Sight::Gone, Sight::Hidden] {
+            assert_eq!(judged(&mark(), &clone, sight), Liveness::Unknown, "{sight:?}");
+        }
+    }
+
+    #[test]
+    fn machines_of_one_image_are_told_apart_by_their_data() {
+        let of = |machine: &str| ProcessMark { machine: machine.into(), ..mark() };
+        let here = Standpoint { machine: "m/one".into(), ..here() };
+        assert_eq!(judged(&of("m/one"), &here, Sight::Gone), Liveness::Dead);
+        assert_eq!(judged(&of("m/two"), &here, Sight::Gone), Liveness::Unknown);
+        assert_eq!(judged(&of("n/one"), &here, Sight::Gone), Liveness::Unknown);
+        assert_eq!(judged(&of("m"), &here, Sight::Gone), Liveness::Dead, "older releases told the machine alone");
+    }
+
+    #[test]
+    fn on_a_shared_store_only_the_same_run_and_data_are_seen() {
+        let of = |machine: &str, boot: &str| ProcessMark { machine: machine.into(), boot: boot.into(), ..mark() };
+        let here = Standpoint { machine: "m/one".into(), ended_boots: ["a".to_owned()].into(), ..here() };
+        let judged = |mark: &ProcessMark| judge_process_on_shared_store(mark, &here, |_| Sight::Gone);
+        assert_eq!(judged(&of("m/one", "b")), Liveness::Dead);
+        for (machine, boot) in [("m/one", "a"), ("m/one", "c"), ("m/two", "b"), ("m", "b"), ("", "b")] {
+            assert_eq!(judged(&of(machine, boot)), Liveness::Unknown, "{machine} {boot}");
         }
     }
 
@@ -207,7 +265,7 @@ mod tests {
         let old = ProcessMark { machine: String::new(), pid_space: String::new(), ..mark() };
         assert_eq!(judged(&old, &here(), Sight::RunningSince(5)), Liveness::Alive);
         assert_eq!(judged(&old, &here(), Sight::Gone), Liveness::Dead);
-        let later = Standpoint { boot: "c".into(), ..here() };
+        let later = Standpoint { boot: "c".into(), ended_boots: ["b".to_owned()].into(), ..here() };
         assert_eq!(judged(&old, &later, Sight::RunningSince(5)), Liveness::Dead);
     }
 
@@ -216,7 +274,7 @@ mod tests {
     }
 
     fn standing(holder: &Holder, now: &Moment, liveness: Liveness, last_sign: Option<Moment>) -> Standing {
-        let seen = ProcessSeen { liveness, last_sign, longest_silence: MINUTE };
+        let seen = ProcessSeen { liveness, last_sign, longest_silence: MINUTE, must_show_life: false };
         let without = WithoutSigns { known_alive: at("b", 0), unseen_until: at("b", 3600) };
         judge_holder(holder, now, seen, &without)
     }
@@ -226,6 +284,22 @@ mod tests {
         let connection = Holder::Connection { process: mark(), grace: MINUTE };
         for holder in [connection, Holder::Process(mark())] {
             assert_eq!(standing(&holder, &at("b", 99_999), Liveness::Alive, Some(at("b", 1))), Standing::Lives);
+        }
+    }
+
+    #[test]
+    fn what_machines_share_a_silent_process_loses_though_it_is_seen() {
+        let connection = Holder::Connection { process: mark(), grace: MINUTE };
+        for holder in [connection, Holder::Process(mark())] {
+            let judge = |second, last_sign| {
+                let (liveness, longest_silence) = (Liveness::Alive, MINUTE);
+                let seen = ProcessSeen { liveness, last_sign, longest_silence, must_show_life: true };
+                let without = WithoutSigns { known_alive: at("b", 0), unseen_until: at("b", 3600) };
+                judge_holder(&holder, &at("b", second), seen, &without)
+            };
+            assert_eq!(judge(159, Some(at("b", 100))), Standing::Lives);
+            assert_eq!(judge(160, Some(at("b", 100))), Standing::Silent);
+            assert_eq!(judge(99_999, None), Standing::Lives, "it never left any");
         }
     }
 
