@@ -13,8 +13,9 @@ GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"role";
 GRANT INSERT ON ALL TABLES IN SCHEMA :"schema" TO :"role";
 -- The journal is only ever added to.
 GRANT UPDATE ON :"schema".lists, :"schema".tasks, :"schema".lease_clocks, :"schema".leases, :"schema".teams,
-    :"schema".seats, :"schema".messages, :"schema".notices, :"schema".todos TO :"role";
-GRANT DELETE ON :"schema".tasks, :"schema".teams, :"schema".seats, :"schema".messages, :"schema".letters TO :"role";
+    :"schema".seats, :"schema".messages, :"schema".notices, :"schema".todos, :"schema".alive TO :"role";
+GRANT DELETE ON :"schema".tasks, :"schema".teams, :"schema".seats, :"schema".messages, :"schema".letters,
+    :"schema".alive TO :"role";
 REVOKE INSERT ON :"schema".yard FROM :"role";
 -- Whoever finds that the database went back in time begins a new epoch.
 GRANT UPDATE (epoch, epoch_began, timeline) ON :"schema".yard TO :"role";

@@ -20,7 +20,6 @@ use taskyard::core::rules::lists::list_choice::Choice;
 use taskyard::core::{ClientVersion, ListId, Rules, TaskId, Token};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::Jobs;
-use taskyard::liveness::ThisMachine;
 use taskyard::machine::{Machine, MachineError, Recording};
 use taskyard::notices::Notices;
 use taskyard::opening::{Address, OpenError, Opened, Places};
@@ -308,11 +307,7 @@ impl Context {
             // Without a place for what we remember there are no teams, and tasks all the same.
             _ => yard,
         };
-        // Without a data directory nothing is told from process to process, signs of life included.
-        let yard = match places::data(&self.environment) {
-            Ok(data) => yard.in_world(Arc::new(ThisMachine::with_signs_in(&data))),
-            Err(_) => yard,
-        };
+        let yard = yard.in_world(Arc::clone(&self.opened()?.world));
         let yard = if self.config()?.put_back() == Some(false) { yard.without_putting_back() } else { yard };
         let yard = yard.with_limit(self.claim_limit()?).with_hooks(Arc::clone(self.hooks()?));
         Ok(self.expected.as_ref().map(|expected| expected.on(&yard)).unwrap_or(yard))

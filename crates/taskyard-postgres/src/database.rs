@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use taskyard::core::Revision;
+use taskyard::core::{Moment, Revision};
 use taskyard::store::StoreError;
 use tokio_postgres::Row;
 
@@ -13,6 +13,7 @@ use crate::connecting::{
     Statement,
 };
 use crate::epoch::{Lost, NOW, Stamp, TIMELINE};
+use crate::heartbeats::Heartbeats;
 use crate::listening::Listening;
 use crate::schema::{SchemaName, VERSION, lost_row, migrate};
 use crate::server_clock::ServerClock;
@@ -28,6 +29,7 @@ pub(crate) struct Database {
     pub(crate) schema: SchemaName,
     pub(crate) clock: ServerClock,
     pub(crate) listening: Arc<Listening>,
+    pub(crate) heartbeats: Heartbeats,
     shown: String,
     /// Whether this process has met the tables.
     has_met_yard: AtomicBool,
@@ -70,9 +72,10 @@ impl Database {
         let schema = SchemaName::new(&settings.schema);
         let pool = Arc::new(Pool::new(settings));
         let listening = Arc::new(Listening::new(Arc::clone(&pool), &schema));
+        let (clock, heartbeats) = (ServerClock::default(), Heartbeats::default());
         let [has_met_yard, has_written] = [false; 2].map(AtomicBool::new);
         let asks_timeline = AtomicBool::new(true);
-        Self { pool, schema, clock: ServerClock::default(), listening, shown, has_met_yard, has_written, asks_timeline }
+        Self { pool, schema, clock, listening, heartbeats, shown, has_met_yard, has_written, asks_timeline }
     }
 
     /// Tells whether the server is asked for its timeline.
@@ -90,7 +93,21 @@ impl Database {
         Statement::new(self.schema.in_sql(sql))
     }
 
-    /// Asks questions at one moment, without waiting for a lock; `None` if there is no yard yet.
+    /// Returns the moment it is on the server.
+    pub(crate) fn now(&self) -> Result<Moment, StoreError> {
+        if let Some(now) = self.clock.now() {
+            return Ok(now);
+        }
+        // What time it is can be asked even if there is no yard yet.
+        let doing = "ask what time it is";
+        if self.read(doing, Vec::new)?.is_none() {
+            self.ask_time(doing)?;
+        }
+        Ok(self.clock.now_in_transaction())
+    }
+
+    /// Asks questions at one moment, without waiting for a lock; `None` if there is no yard yet. Tables of an older release are brought to
+    /// the newest version first.
     pub(crate) fn read(
         &self,
         doing: &str,

@@ -7,12 +7,14 @@
 mod connecting;
 mod database;
 mod epoch;
+mod heartbeats;
 mod listening;
 mod notices;
 mod opener;
 mod schema;
 mod server_clock;
 mod settings;
+mod shared_world;
 mod store;
 mod teams;
 mod todos;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use taskyard::liveness::World;
 use taskyard::notices::{ForwardedNotices, MachineNotices, Notices};
 use taskyard::opening::{Address, AddressError, OpenError, Opened, Opener, Places, RemoteAddress};
 use taskyard::teams::{TeamCaller, TeamStore, Teams};
@@ -9,6 +10,7 @@ use taskyard::teams::{TeamCaller, TeamStore, Teams};
 use crate::database::Database;
 use crate::notices::PostgresNotices;
 use crate::settings::{BadAddress, Settings, Surroundings};
+use crate::shared_world::SharedWorld;
 use crate::store::PostgresStore;
 use crate::teams::PostgresTeams;
 use crate::todos::PostgresTodos;
@@ -52,19 +54,20 @@ impl Opener for PostgresOpener {
         };
         let teams = Teams::over(Arc::new(PostgresTeams::over(Arc::clone(&database))), places.rules, caller);
         let notices: Arc<dyn Notices> = Arc::new(PostgresNotices::over(Arc::clone(&database)));
-        let (teams, notices) = match &places.data {
+        let notices = match &places.data {
             Some(data) => {
                 let here = MachineNotices::in_data(data).of_store(Address::Remote(address.clone()));
-                let notices: Arc<dyn Notices> = Arc::new(ForwardedNotices::new(here, notices));
-                (teams.with_signs_in(data), notices)
+                Arc::new(ForwardedNotices::new(here, notices))
             }
-            None => (teams, notices),
+            None => notices,
         };
+        let world: Arc<dyn World> = Arc::new(SharedWorld::over(Arc::clone(&database)));
         Ok(Opened {
             store: Arc::new(PostgresStore::over(Arc::clone(&database), places.rules)),
-            teams: Some(Arc::new(teams)),
+            teams: Some(Arc::new(teams.in_world(Arc::clone(&world)))),
             notices: Some(notices),
             todos: Some(Arc::new(PostgresTodos::over(database))),
+            world,
         })
     }
 

@@ -9,7 +9,7 @@ use taskyard::core::{Moment, Timestamp};
 /// How old what we know of the clock may be.
 const FRESH: Duration = Duration::from_secs(1);
 /// A step back of no more than this is our own inaccuracy, and does not show.
-const JITTER: i64 = 2_000;
+pub(crate) const JITTER: i64 = 2_000;
 
 /// The clock of the server. What it said last is counted on from by a clock of this machine that cannot be set.
 #[derive(Debug, Default)]
@@ -54,13 +54,17 @@ impl Observed {
     fn tell(&mut self, since: Duration) -> Moment {
         let now = self.wall.saturating_add(i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
         self.told = self.told.max(now);
-        // There is one clock, and it counts for every process, whatever machine the server runs on.
-        Moment { wall: Timestamp(self.told), boot: "server".to_owned(), since_boot: self.told }
+        moment(self.told)
     }
 }
 
+/// Returns a moment of the server's clock. There is one clock, and it counts for every process, whatever machine the server runs on.
+pub(crate) fn moment(wall: i64) -> Moment {
+    Moment { wall: Timestamp(wall), boot: "server".to_owned(), since_boot: wall }
+}
+
 /// Returns the time by a clock that also counts while the machine sleeps.
-fn own_clock() -> Duration {
+pub(crate) fn own_clock() -> Duration {
     #[cfg(target_os = "linux")]
     let clock = ClockId::Boottime;
     #[cfg(not(target_os = "linux"))]

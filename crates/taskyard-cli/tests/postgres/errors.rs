@@ -66,6 +66,29 @@ fn read_only_server_is_told_without_doubt() {
 }
 
 #[test]
+fn tables_of_the_first_version_are_brought_up_by_a_reader() {
+    let server = SharedPostgres::get();
+    let store = server.fresh_address();
+    let home = home();
+    ask(&home, &store, "create kept");
+    ask(&home, &store, &format!("claim 1 --pid {} --as ana", std::process::id()));
+    let schema = store.rsplit_once('=').unwrap().1;
+    let back = format!(
+        "ALTER TABLE {schema}.leases DROP COLUMN process; DROP TABLE {schema}.alive; DROP TABLE {schema}.epochs;
+        ALTER TABLE {schema}.lists DROP COLUMN head;
+        ALTER TABLE {schema}.yard DROP COLUMN epoch, DROP COLUMN epoch_began, DROP COLUMN timeline;
+        UPDATE {schema}.yard SET version = 1"
+    );
+    server.cluster().sql(&back);
+    assert!(ask(&home, &store, "list").contains("kept"));
+    assert_eq!(server.cluster().sql(&format!("SELECT version FROM {schema}.yard")), "2");
+    // A lease that was given before has no heartbeat, and lives by its time.
+    let another = crate::home();
+    let refused = run(&another, &store, "claim 1 --as ben");
+    assert!(refused.code == Some(3) && refused.stderr.contains("ana"), "{refused:?}");
+}
+
+#[test]
 fn a_role_with_the_least_rights_can_work_and_change_no_history() {
     let folder = tempfile::tempdir().unwrap();
     let cluster = Cluster::make(folder.path(), &[]).stop_when_dropped();
@@ -91,6 +114,8 @@ fn a_role_with_the_least_rights_can_work_and_change_no_history() {
         "send hello --to ana --as boss",
         "inbox --as ana",
         "history",
+        "create third",
+        "work -- true",
     ] {
         ask(&home, &theirs, words);
     }

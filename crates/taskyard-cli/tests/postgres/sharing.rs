@@ -83,11 +83,15 @@ fn a_team_and_its_messages_are_where_its_list_is() {
 
 #[test]
 fn work_does_the_tasks_of_a_list() {
-    let store = SharedPostgres::get().fresh_address();
+    let server = SharedPostgres::get();
+    let store = server.fresh_address();
     let home = home();
     for subject in ["one", "two", "three"] {
         ask(&home, &store, &format!("create {subject}"));
     }
     ask(&home, &store, "work --jobs 2 -- true");
     assert!(ask(&home, &store, "stats").contains("3 of 3 done"), "{}", ask(&home, &store, "stats"));
+    let schema = store.rsplit_once('=').unwrap().1;
+    let left = server.cluster().sql(&format!("SELECT count(*) FROM {schema}.alive"));
+    assert_eq!(left, "0", "a process that holds nothing any more leaves no heartbeat");
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use taskyard_testkit::wait_until;
 
-use crate::side::{KINDS, SILENCE, Sides, throughout_a_silence};
+use crate::side::{SILENCE, Sides, on_all_kinds, throughout_a_silence};
 
 /// Starts a worker on the other side that has task 1 in hand, and returns its process id there.
 fn worker(sides: &mut Sides) -> u32 {
@@ -23,8 +23,7 @@ fn is_refused(sides: &Sides) -> bool {
 
 #[test]
 fn what_a_living_worker_of_the_other_side_holds_stays_its_own() {
-    for kind in KINDS {
-        let Some(mut sides) = Sides::new(kind) else { continue };
+    on_all_kinds(|kind, mut sides| {
         worker(&mut sides);
         throughout_a_silence("that ana has it", || is_refused(&sides));
         // A command that writes something else takes nothing back either.
@@ -32,24 +31,22 @@ fn what_a_living_worker_of_the_other_side_holds_stays_its_own() {
         let shown = sides.ask_here("show 1");
         assert_eq!((&shown["task"]["owner"], &shown["lease"]["state"]), (&json!("ana"), &json!("unseen")), "{kind:?}");
         assert_eq!(sides.ask_there("show 1").1["lease"]["state"], json!("live"), "{kind:?}");
-    }
+    });
 }
 
 #[test]
 fn what_a_dead_worker_held_comes_back_to_its_own_side_at_once() {
-    for kind in KINDS {
-        let Some(mut sides) = Sides::new(kind) else { continue };
+    on_all_kinds(|kind, mut sides| {
         let worker = worker(&mut sides);
         sides.kill_there(worker);
         let (code, answer) = sides.ask_there("claim 1 --as cyd");
         assert_eq!((code, &answer["claimed"]), (0, &json!(true)), "{kind:?} {answer}");
-    }
+    });
 }
 
 #[test]
 fn what_a_dead_worker_held_comes_back_to_the_other_side_when_its_signs_of_life_run_out() {
-    for kind in KINDS {
-        let Some(mut sides) = Sides::new(kind) else { continue };
+    on_all_kinds(|kind, mut sides| {
         let worker = worker(&mut sides);
         sides.kill_there(worker);
         let killed = Instant::now();
@@ -62,13 +59,12 @@ fn what_a_dead_worker_held_comes_back_to_the_other_side_when_its_signs_of_life_r
         });
         assert!(held > SILENCE / 3, "{kind:?}: {held:?}");
         assert_eq!(sides.ask_here("claim 1 --as ben")["claimed"], json!(true));
-    }
+    });
 }
 
 #[test]
 fn what_leaves_no_signs_lives_by_its_time_on_the_other_side() {
-    for kind in KINDS {
-        let Some(mut sides) = Sides::new(kind) else { continue };
+    on_all_kinds(|kind, mut sides| {
         sides.ask_here("create One");
         sides.ask_here("create Two");
         let sleeping = sides.start_there("sleep 600");
@@ -80,5 +76,5 @@ fn what_leaves_no_signs_lives_by_its_time_on_the_other_side() {
         wait_until("the end of its time", || sides.here("claim 2 --as ben").code == Some(0));
         assert!(is_refused(&sides), "{kind:?}: an hour is not over");
         assert_eq!(sides.ask_there("claim 1 --as cyd").0, 0, "{kind:?}: its own side sees that it is dead");
-    }
+    });
 }

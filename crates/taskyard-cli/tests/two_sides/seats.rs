@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::side::{KINDS, Sides};
+use crate::side::on_all_kinds;
 
 fn member(shown: &Value) -> Value {
     let members = shown["members"].as_array().unwrap_or_else(|| panic!("{shown}"));
@@ -11,8 +11,7 @@ fn member(shown: &Value) -> Value {
 
 #[test]
 fn a_living_member_of_the_other_side_is_no_ghost_and_a_dead_one_is_to_its_own_side_at_once() {
-    for kind in KINDS {
-        let Some(mut sides) = Sides::new(kind) else { continue };
+    on_all_kinds(|kind, mut sides| {
         sides.ask_here("team create alpha --as lead");
         let sleeping = sides.start_there("sleep 600");
         assert_eq!(sides.ask_there(&format!("team join alpha --as ana --pid {sleeping}")).0, 0);
@@ -27,8 +26,12 @@ fn a_living_member_of_the_other_side_is_no_ghost_and_a_dead_one_is_to_its_own_si
         let shown = member(&sides.ask_there("team show alpha").1);
         assert_eq!((&shown["state"], &shown["alive"]), (&json!("ghost"), &json!(false)), "{kind:?} {shown}");
         assert_eq!(member(&sides.ask_here("team show alpha"))["state"], json!("idle"), "{kind:?}");
+        if sides.are_on_database() {
+            // Its server's clock is not ours to set.
+            return;
+        }
         // An hour later no process has seen it any more.
         let later = sides.home.run_with("any=wall:3700000", "team show alpha --json");
         assert_eq!(member(&later.json())["state"], json!("ghost"), "{kind:?} {later:?}");
-    }
+    });
 }

@@ -7,37 +7,56 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use taskyard::Store as _;
 use taskyard::core::ListId;
-use taskyard_testkit::{Home, Process, Ran, wait_until};
+use taskyard_testkit::{Home, Process, Program, Ran, wait_until};
 
 use crate::side::{SILENCE, on, throughout_a_silence};
 
-/// A server through which ana has claimed task 1.
-struct Server {
+/// A server and its agent.
+pub(crate) struct Server {
     process: Process,
+    calls: u64,
 }
 
 impl Server {
-    fn with_a_claim(home: &Home) -> Self {
-        assert_eq!(here(home, "create One").code, Some(0));
-        let mut process = on(home, "mcp --as ana").stdin(Stdio::piped()).start();
+    /// Starts a server by a command, and says hello.
+    pub(crate) fn started(mut command: Program) -> Self {
+        let mut process = command.stdin(Stdio::piped()).start();
         let client = json!({ "name": "claude-code", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
-        let claim = json!({ "name": "TaskClaim", "arguments": { "taskId": "1" } });
         for message in [
-            json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }),
+            json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }),
             json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
-            json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": claim }),
         ] {
             process.tell(&message.to_string());
         }
-        while process.json().expect("the server has not ended")["id"] != 2 {}
-        // What the server says from now on is not heard, and its input stays open.
-        drop(process.take_output());
-        Self { process }
+        Self { process, calls: 0 }
     }
 
-    fn signal(&self, signal: Signal) {
+    /// Calls a tool, and returns its result.
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.calls += 1;
+        let params = json!({ "name": tool, "arguments": arguments });
+        let call = json!({ "jsonrpc": "2.0", "id": self.calls, "method": "tools/call", "params": params });
+        self.process.tell(&call.to_string());
+        loop {
+            let message = self.process.json().expect("the server has not ended");
+            if message["id"] == self.calls {
+                return message["result"].clone();
+            }
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
         self.process.signal(signal);
+    }
+
+    /// Starts a server through which ana has claimed task 1. What it says from then on is not heard, and its input stays open.
+    fn with_a_claim(home: &Home) -> Self {
+        assert_eq!(here(home, "create One").code, Some(0));
+        let mut server = Self::started(on(home, "mcp --as ana"));
+        server.call("TaskClaim", json!({ "taskId": "1" }));
+        drop(server.process.take_output());
+        server
     }
 }
 

@@ -17,3 +17,15 @@ CREATE TABLE @.epochs (
     found bigint
 );
 INSERT INTO @.epochs (epoch, began) SELECT epoch, epoch_began FROM @.yard;
+-- Heartbeats.
+-- One row for each process that holds leases or a seat: when it was last alive, by the server's clock.
+CREATE TABLE @.alive (
+    process text PRIMARY KEY,
+    machine text NOT NULL,
+    boot text NOT NULL,
+    pid bigint NOT NULL,
+    agent text NOT NULL,
+    seen_at bigint NOT NULL
+) WITH (fillfactor = 50);
+-- The process that a lease lives with, as `alive` names it. Leases of version 1 name none there and live by their time.
+ALTER TABLE @.leases ADD COLUMN process text;

@@ -79,7 +79,11 @@ pub(super) fn questions(database: &Database, directory: &str, asked: &Asked) -> 
     match asked {
         Asked::Everything => [
             format!("SELECT task, image, raw FROM @.tasks WHERE list = {of_list}"),
-            format!("SELECT {} FROM @.leases l WHERE list = {of_list} AND NOT has_ended", lease_rows::COLUMNS),
+            format!(
+                "SELECT {} FROM {} WHERE list = {of_list} AND NOT has_ended",
+                lease_rows::COLUMNS,
+                lease_rows::TABLES
+            ),
         ]
         .map(|sql| database.statement(&sql).text(directory)),
         // The newest known commit is asked for, too: it must still be the one that is known.
@@ -94,11 +98,22 @@ pub(super) fn questions(database: &Database, directory: &str, asked: &Asked) -> 
                 .number(*id)
                 .number(revision.0.cast_signed()),
             database
-                .statement(&format!("SELECT {} FROM @.leases l WHERE list = $1 AND version > $2", lease_rows::COLUMNS))
+                .statement(&format!(
+                    "SELECT {} FROM {} WHERE list = $1 AND version > $2",
+                    lease_rows::COLUMNS,
+                    lease_rows::TABLES
+                ))
                 .number(*id)
                 .number(*lease_version),
         ],
     }
+}
+
+/// Takes in the heartbeats that came with the answers: with the leases, and of processes of which they were overdue.
+pub(super) fn learn_heartbeats(database: &Database, rows: &[Vec<Row>]) -> Result<(), Failure> {
+    let now = database.clock.now_in_transaction();
+    database.heartbeats.learn(&rows[2], lease_rows::HEARTBEAT, &now)?;
+    rows.get(3).map_or(Ok(()), |overdue| database.heartbeats.learn(overdue, 0, &now))
 }
 
 /// Whether the row of the list is locked while it is read.

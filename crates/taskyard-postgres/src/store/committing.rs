@@ -3,7 +3,8 @@
 use std::iter;
 use std::sync::Arc;
 
-use taskyard::core::{AttemptId, Event, Image, Revision, Status, Task, TaskId};
+use taskyard::core::{AgentName, AttemptId, Event, Image, Lease, Revision, Status, Task, TaskId};
+use taskyard::liveness::own_mark;
 use taskyard::store::kit::{Commit, ListState, Staging, number_of};
 use taskyard::store::{Signature, StoreError};
 use tokio_postgres::Row;
@@ -17,6 +18,7 @@ use super::writer::{PostgresWriter, Waiting, lock};
 use crate::connecting::{ANSWER_TIME, Column, Failure, FailureKind, Statement};
 use crate::database::{Database, NotAsked};
 use crate::epoch::Epoch;
+use crate::heartbeats::Until;
 
 const DOING: &str = "commit";
 
@@ -50,15 +52,24 @@ pub(super) fn commit<const N: usize>(
     let over = || Failure::new(FailureKind::Clash, "the transaction is over").into_store_error(database.shown(), DOING);
     let mut held = transaction.take().ok_or_else(over)?;
     let mut statements: Vec<Statement> = Vec::new();
+    let holder = committing.iter().find_map(Committing::held_here);
     // Where the count of lease changes comes back in the answers.
     let mut ticks = [None; N];
     for (part, tick) in committing.iter().zip(&mut ticks) {
         *tick = (!part.commit.leases.is_empty()).then_some(statements.len());
         statements.extend(part.statements(&database));
     }
+    let beating = holder.filter(|_| database.heartbeats.is_one_due());
+    statements.extend(beating.map(|agent| database.heartbeat(Some(agent))));
     statements.push(Statement::script("COMMIT"));
     match held.ask(&statements, ANSWER_TIME) {
         Ok(rows) => {
+            if beating.is_some() {
+                database.heartbeats.note_sent();
+            }
+            if holder.is_some() {
+                database.send_heartbeats(Until::NothingIsHeld);
+            }
             for (part, tick) in committing.iter().zip(ticks) {
                 part.note_commit(tick.and_then(|tick| rows[tick].first()), signature);
             }
@@ -165,6 +176,12 @@ impl Committing {
         let attempt = first.and_then(|entry| entry.attempt).map(|attempt| attempt.to_string());
         all.push(update.some_text(attempt));
         all
+    }
+
+    /// Returns the agent that a lease is given to which lives with this process.
+    fn held_here(&self) -> Option<&AgentName> {
+        let is_here = |lease: &&Lease| lease.holder.as_ref().is_some_and(|holder| *holder.process() == own_mark());
+        self.commit.leases.values().flatten().find(is_here).map(|lease| &lease.agent)
     }
 
     /// Takes our own commit into what this process knows.

@@ -9,10 +9,18 @@ use tokio_postgres::Row;
 
 use crate::connecting::{Column, Failure, FailureKind, Statement};
 use crate::database::Database;
+use crate::heartbeats::name_of;
 
 /// The columns of a lease, in the order in which they are read.
 pub(super) const COLUMNS: &str =
-    "l.version, l.task, l.has_ended, l.token, l.body, l.ends_wall, l.ends_boot, l.ends_since_boot";
+    "l.version, l.task, l.has_ended, l.token, l.body, l.ends_wall, l.ends_boot, l.ends_since_boot,
+    l.process, a.seen_at";
+
+/// Where they are: leases, each with the last heartbeat of the process it lives with.
+pub(super) const TABLES: &str = "@.leases l LEFT JOIN @.alive a ON a.process = l.process AND NOT l.has_ended";
+
+/// The column of the process; the next one is that of its heartbeat.
+pub(super) const HEARTBEAT: usize = 8;
 
 /// What a row says of the lease of a task.
 pub(super) struct LeaseRow {
@@ -43,11 +51,12 @@ pub(super) fn lease(row: &Row) -> Result<LeaseRow, Failure> {
 /// Returns the statement that writes down what becomes of leases, and says at which count.
 pub(super) fn writing(database: &Database, list: i64, leases: &BTreeMap<TaskId, Option<Lease>>) -> Statement {
     let sql = "WITH tick AS (UPDATE @.lease_clocks SET version = version + 1 WHERE list = $1 RETURNING version)
-        INSERT INTO @.leases AS l (list, version, task, has_ended, token, body, ends_wall, ends_boot, ends_since_boot)
+        INSERT INTO @.leases AS l (list, version, task, has_ended, token, body, ends_wall, ends_boot, ends_since_boot,
+            process)
         SELECT $1, tick.version, new.* FROM tick, ROWS AS new
         ON CONFLICT (list, task) DO UPDATE SET version = excluded.version, has_ended = excluded.has_ended,
             token = excluded.token, body = excluded.body, ends_wall = excluded.ends_wall, ends_boot = excluded.ends_boot,
-            ends_since_boot = excluded.ends_since_boot
+            ends_since_boot = excluded.ends_since_boot, process = excluded.process
         RETURNING l.version";
     let all = || leases.values();
     database.statement(sql).number(list).rows(vec![
@@ -58,6 +67,7 @@ pub(super) fn writing(database: &Database, list: i64, leases: &BTreeMap<TaskId, 
         Column::SomeNumbers(all().map(|lease| ends(lease.as_ref()).map(|ends| ends.wall.0)).collect()),
         Column::SomeTexts(all().map(|lease| ends(lease.as_ref()).map(|ends| ends.boot.clone())).collect()),
         Column::SomeNumbers(all().map(|lease| ends(lease.as_ref()).map(|ends| ends.since_boot)).collect()),
+        Column::SomeTexts(all().map(|lease| process(lease.as_ref())).collect()),
     ])
 }
 
@@ -78,6 +88,10 @@ pub(super) fn renewal(database: &Database, directory: &str, leases: &[Lease]) ->
         Column::SomeTexts(leases.iter().map(|lease| ends(Some(lease)).map(|ends| ends.boot.clone())).collect()),
         Column::SomeNumbers(leases.iter().map(|lease| ends(Some(lease)).map(|ends| ends.since_boot)).collect()),
     ])
+}
+
+fn process(lease: Option<&Lease>) -> Option<String> {
+    lease.and_then(|lease| lease.holder.as_ref()).map(|holder| name_of(holder.process()))
 }
 
 fn ends(lease: Option<&Lease>) -> Option<&Moment> {

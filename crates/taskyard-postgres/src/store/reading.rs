@@ -7,7 +7,7 @@ use taskyard::core::{Lease, Revision, Rules, Task, TaskId};
 use taskyard::store::kit::{ListState, StateSnapshot};
 use taskyard::store::{LiveView, Lookup, Snapshot, StoreError, UnreadableTask};
 
-use super::catching_up::{Asked, Reader, STANDING, Taken, forget, questions, take_in};
+use super::catching_up::{Asked, Reader, STANDING, Taken, forget, learn_heartbeats, questions, take_in};
 use super::known_list::KnownList;
 use crate::database::Database;
 
@@ -76,6 +76,7 @@ pub(super) fn read(database: &Database, list: &KnownList) -> Result<Arc<ListStat
             let standing = database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1"));
             let mut all = vec![standing.text(directory)];
             all.extend(questions(database, directory, &asked.borrow()));
+            all.extend(database.overdue_heartbeats());
             all
         })?;
         let asked = asked.into_inner();
@@ -89,7 +90,8 @@ pub(super) fn read(database: &Database, list: &KnownList) -> Result<Arc<ListStat
             }
             return Ok(Arc::clone(&list.known().state));
         }
-        let taken = take_in(list, &asked, &stamp, [&rows[0], &rows[1], &rows[2]], Reader::Looks);
+        let learnt = learn_heartbeats(database, &rows);
+        let taken = learnt.and_then(|()| take_in(list, &asked, &stamp, [&rows[0], &rows[1], &rows[2]], Reader::Looks));
         match taken.map_err(|failure| failure.into_store_error(database.shown(), doing))? {
             Taken::In(found) => return Ok(found.state),
             Taken::TooMuch => is_read_anew = true,

@@ -9,8 +9,9 @@ use taskyard::store::kit::ListState;
 use taskyard::store::{Occupant, StoreError};
 use tokio_postgres::Row;
 
-use super::catching_up::{Asked, Reader, STANDING, Taken, forget, questions, take_in};
+use super::catching_up::{Asked, Reader, STANDING, Taken, forget, learn_heartbeats, questions, take_in};
 use super::known_list::{Found, KnownList};
+use super::lease_rows;
 use super::reading::read;
 use super::turn::WritersTurn;
 use crate::connecting::{ANSWER_TIME, Failure, FailureKind, Held, LOCK_WAIT, Statement};
@@ -150,6 +151,7 @@ fn open_once(
         *asked.borrow_mut() = Asked::beyond(&list.known());
         let mut all = vec![lock(database, directory, waiting)];
         all.extend(questions(database, directory, &asked.borrow()));
+        all.extend(database.overdue_heartbeats());
         if let Waiting::AtMost(patience) = waiting {
             // What the commit locks later has the usual time. Zero would be no limit at all.
             let limit = |time: Duration| format!("SET LOCAL lock_timeout = {}", time.as_millis().max(1));
@@ -169,6 +171,7 @@ fn open_once(
     if matches!(waiting, Waiting::AtMost(_)) {
         rows.remove(0);
     }
+    learn_heartbeats(database, &rows)?;
     let asked = asked.into_inner();
     let taken = match rows[0].is_empty() {
         true => forget(list, &asked).map_or(Taken::TooMuch, |lost| Taken::OtherHistory(Some(lost))),
@@ -194,6 +197,7 @@ fn open_once(
     all.extend(questions(database, directory, &Asked::Everything));
     let rows = transaction.ask(&all)?;
     let [standing, contents, leases] = &rows[rows.len() - 3..] else { return Err(NotAsked::NoYard) };
+    database.heartbeats.learn(leases, lease_rows::HEARTBEAT, &database.clock.now_in_transaction())?;
     let rows = [&standing[..], &contents[..], &leases[..]];
     match take_in(list, &Asked::Everything, &transaction.stamp, rows, Reader::HoldsRow)? {
         Taken::In(found) => Ok((transaction, Some(found))),

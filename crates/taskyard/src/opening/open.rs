@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::opened::{Opened, left_by_jobs, teams};
+use super::opened::{Opened, left_by_jobs, teams, this_machine};
 use super::{Address, AddressError, OpenError, Openers, Places};
 use crate::notices::{ForwardedNotices, MemoryNotices, Notices};
 use crate::store::{
@@ -41,6 +41,7 @@ pub fn open(address: &Address, places: &Places, openers: &Openers) -> Result<Ope
                     None => notices,
                 }),
                 todos: Some(Arc::new(MemoryTodos::default())),
+                world: this_machine(places),
             });
         }
         Address::Remote(remote) => {

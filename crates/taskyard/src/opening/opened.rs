@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Address, Places};
+use crate::liveness::{ThisMachine, World};
 use crate::notices::{MachineNotices, Notices};
 use crate::store::Store;
 use crate::teams::{FileTeamsOptions, MemoryTeams, TeamCaller, Teams};
@@ -19,6 +20,8 @@ pub struct Opened {
     pub notices: Option<Arc<dyn Notices>>,
     /// The todo lists of agents; none without a place for their files.
     pub todos: Option<Arc<dyn Todos>>,
+    /// Where those live who hold leases on the lists.
+    pub world: Arc<dyn World>,
 }
 
 impl Opened {
@@ -32,8 +35,14 @@ impl Opened {
                 .client
                 .as_ref()
                 .map(|client| -> Arc<dyn Todos> { Arc::new(FileTodos::in_folder(client.join("todos"))) }),
+            world: this_machine(places),
         }
     }
+}
+
+/// Returns the processes of this machine. Without a data directory nothing is told from process to process, signs of life included.
+pub(super) fn this_machine(places: &Places) -> Arc<dyn World> {
+    Arc::new(places.data.as_ref().map_or_else(ThisMachine::default, |data| ThisMachine::with_signs_in(data)))
 }
 
 /// Returns what jobs of this machine leave for the agents of a store.

@@ -1,0 +1,156 @@
+//! What this process knows of heartbeats: one row for each process that holds leases or a seat, renewed by the server's clock as long as the
+//! process runs.
+//!
+//! What a heartbeat that does not come means is decided in `taskyard_core::rules::leases::liveness`.
+
+use std::collections::HashMap;
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use taskyard::core::{Moment, ProcessMark};
+use taskyard::liveness::longest_silence;
+use tokio_postgres::Row;
+
+use crate::connecting::Failure;
+use crate::server_clock::{JITTER, own_clock};
+
+/// How many heartbeats are sent while one is waited for.
+pub(crate) const BEATS_IN_A_SILENCE: u32 = 3;
+/// How long what the database said of a silent process counts, in milliseconds.
+const SILENT_FOR_NOW: i64 = 1_000;
+
+/// The heartbeats of all processes as far as this one knows them, and whether it sends any itself.
+#[derive(Debug, Default)]
+pub(crate) struct Heartbeats {
+    known: Mutex<HashMap<String, Known>>,
+    sending: Mutex<Option<Sending>>,
+    /// When this process last sent one, by a clock of this machine.
+    sent: Mutex<Option<Duration>>,
+}
+
+/// What the database said of a process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    /// Its last heartbeat; `None` if it never sent one.
+    pub(crate) last: Option<i64>,
+    /// When the database was asked.
+    asked: i64,
+}
+
+/// How long this process sends heartbeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Until {
+    NothingIsHeld,
+    ItsEnd,
+}
+
+/// A thread that sends heartbeats, and ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    pub(crate) until: Until,
+    pub(crate) _end: Sender<()>,
+}
+
+impl Known {
+    /// Tells whether the database has to be asked again before a process is judged by this.
+    pub(crate) fn is_overdue(self, now: i64) -> bool {
+        let (silence, age) = (milliseconds(longest_silence()), now - self.asked);
+        let interval = silence / i64::from(BEATS_IN_A_SILENCE);
+        match self.last {
+            // The server's clock was set back since.
+            _ if age < -JITTER => true,
+            Some(last) if last <= now + JITTER => {
+                let silent_from = last.saturating_add(silence);
+                now >= silent_from && (self.asked < silent_from || age >= SILENT_FOR_NOW)
+            }
+            // A process that sends none most likely never will; one that sent one in the future sends the next by the clock as it is.
+            Some(_) | None => age >= interval,
+        }
+    }
+}
+
+impl Heartbeats {
+    /// Locks what is known, by the names of processes.
+    pub(crate) fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks what sends heartbeats of this process; `None` if it sends none.
+    pub(crate) fn sending(&self) -> MutexGuard<'_, Option<Sending>> {
+        self.sending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in rows that hold a process, which may be absent, and its last heartbeat from a column on.
+    pub(crate) fn learn(&self, rows: &[Row], column: usize, now: &Moment) -> Result<(), Failure> {
+        let mut known = self.known();
+        for row in rows {
+            if let Some(process) = row.try_get::<_, Option<String>>(column)? {
+                known.insert(process, Known { last: row.try_get(column + 1)?, asked: now.wall.0 });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the processes of which something newer has to be known before they are judged.
+    pub(crate) fn overdue(&self, now: i64) -> Vec<String> {
+        let known = self.known();
+        known.iter().filter(|(_, known)| known.is_overdue(now)).map(|(process, _)| process.clone()).collect()
+    }
+
+    /// Tells whether a process that is given something has to send a heartbeat with it: it sends none yet, or has been silent for a while.
+    pub(crate) fn is_one_due(&self) -> bool {
+        let sent = *self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.is_none_or(|sent| own_clock().saturating_sub(sent) > longest_silence() / 2)
+    }
+
+    /// Takes note that this process has sent one.
+    pub(crate) fn note_sent(&self) {
+        *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(own_clock());
+    }
+
+    /// Takes note that this process sends none any more.
+    pub(crate) fn note_end(&self) {
+        *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Returns the name of a process in the database.
+pub(crate) fn name_of(process: &ProcessMark) -> String {
+    let ProcessMark { machine, pid_space, boot, pid, started } = process;
+    format!("{machine} {pid_space} {boot} {pid} {started}")
+}
+
+/// Returns a span in the unit of the database.
+pub(crate) fn milliseconds(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use taskyard::core::rules::leases::liveness::LONGEST_SILENCE;
+
+    use super::{Known, SILENT_FOR_NOW, milliseconds};
+
+    #[test]
+    fn a_process_is_silent_only_if_the_database_said_so_late_enough() {
+        let silence = milliseconds(LONGEST_SILENCE);
+        let known = |asked| Known { last: Some(1_000), asked };
+        assert!(!known(1_000).is_overdue(999 + silence), "it counts as alive");
+        assert!(known(1_000).is_overdue(1_000 + silence), "it may have sent another one since");
+        let asked = 1_000 + silence;
+        assert!(!known(asked).is_overdue(asked));
+        assert!(known(asked).is_overdue(asked + SILENT_FOR_NOW), "it may have come back");
+        let never = Known { last: None, asked: 1_000 };
+        assert!(!never.is_overdue(2_000) && never.is_overdue(1_000 + silence));
+    }
+
+    #[test]
+    fn after_the_clock_was_set_back_the_database_is_asked_again() {
+        let day = 24 * 3600 * 1000;
+        let before = Known { last: Some(day), asked: day };
+        assert!(before.is_overdue(1_000));
+        let since = Known { asked: 1_000, ..before };
+        assert!(!since.is_overdue(2_000) && since.is_overdue(1_000 + milliseconds(LONGEST_SILENCE)));
+    }
+}

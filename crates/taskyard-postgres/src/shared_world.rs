@@ -1,0 +1,208 @@
+//! The processes of all machines that share a database: how this one shows that it lives, and how the others are known to.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+
+use taskyard::core::rules::leases::liveness::{Liveness, ProcessSeen};
+use taskyard::core::{AgentName, Holder, Moment, ProcessMark};
+use taskyard::liveness::{World, liveness_on_shared_store, longest_silence, own_mark};
+use taskyard::store::StoreError;
+
+use crate::connecting::{Failure, Statement};
+use crate::database::Database;
+use crate::heartbeats::{BEATS_IN_A_SILENCE, Sending, Until, milliseconds, name_of};
+use crate::server_clock::{JITTER, moment};
+use crate::store::storable;
+
+/// Rows of processes that have been silent for this long are removed, in milliseconds: 30 days.
+const SWEPT_AFTER: i64 = 30 * 24 * 3600 * 1000;
+/// The server's clock.
+const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+impl Database {
+    /// Returns what asks for the heartbeats of processes that would count as silent by what is known; `None` if there are none. It goes
+    /// along with other questions.
+    pub(crate) fn overdue_heartbeats(&self) -> Option<Statement> {
+        if self.heartbeats.known().is_empty() {
+            // Nor is it known yet what time it is.
+            return None;
+        }
+        let overdue = self.heartbeats.overdue(self.clock.now_in_transaction().wall.0);
+        (!overdue.is_empty()).then(|| self.question(overdue))
+    }
+
+    /// Returns when a process last sent a heartbeat; `None` if it never did.
+    fn last_heartbeat(&self, process: &ProcessMark) -> Option<Moment> {
+        let name = name_of(process);
+        let known = self.heartbeats.known().get(&name).copied();
+        if let Some(known) = known
+            && !known.is_overdue(self.clock.now_in_transaction().wall.0)
+        {
+            return known.last.map(moment);
+        }
+        let doing = "read heartbeats";
+        let answer = self.read(doing, || vec![self.question(vec![name.clone()])]).and_then(|rows| {
+            let rows = rows.map(|mut rows| rows.remove(0)).unwrap_or_default();
+            let learnt = self.heartbeats.learn(&rows, 0, &self.clock.now_in_transaction());
+            learnt.map_err(|failure| failure.into_store_error(self.shown(), doing))
+        });
+        if let Err(error) = answer {
+            // The caller learns what is wrong when it goes on to ask or to write something.
+            tracing::debug!(%error, "heartbeats are not known");
+        }
+        self.heartbeats.known().get(&name)?.last.map(moment)
+    }
+
+    fn question(&self, processes: Vec<String>) -> Statement {
+        let sql = "SELECT asked.process, a.seen_at FROM unnest($1) AS asked (process)
+            LEFT JOIN @.alive a ON a.process = asked.process";
+        self.statement(sql).texts(processes)
+    }
+
+    /// Returns the statement that writes down that this process is alive.
+    pub(crate) fn heartbeat(&self, agent: Option<&AgentName>) -> Statement {
+        let own = own_mark();
+        let sql = format!(
+            "INSERT INTO @.alive AS a (process, machine, boot, pid, agent, seen_at) VALUES ($1, $2, $3, $4, $5, {NOW})
+            ON CONFLICT (process) DO UPDATE SET seen_at = excluded.seen_at,
+                agent = CASE excluded.agent WHEN '' THEN a.agent ELSE excluded.agent END
+            RETURNING seen_at"
+        );
+        let statement = self.statement(&sql).text(name_of(&own)).text(own.machine).text(own.boot);
+        let agent = agent.map(|agent| storable(agent.as_str())).unwrap_or_default();
+        statement.number(i64::from(own.pid)).text(agent)
+    }
+
+    /// Sends heartbeats of this process from now on. The first one has been sent by the caller.
+    pub(crate) fn send_heartbeats(self: &Arc<Self>, until: Until) {
+        let mut sending = self.heartbeats.sending();
+        if let Some(sending) = &mut *sending {
+            sending.until = sending.until.max(until);
+            return;
+        }
+        let (end, ended) = mpsc::channel();
+        let database = Arc::clone(self);
+        let thread = thread::Builder::new().name("taskyard-alive".to_owned());
+        match thread.spawn(move || send(&database, &ended)) {
+            Ok(_) => *sending = Some(Sending { until, _end: end }),
+            Err(error) => tracing::warn!(%error, "no heartbeats are sent"),
+        }
+    }
+
+    /// Sends no more heartbeats and removes the row of this process, unless it sends them until its end.
+    fn end_heartbeats(&self) {
+        let mut sending = self.heartbeats.sending();
+        if sending.as_ref().is_some_and(|sending| sending.until == Until::NothingIsHeld) {
+            *sending = None;
+            self.heartbeats.note_end();
+            // A heartbeat that is on its way may put the row back; then it is swept in time.
+            drop(sending);
+            let sql = "DELETE FROM @.alive WHERE process = $1";
+            let removal = || vec![self.statement(sql).text(name_of(&own_mark()))];
+            if let Err(error) = self.change("remove a heartbeat", removal) {
+                tracing::debug!(%error, "a heartbeat is left to be swept");
+            }
+        }
+    }
+
+    /// Sends one heartbeat, learns those of others on the way, and returns when that was by the server's clock.
+    fn send_heartbeat(&self) -> Result<i64, StoreError> {
+        let doing = "send a heartbeat";
+        let known: Vec<String> = self.heartbeats.known().keys().cloned().collect();
+        let rows = self.change(doing, || vec![self.heartbeat(None), self.question(known.clone())])?;
+        let failed = |failure: Failure| failure.into_store_error(self.shown(), doing);
+        self.heartbeats.note_sent();
+        let sent = rows[0][0].try_get::<_, i64>(0).map_err(|error| failed(error.into()))?;
+        self.heartbeats.learn(&rows[1], 0, &moment(sent)).map_err(failed)?;
+        // A caller that looks at one of the others again asks for it.
+        let silence = milliseconds(longest_silence());
+        self.heartbeats.known().retain(|_, known| known.last.is_some_and(|last| sent - last < silence));
+        Ok(sent)
+    }
+
+    /// Has no heartbeat lie in the future: after the server's clock was set back, those of the dead would count until it gets there.
+    fn bring_heartbeats_back(&self) -> Result<(), StoreError> {
+        let sql = format!(
+            "UPDATE @.alive SET seen_at = {NOW} WHERE process IN
+                (SELECT process FROM @.alive WHERE seen_at > {NOW} ORDER BY process FOR UPDATE SKIP LOCKED)"
+        );
+        self.change("bring heartbeats back", || vec![self.statement(&sql)]).map(drop)
+    }
+
+    /// Removes the rows of processes that are long gone.
+    fn sweep_heartbeats(&self) -> Result<(), StoreError> {
+        let sql = format!("DELETE FROM @.alive WHERE seen_at < {NOW} - $1");
+        self.change("sweep heartbeats", || vec![self.statement(&sql).number(SWEPT_AFTER)]).map(drop)
+    }
+}
+
+/// Sends heartbeats until it is told to end.
+fn send(database: &Database, ended: &Receiver<()>) {
+    let mut last = None;
+    while ended.recv_timeout(longest_silence() / BEATS_IN_A_SILENCE) == Err(RecvTimeoutError::Timeout) {
+        let sent = database.send_heartbeat().and_then(|sent| {
+            match last.replace(sent) {
+                None => database.sweep_heartbeats()?,
+                Some(last) if last - sent > JITTER => database.bring_heartbeats_back()?,
+                Some(_) => {}
+            }
+            Ok(())
+        });
+        if let Err(error) = sent {
+            tracing::warn!(%error, "no heartbeat is sent, trying again");
+        }
+    }
+}
+
+/// The processes of all machines that share a database.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedWorld {
+    database: Arc<Database>,
+}
+
+impl SharedWorld {
+    /// Returns the world of a database.
+    pub(crate) fn over(database: Arc<Database>) -> Self {
+        Self { database }
+    }
+}
+
+impl World for SharedWorld {
+    fn see(&self, process: &ProcessMark) -> ProcessSeen {
+        let longest_silence = longest_silence();
+        if *process == own_mark() {
+            // Whoever took what it holds from it while it was silent has recorded that.
+            return ProcessSeen { liveness: Liveness::Alive, last_sign: None, longest_silence, must_show_life: false };
+        }
+        let (liveness, last_sign) = (liveness_on_shared_store(process), self.database.last_heartbeat(process));
+        ProcessSeen { liveness, last_sign, longest_silence, must_show_life: true }
+    }
+
+    fn holds_now(&self, holder: &Holder) {
+        // The commit that gave it what it holds has sent the first heartbeat.
+        if *holder.process() == own_mark() {
+            self.database.send_heartbeats(Until::NothingIsHeld);
+        }
+    }
+
+    fn sits_now(&self, holder: &Holder) {
+        if *holder.process() == own_mark() {
+            if let Err(error) = self.database.send_heartbeat() {
+                tracing::warn!(%error, "no heartbeat is sent, trying again");
+            }
+            self.database.send_heartbeats(Until::ItsEnd);
+        }
+    }
+
+    fn holds_nothing(&self) {
+        self.database.end_heartbeats();
+    }
+
+    fn now(&self) -> Moment {
+        self.database.now().unwrap_or_else(|error| {
+            tracing::debug!(%error, "the server does not tell the time");
+            self.database.clock.now_in_transaction()
+        })
+    }
+}
