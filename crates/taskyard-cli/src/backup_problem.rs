@@ -61,6 +61,21 @@ impl From<BackupError> for Problem {
             BackupError::NoSuchTask { task, .. } => Self::new(Exit::NotFound, "task_not_found", message)
                 .hint("`taskyard restore --from PATH --dry-run` shows what the backup has")
                 .detail("task", task.as_str()),
+            BackupError::CannotMove { store } => Self::usage("cannot_move", message)
+                .hint("only lists in task files and in PostgreSQL have a history that can be carried; copy the tasks with `taskyard export` and `taskyard import`")
+                .detail("store", store),
+            BackupError::SameStore { store } => {
+                Self::usage("same_store", message).hint("name another store with --to").detail("store", store)
+            }
+            BackupError::Incomplete { list, .. } => Self::new(Exit::CouldNot, "incomplete", message)
+                .hint("nothing was moved; `taskyard doctor` shows what is wrong with the list")
+                .detail("list", list),
+            BackupError::OtherMover { list, mover } => Self::new(Exit::Refused, "moving_elsewhere", message)
+                .hint("run the same command there: it finishes the move, or takes it back")
+                .detail("list", list)
+                .detail("mover", mover),
+            BackupError::MoveUnfinished { .. } => Self::new(Exit::Unfinished, "move_unfinished", message)
+                .hint("remove the cause and run the same command again: it finishes the move, or takes it back if the list has not arrived"),
             BackupError::Unfinished { .. } => Self::new(Exit::Unfinished, "unfinished", message)
                 .hint("what came back stays: remove the cause and run the same command again, which brings back the rest"),
             BackupError::Store(error) => error.into(),

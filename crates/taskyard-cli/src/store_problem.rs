@@ -54,9 +54,24 @@ impl From<StoreError> for Problem {
             StoreError::JournalDamaged { path, .. } => Self::new(Exit::CouldNot, "journal_damaged", message)
                 .hint("`taskyard doctor --fix` keeps it aside, saves what can be read of it and begins a new one")
                 .detail("path", path.display().to_string()),
+            StoreError::Moved { list, to, has_left } => moved(message, list, to, has_left),
+            StoreError::ListExists { list, .. } => Self::new(Exit::Refused, "list_exists", message)
+                .hint("nothing was moved; rename or remove that list first, or bring the tasks together with `taskyard merge` afterwards")
+                .detail("list", list),
             StoreError::Unfinished { commit, cause } => unfinished(message, commit.as_deref(), &cause),
         }
     }
+}
+
+/// Says where a list is now, or how a move that was left in the middle is finished.
+fn moved(message: String, list: String, to: String, has_left: bool) -> Problem {
+    let problem = match has_left {
+        true => Problem::new(Exit::NotFound, "moved", message).hint(format!("use `--store {to}`, or set TASKYARD_STORE")),
+        false => Problem::new(Exit::GaveUp, "moving", message).hint(format!(
+            "try again in a moment; if nobody moves it any more, `taskyard move {list} --to {to}` finishes the move or takes it back"
+        )),
+    };
+    problem.detail("list", list).detail("to", to)
 }
 
 /// Says what is recorded, and what is left to do.

@@ -7,11 +7,9 @@
 //! semicolons.
 
 #[cfg(feature = "failpoints")]
-pub use armed::{arm, reach_if_named};
+pub use armed::{arm, reach, reach_if_named};
 #[cfg(feature = "failpoints")]
-pub(crate) use armed::{
-    boot_id, first_token, flush_age, inotify_instances, longest_silence, longest_step, reach, wall_shift,
-};
+pub(crate) use armed::{boot_id, first_token, flush_age, inotify_instances, longest_silence, longest_step, wall_shift};
 
 /// A plan that cannot be read, or a build that has no failpoints.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +21,7 @@ pub struct BadPlan(String);
 /// Marks a step of a commit.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
-pub(crate) fn reach(_step: &'static str) {}
+pub fn reach(_step: &'static str) {}
 
 /// Marks a step of a reader. Whether it is reached is a matter of time, so `any` does not mean it.
 #[cfg(not(feature = "failpoints"))]
@@ -169,7 +167,7 @@ mod armed {
     }
 
     /// Marks a step of a commit, and does there what the plans say.
-    pub(crate) fn reach(step: &'static str) {
+    pub fn reach(step: &'static str) {
         plans().filter(|plan| plan.step == "any" || plan.step == step).for_each(|plan| plan.reach(step));
     }
 

@@ -17,7 +17,8 @@ use crate::problem::Problem;
 ///
 /// A path that ends with `.tar` becomes one archive, any other one a folder. Each list is copied as it is at one
 /// moment, even while others write to it. The backup appears when it is complete, and only you can read it. Bring it
-/// back with `taskyard restore --from PATH`.
+/// back with `taskyard restore --from PATH`. Of a store in PostgreSQL only the lists are copied; they come back to files as
+/// well.
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
     /// The archive (`….tar`) or folder to write

@@ -29,6 +29,7 @@ use super::lists::Lists;
 use super::man::Man;
 use super::mcp::Mcp;
 use super::merge::Merge;
+use super::move_list::Move;
 use super::note::Note;
 use super::prime::Prime;
 use super::ready::Ready;
@@ -121,6 +122,7 @@ pub(crate) enum Command {
     Use(Use),
     Adopt(Adopt),
     Merge(Merge),
+    Move(Move),
     Todo(Todo),
     Team(Box<Team>),
     Send(Send),
@@ -237,6 +239,7 @@ impl Command {
             Self::Use(command) => command.run(context, output),
             Self::Adopt(command) => command.run(context, output),
             Self::Merge(command) => command.run(context, output),
+            Self::Move(command) => command.run(context, output),
             Self::Todo(command) => command.run(context, output),
             Self::Team(command) => command.run(context, output),
             Self::Send(command) => command.run(context, output),

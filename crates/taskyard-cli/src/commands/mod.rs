@@ -33,6 +33,7 @@ mod lists;
 mod man;
 mod mcp;
 mod merge;
+mod move_list;
 mod note;
 mod overview;
 mod prime;

@@ -1,10 +1,13 @@
 //! The stores of other crates, and who gets into them.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
+use taskyard::Yard;
+use taskyard::core::ListId;
 use taskyard::jobs::{JobOptions, JobSettings};
-use taskyard::opening::{Address, Opener, Openers};
+use taskyard::opening::{Address, Opener, Openers, WrittenAddress};
 use taskyard_postgres::{PostgresOpener, Surroundings};
 
 use super::Context;
@@ -24,6 +27,16 @@ impl Context {
         PostgresOpener::SCHEMES
             .into_iter()
             .fold(Openers::default(), |all, scheme| all.with(scheme, Arc::clone(&opener)))
+    }
+
+    /// Opens another store than that of this command, on a list of this name.
+    pub(crate) fn elsewhere(&self, written: &WrittenAddress, list: &ListId) -> Result<(Address, Yard), Problem> {
+        let here = self.directory.as_deref().unwrap_or(Path::new(""));
+        let address = Address::parse(written, here, &self.openers())?;
+        let opened = taskyard::open(&address, self.places()?, &self.openers());
+        let opened = opened.map_err(|error| self.not_opened(error))?;
+        let yard = Yard::new(opened.store, list.clone(), self.actor()?).with_rules(self.rules()?);
+        Ok((address, yard))
     }
 
     /// Returns where jobs leave their traces, and what they are started with.

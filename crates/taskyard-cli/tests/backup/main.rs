@@ -9,6 +9,7 @@ mod damage;
 mod dialects;
 mod disk;
 mod killing;
+mod moving;
 mod one_moment;
 mod returning;
 mod vault;

@@ -185,6 +185,12 @@ fn what_a_backup_holds() {
 }
 
 #[test]
+fn what_a_move_to_another_store_tells() {
+    let keys = Keys::of(Test::new().list("1 pending").quietly("list"));
+    keys.ask("move project --to file:elsewhere --dry-run").ask("move project --to file:elsewhere").snapshot();
+}
+
+#[test]
 fn what_earlier_sessions_left() {
     let test = crate::adopt::left_behind();
     let claimed = format!("claim 2 --as ana --list {}", crate::adopt::SESSION);

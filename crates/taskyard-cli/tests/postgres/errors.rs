@@ -75,7 +75,7 @@ fn tables_of_the_first_version_are_brought_up_by_a_reader() {
     let schema = store.rsplit_once('=').unwrap().1;
     let back = format!(
         "ALTER TABLE {schema}.leases DROP COLUMN process; DROP TABLE {schema}.alive; DROP TABLE {schema}.epochs;
-        ALTER TABLE {schema}.lists DROP COLUMN head;
+        ALTER TABLE {schema}.lists DROP COLUMN head, DROP COLUMN moved, DROP COLUMN came_by;
         ALTER TABLE {schema}.yard DROP COLUMN epoch, DROP COLUMN epoch_began, DROP COLUMN timeline;
         UPDATE {schema}.yard SET version = 1"
     );

@@ -4,6 +4,7 @@
 mod clocks;
 mod errors;
 mod full_disk;
+mod moving;
 mod passwords;
 mod sharing;
 

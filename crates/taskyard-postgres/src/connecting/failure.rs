@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use taskyard::store::{Occupant, StoreError};
+use taskyard::store::{Departure, Occupant, StoreError};
 use tokio_postgres::error::SqlState;
 
 use super::limits::LOCK_WAIT;
@@ -39,6 +39,8 @@ pub(crate) enum FailureKind {
     Clash,
     /// The tables are not there, or are those of another release.
     Missing,
+    /// The list has moved to another store, or is on its way. What was said is the note of that.
+    Moved,
     /// The server, or its address, is another than it must be: nothing helps but to change something.
     Wrong,
 }
@@ -78,7 +80,12 @@ impl Failure {
             FailureKind::Locked => {
                 StoreError::Busy { by: Occupant::Elsewhere { who: "another client".into() }, waited: LOCK_WAIT }
             }
-            FailureKind::Clash | FailureKind::Missing | FailureKind::ReadOnly | FailureKind::Wrong => {
+            FailureKind::Moved if let Some(departure) = Departure::parse(&self.said.0) => departure.refusal(),
+            FailureKind::Clash
+            | FailureKind::Missing
+            | FailureKind::Moved
+            | FailureKind::ReadOnly
+            | FailureKind::Wrong => {
                 StoreError::Failed { doing: format!("{doing} at `{store}`"), source: Box::new(self.said) }
             }
         }

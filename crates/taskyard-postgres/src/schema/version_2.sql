@@ -29,3 +29,6 @@ CREATE TABLE @.alive (
 ) WITH (fillfactor = 50);
 -- The process that a lease lives with, as `alive` names it. Leases of version 1 name none there and live by their time.
 ALTER TABLE @.leases ADD COLUMN process text;
+-- Moving lists: where a list goes or has gone, and the token of the move that brought it here.
+ALTER TABLE @.lists ADD COLUMN moved text;
+ALTER TABLE @.lists ADD COLUMN came_by text;

@@ -20,7 +20,7 @@ const MOST_CHANGES: i64 = 5_000;
 
 /// How a list stands: its row.
 pub(super) const STANDING: &str = "id, revision, last_token, mark, journaled, changed_at, thinned, head,
-    (SELECT c.version FROM @.lease_clocks c WHERE c.list = lists.id)";
+    (SELECT c.version FROM @.lease_clocks c WHERE c.list = lists.id), moved";
 
 /// What was known when the questions were asked.
 #[derive(Clone, Debug)]
@@ -135,7 +135,11 @@ pub(super) fn take_in(
 ) -> Result<Taken, Failure> {
     let [standing, contents, leases] = rows;
     let standing = standing.first().ok_or_else(|| Failure::new(FailureKind::Wrong, "the list is not there"))?;
-    let standing = Standing::read(standing, stamp)?;
+    let standing = Standing::read(standing, stamp).inspect_err(|failure| {
+        if failure.kind() == FailureKind::Moved {
+            list.known().forget();
+        }
+    })?;
     let Asked::Newer(basis) = asked else {
         let home = list.known().state.home.clone();
         let read = read_anew(ListState { home, ..ListState::default() }, &standing, stamp, contents, leases)?;
@@ -196,6 +200,14 @@ impl Basis {
     }
 }
 
+/// Fails if the note in a column of a list's row says that the list has moved to another store, or is on its way.
+pub(super) fn must_be_here(row: &Row, place: usize) -> Result<(), Failure> {
+    match row.try_get::<_, Option<String>>(place)? {
+        Some(note) => Err(Failure::new(FailureKind::Moved, note)),
+        None => Ok(()),
+    }
+}
+
 /// The row of a list.
 struct Standing {
     id: i64,
@@ -213,7 +225,9 @@ struct Standing {
 }
 
 impl Standing {
+    /// Reads the row; fails if the list has moved to another store.
     fn read(row: &Row, stamp: &Stamp) -> Result<Self, Failure> {
+        must_be_here(row, 9)?;
         Ok(Self {
             id: row.try_get(0)?,
             revision: revision(row.try_get(1)?),

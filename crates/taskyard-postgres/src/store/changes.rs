@@ -47,10 +47,7 @@ pub(super) fn insertion(database: &Database, list: i64, entries: &[Entry]) -> St
     }
     // One commit makes them all: what they share is on each.
     let first = entries.first();
-    let undoes = first.filter(|entry| !entry.undoes.is_empty()).map(|entry| {
-        let revisions: Vec<String> = entry.undoes.iter().map(|revision| revision.0.to_string()).collect();
-        revisions.join(",")
-    });
+    let undoes = first.and_then(|entry| joined(&entry.undoes));
     database
         .statement(sql)
         .number(list)
@@ -71,6 +68,39 @@ pub(super) fn insertion(database: &Database, list: i64, entries: &[Entry]) -> St
         ])
 }
 
+/// Returns the statement that writes down entries of several commits, each whole, as another journal has them.
+pub(super) fn insertion_of_several(database: &Database, list: i64, entries: &[Entry]) -> Statement {
+    let sql = "INSERT INTO @.changes (list, revision, place, at, actor, op, task, before, before_raw, after, after_raw,
+            undoes, remark, attempt)
+        SELECT $1, new.* FROM ROWS AS new";
+    let (mut before, mut after) = (ImageColumns::default(), ImageColumns::default());
+    let mut places = Vec::with_capacity(entries.len());
+    for commit in entries.chunk_by(|one, other| one.revision == other.revision) {
+        places.extend((0..).take(commit.len()));
+    }
+    for entry in entries {
+        before.push(entry.before.as_ref());
+        after.push(entry.after.as_ref());
+    }
+    let texts = |text: fn(&Entry) -> String| entries.iter().map(text).collect();
+    let some_texts = |text: fn(&Entry) -> Option<String>| entries.iter().map(text).collect();
+    database.statement(sql).number(list).rows(vec![
+        Column::Numbers(entries.iter().map(|entry| entry.revision.0.cast_signed()).collect()),
+        Column::Numbers(places),
+        Column::Numbers(entries.iter().map(|entry| entry.at.0).collect()),
+        Column::Texts(texts(|entry| storable(entry.actor.as_str()))),
+        Column::Texts(texts(|entry| entry.op.as_str().to_owned())),
+        Column::Texts(texts(|entry| entry.task.as_str().to_owned())),
+        Column::SomeTexts(before.texts),
+        Column::SomeBytes(before.bytes),
+        Column::SomeTexts(after.texts),
+        Column::SomeBytes(after.bytes),
+        Column::SomeTexts(some_texts(|entry| joined(&entry.undoes))),
+        Column::SomeTexts(some_texts(|entry| remark_text(&entry.remark))),
+        Column::SomeTexts(some_texts(|entry| entry.attempt.map(|attempt| attempt.to_string()))),
+    ])
+}
+
 /// Returns a revision as the database counts it.
 pub(super) fn revision(number: i64) -> Revision {
     Revision(number.unsigned_abs())
@@ -79,6 +109,12 @@ pub(super) fn revision(number: i64) -> Revision {
 /// Returns a text that PostgreSQL keeps: it has no character of the number zero.
 pub(crate) fn storable(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
+}
+
+/// Returns revisions with commas between; `None` if there are none.
+fn joined(revisions: &[Revision]) -> Option<String> {
+    let words: Vec<String> = revisions.iter().map(|revision| revision.0.to_string()).collect();
+    (!words.is_empty()).then(|| words.join(","))
 }
 
 fn remark_text(remark: &Remark) -> Option<String> {

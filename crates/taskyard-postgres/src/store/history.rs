@@ -5,6 +5,7 @@ use taskyard::store::kit::key_of;
 use taskyard::store::{HistoryQuery, LastEntry, StoreError};
 use tokio_postgres::Row;
 
+use super::catching_up::must_be_here;
 use super::changes::{COLUMNS, entry, revision};
 use crate::connecting::{Failure, FailureKind, Statement};
 use crate::database::Database;
@@ -12,9 +13,13 @@ use crate::database::Database;
 /// Returns a part of the journal.
 pub(crate) fn history_of(database: &Database, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
     let doing = "read the journal";
-    let rows = database.read(doing, || vec![question(database, list.directory(), query)])?;
-    let rows = rows.map(|mut rows| rows.remove(0)).unwrap_or_default();
-    entries(&rows).map_err(|failure| failure.into_store_error(database.shown(), doing))
+    let moved = "SELECT moved FROM @.lists WHERE directory = $1 AND moved IS NOT NULL";
+    let rows = database.read(doing, || {
+        vec![question(database, list.directory(), query), database.statement(moved).text(list.directory())]
+    })?;
+    let Some([rows, moved]) = rows.as_deref() else { return Ok(Vec::new()) };
+    let is_here = moved.first().map_or(Ok(()), |moved| must_be_here(moved, 0));
+    is_here.and_then(|()| entries(rows)).map_err(|failure| failure.into_store_error(database.shown(), doing))
 }
 
 /// Returns what asks for a part of the journal, oldest entry first.

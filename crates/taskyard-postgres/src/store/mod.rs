@@ -3,11 +3,13 @@
 mod catching_up;
 mod changes;
 mod committing;
+mod copying;
 mod examining;
 mod history;
 mod images;
 mod known_list;
 mod lease_rows;
+mod moving;
 mod postgres_store;
 mod reading;
 mod thinning;

@@ -8,16 +8,18 @@ use std::time::Duration;
 use taskyard::core::{Entry, Lease, ListId, Moment, Revision, Rules, Timestamp};
 use taskyard::store::kit::{StagedPair, StagedTxn};
 use taskyard::store::{
-    HistoryQuery, LastEntry, ListInfo, ListWatch, Moved, SharedCare, SharedFault, Snapshot, Store, StoreError, ThinOut,
-    ThinnedOut, Txn, TxnPair, Watch,
+    ArrivingList, Closed, Departure, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo, ListMoving,
+    ListWatch, Moved, SharedCare, SharedFault, Snapshot, Store, StoreError, ThinOut, ThinnedOut, Txn, TxnPair, Watch,
 };
 use tokio_postgres::Row;
 
 use super::changes::revision;
+use super::copying;
 use super::examining::examine;
 use super::history;
 use super::known_list::{KnownList, KnownLists};
 use super::lease_rows;
+use super::moving;
 use super::reading::{PostgresSnapshot, read};
 use super::thinning::thin_out;
 use super::watching::{PostgresListWatch, PostgresNamesWatch};
@@ -88,7 +90,7 @@ impl Store for PostgresStore {
     fn some_lists(&self, behind: Option<&ListId>, most: usize) -> Result<Vec<ListInfo>, StoreError> {
         let doing = "read which lists there are";
         let sql = "SELECT name, pending, in_progress, completed, changed_at FROM @.lists
-            WHERE revision > 0 AND directory > $1 ORDER BY directory LIMIT $2";
+            WHERE revision > 0 AND moved IS NULL AND directory > $1 ORDER BY directory LIMIT $2";
         // No name is empty.
         let behind = behind.map_or("", ListId::directory);
         let most = i64::try_from(most).unwrap_or(i64::MAX);
@@ -99,7 +101,7 @@ impl Store for PostgresStore {
 
     fn list_names(&self) -> Result<BTreeSet<ListId>, StoreError> {
         let doing = "read which lists there are";
-        let sql = "SELECT name FROM @.lists WHERE revision > 0";
+        let sql = "SELECT name FROM @.lists WHERE revision > 0 AND moved IS NULL";
         let rows = self.database.read(doing, || vec![self.database.statement(sql)])?;
         let rows = rows.map(|mut rows| rows.remove(0)).unwrap_or_default();
         rows.iter().map(list_of).collect::<Result<_, _>>().map_err(self.failed(doing))
@@ -168,6 +170,10 @@ impl Store for PostgresStore {
         Some(self)
     }
 
+    fn moving(&self) -> Option<&dyn ListMoving> {
+        Some(self)
+    }
+
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
         if leases.is_empty() {
             return Ok(());
@@ -192,6 +198,46 @@ impl SharedCare for PostgresStore {
 
     fn examine(&self, list: &ListId) -> Result<Vec<SharedFault>, StoreError> {
         examine(&self.database, list)
+    }
+
+    fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError> {
+        let state = read(&self.database, &self.list(list))?;
+        copying::copy_out(&self.database, list, &state, || self.thinned(list), to)
+    }
+
+    fn take_in(&self, list: &ListId, arriving: &ArrivingList<'_>) -> Result<bool, StoreError> {
+        let taken_in = copying::take_in(&self.database, list, arriving);
+        self.list(list).known().forget();
+        taken_in
+    }
+}
+
+impl ListMoving for PostgresStore {
+    fn departure(&self, list: &ListId) -> Result<Option<Departure>, StoreError> {
+        moving::departure(&self.database, list)
+    }
+
+    fn close(
+        &self,
+        list: &ListId,
+        departure: &Departure,
+        copy: &mut dyn FnMut() -> Result<Revision, StoreError>,
+    ) -> Result<Closed, StoreError> {
+        moving::close(&self.database, list, departure, copy)
+    }
+
+    fn reopen(&self, list: &ListId, token: &str) -> Result<(), StoreError> {
+        moving::reopen(&self.database, list, token)
+    }
+
+    fn leave(&self, list: &ListId, token: &str) -> Result<Vec<String>, StoreError> {
+        moving::leave(&self.database, list, token)?;
+        self.list(list).known().forget();
+        Ok(Vec::new())
+    }
+
+    fn has_arrived(&self, list: &ListId, token: &str) -> Result<bool, StoreError> {
+        moving::has_arrived(&self.database, list, token)
     }
 }
 

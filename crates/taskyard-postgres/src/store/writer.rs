@@ -212,7 +212,7 @@ pub(super) fn lock(database: &Database, directory: &str, waiting: Waiting) -> St
 }
 
 /// Returns what makes a list, unless another process does so at the same moment.
-fn making(database: &Database, list: &ListId, waiting: Waiting) -> Vec<Statement> {
+pub(super) fn making(database: &Database, list: &ListId, waiting: Waiting) -> Vec<Statement> {
     let mut all = Vec::new();
     if waiting == Waiting::DoNotWait {
         all.push(Statement::script("SET LOCAL lock_timeout = 50"));

@@ -98,6 +98,41 @@ pub enum BackupError {
         /// The task that was asked for.
         task: TaskId,
     },
+    /// Lists of this store cannot be moved with their history.
+    #[error("lists cannot be moved from or to `{store}`")]
+    CannotMove {
+        /// The address of the store, without a password.
+        store: String,
+    },
+    /// A list was to be moved to where it is.
+    #[error("the list is in `{store}` already")]
+    SameStore {
+        /// The address of the store, without a password.
+        store: String,
+    },
+    /// A list is not moved whose history cannot be copied.
+    #[error("list `{list}` cannot be copied whole: {why}")]
+    Incomplete {
+        /// The list.
+        list: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Another machine, or another data directory, has begun to move the list: only there can it be found out whether it has arrived.
+    #[error("a move of list `{list}` was begun elsewhere ({mover}) and not finished")]
+    OtherMover {
+        /// The list.
+        list: String,
+        /// The machine and the data directory.
+        mover: String,
+    },
+    /// The list has arrived, or may have, and a step after that failed; moving it again does the rest.
+    #[error("the move is not finished: {cause}")]
+    MoveUnfinished {
+        /// What failed.
+        #[source]
+        cause: Box<BackupError>,
+    },
     /// A part came back and stays, and the rest could not; bringing back again does the rest.
     #[error("a part of it came back, and the rest could not: {cause}")]
     Unfinished {

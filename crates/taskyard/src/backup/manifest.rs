@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use taskyard_core::Timestamp;
 
 use super::BackupError;
 use crate::opening::Address;
@@ -95,6 +96,20 @@ pub struct BackedUpTeam {
 }
 
 impl Manifest {
+    /// Returns what a backup says that holds lists and nothing else.
+    pub(super) fn of_lists(address: &Address, dialect: Dialect, at: Timestamp, lists: Vec<BackedUpList>) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            taskyard: env!("CARGO_PKG_VERSION").to_owned(),
+            at: at.to_string(),
+            store: address.to_string(),
+            dialect,
+            teams_place: None,
+            lists,
+            teams: Vec::new(),
+        }
+    }
+
     /// Reads a manifest.
     pub(super) fn parse(text: &[u8], path: &Path) -> Result<Self, BackupError> {
         let not_one = |why: String| BackupError::NotABackup { path: path.to_owned(), why };
@@ -122,13 +137,13 @@ impl Manifest {
 }
 
 impl Dialect {
-    /// Returns how a store of this address writes lists down; none where it keeps no files.
+    /// Returns how a store of this address writes lists down; `None` if it keeps nothing. A database gives and takes the client's files.
     pub(super) fn of(address: &Address) -> Option<Self> {
         match address {
-            Address::Claude | Address::File(_) => Some(Self::Native),
+            Address::Claude | Address::File(_) | Address::Remote(_) => Some(Self::Native),
             Address::Documents | Address::Document(_) => Some(Self::Document),
             Address::Teaching(_) => Some(Self::Teaching),
-            Address::Memory | Address::Remote(_) => None,
+            Address::Memory => None,
         }
     }
 }

@@ -59,7 +59,7 @@ fn native(source: &BackupSource, list: &BackedUpList) -> Result<Copies, BackupEr
 }
 
 /// Returns the task that a file of the client's is of, plain or hidden.
-fn task_of(name: &str) -> Option<TaskId> {
+pub(super) fn task_of(name: &str) -> Option<TaskId> {
     let plain = || name.strip_suffix(".json").filter(|stem| !stem.starts_with(['.', '#']) && !stem.contains('/'));
     // A document has the name of a task and is none.
     let plain = || plain().filter(|stem| !stem.is_empty() && *stem != "tasks").and_then(|stem| stem.parse().ok());

@@ -5,11 +5,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use taskyard_core::{ListId, TaskId};
+use taskyard_core::rules::changes::numbering::read_mark;
+use taskyard_core::{ListId, Revision, TaskId};
 
-use super::merging::{Copies, copies_of};
+use super::keeper::Keeper;
+use super::merging::{Copies, copies_of, task_of};
 use super::placing::{Files, has_something, tidy};
-use super::{BackedUpList, BackupError, BackupSource, Dialect};
+use super::{BackedUpList, BackupError, BackupSource};
 use crate::Yard;
 use crate::failpoint::reach;
 use crate::machine::Machine;
@@ -17,7 +19,7 @@ use crate::opening::{Address, Places};
 use crate::operations::{CopiesRestored, CopiesWanted, Outcome};
 use crate::private::make_directory;
 use crate::sqlite::Alone;
-use crate::store::{FileCare, FileLayout};
+use crate::store::{ArrivingList, FileLayout};
 use crate::teams::{MovedTeam, take_team_memory};
 
 /// Where a backup comes back to.
@@ -109,10 +111,40 @@ pub fn look_at_backup(what: &BringBack<'_>, wish: &Wish) -> Result<BroughtBack, 
     Ok(back)
 }
 
+/// Takes in a list that moves here, with the token of its move. Returns false if there is a list of that name, and nothing has happened.
+pub(super) fn take_in_whole(
+    what: &BringBack<'_>,
+    list: &ListId,
+    token: &str,
+    progress: &dyn Fn(Revision),
+) -> Result<bool, BackupError> {
+    let (site, lists) = prepare(what, &Wish::List(list.clone()))?;
+    let _alone = site.lock()?;
+    let came = site.bring_whole(lists[0], list, token, progress);
+    site.tidy()?;
+    came
+}
+
+/// Brings the tasks of a list that has arrived to where its files are to be, as far as its mover did not get to that.
+pub(super) fn bring_what_is_missing(what: &BringBack<'_>, list: &ListId) -> Result<(), BackupError> {
+    let (site, lists) = prepare(what, &Wish::List(list.clone()))?;
+    let Keeper::Files(_) = site.keeper else { return Ok(()) };
+    let _alone = site.lock()?;
+    site.tidy_place(list)?;
+    if what.yard.store().read(list)?.revision().0 == lists[0].revision {
+        return site.put_files(lists[0], list);
+    }
+    // A reader has recorded that the files are not there. They come back as those do that another program removed.
+    let copies = site.copies(lists[0], list, &Wish::List(list.clone()))?;
+    let restored = what.yard.on(list.clone()).restore_copies(&copies.tasks, what.wanted);
+    site.tidy()?;
+    restored?;
+    Ok(())
+}
+
 fn prepare<'a>(what: &'a BringBack<'a>, wish: &Wish) -> Result<(Site<'a>, Vec<&'a BackedUpList>), BackupError> {
     let manifest = what.source.manifest();
-    let care = what.yard.store().care();
-    let (wanted, care) = Dialect::of(what.address).zip(care).ok_or(BackupError::NoFiles)?;
+    let (wanted, keeper) = Keeper::of(what.yard.store(), what.address)?;
     if wanted != manifest.dialect {
         let (found, wanted) = (manifest.dialect.to_string(), wanted.to_string());
         return Err(BackupError::OtherDialect { found, wanted });
@@ -127,7 +159,7 @@ fn prepare<'a>(what: &'a BringBack<'a>, wish: &Wish) -> Result<(Site<'a>, Vec<&'
         }
     };
     let scratch = data.join("lists").join(SCRATCH);
-    Ok((Site { what, care, data, scratch, has_come: Cell::new(false) }, lists))
+    Ok((Site { what, keeper, data, scratch, has_come: Cell::new(false) }, lists))
 }
 
 /// The folder of ours in which things are unpacked.
@@ -136,7 +168,7 @@ const SCRATCH: &str = ".restoring-scratch";
 /// Where things come back to.
 struct Site<'a> {
     what: &'a BringBack<'a>,
-    care: &'a dyn FileCare,
+    keeper: Keeper<'a>,
     data: PathBuf,
     scratch: PathBuf,
     /// Whether any task has come back yet.
@@ -198,24 +230,29 @@ impl Site<'_> {
 
     fn bring_list(&self, list: &BackedUpList, wish: &Wish) -> Result<Outcome<ListBroughtBack>, BackupError> {
         let name = name_of(list)?;
-        let place = self.care.place_of(&name);
         let mut back = ListBroughtBack { history: false, whole: false, ..nothing(&name) };
         let is_everything = !matches!(wish, Wish::Tasks(..));
-        tidy(&place)?;
+        // A database has no lists of which only the history is left.
+        if !list.exists && matches!(self.keeper, Keeper::Shared(_)) {
+            return Ok(Outcome::Done(back));
+        }
+        self.tidy_place(&name)?;
         if list.journal && is_everything {
-            let folder = self.unpack(&format!("{}/journal.sqlite", list.folder), "journal.sqlite")?;
             // Before the files: a list that has its history and no files is one that `restore` brings back.
-            back.history = self.care.take_memory(&name, &folder.join("journal.sqlite"))?;
+            back.history = self.take_in(list, &name, None, &|_| ())?;
         }
         if !list.exists {
             return Ok(Outcome::Done(back));
         }
         let is_new = back.history || !list.journal;
-        if is_everything && is_new && self.put_whole(list, &place)? {
+        if is_everything && is_new && self.put_whole(list, &name, back.history)? {
             back.whole = true;
             self.has_come.set(true);
-            back.tasks.tasks = self.what.yard.on(name).store().read(&back.list)?.tasks()?;
-            return Ok(Outcome::Done(back));
+            let there = self.what.yard.store().read(&name)?;
+            back.tasks.tasks = there.tasks()?;
+            if !self.has_more_files(list, back.tasks.tasks.len() + there.problems()?.len()) {
+                return Ok(Outcome::Done(back));
+            }
         }
         let copies = self.copies(list, &name, wish)?;
         let yard = self.what.yard.on(name);
@@ -228,7 +265,8 @@ impl Site<'_> {
             Outcome::Done(restored) => back.tasks = restored,
         }
         self.has_come.set(self.has_come.get() || back.tasks.revision.is_some());
-        let folder = files_folder(list);
+        let Keeper::Files(care) = self.keeper else { return Ok(Outcome::Done(back)) };
+        let (folder, place) = (files_folder(list), care.place_of(&back.list));
         let files = self.files(list, &folder);
         for other in copies.others {
             tidy(&place.join(&other))?;
@@ -239,27 +277,100 @@ impl Site<'_> {
         Ok(Outcome::Done(back))
     }
 
-    /// Puts the files of a list where it has none. Returns whether it did.
-    fn put_whole(&self, list: &BackedUpList, place: &Path) -> Result<bool, BackupError> {
-        let folder = files_folder(list);
+    /// Takes in the history of a list, and in a database its tasks. Returns false if there is a list of that name.
+    fn take_in(
+        &self,
+        list: &BackedUpList,
+        name: &ListId,
+        token: Option<&str>,
+        progress: &dyn Fn(Revision),
+    ) -> Result<bool, BackupError> {
+        let folder = self.unpack(&format!("{}/journal.sqlite", list.folder), "journal.sqlite")?;
+        let mark = format!("{}/{MARK}", files_folder(list));
+        let mark = if self.what.source.has(&mark) { self.what.source.read(&mark)? } else { Vec::new() };
+        let mark = read_mark(&String::from_utf8_lossy(&mark));
+        let arriving = ArrivingList { journal: &folder.join("journal.sqlite"), mark, token, progress };
+        Ok(self.keeper.take_in(name, &arriving)?)
+    }
+
+    /// Puts the files of a list where it has none. Returns whether it did; a database has them with the history.
+    fn put_whole(&self, list: &BackedUpList, name: &ListId, has_history: bool) -> Result<bool, BackupError> {
+        let Keeper::Files(care) = self.keeper else { return Ok(has_history) };
+        let (folder, place) = (files_folder(list), care.place_of(name));
         let files = self.files(list, &folder);
-        if self.care.layout() != FileLayout::OneFile {
-            return files.put_folder(place);
+        if care.layout() != FileLayout::OneFile {
+            return files.put_folder(&place);
         }
         let first = self.what.source.files_in(&folder).next();
-        first.map_or(Ok(false), |name| files.put_file(name, place))
+        first.map_or(Ok(false), |name| files.put_file(name, &place))
+    }
+
+    /// Tells whether a list in a database lacks tasks of which the journal in the backup knew nothing.
+    fn has_more_files(&self, list: &BackedUpList, tasks: usize) -> bool {
+        let folder = files_folder(list);
+        let files = self.what.source.files_in(&folder).filter(|name| task_of(name).is_some()).count();
+        matches!(self.keeper, Keeper::Shared(_)) && files > tasks
+    }
+
+    /// Takes in a list that moves here, if there is none of that name. Returns whether it did.
+    fn bring_whole(
+        &self,
+        list: &BackedUpList,
+        name: &ListId,
+        token: &str,
+        progress: &dyn Fn(Revision),
+    ) -> Result<bool, BackupError> {
+        self.tidy()?;
+        self.tidy_place(name)?;
+        if let Keeper::Files(care) = self.keeper
+            && has_tasks(&care.place_of(name))
+        {
+            return Ok(false);
+        }
+        if !self.take_in(list, name, Some(token), progress)? {
+            return Ok(false);
+        }
+        self.has_come.set(true);
+        reach("move: arrived");
+        self.put_files(list, name)?;
+        Ok(true)
+    }
+
+    /// Puts the files of a list that has arrived into their places, those that are not there.
+    fn put_files(&self, list: &BackedUpList, name: &ListId) -> Result<(), BackupError> {
+        let Keeper::Files(care) = self.keeper else { return Ok(()) };
+        let (folder, place) = (files_folder(list), care.place_of(name));
+        let files = self.files(list, &folder);
+        if files.put_folder(&place)? {
+            return Ok(());
+        }
+        for file in self.what.source.files_in(&folder) {
+            files.put_file(file, &place.join(file))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what a process left beside a list when it died on the way to it.
+    fn tidy_place(&self, name: &ListId) -> Result<(), BackupError> {
+        match self.keeper {
+            Keeper::Files(care) => tidy(&care.place_of(name)),
+            Keeper::Shared(_) => Ok(()),
+        }
     }
 
     fn look_at_list(&self, list: &BackedUpList, wish: &Wish) -> Result<ListBroughtBack, BackupError> {
         let name = name_of(list)?;
         let is_everything = !matches!(wish, Wish::Tasks(..));
-        let has_memory = self.care.has_memory(&name);
+        let (has_memory, has_place) = match self.keeper {
+            Keeper::Files(care) => (care.has_memory(&name), has_something(&care.place_of(&name))),
+            Keeper::Shared(_) => [self.what.yard.store().has(&name)?; 2].into(),
+        };
         let mut back = ListBroughtBack { history: is_everything && list.journal && !has_memory, ..nothing(&name) };
         if !list.exists {
             return Ok(back);
         }
         let is_new = back.history || !list.journal;
-        back.whole = is_everything && is_new && !has_something(&self.care.place_of(&name));
+        back.whole = is_everything && is_new && !has_place;
         let copies = self.copies(list, &name, wish)?;
         back.tasks = match back.whole {
             true => {
@@ -336,6 +447,8 @@ impl Site<'_> {
     }
 }
 
+/// The file in which the client keeps the highest number that was ever removed.
+const MARK: &str = ".highwatermark";
 const TEAMS: &str = "teams.sqlite";
 const MACHINE: &str = "machine.sqlite";
 
@@ -360,4 +473,10 @@ fn nothing(list: &ListId) -> ListBroughtBack {
 /// Tells whether a name is that of one folder, and of none of ours.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\'])
+}
+
+/// Tells whether there are task files in a directory.
+fn has_tasks(place: &Path) -> bool {
+    let Ok(mut entries) = fs::read_dir(place) else { return place.is_file() };
+    entries.any(|entry| entry.is_ok_and(|entry| task_of(&entry.file_name().to_string_lossy()).is_some()))
 }

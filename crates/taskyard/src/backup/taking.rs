@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 
 use taskyard_core::ListId;
 
-use super::manifest::{FORMAT, modes_in_words};
+use super::keeper::Keeper;
+use super::manifest::modes_in_words;
 use super::team_folders::copy_teams;
 use super::writer::Writer;
-use super::{BackedUpList, BackupError, Dialect, Manifest, Overwriting};
+use super::{BackedUpList, BackupError, Manifest, Overwriting};
 use crate::failpoint::reach;
 use crate::machine::copy_machine;
 use crate::opening::{Address, Places};
 use crate::process::Cancel;
 use crate::sqlite::DatabaseError;
-use crate::store::{FileCare, ListCopy, ListCopyTarget, Store, StoreError};
+use crate::store::{ListCopy, ListCopyTarget, Store, StoreError};
 use crate::teams::copy_team_memory;
 use crate::{Error, clock};
 
@@ -48,22 +49,23 @@ pub struct BackedUp {
 /// Makes a backup, whole or not at all. Each list is as it was at one moment, even while writers are at work. `progress` is told how many
 /// of how many lists are copied.
 pub fn back_up(what: &BackUp<'_>, progress: &mut dyn FnMut(usize, usize)) -> Result<BackedUp, BackupError> {
-    let (dialect, care) = Dialect::of(what.address).zip(what.store.care()).ok_or(BackupError::NoFiles)?;
+    let (dialect, keeper) = Keeper::of(what.store, what.address)?;
     must_be_elsewhere(what)?;
     let mut writer = Writer::begin(what.place, what.overwriting)?;
     let is_archive = writer.is_archive();
     let at = clock::now();
-    let lists = every_list(care)?;
+    let lists = keeper.lists(what.store)?;
     let mut copied = Vec::with_capacity(lists.len());
     for (place, list) in lists.iter().enumerate() {
         progress(place, lists.len());
-        copied.push(copy_list(care, list, &mut writer, what.cancel)?);
+        copied.push(copy_list((keeper, what.address), list, &mut writer, what.cancel)?);
         reach("backup: a list is copied");
     }
     progress(lists.len(), lists.len());
     // Our memory before the files: a message that comes meanwhile is delivered once more, and none is lost.
     let data = what.places.data.as_deref();
-    if let Some(data) = data {
+    // What this machine remembers belongs to its files, and to no database.
+    if let Some(data) = data.filter(|_| matches!(keeper, Keeper::Files(_))) {
         add_memory(data, &mut writer)?;
     }
     let teams_place = what.address.teams_directory(what.places);
@@ -73,16 +75,8 @@ pub fn back_up(what: &BackUp<'_>, progress: &mut dyn FnMut(usize, usize)) -> Res
     };
     reach("backup: teams are copied");
     let teams_place = teams_place.map(|root| std::fs::canonicalize(&root).unwrap_or(root));
-    let manifest = Manifest {
-        format: FORMAT.to_owned(),
-        taskyard: env!("CARGO_PKG_VERSION").to_owned(),
-        at: at.to_string(),
-        store: what.address.to_string(),
-        dialect,
-        teams_place: teams_place.map(|root| root.display().to_string()),
-        lists: copied,
-        teams,
-    };
+    let teams_place = teams_place.map(|root| root.display().to_string());
+    let manifest = Manifest { teams_place, teams, ..Manifest::of_lists(what.address, dialect, at, copied) };
     let bytes = writer.finish(&manifest)?;
     Ok(BackedUp { manifest, bytes, is_archive })
 }
@@ -99,24 +93,16 @@ fn must_be_elsewhere(what: &BackUp<'_>) -> Result<(), BackupError> {
     }
 }
 
-/// Returns every list there is, and those that only our memory still has, by name.
-fn every_list(care: &dyn FileCare) -> Result<Vec<ListId>, StoreError> {
-    let mut lists = care.lists_with_a_place()?;
-    lists.extend(care.lists_without_a_place()?.into_iter().map(|(list, _)| list));
-    lists.sort();
-    lists.dedup();
-    Ok(lists)
-}
-
-fn copy_list(
-    care: &dyn FileCare,
+/// Copies a list into its folder of a backup.
+pub(super) fn copy_list(
+    (keeper, address): (Keeper<'_>, &Address),
     list: &ListId,
     writer: &mut Writer,
     cancel: &Cancel,
 ) -> Result<BackedUpList, BackupError> {
     let folder = format!("lists/{}", list.directory());
     let mut target = IntoFolder { writer, cancel, folder: &folder, files: 0, has_journal: false, failed: None };
-    let copied = care.copy_out(list, &mut target);
+    let copied = keeper.copy_out(list, &mut target);
     let IntoFolder { files, has_journal, failed, .. } = target;
     if let Some(failed) = failed {
         return Err(failed);
@@ -130,7 +116,7 @@ fn copy_list(
     });
     Ok(BackedUpList {
         list: list.as_str().to_owned(),
-        path: care.place_of(list).display().to_string(),
+        path: keeper.place_of(list, address),
         revision: copy.revision.0,
         exists: copy.exists,
         journal: copy.has_journal,

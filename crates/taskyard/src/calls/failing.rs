@@ -36,6 +36,10 @@ fn advice(error: &Error) -> &'static str {
         error if error.newer_database().is_some() => {
             "Nothing was changed: tell the user that this server is older than the taskyard that wrote here, and has to be started anew."
         }
+        Error::Store(StoreError::Moved { has_left: false, .. }) => "Nothing was changed: call again in a moment.",
+        Error::Store(StoreError::Moved { has_left: true, .. }) => {
+            "Nothing was changed: tell the user that this server has to be started anew with the other store."
+        }
         Error::Cancelled => "Call again if it is still wanted.",
         Error::Store(
             StoreError::Io { .. }
@@ -45,6 +49,7 @@ fn advice(error: &Error) -> &'static str {
             | StoreError::NoNumberLeft
             | StoreError::Failed { .. }
             | StoreError::Journal { .. }
+            | StoreError::ListExists { .. }
             | StoreError::NewerJournal { .. },
         )
         | Error::Notices(_)

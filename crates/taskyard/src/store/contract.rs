@@ -13,8 +13,8 @@ use taskyard_core::{
 use super::attempt::new_attempt;
 use super::turn_waiting::wait_for_turn;
 use super::{
-    FileCare, HistoryPages, HistoryQuery, HistorySource, LastEntry, ListWatch, LiveView, Lookup, Moved, Occupant,
-    SharedCare, StoreError, UnreadableTask, Untold, Watch,
+    FileCare, HistoryPages, HistoryQuery, HistorySource, LastEntry, ListMoving, ListWatch, LiveView, Lookup, Moved,
+    Occupant, SharedCare, StoreError, UnreadableTask, Untold, Watch,
 };
 
 /// Keeps task lists, and the journal of each.
@@ -106,6 +106,12 @@ pub trait Store: Debug + Send + Sync {
 
     /// Returns what this store knows besides because many machines share it; none where they do not.
     fn shared_care(&self) -> Option<&dyn SharedCare> {
+        None
+    }
+
+    /// Returns what moves whole lists to other stores and knows of those that came; `None` if no list can leave this store or come to it
+    /// with its history.
+    fn moving(&self) -> Option<&dyn ListMoving> {
         None
     }
 }

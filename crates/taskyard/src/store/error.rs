@@ -119,6 +119,24 @@ pub enum StoreError {
         /// Its format.
         format: i64,
     },
+    /// The list is no longer in this store, or is on its way to another one; nothing has happened.
+    #[error("list `{list}` {} `{to}`", if *.has_left { "has moved to" } else { "is being moved to" })]
+    Moved {
+        /// The list.
+        list: String,
+        /// The address of the other store, without a password.
+        to: String,
+        /// Whether it has arrived there.
+        has_left: bool,
+    },
+    /// The list is not empty, and another one of that name was to come here; nothing has happened.
+    #[error("{store} has a list `{list}` already")]
+    ListExists {
+        /// The list.
+        list: String,
+        /// The store, in words that hold no secret.
+        store: String,
+    },
     /// The change exists and stays, but a step after its commit failed: a flush, a file, the look that confirms it. The next command
     /// finishes it. A store never answers otherwise once a commit exists, and never so before.
     #[error("the change is recorded{} but could not be finished ({cause})", as_revision(.commit.as_deref()))]
@@ -163,7 +181,9 @@ impl StoreError {
             | Self::Conflict { .. }
             | Self::Taken { .. }
             | Self::NoNumberLeft
-            | Self::TooLarge { .. } => None,
+            | Self::TooLarge { .. }
+            | Self::Moved { .. }
+            | Self::ListExists { .. } => None,
         }
     }
 

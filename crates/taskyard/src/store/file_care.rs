@@ -1,14 +1,14 @@
 //! What only a store in files knows, and what only files need.
 
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 use taskyard_core::Rules;
 use taskyard_core::rules::looking::summarizing::Summary;
 use taskyard_core::{ListId, Revision, Task, TaskId, Timestamp};
 
-use super::{JournalDamage, ListCopy, ListCopyTarget, Litter, StaleWrite, StoreError};
+use super::{ArrivingList, JournalDamage, ListCopy, ListCopyTarget, Litter, StaleWrite, StoreError};
 
 /// The care for lists that are files, beside the [`super::Store`] that keeps them.
 ///
@@ -103,9 +103,9 @@ pub trait FileCare: Debug + Send + Sync {
     /// read the files are copied as they are.
     fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError>;
 
-    /// Puts a copy of our memory of a list in its place, where there is none yet, and tells whether it did. One process at a time does
-    /// this.
-    fn take_memory(&self, list: &ListId, copy: &Path) -> Result<bool, StoreError>;
+    /// Puts a copy of our memory of a list in its place, if there is none yet or the list comes back after it moved away, and tells whether
+    /// it did. One process at a time does this.
+    fn take_memory(&self, list: &ListId, arriving: &ArrivingList<'_>) -> Result<bool, StoreError>;
 
     /// Tells whether we remember anything of a list, whatever the state of that.
     fn has_memory(&self, list: &ListId) -> bool;

@@ -68,7 +68,7 @@ pub(crate) fn newest_time(sidecar: &Path) -> Result<Option<Timestamp>, StoreErro
     sidecar::newest_time(sidecar)
 }
 
-/// Returns our directories for lists, by name.
+/// Returns our directories for lists, by name. What is left of lists that have moved to another store stays as it is.
 pub(crate) fn list_sidecars(data: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(data.join("lists")).into_iter().flatten().flatten();
     let mut sidecars: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_sidecar(path)).collect();
@@ -78,7 +78,7 @@ pub(crate) fn list_sidecars(data: &Path) -> Vec<PathBuf> {
 
 fn is_sidecar(path: &Path) -> bool {
     let is_leaving = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(LEAVING);
-    path.is_dir() && !path.file_name().is_some_and(is_leaving)
+    path.is_dir() && !sidecar::is_leaving(path) && !path.file_name().is_some_and(is_leaving)
 }
 
 /// Removes what is left of memories that a process had put away already when it died.

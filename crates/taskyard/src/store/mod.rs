@@ -28,6 +28,7 @@ mod lookup;
 #[cfg(feature = "sqlite")]
 mod memories;
 mod memory;
+mod moving;
 #[cfg(feature = "sqlite")]
 mod new_name;
 mod occupant;
@@ -75,10 +76,11 @@ pub use memories::{ListMemory, finish_putting_away, journal_size, list_memories}
 #[cfg(feature = "sqlite")]
 pub(crate) use memories::{list_sidecars, newest_time, tidy_journal};
 pub use memory::MemoryStore;
+pub use moving::{ArrivingList, Closed, Departure, ListMoving, new_token};
 pub use occupant::Occupant;
 pub use shared_care::{MOST_FAULTS, SharedCare, SharedFault, ThinOut, ThinnedList, ThinnedOut};
 #[cfg(feature = "sqlite")]
-pub use sidecar::{Pace, TidiedJournal, TidyTerms, TimeCount};
+pub use sidecar::{Pace, PortableJournal, PortableMarks, TidiedJournal, TidyTerms, TimeCount};
 pub use stale_write::StaleWrite;
 pub use stuck_lock::StuckLock;
 pub use subscription::Subscription;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::sidecar::{Journal, archived_with_tasks, canonical, sidecar_name};
+use super::sidecar::{Journal, archived_with_tasks, canonical, is_leaving, sidecar_name};
 
 /// The longest name of a list that the name of its memory has in full.
 const LONGEST_NAME: usize = 80;
@@ -38,10 +38,13 @@ pub(super) fn files_gone(data: &Path, root: &Path, file: &str) -> Vec<PathBuf> {
     gone.into_iter().collect()
 }
 
-/// Returns our directories for lists, and the name each begins with.
+/// Returns our directories for lists, and the name each begins with. Lists that have moved to another store are not gone.
 fn sidecars(data: &Path) -> Vec<(PathBuf, String)> {
     let Ok(entries) = fs::read_dir(data.join("lists")) else { return Vec::new() };
     let named = |path: PathBuf| {
+        if is_leaving(&path) {
+            return None;
+        }
         let name = path.file_name()?.to_str()?.rsplit_once('-')?.0.to_owned();
         Some((path, name))
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use taskyard_core::rules::history::elapsed::ClockDoubt;
 use taskyard_core::{ListId, Revision, TaskId, Timestamp};
 
-use super::StoreError;
+use super::{ArrivingList, ListCopy, ListCopyTarget, StoreError};
 
 /// The care for journals that are not beside files of a machine, beside the [`super::Store`] that keeps them.
 pub trait SharedCare: Debug + Send + Sync {
@@ -22,6 +22,14 @@ pub trait SharedCare: Debug + Send + Sync {
     /// Looks the journal of a list over, changing nothing: at most [`MOST_FAULTS`] of each kind, oldest first. It also tells when the whole
     /// store went back to an earlier state in the last thirty days.
     fn examine(&self, list: &ListId) -> Result<Vec<SharedFault>, StoreError>;
+
+    /// Copies a list as it is at one moment: its tasks as the client's files, and its history as a journal of its own.
+    fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError>;
+
+    /// Takes a list in with its history, in one commit, if there is none of that name, or the list comes back after it moved away. Returns
+    /// false, and does nothing, if there is one. If the commit's answer is lost, it is asked for; [`StoreError::Unavailable`] says that it
+    /// could not be found out.
+    fn take_in(&self, list: &ListId, arriving: &ArrivingList<'_>) -> Result<bool, StoreError>;
 }
 
 /// How many faults of one kind are told.

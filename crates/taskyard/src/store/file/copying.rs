@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fs::Metadata;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::store::file::reading::observe;
 use crate::store::list_copy::is_lock;
 use crate::store::locks::list_paths::{ListPaths, OURS, task_of};
 use crate::store::sidecar::{Journal, install};
-use crate::store::{ListCopy, ListCopyTarget, StoreError};
+use crate::store::{ArrivingList, ListCopy, ListCopyTarget, StoreError};
 
 /// For so long what other programs did is tried to be recorded, while they go on.
 const RECORDING: Duration = Duration::from_secs(2);
@@ -55,16 +55,19 @@ pub(in crate::store) fn copy_out(handle: &Handle, to: &mut dyn ListCopyTarget) -
 }
 
 /// Puts a copied journal where the list has none.
-pub(in crate::store) fn take_memory(handle: &Handle, copy: &Path) -> Result<bool, StoreError> {
-    let installed = install(handle.sidecar()?, &handle.place.directory, copy)?;
+pub(in crate::store) fn take_memory(handle: &Handle, arriving: &ArrivingList<'_>) -> Result<bool, StoreError> {
+    let installed = install(handle.sidecar()?, &handle.place.directory, arriving)?;
     handle.journals.forget();
     Ok(installed)
 }
 
 /// Records what other programs did, so that the journal knows every file. Where a program writes to a file without end, or a writer keeps
 /// the turn, we give that up: what is not recorded then is no part of the moment, or comes along as it is where the journal knows nothing
-/// of it.
-fn record(handle: &Handle) -> Result<(), StoreError> {
+/// of it. Within a transaction of our own nothing is recorded: it would wait for itself.
+pub(super) fn record(handle: &Handle) -> Result<(), StoreError> {
+    if handle.transactions.load(Ordering::Relaxed) > 0 {
+        return Ok(());
+    }
     let started = Instant::now();
     let mut is_complete = handle.observe()?;
     while !is_complete && started.elapsed() < RECORDING {

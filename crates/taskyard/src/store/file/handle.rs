@@ -14,7 +14,7 @@ use crate::store::file::reading::live_list::Live;
 use crate::store::file::reading::numbers::HighestFile;
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::turn_record::{self, TurnRecord};
-use crate::store::sidecar::{Journal, Journals, MovePeer, is_same_boot};
+use crate::store::sidecar::{Journal, Journals, MovePeer, departure_in, is_same_boot};
 use crate::store::{StoreClock, StoreError};
 
 /// One list, as this process knows it.
@@ -100,6 +100,12 @@ impl Handle {
     /// Takes a connection to the journal out of the pool, or opens one.
     pub(in crate::store) fn journal(&self) -> Result<Journal, StoreError> {
         self.journals.take()
+    }
+
+    /// Fails if the list has moved to another store, or is on its way.
+    pub(in crate::store) fn must_be_here(&self) -> Result<(), StoreError> {
+        let departure = self.place.sidecar.as_deref().map_or(Ok(None), departure_in)?;
+        departure.map_or(Ok(()), |departure| Err(departure.refusal()))
     }
 
     /// Returns a connection for reading, where there is a journal that can be read.

@@ -1,6 +1,7 @@
 //! Claude Code's own task files as a store. `docs/design/commit.md` and `docs/design/locks.md` say how it works and why.
 
 mod copying;
+mod departing;
 mod flush;
 mod handle;
 mod marks;

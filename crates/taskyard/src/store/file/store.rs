@@ -1,7 +1,7 @@
 //! The file store: Claude Code's own task files, and beside them our memory of what happened to each.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Status, Task,
 
 use crate::store::directories::{changed, list_directories, named};
 use crate::store::file::copying;
+use crate::store::file::departing;
 use crate::store::file::flush;
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::outlines;
@@ -25,11 +26,12 @@ use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::queue::held;
 use crate::store::remembered_places::directories_gone;
-use crate::store::sidecar::{Journal, has_memory, journal_size, memory_size, sidecar_of};
+use crate::store::sidecar::{Journal, arrived_by, departure_in, has_memory, journal_size, memory_size, sidecar_of};
 use crate::store::turn_waiting::wait_for_turn;
 use crate::store::{
-    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget, ListInfo, ListWatch,
-    Litter, Moved, Sighting, Snapshot, StaleWrite, Store, StoreClock, StoreError, Txn, TxnPair, Watch,
+    ArrivingList, Closed, Departure, FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy,
+    ListCopyTarget, ListInfo, ListMoving, ListWatch, Litter, Moved, Sighting, Snapshot, StaleWrite, Store, StoreClock,
+    StoreError, Txn, TxnPair, Watch,
 };
 
 /// How long a list that no caller asks for stays in memory.
@@ -115,6 +117,13 @@ impl FileStore {
         handle
     }
 
+    /// Returns a list that has not moved to another store.
+    fn handle_here(&self, list: &ListId) -> Result<Arc<Handle>, StoreError> {
+        let handle = self.handle(list);
+        handle.must_be_here()?;
+        Ok(handle)
+    }
+
     fn handles(&self) -> MutexGuard<'_, Handles> {
         self.handles.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -169,29 +178,29 @@ impl Store for FileStore {
     }
 
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
-        Ok(Box::new(FileSnapshot::open(self.handle(list))))
+        Ok(Box::new(FileSnapshot::open(self.handle_here(list)?)))
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
-        Ok(Box::new(FileTxn::open(self.handle(list))?))
+        Ok(Box::new(FileTxn::open(self.handle_here(list)?)?))
     }
 
     fn write_within(&self, list: &ListId, patience: Duration) -> Result<Box<dyn Txn + '_>, StoreError> {
-        let handle = self.handle(list);
+        let handle = self.handle_here(list)?;
         let queue = handle.queue_file()?;
         wait_for_turn(patience, || self.try_write(list), |waited| held(&queue, waited))
     }
 
     fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
-        Ok(FileTxn::try_open(self.handle(list))?.map(|txn| Box::new(txn) as Box<dyn Txn>))
+        Ok(FileTxn::try_open(self.handle_here(list)?)?.map(|txn| Box::new(txn) as Box<dyn Txn>))
     }
 
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
-        Ok(Box::new(FilePair::open(self.handle(from), self.handle(into))?))
+        Ok(Box::new(FilePair::open(self.handle_here(from)?, self.handle_here(into)?)?))
     }
 
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        let handle = self.handle(list);
+        let handle = self.handle_here(list)?;
         if !handle.journals.ask(|journal| journal.covers(query))? {
             handle.observe()?;
         }
@@ -199,13 +208,13 @@ impl Store for FileStore {
     }
 
     fn last_entries(&self, list: &ListId) -> Result<Vec<LastEntry>, StoreError> {
-        let handle = self.handle(list);
+        let handle = self.handle_here(list)?;
         handle.observe()?;
         handle.journals.ask(Journal::last_entries)
     }
 
     fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
-        let handle = self.handle(list);
+        let handle = self.handle_here(list)?;
         // A follower of a damaged journal would wait in vain.
         handle.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
         Ok(following::watch(handle, moved))
@@ -221,7 +230,7 @@ impl Store for FileStore {
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
-        let handle = self.handle(list);
+        let handle = self.handle_here(list)?;
         let journal = handle.journal()?;
         let renewed = journal.renew(leases);
         handle.give_back(journal);
@@ -230,6 +239,39 @@ impl Store for FileStore {
 
     fn care(&self) -> Option<&dyn FileCare> {
         Some(self)
+    }
+
+    fn moving(&self) -> Option<&dyn ListMoving> {
+        Some(self)
+    }
+}
+
+impl ListMoving for FileStore {
+    fn departure(&self, list: &ListId) -> Result<Option<Departure>, StoreError> {
+        self.sidecar_of(list).as_deref().map_or(Ok(None), departure_in)
+    }
+
+    fn close(
+        &self,
+        list: &ListId,
+        departure: &Departure,
+        copy: &mut dyn FnMut() -> Result<Revision, StoreError>,
+    ) -> Result<Closed, StoreError> {
+        departing::close(&*self.handle_here(list)?, departure, copy)
+    }
+
+    fn reopen(&self, list: &ListId, token: &str) -> Result<(), StoreError> {
+        departing::reopen(&self.handle(list), token)
+    }
+
+    fn leave(&self, list: &ListId, token: &str) -> Result<Vec<String>, StoreError> {
+        departing::leave(&self.handle(list), token)
+    }
+
+    fn has_arrived(&self, list: &ListId, token: &str) -> Result<bool, StoreError> {
+        let handle = self.handle(list);
+        let came_by = handle.place.sidecar.as_deref().map_or(Ok(None), arrived_by)?;
+        Ok(came_by.as_deref() == Some(token))
     }
 }
 
@@ -356,8 +398,8 @@ impl FileCare for FileStore {
         copying::copy_out(&self.handle(list), to)
     }
 
-    fn take_memory(&self, list: &ListId, copy: &Path) -> Result<bool, StoreError> {
-        copying::take_memory(&self.handle(list), copy)
+    fn take_memory(&self, list: &ListId, arriving: &ArrivingList<'_>) -> Result<bool, StoreError> {
+        copying::take_memory(&self.handle(list), arriving)
     }
 
     fn has_memory(&self, list: &ListId) -> bool {
@@ -373,7 +415,7 @@ impl FileStore {
     fn info(&self, list: ListId, path: PathBuf) -> Result<ListInfo, StoreError> {
         let handle = self.handle(&list);
         // A list that no process has touched for long stays in the archive when many are looked at.
-        let scan = match handle.journals.is_there() {
+        let scan = match handle.journals.is_there() && handle.must_be_here().is_ok() {
             true => handle.journals.glancing(|journal| scan::scan(&handle.place, journal))?,
             false => scan::scan(&handle.place, None)?,
         };

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use rusqlite::{Error, ErrorCode};
 
-use super::schema::DATABASE;
+use super::departure_note::departure_in;
+use super::schema::{DATABASE, MOVED};
 use super::stamp::{FoundStamp, Stamp, is_lasting, look_at_stamp};
 use super::verdict;
 use super::verifying::look_again;
@@ -41,6 +42,11 @@ pub(super) fn not_done(error: DatabaseError) -> StoreError {
         DatabaseError::Busy { path, holder, waited } => {
             StoreError::Busy { by: Occupant::JournalWriter { journal: path, process: holder }, waited }
         }
+        DatabaseError::Newer { path, format: MOVED } => match departure_in(path.parent().unwrap_or(Path::new(""))) {
+            Ok(Some(departure)) => departure.refusal(),
+            Ok(None) => StoreError::NewerJournal { path, format: MOVED },
+            Err(error) => error,
+        },
         DatabaseError::Newer { path, format } => StoreError::NewerJournal { path, format },
         DatabaseError::Refused { doing, path, source } => StoreError::Journal { doing, path, source },
     }

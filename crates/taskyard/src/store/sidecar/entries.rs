@@ -160,31 +160,65 @@ impl Journal {
         losses: &[Vec<Loss>],
     ) -> Result<(), StoreError> {
         let undoes = (!signature.undoes.is_empty()).then(|| joined(&signature.undoes));
+        for (place, entry) in entries.iter().enumerate() {
+            let said = (place == 0).then_some((&signature.remark, Some(signature.attempt)));
+            let remark = remark_as_text(said, losses.get(place).map_or(&[], Vec::as_slice));
+            self.write_entry((revision, place), (at, &signature.actor), entry, undoes.as_deref(), remark)?;
+        }
+        Ok(())
+    }
+
+    /// Writes entries of another journal as they are, whole revisions and oldest first.
+    pub(super) fn append_as_they_are(&self, entries: &[Entry]) -> Result<(), StoreError> {
+        for commit in entries.chunk_by(|one, other| one.revision == other.revision) {
+            for (place, entry) in commit.iter().enumerate() {
+                let new = NewEntry {
+                    task: &entry.task,
+                    op: entry.op,
+                    before: entry.before.as_ref(),
+                    after: entry.after.as_ref(),
+                    inode: None,
+                    mode: None,
+                };
+                let undoes = (!entry.undoes.is_empty()).then(|| joined(&entry.undoes));
+                let remark = remark_as_text(Some((&entry.remark, entry.attempt)), &entry.remark.taken_back);
+                self.write_entry((entry.revision, place), (entry.at, &entry.actor), &new, undoes.as_deref(), remark)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_entry(
+        &self,
+        (revision, place): (Revision, usize),
+        (at, actor): (Timestamp, &AgentName),
+        entry: &NewEntry<'_>,
+        undoes: Option<&str>,
+        remark: Option<String>,
+    ) -> Result<(), StoreError> {
         let sql = "INSERT INTO entries (id, at, actor, op, task, before, after, inode, undoes, remark, mode, sum)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
-        for (place, entry) in entries.iter().enumerate() {
-            let mut columns: [&dyn ToSql; 11] = [
-                &(first_id(revision) + i64::try_from(place).unwrap_or(i64::MAX)),
-                &at.0,
-                &signature.actor.as_str(),
-                &entry.op.as_str(),
-                &Key(entry.task),
-                &entry.before.map(Image::bytes),
-                &entry.after.map(Image::bytes),
-                &entry.inode.map(u64::cast_signed),
-                &undoes,
-                &remark_as_text((place == 0).then_some(signature), losses.get(place).map_or(&[], Vec::as_slice)),
-                &entry.mode,
-            ];
-            let sum = self.sum_of(&columns)?;
-            // The newest entry about the task mostly has it already.
-            let reference = entry.before.map(|before| self.entry_with(entry.task, before)).transpose()?.flatten();
-            if let Some(reference) = &reference {
-                columns[BEFORE] = reference;
-            }
-            self.write_with_sum(sql, &columns, sum)?;
-            self.reach(Marks { revision: revision.0, token: 0, number: number_that_counts(entry.task) });
+        let mut columns: [&dyn ToSql; 11] = [
+            &(first_id(revision) + i64::try_from(place).unwrap_or(i64::MAX)),
+            &at.0,
+            &actor.as_str(),
+            &entry.op.as_str(),
+            &Key(entry.task),
+            &entry.before.map(Image::bytes),
+            &entry.after.map(Image::bytes),
+            &entry.inode.map(u64::cast_signed),
+            &undoes,
+            &remark,
+            &entry.mode,
+        ];
+        let sum = self.sum_of(&columns)?;
+        // The newest entry about the task mostly has it already.
+        let reference = entry.before.map(|before| self.entry_with(entry.task, before)).transpose()?.flatten();
+        if let Some(reference) = &reference {
+            columns[BEFORE] = reference;
         }
+        self.write_with_sum(sql, &columns, sum)?;
+        self.reach(Marks { revision: revision.0, token: 0, number: number_that_counts(entry.task) });
         Ok(())
     }
 
@@ -261,10 +295,12 @@ pub(super) fn split(text: &str) -> Vec<Revision> {
 
 /// Says of a whole commit what there is to say, on its first entry: what it means for other agents, and which attempt it was; and of each
 /// entry what it took back.
-fn remark_as_text(signature: Option<&Signature>, losses: &[Loss]) -> Option<String> {
+fn remark_as_text(commit: Option<(&Remark, Option<AttemptId>)>, losses: &[Loss]) -> Option<String> {
     let mut said = json!({});
-    if let Some(Signature { remark, attempt, .. }) = signature {
-        said["attempt"] = json!(attempt.to_string());
+    if let Some((remark, attempt)) = commit {
+        if let Some(attempt) = attempt {
+            said["attempt"] = json!(attempt.to_string());
+        }
         if remark.notice.is_some() || !remark.now_ready.is_empty() {
             said["notice"] = json!(remark.notice);
             said["nowReady"] = remark.now_ready.iter().map(TaskId::as_str).collect();

@@ -4,44 +4,62 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
 use super::Journal;
 use super::boot::remember_boot;
 use super::damage::judge;
+use super::departing::must_go_on_from;
+use super::departure_note::departure_in;
 use super::opening::{lock_alone, sync_directories};
-use super::schema::{BEGUN, DATABASE, TOKEN};
+use super::portable::refuse_what_acts;
+use super::schema::{BEGUN, CAME_BY, DATABASE, TOKEN};
 use super::stamp::{StampFile, Standstill};
 use super::verifying::begun_from;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::private::{create_new, make_directory};
-use crate::store::StoreError;
 use crate::store::kit::first_token;
+use crate::store::{ArrivingList, StoreError};
 
 /// What the place begins with in which a journal is made ready.
 const STAGING: &str = ".restoring-";
 /// Tokens go on so far above those of the copy: what was given out since it was made must never prove a new lease.
 const TOKENS_ABOVE: i64 = 1_000_000;
 
-/// Puts a copy of a journal in the place of a list's memory. Returns false, and does nothing, where there is a memory already.
+/// Puts a copy of a journal in the place of a list's memory. Returns false, and does nothing, where there is a memory already. A list that
+/// moved away from here and comes back takes the place of what it left.
 ///
 /// One process at a time does this in a data directory: the caller has its lock.
-pub(in crate::store) fn install(sidecar: &Path, list: &Path, copy: &Path) -> Result<bool, StoreError> {
+pub(in crate::store) fn install(sidecar: &Path, list: &Path, arriving: &ArrivingList<'_>) -> Result<bool, StoreError> {
     let staging = staging_of(sidecar);
     remove(&staging)?;
-    if has_memory(sidecar) {
+    let has_left = departure_in(sidecar)?.is_some_and(|departure| departure.has_left);
+    let comes_back = arriving.token.is_some() && has_left;
+    if comes_back {
+        must_go_on_from(sidecar, arriving.journal)?;
+    } else if has_memory(sidecar) {
         return Ok(false);
     }
     let ready = make_directory(&staging).map_err(StoreError::io("cannot create", &staging)).and_then(|()| {
         let database = staging.join(DATABASE);
-        copy_file(copy, &database).map_err(StoreError::io("cannot write", &database))?;
+        copy_file(arriving.journal, &database).map_err(StoreError::io("cannot write", &database))?;
         reach("restore: the journal is copied");
-        make_ready(&staging, list)
+        make_ready(&staging, list, arriving.token)
     });
     if let Err(error) = ready {
         remove(&staging)?;
         return Err(error);
     }
     reach("restore: the journal is ready");
+    if comes_back {
+        renameat_with(CWD, &staging, CWD, sidecar, RenameFlags::EXCHANGE)
+            .map_err(|error| StoreError::io("cannot write", sidecar)(error.into()))?;
+        sync_directories(sidecar);
+        reach("restore: the journal is in its place");
+        remove(&staging)?;
+        return Ok(true);
+    }
     match fs::rename(&staging, sidecar) {
         Ok(()) => {}
         // Another process has begun one meanwhile, and that one counts.
@@ -62,7 +80,7 @@ pub(in crate::store) fn has_memory(sidecar: &Path) -> bool {
 }
 
 /// Makes a copied database one of today's that is of this list.
-fn make_ready(staging: &Path, list: &Path) -> Result<(), StoreError> {
+fn make_ready(staging: &Path, list: &Path, token_of_move: Option<&str>) -> Result<(), StoreError> {
     let alone = lock_alone(staging)?;
     let mut journal = Journal::connect(staging.join(DATABASE))?;
     journal.database.known_format("open").map_err(judge)?;
@@ -73,6 +91,10 @@ fn make_ready(staging: &Path, list: &Path) -> Result<(), StoreError> {
     let token = journal.fact::<i64>(TOKEN)?.unwrap_or(0);
     let token = token.saturating_add(TOKENS_ABOVE).max(first_token(clock::now()).0.cast_signed());
     journal.set_fact(TOKEN, token)?;
+    match token_of_move {
+        Some(token) => journal.set_fact(CAME_BY, token)?,
+        None => journal.remove("DELETE FROM facts WHERE key = ?1", [CAME_BY])?,
+    }
     // What the files of a list that comes back hold is on the disk before they have their names.
     journal.set_fact("flushed", journal.newest()?.0.cast_signed())?;
     journal.end(transaction)?;
@@ -85,18 +107,6 @@ fn make_ready(staging: &Path, list: &Path) -> Result<(), StoreError> {
     let database = fs::File::open(staging.join(DATABASE)).and_then(|database| database.sync_all());
     database.map_err(StoreError::io("cannot flush", staging))?;
     Ok(())
-}
-
-/// Fails where a copy holds more than data: what would do something whenever we write is none of our making.
-fn refuse_what_acts(journal: &Journal) -> Result<(), StoreError> {
-    let acting = "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')";
-    match journal.one(acting, [], |row| row.get::<_, i64>(0))? {
-        0 => Ok(()),
-        _ => {
-            let why = io::Error::new(io::ErrorKind::InvalidData, "it holds triggers or views, which no journal has");
-            Err(StoreError::io("cannot use", &journal.database.path)(why))
-        }
-    }
 }
 
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {

@@ -62,7 +62,7 @@ impl Journal {
         self.end(transaction)
     }
 
-    fn write_lease(&self, lease: &Lease) -> Result<(), StoreError> {
+    pub(super) fn write_lease(&self, lease: &Lease) -> Result<(), StoreError> {
         let (wall, since_boot, boot) = moment_columns(lease.ends.as_ref());
         let process = lease.holder.as_ref().map(Holder::process);
         let grace = match &lease.holder {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use taskyard_core::{AgentName, Image, Op, TaskId};
 
 use super::Journal;
+use super::departure_note::departure_in;
 use super::schema::DATABASE;
 use super::sums;
 use crate::store::{Signature, StoreError};
@@ -115,12 +116,23 @@ impl Journal {
         if !database.try_exists().map_err(StoreError::io("cannot look at", &database))? {
             return Ok(false);
         }
+        if departure_in(peer)?.is_some_and(|departure| departure.has_left) {
+            // That list has moved to another store since, and nothing is written to its journal any more.
+            return Self::open_closed(peer)?.has_happened(token);
+        }
         let mut peer = Self::open(peer, peer)?;
         let has_happened = peer.decide_move(token)?;
         if has_happened {
             peer.sync()?;
         }
         Ok(has_happened)
+    }
+
+    /// Tells whether a move to this list is known to have happened.
+    fn has_happened(&self, token: &str) -> Result<bool, StoreError> {
+        let peer = |row: &Row<'_>| sums::check(row, "moves").and_then(|()| row.get::<_, String>(1));
+        let fate = self.row("SELECT token, peer, payload, sum FROM moves WHERE token = ?1", [token], peer)?;
+        Ok(fate.is_some_and(|fate| fate == HAPPENED))
     }
 
     /// Sets what becomes of a move, where that is open.

@@ -7,6 +7,10 @@ pub(super) const DATABASE: &str = "journal.sqlite";
 /// The format of the database; a higher one was written by a newer Taskyard.
 pub(super) const FORMAT: i64 = 4;
 
+/// The format of the journal of a list that is moving to another store, or has moved. Processes that know nothing of that take it for a
+/// newer Taskyard's, and leave it alone.
+pub(super) const MOVED: i64 = 9000;
+
 /// The journal.
 ///
 /// Columns have no types. SQLite would use them to convert what is bound, and a row whose values were converted would not match its
@@ -25,6 +29,8 @@ pub(super) static JOURNAL: Schema = Schema {
 pub(super) const BEGUN: &str = "begun";
 /// The fact that says which token was given out last.
 pub(super) const TOKEN: &str = "token";
+/// The fact that holds the token of the move that brought the list here.
+pub(super) const CAME_BY: &str = "came_by";
 /// The fact that says up to which revision the journal was thinned out.
 pub(super) const THINNED: &str = "thinned";
 

@@ -1,7 +1,6 @@
 //! Copying a list out while writers are at work: its files and the moment of the journal are taken in one turn.
 
 use std::fs::Metadata;
-use std::path::Path;
 
 use super::dialect_files::DialectFiles;
 use super::open_list::OpenList;
@@ -9,7 +8,7 @@ use super::recording::record_in_turn;
 use crate::failpoint::reach;
 use crate::store::list_copy::is_lock;
 use crate::store::sidecar::install;
-use crate::store::{FileLayout, ListCopy, ListCopyTarget, StoreError};
+use crate::store::{ArrivingList, FileLayout, ListCopy, ListCopyTarget, StoreError};
 
 /// Copies the list.
 pub(super) fn copy_out<F: DialectFiles>(
@@ -38,8 +37,11 @@ pub(super) fn copy_out<F: DialectFiles>(
 }
 
 /// Puts a copied journal where the list has none.
-pub(super) fn take_memory<F: DialectFiles>(open_list: &OpenList<F>, copy: &Path) -> Result<bool, StoreError> {
-    let installed = install(&open_list.sidecar, &open_list.path, copy)?;
+pub(super) fn take_memory<F: DialectFiles>(
+    open_list: &OpenList<F>,
+    arriving: &ArrivingList<'_>,
+) -> Result<bool, StoreError> {
+    let installed = install(&open_list.sidecar, &open_list.path, arriving)?;
     open_list.journals.forget();
     *open_list.remembered() = None;
     Ok(installed)

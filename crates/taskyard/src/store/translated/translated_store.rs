@@ -2,7 +2,7 @@
 
 use crate::store::translated::recording;
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
@@ -18,8 +18,8 @@ use crate::store::following::{self, Followed};
 use crate::store::kit::{StagedPair, StateSnapshot};
 use crate::store::sidecar::{Journal, has_memory, journal_size, memory_size, sidecar_of};
 use crate::store::{
-    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget, ListInfo, ListWatch,
-    Litter, Moved, Snapshot, StaleWrite, Store, StoreError, Txn, TxnPair, Watch,
+    ArrivingList, FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget, ListInfo,
+    ListWatch, Litter, Moved, Snapshot, StaleWrite, Store, StoreError, Txn, TxnPair, Watch,
 };
 
 /// How many lists stay in memory that nobody uses. Callers ask for any name, and for names of lists that do not exist.
@@ -236,8 +236,8 @@ impl<F: DialectFiles> FileCare for TranslatedStore<F> {
         copying::copy_out(&self.open_list(list), to)
     }
 
-    fn take_memory(&self, list: &ListId, copy: &Path) -> Result<bool, StoreError> {
-        copying::take_memory(&self.open_list(list), copy)
+    fn take_memory(&self, list: &ListId, arriving: &ArrivingList<'_>) -> Result<bool, StoreError> {
+        copying::take_memory(&self.open_list(list), arriving)
     }
 
     fn has_memory(&self, list: &ListId) -> bool {

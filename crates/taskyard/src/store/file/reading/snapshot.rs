@@ -52,6 +52,8 @@ impl FileSnapshot {
             return Ok(scan);
         }
         let scan = self.look()?;
+        // What was looked at may have been about to leave.
+        self.handle.must_be_here()?;
         Ok(self.scan.get_or_init(|| scan))
     }
 

@@ -76,6 +76,8 @@ impl Handle {
         mut turn: WriteTurn,
         journal: Journal,
     ) -> Result<(WriteTurn, Journal), StoreError> {
+        // The writer that had the turn before us may have moved the list away.
+        self.must_be_here()?;
         // The writer that had the turn before us may have put another database in the place of this one.
         let mut journal = self.journals.renewed(journal)?;
         if !self.is_same_boot()? {
