@@ -12,11 +12,11 @@ use crate::connecting::{
     ANSWER_TIME, Failure, FailureKind, Held, IDLE_TIME, LOCK_WAIT, OWN_NAMES_ONLY, Pool, STATEMENT_TIME, Session,
     Statement,
 };
-use crate::epoch::{Lost, NOW, Stamp, TIMELINE};
+use crate::epoch::{Lost, Stamp, TIMELINE};
 use crate::heartbeats::Heartbeats;
 use crate::listening::Listening;
 use crate::schema::{SchemaName, VERSION, lost_row, migrate};
-use crate::server_clock::ServerClock;
+use crate::server_clock::{NOW, ServerClock};
 use crate::settings::Settings;
 
 /// How often a transaction is begun that other transactions get into the way of.

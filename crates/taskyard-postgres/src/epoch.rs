@@ -10,14 +10,12 @@ use tokio_postgres::Row;
 
 use crate::connecting::Failure;
 use crate::schema::VERSION;
+use crate::server_clock::NOW;
 
 /// Tells the timeline of a server that takes writes. The name of the file it writes its log to begins with it, and every role may ask for
 /// that. (`pg_control_checkpoint()` tells the timeline of the last checkpoint, which for a while after a promotion is the old one.)
 pub(crate) const TIMELINE: &str = "CASE WHEN pg_is_in_recovery() THEN NULL
     ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint END";
-
-/// Tells what time it is by the server's clock.
-pub(crate) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// Tokens are counted from a time in milliseconds times this.
 const TOKENS_PER_MILLISECOND: u64 = 10;

@@ -13,7 +13,7 @@ use taskyard::liveness::longest_silence;
 use tokio_postgres::Row;
 
 use crate::connecting::Failure;
-use crate::server_clock::{JITTER, own_clock};
+use crate::server_clock::JITTER;
 
 /// How many heartbeats are sent while one is waited for.
 pub(crate) const BEATS_IN_A_SILENCE: u32 = 3;
@@ -25,8 +25,8 @@ const SILENT_FOR_NOW: i64 = 1_000;
 pub(crate) struct Heartbeats {
     known: Mutex<HashMap<String, Known>>,
     sending: Mutex<Option<Sending>>,
-    /// When this process last sent one, by a clock of this machine.
-    sent: Mutex<Option<Duration>>,
+    /// When this process last sent one, by the server's clock.
+    sent: Mutex<Option<i64>>,
 }
 
 /// What the database said of a process.
@@ -99,14 +99,15 @@ impl Heartbeats {
     }
 
     /// Tells whether a process that is given something has to send a heartbeat with it: it sends none yet, or has been silent for a while.
-    pub(crate) fn is_one_due(&self) -> bool {
+    /// That is judged by the server's clock, as others judge it; the clock may have been set.
+    pub(crate) fn is_one_due(&self, now: i64) -> bool {
         let sent = *self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        sent.is_none_or(|sent| own_clock().saturating_sub(sent) > longest_silence() / 2)
+        sent.is_none_or(|sent| !(-JITTER..milliseconds(longest_silence() / 2)).contains(&(now - sent)))
     }
 
-    /// Takes note that this process has sent one.
-    pub(crate) fn note_sent(&self) {
-        *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(own_clock());
+    /// Takes note of when this process has sent one, by the server's clock.
+    pub(crate) fn note_sent(&self, now: i64) {
+        *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
     }
 
     /// Takes note that this process sends none any more.

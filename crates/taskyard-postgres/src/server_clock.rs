@@ -6,6 +6,9 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use taskyard::core::{Moment, Timestamp};
 
+/// What tells the time by the server's clock, in milliseconds since 1970.
+pub(crate) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
 /// How old what we know of the clock may be.
 const FRESH: Duration = Duration::from_secs(1);
 /// A step back of no more than this is our own inaccuracy, and does not show.
@@ -64,7 +67,7 @@ pub(crate) fn moment(wall: i64) -> Moment {
 }
 
 /// Returns the time by a clock that also counts while the machine sleeps.
-pub(crate) fn own_clock() -> Duration {
+fn own_clock() -> Duration {
     #[cfg(target_os = "linux")]
     let clock = ClockId::Boottime;
     #[cfg(not(target_os = "linux"))]

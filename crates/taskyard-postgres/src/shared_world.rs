@@ -12,13 +12,11 @@ use taskyard::store::StoreError;
 use crate::connecting::{Failure, Statement};
 use crate::database::Database;
 use crate::heartbeats::{BEATS_IN_A_SILENCE, Sending, Until, milliseconds, name_of};
-use crate::server_clock::{JITTER, moment};
+use crate::server_clock::{JITTER, NOW, moment};
 use crate::store::storable;
 
 /// Rows of processes that have been silent for this long are removed, in milliseconds: 30 days.
 const SWEPT_AFTER: i64 = 30 * 24 * 3600 * 1000;
-/// The server's clock.
-const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 impl Database {
     /// Returns what asks for the heartbeats of processes that would count as silent by what is known; `None` if there are none. It goes
@@ -112,8 +110,8 @@ impl Database {
         let known: Vec<String> = self.heartbeats.known().keys().cloned().collect();
         let rows = self.change(doing, || vec![self.heartbeat(None), self.question(known.clone())])?;
         let failed = |failure: Failure| failure.into_store_error(self.shown(), doing);
-        self.heartbeats.note_sent();
         let sent = rows[0][0].try_get::<_, i64>(0).map_err(|error| failed(error.into()))?;
+        self.heartbeats.note_sent(sent);
         self.heartbeats.learn(&rows[1], 0, &moment(sent)).map_err(failed)?;
         // A caller that looks at one of the others again asks for it.
         let silence = milliseconds(longest_silence());

@@ -69,7 +69,7 @@ fn moved_list_is_the_same_with_its_history() {
     assert_eq!(home.ask(&elsewhere(&home, "history"))["entries"], history);
     assert_eq!(home.ask(&elsewhere(&home, "create Next"))["task"]["id"], json!("4"));
     let deleted = history.as_array().unwrap().iter().rfind(|entry| entry["op"] == "delete").unwrap();
-    home.ask(&elsewhere(&home, &format!("undo {} --anyone", deleted["revision"])));
+    home.ask(&elsewhere(&home, &format!("undo {}", deleted["revision"])));
     assert_eq!(home.ask(&elsewhere(&home, "show 3"))["task"]["subject"], json!("C"));
     let token = home.ask(&elsewhere(&home, "claim 2 --as ben"))["token"].clone();
     assert!(token.as_u64().is_some_and(|token| token > 0), "{token}");

@@ -59,13 +59,14 @@ pub(super) fn commit<const N: usize>(
         *tick = (!part.commit.leases.is_empty()).then_some(statements.len());
         statements.extend(part.statements(&database));
     }
-    let beating = holder.filter(|_| database.heartbeats.is_one_due());
+    let now = database.clock.now_in_transaction().wall.0;
+    let beating = holder.filter(|_| database.heartbeats.is_one_due(now));
     statements.extend(beating.map(|agent| database.heartbeat(Some(agent))));
     statements.push(Statement::script("COMMIT"));
     match held.ask(&statements, ANSWER_TIME) {
         Ok(rows) => {
             if beating.is_some() {
-                database.heartbeats.note_sent();
+                database.heartbeats.note_sent(now);
             }
             if holder.is_some() {
                 database.send_heartbeats(Until::NothingIsHeld);

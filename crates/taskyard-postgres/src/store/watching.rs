@@ -6,6 +6,7 @@ use std::time::Duration;
 use taskyard::core::{AttemptId, Entry, ListId, Revision};
 use taskyard::store::{HistoryQuery, ListWatch, Moved, StoreError, Watch};
 
+use super::catching_up::must_be_here;
 use super::changes::revision;
 use super::history::{bound, entries, question};
 use crate::connecting::Failure;
@@ -56,7 +57,10 @@ impl PostgresListWatch {
     /// Compares the database with what was read, and returns the entries that follow.
     fn take_in(&self, since: Revision, (rows, stamp): &Answers) -> Result<Vec<Entry>, Failure> {
         let (newest, thinned) = match rows[0].first() {
-            Some(row) => (revision(row.try_get(0)?), revision(row.try_get(1)?)),
+            Some(row) => {
+                must_be_here(row, 2)?;
+                (revision(row.try_get(0)?), revision(row.try_get(1)?))
+            }
             None => (Revision(0), Revision(0)),
         };
         let at_since = rows[1].first().map_or(Ok(None), |row| row.try_get::<_, Option<&str>>(0))?;
@@ -102,7 +106,7 @@ impl ListWatch for PostgresListWatch {
     fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
         let directory = self.list.directory();
         let answers = self.database.read_stamped(DOING, || {
-            let head = "SELECT revision, thinned FROM @.lists WHERE directory = $1";
+            let head = "SELECT revision, thinned, moved FROM @.lists WHERE directory = $1";
             let at_since = "SELECT attempt FROM @.changes
                 WHERE list = (SELECT id FROM @.lists WHERE directory = $1) AND revision = $2 AND place = 0";
             let of_list = |sql: &str| self.database.statement(sql).text(directory);

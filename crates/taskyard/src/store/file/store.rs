@@ -26,7 +26,9 @@ use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::queue::held;
 use crate::store::remembered_places::directories_gone;
-use crate::store::sidecar::{Journal, arrived_by, departure_in, has_memory, journal_size, memory_size, sidecar_of};
+use crate::store::sidecar::{
+    Journal, arrived_by, departure_in, has_memory, is_leaving, journal_size, memory_size, sidecar_of,
+};
 use crate::store::turn_waiting::wait_for_turn;
 use crate::store::{
     ArrivingList, Closed, Departure, FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy,
@@ -171,8 +173,8 @@ impl Store for FileStore {
     }
 
     fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
-        let lists = list_directories(&self.options.tasks)?;
-        let mut lists = lists.into_iter().map(|(list, path)| self.info(list, path)).collect::<Result<Vec<_>, _>>()?;
+        let mut lists =
+            self.lists_here()?.into_iter().map(|(list, path)| self.info(list, path)).collect::<Result<Vec<_>, _>>()?;
         lists.sort_by(|one, two| one.list.cmp(&two.list));
         Ok(lists)
     }
@@ -221,7 +223,7 @@ impl Store for FileStore {
     }
 
     fn list_names(&self) -> Result<BTreeSet<ListId>, StoreError> {
-        Ok(list_directories(&self.options.tasks)?.into_iter().map(|(list, _)| list).collect())
+        Ok(self.lists_here()?.into_iter().map(|(list, _)| list).collect())
     }
 
     fn watch_names(&self, moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
@@ -412,6 +414,13 @@ impl FileCare for FileStore {
 }
 
 impl FileStore {
+    /// Returns the directories of lists. If a list has moved to another store, files that are left in its directory belong to no list.
+    fn lists_here(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
+        let mut lists = list_directories(&self.options.tasks)?;
+        lists.retain(|(list, _)| !self.sidecar_of(list).is_some_and(|sidecar| is_leaving(&sidecar)));
+        Ok(lists)
+    }
+
     fn info(&self, list: ListId, path: PathBuf) -> Result<ListInfo, StoreError> {
         let handle = self.handle(&list);
         // A list that no process has touched for long stays in the archive when many are looked at.
