@@ -133,6 +133,9 @@ pub struct Entry {
     pub remark: Remark,
     /// The attempt that the commit was; on its first entry only, and on none that an older release or another program made.
     pub attempt: Option<AttemptId>,
+    /// The user of the database that wrote the entry; `None` if the store has no users, or the entry was made elsewhere or by an older
+    /// release.
+    pub db_user: Option<String>,
 }
 
 /// What a commit means for agents other than the one that made it.

@@ -130,6 +130,9 @@ impl Serialize for EntryShape<'_> {
         if !entry.remark.taken_back.is_empty() {
             map.serialize_entry("takenBack", &lost_shapes(entry, &entry.remark.taken_back))?;
         }
+        if let Some(user) = &entry.db_user {
+            map.serialize_entry("dbUser", user)?;
+        }
         map.end()
     }
 }

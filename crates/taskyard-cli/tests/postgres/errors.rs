@@ -72,14 +72,8 @@ fn tables_of_the_first_version_are_brought_up_by_a_reader() {
     let home = home();
     ask(&home, &store, "create kept");
     ask(&home, &store, &format!("claim 1 --pid {} --as ana", std::process::id()));
+    let store = server.in_first_version(&store);
     let schema = store.rsplit_once('=').unwrap().1;
-    let back = format!(
-        "ALTER TABLE {schema}.leases DROP COLUMN process; DROP TABLE {schema}.alive; DROP TABLE {schema}.epochs;
-        ALTER TABLE {schema}.lists DROP COLUMN head, DROP COLUMN moved, DROP COLUMN came_by;
-        ALTER TABLE {schema}.yard DROP COLUMN epoch, DROP COLUMN epoch_began, DROP COLUMN timeline;
-        UPDATE {schema}.yard SET version = 1"
-    );
-    server.cluster().sql(&back);
     assert!(ask(&home, &store, "list").contains("kept"));
     assert_eq!(server.cluster().sql(&format!("SELECT version FROM {schema}.yard")), "2");
     // A lease that was given before has no heartbeat, and lives by its time.

@@ -6,6 +6,7 @@ mod errors;
 mod full_disk;
 mod moving;
 mod passwords;
+mod roles;
 mod sharing;
 
 use taskyard_testkit::{Home, Program, Ran};

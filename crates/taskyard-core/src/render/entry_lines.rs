@@ -66,6 +66,9 @@ pub(super) fn heading(entry: &Entry, look: &Look) -> Line {
     line.push(Tone::Plain, "  ");
     if !entry.op.is_elsewhere() {
         line.push(Tone::Owner, entry.actor.as_str());
+        if let Some(user) = &entry.db_user {
+            line.push(Tone::Dim, &format!(" ({})", super::escaping::one_line(user)));
+        }
         line.push(Tone::Plain, " ");
     }
     line
@@ -225,6 +228,7 @@ mod tests {
             undoes: Vec::new(),
             remark: Remark::default(),
             attempt: None,
+            db_user: None,
         }
     }
 
@@ -239,6 +243,13 @@ mod tests {
                 "      status  pending → in_progress",
             ]
         );
+    }
+
+    #[test]
+    fn database_user_stands_behind_the_actor() {
+        let entry = Entry { db_user: Some("team_a".into()), ..update() };
+        let line = entry_lines(&entry, &Look::PIPE)[0].to_string();
+        assert_eq!(line, "r41  1970-01-01T00:00:00.000Z  ana (team_a) updated #7 Write\\x1b the parser");
     }
 
     #[test]

@@ -45,5 +45,6 @@ pub(crate) fn entry(revision: u64, task: u64, before: Option<Image>, after: Opti
         undoes: Vec::new(),
         remark: Remark::default(),
         attempt: None,
+        db_user: None,
     }
 }

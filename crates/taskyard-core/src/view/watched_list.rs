@@ -178,6 +178,7 @@ mod tests {
             undoes: Vec::new(),
             remark: Remark::default(),
             attempt: None,
+            db_user: None,
         };
         Event { list: ListId::new("rocket").unwrap(), revision: Revision(revision), entries: vec![entry] }
     }

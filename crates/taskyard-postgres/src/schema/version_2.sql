@@ -32,3 +32,7 @@ ALTER TABLE @.leases ADD COLUMN process text;
 -- Moving lists: where a list goes or has gone, and the token of the move that brought it here.
 ALTER TABLE @.lists ADD COLUMN moved text;
 ALTER TABLE @.lists ADD COLUMN came_by text;
+-- Who did it: the database user that wrote an entry, which no client can choose, and whether the entry was copied with its list from another
+-- store. Entries of version 1 have none.
+ALTER TABLE @.changes ADD COLUMN db_user text, ADD COLUMN is_copy boolean NOT NULL DEFAULT false;
+ALTER TABLE @.changes ALTER COLUMN db_user SET DEFAULT session_user;

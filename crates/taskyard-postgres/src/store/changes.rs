@@ -10,7 +10,9 @@ use crate::database::Database;
 
 /// The columns of an entry, in the order in which they are read.
 pub(super) const COLUMNS: &str = "c.revision, c.at, c.actor, c.op, c.task, c.undoes, c.remark, c.attempt,
-    c.after, c.after_raw, c.before, c.before_raw";
+    c.after, c.after_raw, c.before, c.before_raw, CASE WHEN NOT c.is_copy THEN c.db_user END";
+/// How many columns that are.
+pub(super) const COLUMN_COUNT: usize = 13;
 /// What a follower of a list has to know of an entry: which commit it is of, and what it makes of which task.
 pub(super) const COLUMNS_FOLLOWED: &str = "c.revision, c.task, c.attempt, c.after, c.after_raw";
 
@@ -32,6 +34,7 @@ pub(super) fn entry(row: &Row) -> Result<Entry, Failure> {
         attempt: attempt.and_then(|attempt| attempt.parse().ok()),
         after: image(row, 8)?,
         before: image(row, 10)?,
+        db_user: row.try_get(12)?,
     })
 }
 
@@ -70,9 +73,9 @@ pub(super) fn insertion(database: &Database, list: i64, entries: &[Entry]) -> St
 
 /// Returns the statement that writes down entries of several commits, each whole, as another journal has them.
 pub(super) fn insertion_of_several(database: &Database, list: i64, entries: &[Entry]) -> Statement {
-    let sql = "INSERT INTO @.changes (list, revision, place, at, actor, op, task, before, before_raw, after, after_raw,
-            undoes, remark, attempt)
-        SELECT $1, new.* FROM ROWS AS new";
+    let sql = "INSERT INTO @.changes (list, is_copy, revision, place, at, actor, op, task, before, before_raw, after,
+            after_raw, undoes, remark, attempt)
+        SELECT $1, true, new.* FROM ROWS AS new";
     let (mut before, mut after) = (ImageColumns::default(), ImageColumns::default());
     let mut places = Vec::with_capacity(entries.len());
     for commit in entries.chunk_by(|one, other| one.revision == other.revision) {

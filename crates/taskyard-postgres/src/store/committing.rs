@@ -113,7 +113,10 @@ fn conflict(committing: &[Committing]) -> StoreError {
 impl Committing {
     fn new(writer: PostgresWriter, staging: Staging, signature: &Signature) -> Self {
         let base = Arc::clone(&staging.base);
-        let commit = staging.into_commit(writer.database.clock.now_in_transaction().wall, signature);
+        let mut commit = staging.into_commit(writer.database.clock.now_in_transaction().wall, signature);
+        // The server writes it down by itself.
+        let user = writer.database.pool.settings().user.as_str();
+        commit.entries.iter_mut().for_each(|entry| entry.db_user = Some(user.to_owned()));
         let numbers = commit.entries.iter().map(|entry| number_of(&entry.task));
         Self {
             list: Arc::clone(writer.list()),

@@ -13,7 +13,7 @@ use taskyard::core::{Entry, Image, ListId, Revision, TaskId, Timestamp};
 use taskyard::store::{StoreError, ThinOut, ThinnedList, ThinnedOut};
 use tokio_postgres::Row;
 
-use super::changes::{COLUMNS, entry, revision};
+use super::changes::{COLUMN_COUNT, COLUMNS, entry, revision};
 use super::images::ImageColumns;
 use crate::connecting::{Failure, FailureKind, Statement};
 use crate::database::Database;
@@ -174,7 +174,7 @@ fn thin_some(database: &Database, old: &OldList, tasks: &[String], terms: &ThinO
         let newest = revision(rows[0].first().map_or(Ok(0), |row| row.try_get(0))?);
         let mut told: BTreeMap<TaskId, Vec<Placed>> = BTreeMap::new();
         for row in &rows[1] {
-            let placed = Placed { place: row.try_get(12)?, entry: entry(row)? };
+            let placed = Placed { place: row.try_get(COLUMN_COUNT)?, entry: entry(row)? };
             told.entry(placed.entry.task.clone()).or_default().push(placed);
         }
         let named = terms.named.as_ref().filter(|(of, _)| *of == old.list).map(|(_, named)| named);

@@ -72,6 +72,7 @@ fn entry_from_json(value: &Value) -> Option<Entry> {
             ..Remark::default()
         },
         attempt: value["attempt"].as_str().and_then(|attempt| attempt.parse().ok()),
+        db_user: None,
     })
 }
 

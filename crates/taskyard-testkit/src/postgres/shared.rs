@@ -16,6 +16,9 @@ use crate::process::Program;
 const SETTINGS: [&str; 4] =
     ["fsync = off", "full_page_writes = off", "autovacuum = off", "shared_preload_libraries = ''"];
 
+/// The tables as the first release made them.
+const VERSION_1: &str = include_str!("../../../taskyard-postgres/src/schema/version_1.sql");
+
 /// Ends the server once no test has used it for ten seconds, and removes what it kept. A test that uses it shares the lock `users`.
 const KEEPER: &str = r#"
 cd "$1" || exit
@@ -62,6 +65,22 @@ impl SharedPostgres {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         format!("{}?schema=test_{}_{count}", self.cluster.address(), process::id())
+    }
+
+    /// Copies what lives at an address into tables as the first release made them, and returns their address.
+    pub fn in_first_version(&self, address: &str) -> String {
+        let old = self.fresh_address();
+        let [from, to] =
+            [address, &old].map(|address| address.rsplit_once('=').expect("a fresh address ends with its schema").1);
+        self.cluster.sql(&format!("CREATE SCHEMA {to}; {}", VERSION_1.replace('@', to)));
+        for table in ["lists", "tasks", "changes", "lease_clocks", "leases"] {
+            let columns = self.cluster.sql(&format!(
+                "SELECT string_agg(quote_ident(column_name), ', ' ORDER BY ordinal_position) FROM information_schema.columns
+                WHERE table_schema = '{to}' AND table_name = '{table}'"
+            ));
+            self.cluster.sql(&format!("INSERT INTO {to}.{table} ({columns}) SELECT {columns} FROM {from}.{table}"));
+        }
+        old
     }
 
     fn in_directory(directory: &Path) -> Self {

@@ -113,6 +113,7 @@ pub(super) fn entry(revision: u64, op: Op, task: &Task) -> Entry {
         undoes: Vec::new(),
         remark: Remark::default(),
         attempt: None,
+        db_user: None,
     }
 }
 

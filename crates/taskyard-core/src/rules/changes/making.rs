@@ -28,6 +28,7 @@ mod tests {
             undoes: Vec::new(),
             remark: Remark::default(),
             attempt: None,
+            db_user: None,
         };
         entries.iter().enumerate().map(entry).collect()
     }

@@ -80,6 +80,7 @@ mod tests {
             undoes: Vec::new(),
             remark: Remark::default(),
             attempt: None,
+            db_user: None,
         };
         [entry(1, Op::Create, false), entry(2, op, true)]
     }

@@ -106,6 +106,7 @@ mod tests {
             undoes: Vec::new(),
             remark: Remark::default(),
             attempt: None,
+            db_user: None,
         }
     }
 

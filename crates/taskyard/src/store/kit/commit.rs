@@ -70,6 +70,7 @@ pub fn entries_of(changes: &[Change], revision: Revision, at: Timestamp, signatu
         undoes: signature.undoes.clone(),
         remark: if place == 0 { signature.remark.clone() } else { Remark::default() },
         attempt: (place == 0).then_some(signature.attempt),
+        db_user: None,
     };
     changes.iter().enumerate().map(entry).collect()
 }

@@ -268,6 +268,7 @@ impl Journal {
                 undoes: row.get::<_, Option<String>>(8)?.map(|text| split(&text)).unwrap_or_default(),
                 remark,
                 attempt,
+                db_user: None,
             },
             inode: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
             mode: row.get(10)?,

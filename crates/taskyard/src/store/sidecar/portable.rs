@@ -188,6 +188,7 @@ mod tests {
             undoes: if revision == 3 { vec![Revision(1), Revision(2)] } else { Vec::new() },
             remark: Remark { notice: (revision == 2).then(|| "done".to_owned()), ..Remark::default() },
             attempt: (revision != 1).then_some(AttemptId(u128::from(revision))),
+            db_user: None,
         }
     }
 

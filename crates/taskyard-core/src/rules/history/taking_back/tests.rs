@@ -50,6 +50,7 @@ impl Story {
             undoes: Vec::new(),
             remark: Remark::default(),
             attempt: None,
+            db_user: None,
         });
         self.now = after;
         self

@@ -329,6 +329,7 @@ fn event(txn: &FileTxn, plan: &Plan, revision: Revision, at: Timestamp, signatur
         undoes: signature.undoes.clone(),
         remark: if place == 0 { signature.remark.clone() } else { Remark::default() },
         attempt: (place == 0).then_some(signature.attempt),
+        db_user: None,
     });
     Event { list: txn.handle.list.clone(), revision, entries: entries.collect() }
 }
