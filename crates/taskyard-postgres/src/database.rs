@@ -236,26 +236,29 @@ impl Database {
             _ => return failure.into(),
         }
         self.roll_back(session);
-        let exists = Statement::new("SELECT to_regclass($1) IS NOT NULL").text(self.schema.in_sql("@.yard"));
-        match self.ask_alone(session, exists) {
-            Ok(rows) if rows.first().is_some_and(|row| row.get(0)) => {}
+        match self.version_in(session) {
             // A yard that was there is being restored, most likely.
-            Ok(_) if self.has_met_yard.load(Ordering::Relaxed) => {
+            Ok(None) if self.has_met_yard.load(Ordering::Relaxed) => {
                 let said = format!("the tables in schema `{}` are gone", self.schema.plain());
-                return Failure::new(FailureKind::NotNow, said).into();
+                Failure::new(FailureKind::NotNow, said).into()
             }
-            Ok(_) => return NotAsked::NoYard,
-            Err(failure) => return failure.into(),
-        }
-        let version = self.ask_alone(session, self.statement("SELECT version FROM @.yard"));
-        let version = version.and_then(|rows| Ok(rows.first().ok_or_else(lost_row)?.try_get(0)?));
-        match version {
-            Ok(older) if older < VERSION => NotAsked::Older,
-            Ok(newer) if newer > VERSION => NotAsked::Newer(newer),
+            Ok(None) => NotAsked::NoYard,
+            Ok(Some(older)) if older < VERSION => NotAsked::Older,
+            Ok(Some(newer)) if newer > VERSION => NotAsked::Newer(newer),
             // Another process made the tables in between.
-            Ok(_) => Failure::new(FailureKind::Clash, failure.to_string()).into(),
+            Ok(Some(_)) => Failure::new(FailureKind::Clash, failure.to_string()).into(),
             Err(failure) => failure.into(),
         }
+    }
+
+    /// Returns the version of the tables; `None` if there are none.
+    pub(crate) fn version_in(&self, session: &mut Session) -> Result<Option<i64>, Failure> {
+        let exists = Statement::new("SELECT to_regclass($1) IS NOT NULL").text(self.schema.in_sql("@.yard"));
+        if !self.ask_alone(session, exists)?.first().is_some_and(|row| row.get(0)) {
+            return Ok(None);
+        }
+        let rows = self.ask_alone(session, self.statement("SELECT version FROM @.yard"))?;
+        Ok(Some(rows.first().ok_or_else(lost_row)?.try_get(0)?))
     }
 
     /// Finds out why a server takes no changes, and whether it will soon.
@@ -425,8 +428,8 @@ impl Database {
         }
     }
 
-    /// Makes the tables, or brings them to the newest version.
-    pub(crate) fn migrate(&self, doing: &str) -> Result<(), StoreError> {
+    /// Makes the tables, or brings them to the newest version, and returns the version they had; 0 if there were none.
+    pub(crate) fn migrate(&self, doing: &str) -> Result<i64, StoreError> {
         let migrated = self.pool.persist(|session| {
             let timeline = self.ask_alone(session, Statement::new(format!("SELECT {TIMELINE}")));
             let timeline = match timeline {

@@ -4,6 +4,7 @@
 //! list is a row, and a writer locks that row; its journal is the table `changes`. Everything that is asked is sent in transactions without
 //! any state of the session, so that a pooler may stand in between. Why it is done so: `docs/design/postgres.md`.
 
+mod administration;
 mod connecting;
 mod database;
 mod epoch;
@@ -19,6 +20,10 @@ mod store;
 mod teams;
 mod todos;
 
+pub use administration::{
+    Administration, AdministrationError, BlockedSession, ConnectionCount, DatabaseProblem, DatabaseStatus, Replica,
+    ReplicaLag, TableVersions, TablesStatus,
+};
 pub use opener::PostgresOpener;
 pub use settings::{BadAddress, Surroundings};
 pub use store::PostgresStore;

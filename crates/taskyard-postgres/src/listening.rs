@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use taskyard::store::Moved;
 use tokio::runtime::Builder;
@@ -91,6 +91,22 @@ impl Listening {
         }
         drop(state);
         Following { listening: Arc::clone(self), channel: channel.to_owned(), number }
+    }
+
+    /// Tells whether a notification that this process sends itself arrives within some time.
+    pub(crate) fn is_heard_within(self: &Arc<Self>, patience: Duration) -> bool {
+        let (heard, hearing) = mpsc::channel();
+        let moved: Moved = Arc::new(move || drop(heard.send(())));
+        let following = self.follow(&self.probe.clone(), moved);
+        let deadline = Instant::now() + patience;
+        // It is told of other things as well.
+        while !following.is_told() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if hearing.recv_timeout(left).is_err() {
+                return following.is_told();
+            }
+        }
+        true
     }
 
     fn tell(&self, channel: &str) {

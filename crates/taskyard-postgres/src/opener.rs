@@ -7,6 +7,7 @@ use taskyard::notices::{ForwardedNotices, MachineNotices, Notices};
 use taskyard::opening::{Address, AddressError, OpenError, Opened, Opener, Places, RemoteAddress};
 use taskyard::teams::{TeamCaller, TeamStore, Teams};
 
+use crate::administration::Administration;
 use crate::database::Database;
 use crate::notices::PostgresNotices;
 use crate::settings::{BadAddress, Settings, Surroundings};
@@ -34,6 +35,12 @@ impl PostgresOpener {
     pub fn teams_at(&self, address: &str) -> Result<Arc<dyn TeamStore>, BadAddress> {
         let settings = Settings::read(address, &self.surroundings)?;
         Ok(Arc::new(PostgresTeams::over(Arc::new(Database::new(settings, address.to_owned())))))
+    }
+
+    /// Returns what administers the database at an address. Nothing is connected yet.
+    pub fn administration(&self, address: &RemoteAddress) -> Result<Administration, OpenError> {
+        let database = Database::new(self.settings(address)?, address.to_string());
+        Ok(Administration::over(Arc::new(database)))
     }
 
     fn settings(&self, address: &RemoteAddress) -> Result<Settings, OpenError> {

@@ -10,6 +10,7 @@ use super::claim::Claim;
 use super::clear::Clear;
 use super::completions::Completions;
 use super::create::Create;
+use super::db::Db;
 use super::delete::Delete;
 use super::demo::Demo;
 use super::depend::Depend;
@@ -133,6 +134,7 @@ pub(crate) enum Command {
     Doctor(Doctor),
     Gc(Gc),
     Backup(Backup),
+    Db(Db),
     Setup(Setup),
     Prime(Prime),
     Hook(Hook),
@@ -161,6 +163,8 @@ impl Command {
                 | Self::Todo(_)
                 | Self::Trust(_)
                 | Self::Setup(_)
+                // Nothing may open, and so upgrade, the tables before.
+                | Self::Db(_)
                 | Self::Completions(_)
                 | Self::Man(_)
         )
@@ -250,6 +254,7 @@ impl Command {
             Self::Doctor(command) => command.run(context, output),
             Self::Gc(command) => command.run(context, output),
             Self::Backup(command) => command.run(context, output),
+            Self::Db(command) => command.run(context, output),
             Self::Setup(command) => command.run(context, output),
             Self::Prime(command) => command.run(context, output),
             Self::StatusLine(command) => command.run(context, output),

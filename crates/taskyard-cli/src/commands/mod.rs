@@ -11,6 +11,7 @@ mod command;
 mod completions;
 mod create;
 mod create_batch;
+mod db;
 mod delete;
 mod demo;
 mod depend;

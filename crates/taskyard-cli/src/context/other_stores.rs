@@ -8,7 +8,7 @@ use taskyard::Yard;
 use taskyard::core::ListId;
 use taskyard::jobs::{JobOptions, JobSettings};
 use taskyard::opening::{Address, Opener, Openers, WrittenAddress};
-use taskyard_postgres::{PostgresOpener, Surroundings};
+use taskyard_postgres::{Administration, PostgresOpener, Surroundings};
 
 use super::Context;
 use crate::environment::PGPASSWORD;
@@ -18,15 +18,30 @@ use crate::problem::Problem;
 impl Context {
     /// Returns the stores of other crates.
     pub(super) fn openers(&self) -> Openers {
-        let environment = &self.environment;
-        let opener: Arc<dyn Opener> = Arc::new(PostgresOpener::new(Surroundings {
-            variables: environment.postgres.clone(),
-            home: environment.home.clone(),
-            user: environment.user.clone(),
-        }));
+        let opener: Arc<dyn Opener> = Arc::new(self.postgres_opener());
         PostgresOpener::SCHEMES
             .into_iter()
             .fold(Openers::default(), |all, scheme| all.with(scheme, Arc::clone(&opener)))
+    }
+
+    fn postgres_opener(&self) -> PostgresOpener {
+        let environment = &self.environment;
+        PostgresOpener::new(Surroundings {
+            variables: environment.postgres.clone(),
+            home: environment.home.clone(),
+            user: environment.user.clone(),
+        })
+    }
+
+    /// Returns what administers the database of the store. Fails if the store is no database.
+    pub(crate) fn administration(&self) -> Result<Administration, Problem> {
+        match self.address()? {
+            Address::Remote(address) if PostgresOpener::SCHEMES.contains(&address.scheme()) => {
+                self.postgres_opener().administration(address).map_err(|error| self.not_opened(error))
+            }
+            address => Err(Problem::usage("no_database", format!("the store `{address}` is no database"))
+                .hint("name one with `--store postgres://HOST/DATABASE` or TASKYARD_STORE")),
+        }
     }
 
     /// Opens another store than that of this command, on a list of this name.

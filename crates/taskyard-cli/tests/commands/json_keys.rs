@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
+use taskyard_testkit::{Cluster, Process, Program, postgres_program, wait_until};
 
 use crate::test::{Test, compare};
 
@@ -188,6 +190,32 @@ fn what_a_backup_holds() {
 fn what_a_move_to_another_store_tells() {
     let keys = Keys::of(Test::new().list("1 pending").quietly("list"));
     keys.ask("move project --to file:elsewhere --dry-run").ask("move project --to file:elsewhere").snapshot();
+}
+
+#[test]
+fn what_a_database_tells_its_administrator() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let primary = Cluster::make(folders[0].path(), &[]).stop_when_dropped();
+    let standby = Cluster::standby(&primary, folders[1].path(), "second").stop_when_dropped();
+    let keys = Keys::of(Test::new().env("TASKYARD_STORE", primary.address()))
+        .ask("db status")
+        .ask("db init --role agents")
+        .ask("db upgrade");
+    let lock = |sql: &str| {
+        let mut psql = Program::new(postgres_program("psql"));
+        psql.args(["--no-psqlrc", "--quiet"]).arg(primary.address()).stdin(Stdio::piped());
+        let mut session = psql.start();
+        session.tell(sql);
+        session
+    };
+    let waiting = || primary.sql("SELECT count(*) FROM pg_locks WHERE relation = 'taskyard.todos'::regclass");
+    let mut sessions = vec![lock("BEGIN; LOCK TABLE taskyard.todos;")];
+    wait_until("a lock", || waiting() == "1");
+    sessions.push(lock("BEGIN; LOCK TABLE taskyard.todos;"));
+    wait_until("a session to wait", || waiting() == "2");
+    let keys = keys.ask("db status");
+    sessions.iter_mut().for_each(Process::kill);
+    keys.then(|test| test.env("TASKYARD_STORE", standby.address())).ask("db status").snapshot();
 }
 
 #[test]

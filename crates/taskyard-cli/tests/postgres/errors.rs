@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use taskyard_testkit::{Cluster, Program, SharedPostgres, Took, postgres_program, wait_until};
+use taskyard_testkit::{Cluster, SharedPostgres, Took, wait_until};
 
 use crate::{ask, command, home, run};
 
@@ -80,50 +80,6 @@ fn tables_of_the_first_version_are_brought_up_by_a_reader() {
     let another = crate::home();
     let refused = run(&another, &store, "claim 1 --as ben");
     assert!(refused.code == Some(3) && refused.stderr.contains("ana"), "{refused:?}");
-}
-
-#[test]
-fn a_role_with_the_least_rights_can_work_and_change_no_history() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::make(folder.path(), &[]).stop_when_dropped();
-    let home = home();
-    let theirs = cluster.address().replace("postgres@", "agents@");
-    cluster.sql("CREATE ROLE agents LOGIN");
-    let ran = run(&home, &theirs, "create first");
-    assert!(ran.stderr.contains("permission denied"), "{ran:?}");
-    ask(&home, &cluster.address(), "create first");
-    let ran = run(&home, &theirs, "list");
-    assert!(ran.stderr.contains("permission denied") && ran.stderr.contains("postgres-role.sql"), "{ran:?}");
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/postgres-role.sql");
-    let mut psql = Program::new(postgres_program("psql"));
-    psql.args(["--quiet", "--set=schema=taskyard", "--set=role=agents", "--file", script]).arg(cluster.address());
-    assert!(psql.status().success());
-    for words in [
-        "create second",
-        "claim 1 --as ana",
-        "done 1 --as ana",
-        "delete 2",
-        "team create alpha --as boss",
-        "team join alpha --as ana",
-        "send hello --to ana --as boss",
-        "inbox --as ana",
-        "history",
-        "create third",
-        "work -- true",
-    ] {
-        ask(&home, &theirs, words);
-    }
-    // Everything is old at once, and the role may not thin the journal.
-    fs::create_dir_all(home.path().join(".config/taskyard")).unwrap();
-    fs::write(home.path().join(".config/taskyard/taskyard.toml"), "[journal]\nkeep = \"0s\"\n").unwrap();
-    wait_until("the journal to be old", || {
-        let ran = run(&home, &theirs, "gc");
-        assert!(ran.code == Some(0) || ran.stderr.contains("permission denied"), "{ran:?}");
-        ran.code == Some(1)
-    });
-    let mut psql = Program::new(postgres_program("psql"));
-    let forged = psql.arg(&theirs).args(["--command", "UPDATE taskyard.changes SET actor = 'eve'"]).output();
-    assert!(!forged.status.success(), "{forged:?}");
 }
 
 #[test]

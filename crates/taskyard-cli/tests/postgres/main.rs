@@ -1,6 +1,7 @@
 //! The binary on PostgreSQL: the same commands, and clear errors.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod administering;
 mod clocks;
 mod errors;
 mod full_disk;

@@ -114,7 +114,11 @@ impl From<tokio_postgres::Error> for Failure {
         }
         match database.code().code() {
             "28P01" => said = format!("{said}; {PASSWORDS}"),
-            "42501" => said = format!("{said}; `scripts/postgres-role.sql` gives a role the rights it needs"),
+            "42501" => {
+                said = format!(
+                    "{said}; `taskyard db init --role ROLE`, run by the owner of the tables, gives a role the rights it needs"
+                )
+            }
             _ => {}
         }
         Self::new(kind_of(database.code()), said)

@@ -12,9 +12,9 @@ const STEPS: [&str; VERSION as usize] = [include_str!("version_1.sql"), include_
 /// The oldest server that we know to do.
 const OLDEST_SERVER: i64 = 140_000;
 
-/// Makes the tables, or brings them to the newest version, in one transaction. If several processes come at once, one does it and the
-/// others wait. `timeline` is the server's, or `None` if it has none to tell.
-pub(crate) fn migrate(session: &mut Session, schema: &SchemaName, timeline: Option<i64>) -> Result<(), Failure> {
+/// Makes the tables, or brings them to the newest version, in one transaction, and returns the version they had, 0 if there were none. If
+/// several processes come at once, one does it and the others wait. `timeline` is the server's, or `None` if it has none to tell.
+pub(crate) fn migrate(session: &mut Session, schema: &SchemaName, timeline: Option<i64>) -> Result<i64, Failure> {
     let begun = begin(session, schema);
     let done = begun.and_then(|from| {
         let steps =
@@ -27,7 +27,7 @@ pub(crate) fn migrate(session: &mut Session, schema: &SchemaName, timeline: Opti
             statements.push(Statement::new(schema.in_sql(sql)).some_number(timeline));
         }
         statements.push(Statement::script("COMMIT"));
-        session.ask(&statements, STATEMENT_TIME * 10).map(drop)
+        session.ask(&statements, STATEMENT_TIME * 10).map(|_| from)
     });
     if done.is_err() {
         let _ = session.ask(&[Statement::script("ROLLBACK")], STATEMENT_TIME);

@@ -2,6 +2,8 @@
 
 mod migrating;
 mod name;
+mod rights;
 
 pub(crate) use migrating::{VERSION, lost_row, migrate};
 pub(crate) use name::SchemaName;
+pub(crate) use rights::{quoted, rights};

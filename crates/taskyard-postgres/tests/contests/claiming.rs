@@ -6,10 +6,9 @@ use std::time::Instant;
 use serde_json::json;
 use taskyard::store::HistoryQuery;
 use taskyard_testkit::contest::{Attempt, Contestant, judge, prepare};
-use taskyard_testkit::{Scale, SharedPostgres};
+use taskyard_testkit::{Pooler, Scale, SharedPostgres};
 
 use crate::child::Participant;
-use crate::pooler::Pooler;
 use crate::yard;
 
 const ATTEMPTS: usize = 100_000;

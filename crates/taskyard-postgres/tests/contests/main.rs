@@ -10,7 +10,6 @@ mod claiming;
 mod corresponding;
 mod disturbing;
 mod harness;
-mod pooler;
 mod proxy;
 mod working;
 

@@ -5,11 +5,15 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use taskyard_testkit::{Cluster, Process, Program, wait_until};
 use tempfile::TempDir;
 
+use super::cluster::Cluster;
+use crate::patience::wait_until;
+use crate::process::{Process, Program};
+
 /// A pooler in front of a server, until it is dropped.
-pub(crate) struct Pooler {
+#[derive(Debug)]
+pub struct Pooler {
     _process: Process,
     behind: u16,
     port: u16,
@@ -18,7 +22,7 @@ pub(crate) struct Pooler {
 
 impl Pooler {
     /// Starts one.
-    pub(crate) fn start(cluster: &Cluster) -> Self {
+    pub fn start(cluster: &Cluster) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
@@ -38,7 +42,7 @@ impl Pooler {
     }
 
     /// Returns an address of the server as one of the pooler.
-    pub(crate) fn address_like(&self, address: &str) -> String {
+    pub fn address_like(&self, address: &str) -> String {
         address.replace(&format!(":{}/", self.behind), &format!(":{}/", self.port))
     }
 }

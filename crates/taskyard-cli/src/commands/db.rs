@@ -1,0 +1,243 @@
+//! `taskyard db`
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use taskyard::core::Timestamp;
+use taskyard::core::render::{Line, Tone};
+use taskyard_postgres::{
+    Administration, AdministrationError, BlockedSession, DatabaseProblem, DatabaseStatus, Replica, ReplicaLag,
+    TableVersions, TablesStatus,
+};
+
+use crate::context::Context;
+use crate::displays::tidied_lists::{counted, size};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Administer the database of a fleet
+///
+/// The database is the one of the store: `taskyard --store postgres://HOST/DATABASE db status`, or TASKYARD_STORE.
+#[derive(Debug, Args)]
+pub(crate) struct Db {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make the tables, and let a role in
+    ///
+    /// The tables are made in the schema that the address names (`taskyard` otherwise), and left alone if they are there.
+    /// Run it as the role that is to own them.
+    Init {
+        /// Let this role work on every list, and make it if there is none; it can change neither tables nor old history
+        #[arg(long, value_name = "ROLE")]
+        role: Option<String>,
+    },
+    /// Bring the tables to the version of this release
+    ///
+    /// Clients of older releases that run meanwhile are told in their next transaction that the tables are a newer
+    /// Taskyard's, and end with exit code 1. They lose nothing, and go on once they are replaced.
+    Upgrade,
+    /// Show how the database is: version, epoch, replicas, locks, notifications and sizes
+    ///
+    /// Exit code 1 if something needs an administrator. Nothing is changed.
+    Status,
+}
+
+impl Db {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let administration = context.administration()?;
+        let store = context.address()?.to_string();
+        match self.action {
+            Action::Init { role } => init(&administration, role.as_deref(), &store, output),
+            Action::Upgrade => upgrade(&administration, &store, output),
+            Action::Status => status(&administration, &store, output),
+        }
+    }
+}
+
+fn init(
+    administration: &Administration,
+    role: Option<&str>,
+    store: &str,
+    output: &mut Output,
+) -> Result<Exit, Problem> {
+    let versions = administration.init()?;
+    if let Some(role) = role {
+        administration.let_in(role)?;
+    }
+    if output.is_json() {
+        let TableVersions { before, now } = versions;
+        output.document(json!({ "store": store, "before": before, "version": now, "role": role }))?;
+        return Ok(Exit::Done);
+    }
+    tell_versions(versions, output)?;
+    if let Some(role) = role {
+        output.say(&Line::plain("Role ").with(Tone::Strong, role).with(Tone::Plain, " may work on every list"))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn upgrade(administration: &Administration, store: &str, output: &mut Output) -> Result<Exit, Problem> {
+    let versions = administration.upgrade()?;
+    let TableVersions { before, now } = versions;
+    if output.is_json() {
+        output.document(json!({ "store": store, "before": before, "version": now }))?;
+        return Ok(Exit::Done);
+    }
+    tell_versions(versions, output)?;
+    if before != Some(now) {
+        output.say(&Line::plain(
+            "Clients of older releases are now told that this is a newer taskyard's; replace them with this release",
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn tell_versions(TableVersions { before, now }: TableVersions, output: &mut Output) -> Result<(), Problem> {
+    let said = match before {
+        None => format!("Made the tables, version {now}"),
+        Some(before) if before == now => format!("The tables have version {now} already"),
+        Some(before) => format!("Upgraded the tables from version {before} to {now}"),
+    };
+    Ok(output.say(&Line::plain(&said))?)
+}
+
+fn status(administration: &Administration, store: &str, output: &mut Output) -> Result<Exit, Problem> {
+    let status = administration.status()?;
+    let problems = status.problems();
+    let exit = if problems.is_empty() { Exit::Done } else { Exit::CouldNot };
+    if output.is_json() {
+        output.document(shape(&status, &problems, store))?;
+        return Ok(exit);
+    }
+    let look = output.look();
+    for (name, said) in lines(&status, |moment| look.time(moment)) {
+        output.line(&Line::new().with(Tone::Dim, &format!("{name:<14}")).with(Tone::Plain, &said))?;
+    }
+    for problem in problems {
+        output.line(
+            &Line::new().with(Tone::Blocked, &format!("{:<14}", "problem")).with(Tone::Plain, &problem.to_string()),
+        )?;
+    }
+    Ok(exit)
+}
+
+/// Returns the status line by line, each under a name.
+fn lines(status: &DatabaseStatus, time: impl Fn(Timestamp) -> String) -> Vec<(&'static str, String)> {
+    let kind = if status.is_standby { "standby" } else { "primary" };
+    let mut all = vec![
+        ("server", format!("PostgreSQL {}, {kind}", status.server)),
+        ("role", status.role.clone()),
+        ("schema", format!("{} in database {}", status.schema, status.database)),
+    ];
+    if let Some(TablesStatus { version, epoch, epochs, lists, sizes }) = &status.tables {
+        all.push(("tables", format!("version {version}, {}", counted(*lists as u64, "list", "lists"))));
+        if let Some((epoch, began)) = epoch {
+            all.push((
+                "epoch",
+                format!("{epoch} since {}; {} so far", time(*began), counted(*epochs as u64, "epoch", "epochs")),
+            ));
+        }
+        let shown = sizes.iter().take(4).map(|(table, bytes)| format!("{table} {}", size(*bytes)));
+        let whole = size(sizes.iter().map(|(_, bytes)| bytes).sum());
+        all.push(("size", format!("{whole}: {}", shown.collect::<Vec<_>>().join(", "))));
+    }
+    if let Some(lag) = status.own_lag {
+        all.push(("lag", lag_in_words(lag)));
+    }
+    match &status.replicas {
+        None => all.push(("standbys", "not shown to this role; pg_monitor may see them".to_owned())),
+        Some(replicas) if replicas.is_empty() => all.push(("standbys", "none".to_owned())),
+        Some(replicas) => all.extend(replicas.iter().map(|Replica { name, state, sync, lag }| {
+            ("standby", format!("{name}: {state}, {sync}, {}", lag_in_words(*lag)))
+        })),
+    }
+    let connections = status.connections;
+    let used = format!("{} of Taskyard, {} of {} in all", connections.of_taskyard, connections.all, connections.limit);
+    all.push(("connections", used));
+    let arrive = match status.notifications_arrive {
+        true => "arrive",
+        false => "do not arrive, as behind a pooler in transaction mode: followers look every second",
+    };
+    all.push(("notifications", arrive.to_owned()));
+    all.extend(status.blocked.iter().map(|BlockedSession { pid, application, waited, by }| {
+        let by: Vec<String> = by.iter().map(|(pid, application)| format!("{pid} ({application})")).collect();
+        let waited = format!("{:.1} s", waited.as_secs_f64());
+        ("waiting", format!("server process {pid} ({application}) for {}, since {waited}", by.join(", ")))
+    }));
+    all
+}
+
+fn lag_in_words(lag: ReplicaLag) -> String {
+    let bytes = lag.bytes.map(|bytes| format!("{} behind", size(bytes.unsigned_abs())));
+    let time = lag.time.map(|time| format!("{:.1} s", time.as_secs_f64()));
+    let known: Vec<String> = [bytes, time].into_iter().flatten().collect();
+    if known.is_empty() { "lag unknown".to_owned() } else { known.join(", ") }
+}
+
+fn shape(status: &DatabaseStatus, problems: &[DatabaseProblem], store: &str) -> Value {
+    let lag = |lag: ReplicaLag| json!({ "bytes": lag.bytes, "ms": lag.time.map(|time| time.as_millis() as u64) });
+    let replica = |replica: &Replica| json!({ "name": replica.name, "state": replica.state, "sync": replica.sync, "lag": lag(replica.lag) });
+    let tables = |tables: &TablesStatus| {
+        let size = |(table, bytes): &(String, u64)| json!({ "table": table, "bytes": bytes });
+        json!({
+            "version": tables.version,
+            "epoch": tables.epoch.as_ref().map(|(epoch, _)| epoch),
+            "epochBegan": tables.epoch.as_ref().map(|(_, began)| began.to_string()),
+            "epochs": tables.epochs,
+            "lists": tables.lists,
+            "sizes": tables.sizes.iter().map(size).collect::<Vec<_>>(),
+        })
+    };
+    let session = |(pid, application): &(i32, String)| json!({ "pid": pid, "application": application });
+    let blocked = |blocked: &BlockedSession| {
+        json!({
+            "pid": blocked.pid,
+            "application": blocked.application,
+            "waitedMs": blocked.waited.as_millis() as u64,
+            "by": blocked.by.iter().map(session).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "store": store,
+        "server": status.server,
+        "role": status.role,
+        "database": status.database,
+        "databaseSchema": status.schema,
+        "standby": status.is_standby,
+        "lag": status.own_lag.map(lag),
+        "replicas": status.replicas.as_ref().map(|replicas| replicas.iter().map(replica).collect::<Vec<_>>()),
+        "tables": status.tables.as_ref().map(tables),
+        "blocked": status.blocked.iter().map(blocked).collect::<Vec<_>>(),
+        "notificationsArrive": status.notifications_arrive,
+        "connections": {
+            "taskyard": status.connections.of_taskyard,
+            "all": status.connections.all,
+            "limit": status.connections.limit,
+        },
+        "problems": problems.iter().map(problem_shape).collect::<Vec<_>>(),
+    })
+}
+
+fn problem_shape(problem: &DatabaseProblem) -> Value {
+    json!({ "code": problem.code(), "message": problem.to_string() })
+}
+
+impl From<AdministrationError> for Problem {
+    fn from(error: AdministrationError) -> Self {
+        let message = error.to_string();
+        match error {
+            AdministrationError::Store(error) => error.into(),
+            AdministrationError::NoTables { .. } => {
+                Self::new(Exit::NotFound, "no_tables", message).hint("make them with `taskyard db init`")
+            }
+            AdministrationError::NotOwner { owner, .. } => Self::new(Exit::Refused, "not_owner", message)
+                .hint("only the owner of the tables gives rights; name it in the address before the `@`")
+                .detail("owner", owner),
+            _ => Self::new(Exit::CouldNot, "store_failed", message),
+        }
+    }
+}

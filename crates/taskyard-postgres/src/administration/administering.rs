@@ -1,0 +1,82 @@
+//! Making the tables, and bringing them to the newest version.
+
+use std::sync::Arc;
+
+use taskyard::store::StoreError;
+
+use crate::database::{Database, NotAsked};
+use crate::schema::VERSION;
+
+/// The database at an address, for its administrator.
+#[derive(Debug)]
+pub struct Administration {
+    pub(super) database: Arc<Database>,
+}
+
+/// The version that tables had, and the one they have now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableVersions {
+    /// `None` if there were no tables.
+    pub before: Option<i64>,
+    /// The version of this release.
+    pub now: i64,
+}
+
+/// Why an administrator's command was not carried out. Nothing has been changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdministrationError {
+    /// The schema has no tables of ours.
+    #[error("there are no tables in schema `{schema}`")]
+    NoTables {
+        /// The schema.
+        schema: String,
+    },
+    /// The role of the connection does not own the tables.
+    #[error("role `{role}` does not own the tables; `{owner}` does")]
+    NotOwner {
+        /// The role of the connection.
+        role: String,
+        /// The owner.
+        owner: String,
+    },
+    /// The server could not be asked, or refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Administration {
+    /// Administers a database.
+    pub(crate) fn over(database: Arc<Database>) -> Self {
+        Self { database }
+    }
+
+    /// Makes the tables if they are missing, and upgrades them if they are older.
+    pub fn init(&self) -> Result<TableVersions, AdministrationError> {
+        let found = self.database.migrate("make the tables")?;
+        let before = (found > 0).then_some(found);
+        if found > VERSION {
+            return Err(self.newer(found).into());
+        }
+        Ok(TableVersions { before, now: VERSION })
+    }
+
+    /// Brings the tables to the version of this release. Fails if there are none.
+    pub fn upgrade(&self) -> Result<TableVersions, AdministrationError> {
+        match self.version()? {
+            None => Err(AdministrationError::NoTables { schema: self.database.schema.plain().to_owned() }),
+            Some(version) if version == VERSION => Ok(TableVersions { before: Some(version), now: VERSION }),
+            Some(_) => self.init(),
+        }
+    }
+
+    /// Returns the version of the tables; `None` if there are none. Nothing is changed.
+    pub(super) fn version(&self) -> Result<Option<i64>, StoreError> {
+        let version = self.database.pool.persist(|session| self.database.version_in(session));
+        version.map_err(|failure| failure.into_store_error(self.database.shown(), "ask for the version of the tables"))
+    }
+
+    fn newer(&self, version: i64) -> StoreError {
+        self.database.error(NotAsked::Newer(version), "upgrade the tables")
+    }
+}
