@@ -349,12 +349,15 @@ impl Database {
         begun.ok_or_else(|| not_asked.unwrap_or(NotAsked::NoYard))
     }
 
-    /// Begins a new epoch in place of the one of a stamp, unless another process has done so.
+    /// Begins a new epoch in place of the one of a stamp, unless another process has done so, or the list is there and this role may no
+    /// longer see it.
     pub(crate) fn begin_epoch(&self, stamp: &Stamp, lost: Option<&Lost>) -> Result<(), StoreError> {
         let timeline = if self.asks_timeline() { TIMELINE } else { "NULL::bigint" };
         let sql = format!(
             "WITH begun AS (UPDATE @.yard SET epoch = replace(gen_random_uuid()::text, '-', ''), epoch_began = {NOW},
-                timeline = {timeline} WHERE epoch = $1 RETURNING epoch, epoch_began, timeline)
+                timeline = {timeline}
+                WHERE epoch = $1 AND (NOT @.list_exists($2) OR EXISTS (SELECT FROM @.lists WHERE directory = $2))
+                RETURNING epoch, epoch_began, timeline)
             INSERT INTO @.epochs (epoch, began, timeline, list, known, found)
             SELECT epoch, epoch_began, timeline, $2, $3, $4 FROM begun"
         );

@@ -21,8 +21,8 @@ mod teams;
 mod todos;
 
 pub use administration::{
-    Administration, AdministrationError, BlockedSession, ConnectionCount, DatabaseProblem, DatabaseStatus, Replica,
-    ReplicaLag, TableVersions, TablesStatus,
+    Administration, AdministrationError, BlockedSession, ConnectionCount, DatabaseProblem, DatabaseStatus, ListRight,
+    Replica, ReplicaLag, RoleLists, TableVersions, TablesStatus,
 };
 pub use opener::PostgresOpener;
 pub use settings::{BadAddress, Surroundings};

@@ -96,7 +96,9 @@ impl Listening {
     /// Tells whether a notification that this process sends itself arrives within some time.
     pub(crate) fn is_heard_within(self: &Arc<Self>, patience: Duration) -> bool {
         let (heard, hearing) = mpsc::channel();
-        let moved: Moved = Arc::new(move || drop(heard.send(())));
+        let moved: Moved = Arc::new(move || {
+            let _ = heard.send(());
+        });
         let following = self.follow(&self.probe.clone(), moved);
         let deadline = Instant::now() + patience;
         // It is told of other things as well.

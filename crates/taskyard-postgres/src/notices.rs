@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 
 use crate::database::Database;
 use crate::listening::Following;
-use crate::store::storable;
+use crate::store::{Waiting, making, storable};
 
 /// Notices in a database that many machines share.
 #[derive(Clone, Debug)]
@@ -38,7 +38,10 @@ impl Notices for PostgresNotices {
             let sql = "INSERT INTO @.notices (job, list, agent, queued_at, body) VALUES ($1, $2, $3, $4, $5)
                 ON CONFLICT (job) DO NOTHING";
             let statement = self.database.statement(sql).text(job.id.as_str()).text(job.list.directory());
-            vec![statement.text(storable(job.agent.as_str())).number(queued.0).text(storable(&body))]
+            // A list without tasks has no row yet, which says which roles see the notice.
+            let mut all = making(&self.database, &job.list, Waiting::Wait);
+            all.push(statement.text(storable(job.agent.as_str())).number(queued.0).text(storable(&body)));
+            all
         });
         queued.map_err(NoticeError::new)?;
         self.database.notify_apart("notices", job.list.directory());

@@ -61,11 +61,11 @@ impl Database {
     /// Returns the statement that writes down that this process is alive.
     pub(crate) fn heartbeat(&self, agent: Option<&AgentName>) -> Statement {
         let own = own_mark();
+        // Roles may write agents, and not read them.
+        let renewed = if agent.is_some() { ", agent = $5" } else { "" };
         let sql = format!(
             "INSERT INTO @.alive AS a (process, machine, boot, pid, agent, seen_at) VALUES ($1, $2, $3, $4, $5, {NOW})
-            ON CONFLICT (process) DO UPDATE SET seen_at = excluded.seen_at,
-                agent = CASE excluded.agent WHEN '' THEN a.agent ELSE excluded.agent END
-            RETURNING seen_at"
+            ON CONFLICT (process) DO UPDATE SET seen_at = excluded.seen_at{renewed} RETURNING seen_at"
         );
         let statement = self.statement(&sql).text(name_of(&own)).text(own.machine).text(own.boot);
         let agent = agent.map(|agent| storable(agent.as_str())).unwrap_or_default();

@@ -19,6 +19,7 @@ use super::done::Done;
 use super::edit::Edit;
 use super::export::Export;
 use super::gc::Gc;
+use super::grant::Grant;
 use super::graph::Graph;
 use super::history::History;
 use super::hook::Hook;
@@ -135,6 +136,7 @@ pub(crate) enum Command {
     Gc(Gc),
     Backup(Backup),
     Db(Db),
+    Grant(Grant),
     Setup(Setup),
     Prime(Prime),
     Hook(Hook),
@@ -165,6 +167,7 @@ impl Command {
                 | Self::Setup(_)
                 // Nothing may open, and so upgrade, the tables before.
                 | Self::Db(_)
+                | Self::Grant(_)
                 | Self::Completions(_)
                 | Self::Man(_)
         )
@@ -255,6 +258,7 @@ impl Command {
             Self::Gc(command) => command.run(context, output),
             Self::Backup(command) => command.run(context, output),
             Self::Db(command) => command.run(context, output),
+            Self::Grant(command) => command.run(context, output),
             Self::Setup(command) => command.run(context, output),
             Self::Prime(command) => command.run(context, output),
             Self::StatusLine(command) => command.run(context, output),

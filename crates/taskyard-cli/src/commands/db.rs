@@ -1,12 +1,12 @@
 //! `taskyard db`
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use taskyard::core::Timestamp;
 use taskyard::core::render::{Line, Tone};
 use taskyard_postgres::{
     Administration, AdministrationError, BlockedSession, DatabaseProblem, DatabaseStatus, Replica, ReplicaLag,
-    TableVersions, TablesStatus,
+    RoleLists, TableVersions, TablesStatus,
 };
 
 use crate::context::Context;
@@ -31,9 +31,12 @@ enum Action {
     /// The tables are made in the schema that the address names (`taskyard` otherwise), and left alone if they are there.
     /// Run it as the role that is to own them.
     Init {
-        /// Let this role work on every list, and make it if there is none; it can change neither tables nor old history
+        /// Let this role work, and make it if there is none; it can change neither tables nor old history
         #[arg(long, value_name = "ROLE")]
         role: Option<String>,
+        /// The lists that the role may use: all of them, or those that it makes and that `taskyard grant` names
+        #[arg(long, value_name = "WHICH", requires = "role", default_value = "every")]
+        lists: Lists,
     },
     /// Bring the tables to the version of this release
     ///
@@ -46,12 +49,24 @@ enum Action {
     Status,
 }
 
+/// The lists that a role may use.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Lists {
+    /// All of them
+    Every,
+    /// Those that it makes and that it is granted
+    Granted,
+}
+
 impl Db {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let administration = context.administration()?;
         let store = context.address()?.to_string();
         match self.action {
-            Action::Init { role } => init(&administration, role.as_deref(), &store, output),
+            Action::Init { role, lists } => {
+                let role = role.as_deref().map(|role| (role, lists));
+                init(&administration, role, &store, output)
+            }
             Action::Upgrade => upgrade(&administration, &store, output),
             Action::Status => status(&administration, &store, output),
         }
@@ -60,22 +75,28 @@ impl Db {
 
 fn init(
     administration: &Administration,
-    role: Option<&str>,
+    role: Option<(&str, Lists)>,
     store: &str,
     output: &mut Output,
 ) -> Result<Exit, Problem> {
     let versions = administration.init()?;
-    if let Some(role) = role {
-        administration.let_in(role)?;
+    if let Some((role, lists)) = role {
+        let lists = if matches!(lists, Lists::Every) { RoleLists::Every } else { RoleLists::Granted };
+        administration.let_in(role, lists)?;
     }
     if output.is_json() {
         let TableVersions { before, now } = versions;
+        let role = role.map(|(role, _)| role);
         output.document(json!({ "store": store, "before": before, "version": now, "role": role }))?;
         return Ok(Exit::Done);
     }
     tell_versions(versions, output)?;
-    if let Some(role) = role {
-        output.say(&Line::plain("Role ").with(Tone::Strong, role).with(Tone::Plain, " may work on every list"))?;
+    if let Some((role, lists)) = role {
+        let may = match lists {
+            Lists::Every => " may work on every list",
+            Lists::Granted => " may work on lists that it makes and is granted",
+        };
+        output.say(&Line::plain("Role ").with(Tone::Strong, role).with(Tone::Plain, may))?;
     }
     Ok(Exit::Done)
 }
@@ -237,6 +258,17 @@ impl From<AdministrationError> for Problem {
             AdministrationError::NotOwner { owner, .. } => Self::new(Exit::Refused, "not_owner", message)
                 .hint("only the owner of the tables gives rights; name it in the address before the `@`")
                 .detail("owner", owner),
+            AdministrationError::NoRole { role } => Self::new(Exit::NotFound, "no_such_role", message)
+                .hint(format!("`taskyard db init --role {role} --lists granted` makes it and lets it in"))
+                .detail("role", role),
+            AdministrationError::NoList { list } => Self::new(Exit::NotFound, "no_such_list", message)
+                .hint("a role may work on a list that it makes itself; `taskyard lists` shows those there are")
+                .detail("list", list),
+            AdministrationError::HasEveryList { role } => Self::new(Exit::Refused, "has_every_list", message)
+                .hint(format!(
+                    "`taskyard db init --role {role} --lists granted` leaves it with those that it is granted"
+                ))
+                .detail("role", role),
             _ => Self::new(Exit::CouldNot, "store_failed", message),
         }
     }

@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Lists", &["lists", "where", "use", "adopt", "merge", "move"]),
     ("Background commands", &["job"]),
     ("Other programs", &["import", "export", "setup", "prime", "hook", "statusline", "mcp", "serve", "token"]),
-    ("Care", &["doctor", "gc", "backup", "db", "trust", "demo", "completions", "man", "help"]),
+    ("Care", &["doctor", "gc", "backup", "db", "grant", "trust", "demo", "completions", "man", "help"]),
 ];
 
 /// What words of other programs mean here.

@@ -20,6 +20,7 @@ mod done;
 mod edit;
 mod export;
 mod gc;
+mod grant;
 mod graph;
 mod groups;
 mod history;

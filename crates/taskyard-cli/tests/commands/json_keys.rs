@@ -200,7 +200,9 @@ fn what_a_database_tells_its_administrator() {
     let keys = Keys::of(Test::new().env("TASKYARD_STORE", primary.address()))
         .ask("db status")
         .ask("db init --role agents")
-        .ask("db upgrade");
+        .ask("db upgrade")
+        .then(|test| test.quietly("create first").quietly("db init --role agents --lists granted"))
+        .ask("grant project agents read");
     let lock = |sql: &str| {
         let mut psql = Program::new(postgres_program("psql"));
         psql.args(["--no-psqlrc", "--quiet"]).arg(primary.address()).stdin(Stdio::piped());
@@ -208,11 +210,11 @@ fn what_a_database_tells_its_administrator() {
         session.tell(sql);
         session
     };
-    let waiting = || primary.sql("SELECT count(*) FROM pg_locks WHERE relation = 'taskyard.todos'::regclass");
-    let mut sessions = vec![lock("BEGIN; LOCK TABLE taskyard.todos;")];
-    wait_until("a lock", || waiting() == "1");
-    sessions.push(lock("BEGIN; LOCK TABLE taskyard.todos;"));
-    wait_until("a session to wait", || waiting() == "2");
+    let count = |which: &str| primary.sql(&format!("SELECT count(*) FROM pg_stat_activity WHERE {which}"));
+    let mut sessions = vec![lock("BEGIN; SELECT 1 FROM taskyard.yard FOR UPDATE;")];
+    wait_until("a lock", || count("state = 'idle in transaction'") == "1");
+    sessions.push(lock("SELECT 1 FROM taskyard.yard FOR UPDATE;"));
+    wait_until("a session to wait", || count("wait_event_type = 'Lock'") == "1");
     let keys = keys.ask("db status");
     sessions.iter_mut().for_each(Process::kill);
     keys.then(|test| test.env("TASKYARD_STORE", standby.address())).ask("db status").snapshot();

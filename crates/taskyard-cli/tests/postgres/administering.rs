@@ -78,6 +78,12 @@ fn db_status_shows_replicas_and_who_waits() {
     });
     holder.kill();
     waiter.kill();
+    let mut holder = psql(&primary);
+    holder.tell("BEGIN; LOCK TABLE taskyard.tasks; SELECT 1;");
+    assert!(holder.line().is_some());
+    let (code, told) = status(&primary.address());
+    assert_eq!((code, &told["problems"][0]["code"]), (Some(1), &json!("tables_locked")), "{told}");
+    holder.kill();
 
     standby.stop("fast");
     wait_until("the standby to be missed", || {

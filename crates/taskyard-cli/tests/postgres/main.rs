@@ -8,6 +8,7 @@ mod full_disk;
 mod moving;
 mod passwords;
 mod roles;
+mod scale_page;
 mod sharing;
 
 use taskyard_testkit::{Home, Program, Ran};

@@ -40,6 +40,24 @@ pub enum AdministrationError {
         /// The owner.
         owner: String,
     },
+    /// There is no role of that name.
+    #[error("there is no role named `{role}`")]
+    NoRole {
+        /// The role.
+        role: String,
+    },
+    /// There is no list of that name.
+    #[error("there is no list named `{list}`")]
+    NoList {
+        /// The list.
+        list: String,
+    },
+    /// The role may use every list, and single ones mean nothing to it.
+    #[error("role `{role}` may work on every list")]
+    HasEveryList {
+        /// The role.
+        role: String,
+    },
     /// The server could not be asked, or refused.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -51,12 +69,16 @@ impl Administration {
         Self { database }
     }
 
-    /// Makes the tables if they are missing, and upgrades them if they are older.
+    /// Makes the tables if they are missing, upgrades them if they are older, and gives the roles that may use them their rights again.
     pub fn init(&self) -> Result<TableVersions, AdministrationError> {
         let found = self.database.migrate("make the tables")?;
         let before = (found > 0).then_some(found);
-        if found > VERSION {
-            return Err(self.newer(found).into());
+        match found {
+            newer if newer > VERSION => {
+                return Err(self.database.error(NotAsked::Newer(newer), "make the tables").into());
+            }
+            VERSION => self.give_rights_again()?,
+            _ => {}
         }
         Ok(TableVersions { before, now: VERSION })
     }
@@ -71,12 +93,8 @@ impl Administration {
     }
 
     /// Returns the version of the tables; `None` if there are none. Nothing is changed.
-    pub(super) fn version(&self) -> Result<Option<i64>, StoreError> {
+    fn version(&self) -> Result<Option<i64>, StoreError> {
         let version = self.database.pool.persist(|session| self.database.version_in(session));
         version.map_err(|failure| failure.into_store_error(self.database.shown(), "ask for the version of the tables"))
-    }
-
-    fn newer(&self, version: i64) -> StoreError {
-        self.database.error(NotAsked::Newer(version), "upgrade the tables")
     }
 }

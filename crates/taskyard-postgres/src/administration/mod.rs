@@ -9,4 +9,5 @@ mod status;
 
 pub use administering::{Administration, AdministrationError, TableVersions};
 pub use problems::DatabaseProblem;
+pub use roles::{ListRight, RoleLists};
 pub use status::{BlockedSession, ConnectionCount, DatabaseStatus, Replica, ReplicaLag, TablesStatus};

@@ -18,6 +18,8 @@ const MOST_CONNECTIONS: usize = 90;
 pub enum DatabaseProblem {
     /// The schema has no tables of ours.
     NoTables,
+    /// Another session has locked the tables.
+    TablesLocked,
     /// The tables are those of an older release.
     OlderTables(i64),
     /// The tables are those of a newer release.
@@ -54,6 +56,7 @@ impl DatabaseProblem {
     pub fn code(&self) -> &'static str {
         match self {
             Self::NoTables => "no_tables",
+            Self::TablesLocked => "tables_locked",
             Self::OlderTables(_) => "older_tables",
             Self::NewerTables(_) => "newer_tables",
             Self::NoSynchronousStandby => "no_synchronous_standby",
@@ -68,6 +71,7 @@ impl fmt::Display for DatabaseProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoTables => formatter.write_str("there are no tables; `taskyard db init` makes them"),
+            Self::TablesLocked => formatter.write_str("another session has locked the tables, as a restore does"),
             Self::OlderTables(version) => {
                 write!(formatter, "the tables have version {version}; `taskyard db upgrade` brings them to {VERSION}")
             }
@@ -98,6 +102,7 @@ impl DatabaseStatus {
     pub fn problems(&self) -> Vec<DatabaseProblem> {
         let mut all = Vec::new();
         all.extend(match self.tables.as_ref().map(|tables| tables.version) {
+            None if self.tables_are_locked => Some(DatabaseProblem::TablesLocked),
             None => Some(DatabaseProblem::NoTables),
             Some(version) if version < VERSION => Some(DatabaseProblem::OlderTables(version)),
             Some(version) if version > VERSION => Some(DatabaseProblem::NewerTables(version)),

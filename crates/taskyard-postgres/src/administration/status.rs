@@ -9,10 +9,13 @@ use taskyard::store::StoreError;
 use tokio_postgres::Row;
 
 use super::Administration;
-use crate::connecting::{ANSWER_TIME, Failure, OWN_NAMES_ONLY, Statement};
-use crate::schema::VERSION;
+use crate::connecting::{ANSWER_TIME, Failure, FailureKind, OWN_NAMES_ONLY, Statement};
+use crate::schema::{VERSION, lost_row};
 
 const DOING: &str = "look at the database";
+
+/// How long a lock on the tables is waited for, in milliseconds: whoever looks at a database wants to know who holds it.
+const LOCK_TIME: u32 = 2_000;
 
 /// How long a notification that we send ourselves may take.
 const NOTIFICATION_TIME: Duration = Duration::from_secs(5);
@@ -36,8 +39,10 @@ pub struct DatabaseStatus {
     pub replicas: Option<Vec<Replica>>,
     /// Whether commits wait for a synchronous standby.
     pub waits_for_standby: bool,
-    /// The tables; `None` if there are none.
+    /// The tables; `None` if there are none, or they cannot be looked at now.
     pub tables: Option<TablesStatus>,
+    /// Whether another session has locked the tables, so that they cannot be looked at now.
+    pub tables_are_locked: bool,
     /// The sessions of this database that wait for a lock.
     pub blocked: Vec<BlockedSession>,
     /// Whether a notification sent through the address arrives there.
@@ -111,11 +116,15 @@ impl Administration {
     /// Looks at the database. May take some seconds if notifications do not arrive.
     pub fn status(&self) -> Result<DatabaseStatus, StoreError> {
         let database = &self.database;
-        let version = self.version()?;
         let failed = |failure: Failure| failure.into_store_error(database.shown(), DOING);
-        let tables = version.map(|version| self.tables(version)).transpose().map_err(failed)?;
+        let (tables, tables_are_locked) = match self.tables() {
+            Ok(tables) => (tables, false),
+            Err(failure) if failure.kind() == FailureKind::Locked => (None, true),
+            Err(failure) => return Err(failed(failure)),
+        };
         let rows = self.ask(&server_questions(&database.pool.settings().application)).map_err(failed)?;
-        let mut status = self.read(&rows, tables).map_err(failed)?;
+        let mut status = self.read(&rows).map_err(failed)?;
+        (status.tables, status.tables_are_locked) = (tables, tables_are_locked);
         // A standby knows no LISTEN.
         status.notifications_arrive = !status.is_standby && database.listening.is_heard_within(NOTIFICATION_TIME);
         Ok(status)
@@ -123,7 +132,9 @@ impl Administration {
 
     fn ask(&self, questions: &[(&str, Vec<String>)]) -> Result<Vec<Vec<Row>>, Failure> {
         self.database.pool.persist(|session| {
-            let mut all = vec![Statement::script(format!("BEGIN READ ONLY; {OWN_NAMES_ONLY}"))];
+            let mut all = vec![Statement::script(format!(
+                "BEGIN READ ONLY; {OWN_NAMES_ONLY}; SET LOCAL lock_timeout = {LOCK_TIME}"
+            ))];
             for (sql, texts) in questions {
                 let question = self.database.statement(sql);
                 all.push(texts.iter().fold(question, |question, text| question.text(text.as_str())));
@@ -142,7 +153,14 @@ impl Administration {
         })
     }
 
-    fn tables(&self, version: i64) -> Result<TablesStatus, Failure> {
+    fn tables(&self) -> Result<Option<TablesStatus>, Failure> {
+        let exists = "SELECT to_regclass($1) IS NOT NULL";
+        let rows = self.ask(&[(exists, vec![self.database.schema.in_sql("@.yard")])])?;
+        if !rows[0][0].try_get(0)? {
+            return Ok(None);
+        }
+        let rows = self.ask(&[("SELECT version FROM @.yard", Vec::new())])?;
+        let version: i64 = rows[0].first().ok_or_else(lost_row)?.try_get(0)?;
         let sizes = "SELECT relname::text, pg_total_relation_size(oid) FROM pg_class
             WHERE relnamespace = to_regnamespace($1) AND relkind = 'r' ORDER BY 2 DESC, 1";
         let mut questions = vec![(sizes, vec![self.database.schema.in_sql("@")])];
@@ -162,10 +180,11 @@ impl Administration {
             tables.epochs = count(row, 2)?;
             tables.lists = count(row, 3)?;
         }
-        Ok(tables)
+        Ok(Some(tables))
     }
 
-    fn read(&self, rows: &[Vec<Row>], tables: Option<TablesStatus>) -> Result<DatabaseStatus, Failure> {
+    /// Reads what the server said of itself.
+    fn read(&self, rows: &[Vec<Row>]) -> Result<DatabaseStatus, Failure> {
         let [server, replicas, blocked, ..] = rows else { return Err(Failure::timed_out(ANSWER_TIME)) };
         let row = &server[0];
         let is_standby: bool = row.try_get(3)?;
@@ -185,7 +204,8 @@ impl Administration {
             waits_for_standby: row.try_get(6)?,
             connections: ConnectionCount { of_taskyard: count(row, 7)?, all: count(row, 8)?, limit: count(row, 9)? },
             replicas,
-            tables,
+            tables: None,
+            tables_are_locked: false,
             blocked: blocked_sessions(blocked)?,
             notifications_arrive: false,
         })

@@ -116,7 +116,7 @@ impl From<tokio_postgres::Error> for Failure {
             "28P01" => said = format!("{said}; {PASSWORDS}"),
             "42501" => {
                 said = format!(
-                    "{said}; `taskyard db init --role ROLE`, run by the owner of the tables, gives a role the rights it needs"
+                    "{said}; `taskyard db init --role ROLE` or `taskyard grant LIST ROLE work`, run by the owner of the tables, gives a role the rights it needs"
                 )
             }
             _ => {}

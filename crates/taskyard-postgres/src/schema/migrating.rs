@@ -1,6 +1,7 @@
 //! Making the tables of a yard, and bringing them to the newest version.
 
 use super::SchemaName;
+use super::rights::{giving_all, question_for_columns, question_for_roles};
 use crate::connecting::{Failure, FailureKind, OWN_NAMES_ONLY, STATEMENT_TIME, Session, Statement};
 
 /// The version of the tables that this release makes and understands.
@@ -26,8 +27,14 @@ pub(crate) fn migrate(session: &mut Session, schema: &SchemaName, timeline: Opti
             let sql = "UPDATE @.epochs SET timeline = $1";
             statements.push(Statement::new(schema.in_sql(sql)).some_number(timeline));
         }
-        statements.push(Statement::script("COMMIT"));
-        session.ask(&statements, STATEMENT_TIME * 10).map(|_| from)
+        session.ask(&statements, STATEMENT_TIME * 10)?;
+        if from < VERSION {
+            // The roles that worked with the older tables need rights in the new ones.
+            let asked = [question_for_roles(schema), question_for_columns(schema)];
+            let rows = session.ask(&asked, STATEMENT_TIME)?;
+            session.ask(&giving_all(schema, &rows[0], &rows[1])?, STATEMENT_TIME)?;
+        }
+        session.ask(&[Statement::script("COMMIT")], STATEMENT_TIME).map(|_| from)
     });
     if done.is_err() {
         let _ = session.ask(&[Statement::script("ROLLBACK")], STATEMENT_TIME);

@@ -6,4 +6,6 @@ mod rights;
 
 pub(crate) use migrating::{VERSION, lost_row, migrate};
 pub(crate) use name::SchemaName;
-pub(crate) use rights::{quoted, rights};
+pub(crate) use rights::{
+    TableRights, columns_in, giving, giving_all, question_for_columns, question_for_roles, quoted,
+};

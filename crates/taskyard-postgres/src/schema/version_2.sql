@@ -36,3 +36,111 @@ ALTER TABLE @.lists ADD COLUMN came_by text;
 -- store. Entries of version 1 have none.
 ALTER TABLE @.changes ADD COLUMN db_user text, ADD COLUMN is_copy boolean NOT NULL DEFAULT false;
 ALTER TABLE @.changes ALTER COLUMN db_user SET DEFAULT session_user;
+-- Rights by list. A role may read a list, or work on it; the list 0 stands for all of them, and -1 for those that the role makes.
+-- `public` is everybody.
+-- The owner of the tables is not restricted. Rows that a role may not see are not there for it.
+CREATE TABLE @.grants (
+    list bigint NOT NULL,
+    directory text COLLATE "C" NOT NULL,
+    role text NOT NULL,
+    may_write boolean NOT NULL,
+    PRIMARY KEY (list, role),
+    CHECK ((list = 0) = (directory = ''))
+);
+CREATE INDEX grants_by_directory ON @.grants (directory);
+-- Roles of version 1 keep what they had.
+INSERT INTO @.grants (list, directory, role, may_write)
+    SELECT 0, '', role, bool_or(privilege_type = 'INSERT') FROM (
+        SELECT coalesce((SELECT r.rolname::text FROM pg_roles r WHERE r.oid = acl.grantee), 'public') AS role,
+            acl.privilege_type, acl.grantee, c.relowner
+        FROM pg_class c, aclexplode(c.relacl) AS acl WHERE c.oid = to_regclass($$@.lists$$)) AS given
+    WHERE grantee <> relowner AND privilege_type IN ('SELECT', 'INSERT') GROUP BY role;
+ALTER TABLE @.grants ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON @.grants FOR SELECT
+    USING (role IN (current_user, 'public') OR pg_has_role(to_regrole(quote_ident(role)), 'MEMBER'));
+-- Tells whether a list exists, also to a role that may not see it: what such a role misses is not lost.
+CREATE FUNCTION @.list_exists(wanted text) RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    AS $$ SELECT EXISTS (SELECT FROM @.lists WHERE directory = wanted) $$;
+-- Whoever makes a list may work on it.
+CREATE FUNCTION @.grant_to_maker() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    maker text := coalesce(nullif(current_setting('role'), 'none'), session_user);
+BEGIN
+    IF NOT pg_has_role(maker, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE')
+        AND NOT EXISTS (SELECT FROM @.grants g WHERE g.list = 0 AND g.may_write
+            AND (g.role = 'public' OR pg_has_role(maker, to_regrole(quote_ident(g.role)), 'MEMBER')))
+    THEN
+        INSERT INTO @.grants (list, directory, role, may_write) VALUES (NEW.id, NEW.directory, maker, true);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER grant_to_maker AFTER INSERT ON @.lists FOR EACH ROW EXECUTE FUNCTION @.grant_to_maker();
+-- Each row takes one look into `grants`, by an index. (`EXISTS` with a plain equation would read all grants of all roles.)
+ALTER TABLE @.lists ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reading ON @.lists FOR SELECT USING (EXISTS (SELECT FROM @.grants g WHERE g.list IN (lists.id, 0)));
+CREATE POLICY making ON @.lists FOR INSERT WITH CHECK (true);
+CREATE POLICY writing ON @.lists FOR UPDATE USING (EXISTS (SELECT FROM @.grants g WHERE g.list IN (lists.id, 0)))
+    WITH CHECK (EXISTS (SELECT FROM @.grants g WHERE g.list IN (lists.id, 0) AND g.may_write));
+ALTER TABLE @.tasks ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_list ON @.tasks USING (EXISTS (SELECT FROM @.grants g WHERE g.list IN (tasks.list, 0)))
+    WITH CHECK (EXISTS (SELECT FROM @.grants g WHERE g.list IN (tasks.list, 0) AND g.may_write));
+CREATE POLICY removing ON @.tasks AS RESTRICTIVE FOR DELETE
+    USING (EXISTS (SELECT FROM @.grants g WHERE g.list IN (tasks.list, 0) AND g.may_write));
+ALTER TABLE @.changes ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_list ON @.changes USING (EXISTS (SELECT FROM @.grants g WHERE g.list IN (changes.list, 0)))
+    WITH CHECK (EXISTS (SELECT FROM @.grants g WHERE g.list IN (changes.list, 0) AND g.may_write));
+ALTER TABLE @.lease_clocks ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_list ON @.lease_clocks USING (EXISTS (SELECT FROM @.grants g WHERE g.list IN (lease_clocks.list, 0)))
+    WITH CHECK (EXISTS (SELECT FROM @.grants g WHERE g.list IN (lease_clocks.list, 0) AND g.may_write));
+ALTER TABLE @.leases ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_list ON @.leases USING (EXISTS (SELECT FROM @.grants g WHERE g.list IN (leases.list, 0)))
+    WITH CHECK (EXISTS (SELECT FROM @.grants g WHERE g.list IN (leases.list, 0) AND g.may_write));
+-- A team belongs to the list of its name, and so do its seats, messages and letters. A notice names its list.
+ALTER TABLE @.teams ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_list ON @.teams USING (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (teams.directory COLLATE "C", '')))
+    WITH CHECK (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (teams.directory COLLATE "C", '') AND g.may_write));
+CREATE POLICY removing ON @.teams AS RESTRICTIVE FOR DELETE
+    USING (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (teams.directory COLLATE "C", '') AND g.may_write));
+ALTER TABLE @.seats ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_list ON @.seats USING (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (seats.team COLLATE "C", '')))
+    WITH CHECK (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (seats.team COLLATE "C", '') AND g.may_write));
+CREATE POLICY removing ON @.seats AS RESTRICTIVE FOR DELETE
+    USING (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (seats.team COLLATE "C", '') AND g.may_write));
+ALTER TABLE @.messages ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_list ON @.messages USING (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (messages.team COLLATE "C", '')))
+    WITH CHECK (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (messages.team COLLATE "C", '') AND g.may_write));
+CREATE POLICY removing ON @.messages AS RESTRICTIVE FOR DELETE
+    USING (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (messages.team COLLATE "C", '') AND g.may_write));
+ALTER TABLE @.letters ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_list ON @.letters USING (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (letters.team COLLATE "C", '')))
+    WITH CHECK (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (letters.team COLLATE "C", '') AND g.may_write));
+CREATE POLICY removing ON @.letters AS RESTRICTIVE FOR DELETE
+    USING (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (letters.team COLLATE "C", '') AND g.may_write));
+ALTER TABLE @.notices ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_list ON @.notices USING (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (notices.list COLLATE "C", '')))
+    WITH CHECK (EXISTS (SELECT FROM @.grants g WHERE g.directory IN (notices.list COLLATE "C", '') AND g.may_write));
+-- A todo list belongs to the role that wrote it, and to roles that may work on all lists.
+ALTER TABLE @.todos ADD COLUMN role text;
+ALTER TABLE @.todos ALTER COLUMN role SET DEFAULT current_user;
+ALTER TABLE @.todos ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON @.todos USING (pg_has_role(to_regrole(quote_ident(role)), 'MEMBER')
+    OR EXISTS (SELECT FROM @.grants g WHERE g.list = 0 AND g.may_write));
+-- Every role sees which processes live, without their agents, and renews its own. What is in the future or long silent, any of them mends.
+ALTER TABLE @.alive ADD COLUMN role text NOT NULL DEFAULT current_user;
+ALTER TABLE @.alive ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reading ON @.alive FOR SELECT USING (true);
+CREATE POLICY beginning ON @.alive FOR INSERT WITH CHECK (true);
+CREATE POLICY renewing ON @.alive FOR UPDATE
+    USING (role = current_user OR pg_has_role(to_regrole(quote_ident(role)), 'MEMBER')
+        OR seen_at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint) WITH CHECK (true);
+CREATE POLICY ending ON @.alive FOR DELETE
+    USING (role = current_user OR pg_has_role(to_regrole(quote_ident(role)), 'MEMBER')
+        OR seen_at < (extract(epoch FROM clock_timestamp() - interval '30 days') * 1000)::bigint);
+-- An epoch names the list whose loss was noticed.
+ALTER TABLE @.epochs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reading ON @.epochs FOR SELECT
+    USING (list IS NULL OR EXISTS (SELECT FROM @.grants g WHERE g.directory IN (epochs.list COLLATE "C", '')));
+CREATE POLICY beginning ON @.epochs FOR INSERT WITH CHECK (true);

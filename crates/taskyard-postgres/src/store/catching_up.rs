@@ -134,7 +134,7 @@ pub(super) fn take_in(
     reader: Reader,
 ) -> Result<Taken, Failure> {
     let [standing, contents, leases] = rows;
-    let standing = standing.first().ok_or_else(|| Failure::new(FailureKind::Wrong, "the list is not there"))?;
+    let standing = standing.first().ok_or_else(hidden)?;
     let standing = Standing::read(standing, stamp).inspect_err(|failure| {
         if failure.kind() == FailureKind::Moved {
             list.known().forget();
@@ -181,6 +181,13 @@ pub(super) fn take_in(
         return Ok(Taken::OtherHistory(Some(lost)));
     }
     Ok(known.found().map_or(Taken::TooMuch, Taken::In))
+}
+
+/// Returns the failure of a list that is neither found nor can be made.
+pub(super) fn hidden() -> Failure {
+    let said = "a list of that name belongs to others, or this role may only read it; `taskyard grant LIST ROLE work`, run by the owner \
+        of the tables, lets a role work on it";
+    Failure::new(FailureKind::Wrong, said)
 }
 
 impl Basis {

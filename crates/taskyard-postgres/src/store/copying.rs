@@ -10,6 +10,7 @@ use taskyard::store::kit::{ListState, number_of};
 use taskyard::store::{ArrivingList, HistoryQuery, ListCopy, ListCopyTarget, PortableJournal, StoreError, new_token};
 use tokio_postgres::Row;
 
+use super::catching_up::hidden;
 use super::changes;
 use super::changes::revision;
 use super::history::history_of;
@@ -122,8 +123,7 @@ fn take_in_locked(
     token: &str,
 ) -> Result<Taken, StoreError> {
     let failed = |failure: Failure| failure.into_store_error(database.shown(), DOING);
-    let missing = || failed(Failure::new(FailureKind::Wrong, "the list is not there"));
-    let row = rows.last().and_then(|rows| rows.first()).ok_or_else(missing)?;
+    let row = rows.last().and_then(|rows| rows.first()).ok_or_else(|| failed(hidden()))?;
     let standing = Standing::read(row).map_err(failed)?;
     if standing.came_by.as_deref() == Some(token) {
         return Ok(Taken::Before);

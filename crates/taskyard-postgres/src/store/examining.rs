@@ -53,12 +53,14 @@ fn questions(database: &Database, directory: &str) -> Vec<Statement> {
         WHERE newest.after IS DISTINCT FROM there.image OR newest.after_raw IS DISTINCT FROM there.raw
         ORDER BY task LIMIT {MOST_FAULTS}"
     );
-    // The first epoch began with the tables.
+    // The first epoch began with the tables. One that was begun for a list that this role may not see is only in `yard`.
     let epochs = format!(
-        "SELECT e.began, coalesce(l.name, e.list), e.known, e.found FROM @.epochs e
+        "SELECT began, coalesce(l.name, e.list), known, found FROM (
+            SELECT began, list, known, found FROM @.epochs WHERE began > (SELECT min(began) FROM @.epochs)
+            UNION ALL SELECT epoch_began, NULL, NULL, NULL FROM @.yard y
+                WHERE NOT EXISTS (SELECT FROM @.epochs there WHERE there.epoch = y.epoch)) AS e
         LEFT JOIN @.lists l ON l.directory = e.list
-        WHERE e.began > (SELECT min(began) FROM @.epochs) AND e.began > {NOW} - {RECENT}
-        ORDER BY e.began DESC LIMIT {MOST_FAULTS}"
+        WHERE began > {NOW} - {RECENT} ORDER BY began DESC LIMIT {MOST_FAULTS}"
     );
     let of_list = |sql: &str| database.statement(sql).text(directory);
     vec![of_list(&gaps), of_list(&mismatches), of_list(&differing), database.statement(&epochs)]

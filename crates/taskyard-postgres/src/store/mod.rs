@@ -22,3 +22,4 @@ mod writers_queue;
 pub(crate) use changes::storable;
 pub(crate) use lease_rows::{holder_from_json, holder_to_json};
 pub use postgres_store::PostgresStore;
+pub(crate) use writer::{Waiting, making};

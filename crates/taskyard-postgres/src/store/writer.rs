@@ -76,7 +76,7 @@ pub(super) type Opened = (PostgresWriter, Arc<ListState>);
 
 /// Whether to wait for other writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waiting {
+pub(crate) enum Waiting {
     /// Until they are done.
     Wait,
     /// For so long.
@@ -212,12 +212,13 @@ pub(super) fn lock(database: &Database, directory: &str, waiting: Waiting) -> St
 }
 
 /// Returns what makes a list, unless another process does so at the same moment.
-pub(super) fn making(database: &Database, list: &ListId, waiting: Waiting) -> Vec<Statement> {
+pub(crate) fn making(database: &Database, list: &ListId, waiting: Waiting) -> Vec<Statement> {
     let mut all = Vec::new();
     if waiting == Waiting::DoNotWait {
         all.push(Statement::script("SET LOCAL lock_timeout = 50"));
     }
-    let row = "INSERT INTO @.lists (directory, name) VALUES ($1, $2) ON CONFLICT (directory) DO NOTHING";
+    // No column is named after `CONFLICT`: a role may make a list that it cannot see before it is made.
+    let row = "INSERT INTO @.lists (directory, name) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     all.push(database.statement(row).text(list.directory()).text(super::changes::storable(list.as_str())));
     let clock = "INSERT INTO @.lease_clocks (list) SELECT id FROM @.lists WHERE directory = $1 ON CONFLICT DO NOTHING";
     all.push(database.statement(clock).text(list.directory()));

@@ -1,7 +1,7 @@
 //! The teams there are, and who is in each.
 
 use taskyard::core::dialect::team_file;
-use taskyard::core::{LEAD, Member, Team, TeamName};
+use taskyard::core::{LEAD, ListId, Member, Team, TeamName};
 use taskyard::store::StoreError;
 use taskyard::teams::{Added, Roster, SeatRecord, TeamError, TeamsFound, UnreadableTeam};
 use tokio_postgres::Row;
@@ -9,6 +9,7 @@ use tokio_postgres::Row;
 use super::postgres_teams::{FORM, PostgresTeams};
 use super::seats;
 use crate::connecting::{Failure, FailureKind, Statement};
+use crate::store::{Waiting, making};
 
 /// Locks a team against other writers. Messages to it go on.
 const LOCK: &str = "SELECT body FROM @.teams WHERE directory = $1 FOR NO KEY UPDATE";
@@ -53,15 +54,20 @@ impl Roster for PostgresTeams {
 
     fn make_team(&self, team: &Team, lead: &SeatRecord) -> Result<bool, TeamError> {
         let body = text_of(team_file::create(team, FORM))?;
+        // The list may be made first: it says which roles see the team.
+        let list = ListId::new(team.name.directory());
+        let list = list.map_err(|error| StoreError::Failed { doing: "make a team".into(), source: error.into() })?;
         let made = self.database.transact(
             "make a team",
             || {
                 let sql = "INSERT INTO @.teams (directory, made, body) VALUES ($1, $2, $3)
                     ON CONFLICT (directory) DO NOTHING RETURNING 1";
-                vec![self.about(team, sql).text(body.clone())]
+                let mut all = making(&self.database, &list, Waiting::Wait);
+                all.push(self.about(team, sql).text(body.clone()));
+                all
             },
             |rows| {
-                let is_made = !rows[0].is_empty();
+                let is_made = rows.last().is_some_and(|rows| !rows.is_empty());
                 let seat = is_made.then(|| seats::writing(self, team, LEAD, lead));
                 Ok((seat.into_iter().collect(), is_made))
             },

@@ -299,7 +299,8 @@ impl Finding {
                 (FindingCode::WentBack, None, message)
             }
             SharedFault::WentBack { at, lost: None } => {
-                (FindingCode::WentBack, None, format!("at {at} another server was found to have taken over"))
+                let message = format!("at {at} another server took over, or the database went back");
+                (FindingCode::WentBack, None, message)
             }
         };
         Self { code, task, file: None, message, fix: None }
