@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use taskyard::core::Status;
-use taskyard::store::lock_waits;
+use taskyard::store::{SharedCare, lock_waits};
 
 use super::site::Site;
 use super::tally::{Counted, LAGS};
@@ -36,6 +36,20 @@ pub(crate) fn page(site: &Site) -> Result<String, Problem> {
     page.sample("taskyard_lock_waits_total", &[], waits.count as f64);
     page.family("taskyard_lock_wait_seconds_total", "counter", "For how long it waited.");
     page.sample("taskyard_lock_wait_seconds_total", &[], waits.time.as_secs_f64());
+    if let Some(traffic) = yard.store().shared_care().map(SharedCare::traffic) {
+        page.family(
+            "taskyard_database_round_trips_total",
+            "counter",
+            "How often this process waited for the database.",
+        );
+        page.sample("taskyard_database_round_trips_total", &[], traffic.round_trips as f64);
+        page.family(
+            "taskyard_database_reconnects_total",
+            "counter",
+            "How often it connected again after a connection or the server had failed.",
+        );
+        page.sample("taskyard_database_reconnects_total", &[], traffic.reconnects as f64);
+    }
     let (lists, streams) = site.feeds().count();
     page.family("taskyard_lists_followed", "gauge", "Lists whose stream is read.");
     page.sample("taskyard_lists_followed", &[], lists as f64);

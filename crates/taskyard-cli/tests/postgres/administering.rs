@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use taskyard_testkit::{Cluster, Pooler, Program, SharedPostgres, postgres_program, wait_until};
 
-use crate::{ask, home, run};
+use crate::{ask, command, home, run};
 
 #[test]
 fn db_init_makes_the_tables_once() {
@@ -102,6 +102,32 @@ fn db_status_tells_that_a_pooler_passes_no_notifications() {
     let told = ask(&home, &pooler.address_like(&store), "db status");
     assert!(told.contains("do not arrive"), "{told}");
     assert!(ask(&home, &store, "db status").contains("notifications arrive"));
+}
+
+#[test]
+fn metrics_count_round_trips_reconnects_and_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::make(folder.path(), &[]).stop_when_dropped();
+    let home = home();
+    ask(&home, &cluster.address(), "create first");
+    let mut server = command(&home, &cluster.address(), "serve --port 0 --json").stdout(Stdio::piped()).start();
+    let told = server.json().unwrap();
+    let url = format!("{}/metrics", told["url"].as_str().unwrap().trim_end_matches('/'));
+    let token = std::fs::read_to_string(told["tokenFile"].as_str().unwrap()).unwrap();
+    let metric = |name: &str| -> f64 {
+        let mut curl = Program::new("curl");
+        curl.args(["--silent", "--fail", "--header", &format!("Authorization: Bearer {}", token.trim()), &url]);
+        let page = curl.succeed();
+        let line = page.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+        line.unwrap_or_else(|| panic!("{name}: {page}")).parse().unwrap()
+    };
+    let before = metric("taskyard_database_round_trips_total");
+    assert!(before > 0.0 && metric("taskyard_database_round_trips_total") > before);
+    assert!(metric("taskyard_lock_wait_seconds_total") >= 0.0);
+    let reconnects = metric("taskyard_database_reconnects_total");
+    cluster.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'taskyard'");
+    wait_until("a new connection", || metric("taskyard_database_reconnects_total") > reconnects);
+    server.kill();
 }
 
 /// Starts a session of `psql` that is named after what it does.

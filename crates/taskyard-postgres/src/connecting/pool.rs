@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,12 +27,22 @@ const SAME_FAILURE: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// How often this process connected again after a failure.
+static RECONNECTS: AtomicU64 = AtomicU64::new(0);
+
+/// Returns how often this process connected again after a connection or a server had failed.
+pub(crate) fn reconnects() -> u64 {
+    RECONNECTS.load(Ordering::Relaxed)
+}
+
 /// The connections of one process to one yard. Nothing is connected before something is asked.
 #[derive(Debug)]
 pub(crate) struct Pool {
     settings: Settings,
     idle: Mutex<Vec<(Session, Instant)>>,
     was_connected: AtomicBool,
+    /// Whether a connection or the server has failed since the last one was made.
+    has_failed: AtomicBool,
     made: Instant,
     /// Whether a thread looks after connections that are of no use.
     is_tidied: AtomicBool,
@@ -54,6 +64,7 @@ impl Pool {
             settings,
             idle: Mutex::default(),
             was_connected: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
             made: Instant::now(),
             is_tidied: AtomicBool::new(false),
             failed: Mutex::default(),
@@ -101,6 +112,9 @@ impl Pool {
                 return Err(failure);
             }
             tracing::debug!(%failure, "trying again");
+            if was_connected && failure.kind() != FailureKind::Clash {
+                self.has_failed.store(true, Ordering::Relaxed);
+            }
             // Those that are kept broke most likely when this one did.
             self.idle().clear();
             thread::sleep(jittered(pause));
@@ -136,7 +150,13 @@ impl Pool {
         let kept = self.idle().pop();
         let session = match kept {
             Some((session, _)) => session,
-            None => self.connect()?,
+            None => {
+                let session = self.connect()?;
+                if self.has_failed.swap(false, Ordering::Relaxed) {
+                    RECONNECTS.fetch_add(1, Ordering::Relaxed);
+                }
+                session
+            }
         };
         self.was_connected.store(true, Ordering::Relaxed);
         Ok(Held { session: Some(session), pool: Arc::clone(self) })

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -11,6 +12,14 @@ use tokio_postgres::{Client, Row};
 use super::failure::{Failure, FailureKind};
 use super::statement::{Statement, pipeline};
 use crate::settings::Settings;
+
+/// How often this process waited for an answer.
+static ROUND_TRIPS: AtomicU64 = AtomicU64::new(0);
+
+/// Returns how often this process waited for an answer.
+pub(crate) fn round_trips() -> u64 {
+    ROUND_TRIPS.load(Ordering::Relaxed)
+}
 
 /// A connection, and what drives it: a caller that asks something drives it meanwhile, on its own thread. Between questions it costs
 /// nothing.
@@ -32,6 +41,7 @@ impl Session {
 
     /// Sends statements at once and returns the rows of each.
     pub(crate) fn ask(&mut self, statements: &[Statement], patience: Duration) -> Result<Vec<Vec<Row>>, Failure> {
+        ROUND_TRIPS.fetch_add(1, Ordering::Relaxed);
         let answers = self.runtime().block_on(async {
             match tokio::time::timeout(patience, pipeline(&self.client, statements)).await {
                 Ok(answers) => answers.map_err(Failure::from),

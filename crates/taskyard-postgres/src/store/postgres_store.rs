@@ -9,7 +9,8 @@ use taskyard::core::{Entry, Lease, ListId, Moment, Revision, Rules, Timestamp};
 use taskyard::store::kit::{StagedPair, StagedTxn};
 use taskyard::store::{
     ArrivingList, Closed, Departure, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo, ListMoving,
-    ListWatch, Moved, SharedCare, SharedFault, Snapshot, Store, StoreError, ThinOut, ThinnedOut, Txn, TxnPair, Watch,
+    ListWatch, Moved, SharedCare, SharedFault, Snapshot, Store, StoreError, ThinOut, ThinnedOut, Traffic, Txn, TxnPair,
+    Watch,
 };
 use tokio_postgres::Row;
 
@@ -24,7 +25,7 @@ use super::reading::{PostgresSnapshot, read};
 use super::thinning::thin_out;
 use super::watching::{PostgresListWatch, PostgresNamesWatch};
 use super::writer::{Opened, Transaction, Waiting, open};
-use crate::connecting::{Failure, FailureKind};
+use crate::connecting::{Failure, FailureKind, reconnects, round_trips};
 use crate::database::Database;
 use crate::settings::{BadAddress, Settings, Surroundings};
 
@@ -209,6 +210,10 @@ impl SharedCare for PostgresStore {
         let taken_in = copying::take_in(&self.database, list, arriving);
         self.list(list).known().forget();
         taken_in
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic { round_trips: round_trips(), reconnects: reconnects() }
     }
 }
 

@@ -3,6 +3,8 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use taskyard::store::note_lock_wait;
+
 use super::known_list::KnownList;
 
 /// The right to ask the database for the list, given back when it is dropped.
@@ -20,6 +22,7 @@ impl WritersTurn {
             is_taken = queue.free.wait_timeout(is_taken, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         *is_taken = true;
+        note_lock_wait(started.elapsed());
         Some(Self(Arc::clone(list)))
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use taskyard::core::{ListId, Rules, TaskId};
 use taskyard::store::kit::ListState;
-use taskyard::store::{Occupant, StoreError};
+use taskyard::store::{Occupant, StoreError, note_lock_wait};
 use tokio_postgres::Row;
 
 use super::catching_up::{Asked, Reader, STANDING, Taken, forget, learn_heartbeats, questions, take_in};
@@ -19,6 +19,9 @@ use crate::database::{Database, NotAsked};
 use crate::epoch::Stamp;
 
 const DOING: &str = "open a list";
+
+/// The column behind those of [`STANDING`]: how long the lock was waited for, in microseconds.
+const WAITED: usize = 10;
 
 /// A transaction of the database that is open. Dropped without a commit, it is rolled back.
 #[derive(Debug)]
@@ -172,6 +175,9 @@ fn open_once(
         rows.remove(0);
     }
     learn_heartbeats(database, &rows)?;
+    if let Some(row) = rows[0].first() {
+        note_lock_wait(Duration::from_micros(row.try_get::<_, i64>(WAITED).map_err(Failure::from)?.unsigned_abs()));
+    }
     let asked = asked.into_inner();
     let taken = match rows[0].is_empty() {
         true => forget(list, &asked).map_or(Taken::TooMuch, |lost| Taken::OtherHistory(Some(lost))),
@@ -205,10 +211,15 @@ fn open_once(
     }
 }
 
-/// Returns what locks the row of a list and says how the list stands.
+/// Returns what locks the row of a list and says how the list stands, and how long that took.
 pub(super) fn lock(database: &Database, directory: &str, waiting: Waiting) -> Statement {
     let how = if waiting == Waiting::DoNotWait { "NOWAIT" } else { "" };
-    database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1 FOR UPDATE {how}")).text(directory)
+    // The clock is read when the row is locked.
+    let sql = format!(
+        "WITH locked AS MATERIALIZED (SELECT {STANDING} FROM @.lists WHERE directory = $1 FOR UPDATE {how})
+        SELECT locked.*, (extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000000)::bigint FROM locked"
+    );
+    database.statement(&sql).text(directory)
 }
 
 /// Returns what makes a list, unless another process does so at the same moment.

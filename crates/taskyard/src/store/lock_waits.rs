@@ -28,7 +28,11 @@ pub fn lock_waits() -> LockWaits {
 
 /// Notes that a process waited for a lock since then.
 pub(crate) fn note_wait(since: Instant) {
-    let waited = since.elapsed();
+    note_lock_wait(since.elapsed());
+}
+
+/// Notes how long this process waited for the lock of a list, for [`lock_waits`]. A wait of less than 200 µs does not count.
+pub fn note_lock_wait(waited: Duration) {
     if waited >= NONE {
         COUNT.fetch_add(1, Ordering::Relaxed);
         MICROSECONDS.fetch_add(u64::try_from(waited.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);

@@ -65,7 +65,7 @@ pub(crate) use list_copy::is_lock;
 pub use list_copy::{ListCopy, ListCopyTarget};
 pub use litter::Litter;
 pub use live_view::LiveView;
-pub use lock_waits::{LockWaits, lock_waits};
+pub use lock_waits::{LockWaits, lock_waits, note_lock_wait};
 #[cfg(feature = "sqlite")]
 pub use locks::release_held_locks;
 #[cfg(feature = "sqlite")]
@@ -78,7 +78,7 @@ pub(crate) use memories::{list_sidecars, newest_time, tidy_journal};
 pub use memory::MemoryStore;
 pub use moving::{ArrivingList, Closed, Departure, ListMoving, new_token};
 pub use occupant::Occupant;
-pub use shared_care::{MOST_FAULTS, SharedCare, SharedFault, ThinOut, ThinnedList, ThinnedOut};
+pub use shared_care::{MOST_FAULTS, SharedCare, SharedFault, ThinOut, ThinnedList, ThinnedOut, Traffic};
 #[cfg(feature = "sqlite")]
 pub use sidecar::{Pace, PortableJournal, PortableMarks, TidiedJournal, TidyTerms, TimeCount};
 pub use stale_write::StaleWrite;

@@ -30,6 +30,18 @@ pub trait SharedCare: Debug + Send + Sync {
     /// false, and does nothing, if there is one. If the commit's answer is lost, it is asked for; [`StoreError::Unavailable`] says that it
     /// could not be found out.
     fn take_in(&self, list: &ListId, arriving: &ArrivingList<'_>) -> Result<bool, StoreError>;
+
+    /// Returns what this process has asked of servers since it began.
+    fn traffic(&self) -> Traffic;
+}
+
+/// What a process has asked of servers since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// How often it waited for an answer.
+    pub round_trips: u64,
+    /// How often it connected again after a connection or a server had failed.
+    pub reconnects: u64,
 }
 
 /// How many faults of one kind are told.
