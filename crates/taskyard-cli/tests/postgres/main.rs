@@ -10,6 +10,7 @@ mod passwords;
 mod roles;
 mod scale_page;
 mod sharing;
+mod upgrading;
 
 use taskyard_testkit::{Home, Program, Ran};
 

@@ -156,7 +156,7 @@ impl Administration {
     fn tables(&self) -> Result<Option<TablesStatus>, Failure> {
         let exists = "SELECT to_regclass($1) IS NOT NULL";
         let rows = self.ask(&[(exists, vec![self.database.schema.in_sql("@.yard")])])?;
-        if !rows[0][0].try_get(0)? {
+        if !rows[0][0].try_get::<_, bool>(0)? {
             return Ok(None);
         }
         let rows = self.ask(&[("SELECT version FROM @.yard", Vec::new())])?;
