@@ -258,6 +258,9 @@ impl From<AdministrationError> for Problem {
             AdministrationError::NotOwner { owner, .. } => Self::new(Exit::Refused, "not_owner", message)
                 .hint("only the owner of the tables gives rights; name it in the address before the `@`")
                 .detail("owner", owner),
+            AdministrationError::IsOwner { role } => Self::new(Exit::Refused, "is_owner", message)
+                .hint("let agents work under another role, with fewer rights")
+                .detail("role", role),
             AdministrationError::NoRole { role } => Self::new(Exit::NotFound, "no_such_role", message)
                 .hint(format!("`taskyard db init --role {role} --lists granted` makes it and lets it in"))
                 .detail("role", role),

@@ -237,6 +237,7 @@ fn a_granted_role_reads_or_works() {
         ("grant missing team_b read", 4, "no list named"),
         ("db init --role every", 0, ""),
         ("grant alpha every read", 3, "may work on every list"),
+        ("db init --role postgres", 3, "owns the tables"),
     ] {
         let ran = run(&roles.homes[0], &roles.cluster.address(), words);
         assert!(ran.code == Some(code) && ran.stderr.contains(said), "{words}: {ran:?}");

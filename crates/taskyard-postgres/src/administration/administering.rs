@@ -40,6 +40,12 @@ pub enum AdministrationError {
         /// The owner.
         owner: String,
     },
+    /// The role owns the tables, and is not restricted.
+    #[error("role `{role}` owns the tables and may do everything")]
+    IsOwner {
+        /// The role.
+        role: String,
+    },
     /// There is no role of that name.
     #[error("there is no role named `{role}`")]
     NoRole {

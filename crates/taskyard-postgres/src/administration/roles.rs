@@ -133,6 +133,10 @@ impl Administration {
                 if let Some(refused) = not_owner(&rows[1])? {
                     return Ok((Vec::new(), Err(refused)));
                 }
+                // It would be left with less than it has.
+                if rows[1][0].try_get::<_, &str>(0)? == role {
+                    return Ok((Vec::new(), Err(AdministrationError::IsOwner { role: role.to_owned() })));
+                }
                 match change(&Asked::read(rows)?) {
                     Ok((mut all, rights)) => {
                         all.push(giving(&database.schema, role, rights, &columns_in(&rows[2])?));
