@@ -197,6 +197,8 @@ fn what_a_database_tells_its_administrator() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let primary = Cluster::make(folders[0].path(), &[]).stop_when_dropped();
     let standby = Cluster::standby(&primary, folders[1].path(), "second").stop_when_dropped();
+    let is_followed = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'";
+    wait_until("the standby to follow", || primary.sql(is_followed) == "1");
     let keys = Keys::of(Test::new().env("TASKYARD_STORE", primary.address()))
         .ask("db status")
         .ask("db init --role agents")
@@ -217,6 +219,8 @@ fn what_a_database_tells_its_administrator() {
     wait_until("a session to wait", || count("wait_event_type = 'Lock'") == "1");
     let keys = keys.ask("db status");
     sessions.iter_mut().for_each(Process::kill);
+    let is_there = "SELECT to_regclass('taskyard.grants') IS NOT NULL";
+    wait_until("the tables on the standby", || standby.sql(is_there) == "t");
     keys.then(|test| test.env("TASKYARD_STORE", standby.address())).ask("db status").snapshot();
 }
 
