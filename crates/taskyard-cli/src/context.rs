@@ -19,7 +19,7 @@ use taskyard::config::{Config, Project, RuleWord};
 use taskyard::core::rules::lists::list_choice::Choice;
 use taskyard::core::{ClientVersion, ListId, Rules, TaskId, Token};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
-use taskyard::jobs::Jobs;
+use taskyard::jobs::{Jobs, SharedJobs};
 use taskyard::machine::{Machine, MachineError, Recording};
 use taskyard::notices::Notices;
 use taskyard::opening::{Address, OpenError, Opened, Places};
@@ -325,6 +325,18 @@ impl Context {
         // Where the configuration does not say which form the output has, it is that of the client whose rules are followed.
         settings.output_form = config.output_form().unwrap_or(self.rules()?.client_version());
         Ok(Jobs::new(self.job_options(settings)?))
+    }
+
+    /// Returns the jobs of this machine and of all others that share the store.
+    pub(crate) fn shared_jobs(&self) -> Result<Jobs, Problem> {
+        Ok(self.shared_record()?.into_iter().fold(self.jobs()?, Jobs::with_shared))
+    }
+
+    /// Returns what machines that share the store record of their jobs; `None` if it is this machine's alone.
+    pub(crate) fn shared_record(&self) -> Result<Option<Arc<dyn SharedJobs>>, Problem> {
+        // An address that is wrong does not keep us from the jobs of this machine.
+        let is_remote = matches!(self.address(), Ok(Address::Remote(_)));
+        if is_remote { Ok(self.opened()?.jobs.clone()) } else { Ok(None) }
     }
 
     /// Returns what we remember on this machine, and how long that is kept; none without a data directory.

@@ -10,6 +10,7 @@ impl From<JobError> for Problem {
         let message = error.to_string();
         match error {
             JobError::Machine(error) => error.into(),
+            JobError::Store(error) => error.into(),
             JobError::Io { path, source, .. } => {
                 let problem = Self::new(Exit::CouldNot, "io", message).detail("path", path.display().to_string());
                 match advice(&source) {
@@ -36,6 +37,10 @@ impl From<JobError> for Problem {
                 .detail("job", job.as_str())
                 .detail("machine", by.machine.as_str())
                 .detail("pidSpace", by.pid_space.as_str()),
+            JobError::NoAnswer { job, machine } => Self::new(Exit::GaveUp, "job_unanswered", message)
+                .hint("that machine is off, or does not reach the database; a request to stop the job is kept until it does")
+                .detail("job", job.as_str())
+                .detail("machine", machine),
             JobError::Unstoppable { job, pids } => Self::new(Exit::CouldNot, "unstoppable", message)
                 .hint("they belong to another user, or wait for a device; look at them with `ps`")
                 .detail("job", job.as_str())

@@ -1,8 +1,10 @@
 //! What the end of jobs means for their tasks and agents. What keeps us from settling it is for the log alone.
 
+use std::sync::Arc;
+
 use taskyard::core::Job;
 use taskyard::core::rules::leases::job_fate::reopens_its_task;
-use taskyard::jobs::{JobSettings, Jobs};
+use taskyard::jobs::{JobSettings, Jobs, SharedJobs};
 use taskyard::opening::{Address, WrittenAddress};
 use taskyard::process::Cancel;
 
@@ -11,6 +13,17 @@ use crate::context::Context;
 use crate::environment::Environment;
 use crate::places;
 use crate::problem::Problem;
+
+/// Returns the jobs of the store that a job was started for; `None` if no other machine shares it.
+pub(crate) fn shared_jobs_of(job: &Job, environment: &Environment) -> Option<Arc<dyn SharedJobs>> {
+    match context_of(job, environment).shared_record() {
+        Ok(shared) => shared,
+        Err(problem) => {
+            tracing::warn!(why = problem.report().message, "other machines are not told of the job");
+            None
+        }
+    }
+}
 
 /// Opens the tasks again whose jobs failed or were lost, on the lists of the store that a command is about to work on.
 pub(crate) fn reopen_tasks(context: &Context) {

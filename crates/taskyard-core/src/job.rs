@@ -246,6 +246,8 @@ pub struct Job {
     pub max_output: u64,
     /// When it was last known to be alive.
     pub last_seen: Timestamp,
+    /// The host name of the machine it runs on; `None` for a job of this machine.
+    pub machine: Option<String>,
 }
 
 impl Job {

@@ -30,6 +30,7 @@ pub(crate) fn running() -> Job {
         time_limit: None,
         max_output: 1000,
         last_seen: Timestamp(0),
+        machine: None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Taskyard on PostgreSQL: lists, teams, messages, notices and todo lists for agents on many machines.
+//! Taskyard on PostgreSQL: lists, teams, messages, jobs, notices and todo lists for agents on many machines.
 //!
 //! [`PostgresOpener`] opens `postgres://` addresses for [`taskyard::open`]; the rest of this crate is behind the traits of `taskyard`. A
 //! list is a row, and a writer locks that row; its journal is the table `changes`. Everything that is asked is sent in transactions without
@@ -9,6 +9,7 @@ mod connecting;
 mod database;
 mod epoch;
 mod heartbeats;
+mod jobs;
 mod listening;
 mod notices;
 mod opener;

@@ -9,6 +9,7 @@ use taskyard::teams::{TeamCaller, TeamStore, Teams};
 
 use crate::administration::Administration;
 use crate::database::Database;
+use crate::jobs::PostgresJobs;
 use crate::notices::PostgresNotices;
 use crate::settings::{BadAddress, Settings, Surroundings};
 use crate::shared_world::SharedWorld;
@@ -73,7 +74,8 @@ impl Opener for PostgresOpener {
             store: Arc::new(PostgresStore::over(Arc::clone(&database), places.rules)),
             teams: Some(Arc::new(teams.in_world(Arc::clone(&world)))),
             notices: Some(notices),
-            todos: Some(Arc::new(PostgresTodos::over(database))),
+            todos: Some(Arc::new(PostgresTodos::over(Arc::clone(&database)))),
+            jobs: Some(Arc::new(PostgresJobs::over(database))),
             world,
         })
     }

@@ -146,7 +146,7 @@ impl Hands {
                 let undone = yard.undo(*range)?.done()?;
                 Ok(Done { words: took_back(&undone), undid: Some(undone.revision), made: None })
             }
-            What::StopJob(id) => match self.jobs()?.stop(id)? {
+            What::StopJob(id) => match self.jobs()?.stop(id, yard.actor())? {
                 Stopping::Stopped(job) => Ok(words(format!("Stopped {} {}", job.id, job.description))),
                 Stopping::WasOver(job) => Err(Problem::new(
                     Exit::Refused,

@@ -33,6 +33,9 @@ impl Serialize for JobShape<'_> {
         map.serialize_entry("lastSeen", &job.last_seen.to_string())?;
         map.serialize_entry("outputBytes", &job.output.written)?;
         map.serialize_entry("maxOutput", &job.max_output)?;
+        if let Some(machine) = &job.machine {
+            map.serialize_entry("machine", machine)?;
+        }
         if let Some(gap) = job.output.gap {
             map.serialize_entry("gap", &json!({"from": gap.from, "to": gap.to}))?;
         }

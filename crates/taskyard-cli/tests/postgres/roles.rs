@@ -52,9 +52,11 @@ fn a_role_with_the_least_rights_can_work_and_change_no_history() {
         "history",
         "create third",
         "work -- true",
+        "job run --wait -- true",
     ] {
         ask(&home, &theirs, words);
     }
+    wait_until("the report of the job", || cluster.sql("SELECT state FROM taskyard.jobs") == "completed");
     // Everything is old at once, and the role may not thin the journal.
     fs::create_dir_all(home.path().join(".config/taskyard")).unwrap();
     fs::write(home.path().join(".config/taskyard/taskyard.toml"), "[journal]\nkeep = \"0s\"\n").unwrap();

@@ -6,21 +6,21 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use taskyard_testkit::{Cluster, Home, SharedPostgres, wait_until};
+use taskyard_testkit::{Cluster, Home, Program, SharedPostgres, wait_until};
 
 use crate::servers::Server;
 use crate::side::{SILENCE, STORE, in_another_run, on, throughout_a_silence};
 
 /// Two machines and their database.
-struct Fleet {
-    store: String,
-    one: Home,
-    two: Home,
+pub(crate) struct Fleet {
+    pub(crate) store: String,
+    pub(crate) one: Home,
+    pub(crate) two: Home,
 }
 
 impl Fleet {
     /// Makes them, with tasks.
-    fn new(store: String, tasks: &[&str]) -> Self {
+    pub(crate) fn new(store: String, tasks: &[&str]) -> Self {
         let [one, two] = [(); 2].map(|()| Home::new(env!("CARGO_BIN_EXE_taskyard")));
         let fleet = Self { store, one, two };
         for task in tasks {
@@ -31,18 +31,29 @@ impl Fleet {
 
     /// Starts a server on the first machine, which has claimed a task.
     fn server(&self, agent: &str, task: &str) -> Server {
-        let mut command = on(&self.one, &format!("mcp --as {agent}"));
-        command.env(STORE, &self.store);
-        let mut server = Server::started(command);
+        let mut server = Server::started(self.on_one(&format!("mcp --as {agent}")));
         let claimed = server.call("TaskClaim", json!({ "taskId": task }));
         assert_ne!(claimed["isError"], json!(true), "{claimed}");
         server
     }
 
+    /// Returns a command on the first machine.
+    pub(crate) fn on_one(&self, words: &str) -> Program {
+        let mut command = on(&self.one, words);
+        command.env(STORE, &self.store);
+        command
+    }
+
+    /// Returns a command on the second machine.
+    pub(crate) fn on_two(&self, words: &str) -> Program {
+        let mut command = on(&self.two, words);
+        command.env(STORE, &self.store).env("TASKYARD_FAILPOINTS", in_another_run());
+        command
+    }
+
     /// Runs a command on the second machine, and returns its JSON answer.
-    fn ask_two(&self, words: &str) -> Value {
-        let mut command = on(&self.two, &format!("{words} --json"));
-        command.env(STORE, &self.store).env("TASKYARD_FAILPOINTS", in_another_run()).run().json()
+    pub(crate) fn ask_two(&self, words: &str) -> Value {
+        self.on_two(&format!("{words} --json")).run().json()
     }
 
     /// Tells whether ben, on the second machine, gets a task.
@@ -102,8 +113,7 @@ fn a_suspended_worker_completes_nothing_that_is_anothers() {
     let go_on = fleet.one.path().join("go-on");
     fs::write(fleet.one.path().join("wait.sh"), format!("until [ -e {} ]; do sleep 0.05; done", go_on.display()))
         .unwrap();
-    let mut worker = on(&fleet.one, "work --as ana -- sh wait.sh");
-    let mut worker = worker.env(STORE, &fleet.store).start();
+    let mut worker = fleet.on_one("work --as ana -- sh wait.sh").start();
     wait_until("the claim", || fleet.ask_two("show 1")["task"]["owner"] == "ana");
     worker.signal(Signal::STOP);
     wait_until("the end of the lease", || fleet.is_won_by_ben("1"));

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod fleet;
+mod fleet_jobs;
 mod jobs;
 mod leases;
 mod seats;

@@ -31,6 +31,7 @@ pub fn job_line(indent: &str, job: &Job, look: &Look) -> Line {
     if let Some(task) = &job.task {
         facts.push(format!("for #{task}"));
     }
+    facts.extend(job.machine.as_ref().map(|machine| format!("on {machine}")));
     line.push(Tone::Dim, &format!("{}{}", look.dot(), facts.join(look.dot())));
     look.fitted(line)
 }
@@ -93,6 +94,7 @@ mod tests {
             time_limit: None,
             max_output: 1,
             last_seen: Timestamp(0),
+            machine: None,
         }
     }
 
@@ -111,6 +113,11 @@ mod tests {
         assert_eq!(
             text(JobFate::Lost { at: Timestamp(60_000) }),
             "? b3f7a2c   lost      make\\x1b[2J · last seen 1970-01-01T00:00:00.000Z · for #7"
+        );
+        let elsewhere = Job { machine: Some("atlas".into()), ..job(JobFate::Pending) };
+        assert_eq!(
+            job_line("", &elsewhere, &Look::PIPE).to_string(),
+            "○ b3f7a2c   pending   make\\x1b[2J · since 1970-01-01T00:00:00.000Z · for #7 · on atlas"
         );
     }
 }

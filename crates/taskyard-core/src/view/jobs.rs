@@ -23,6 +23,8 @@ pub struct JobRow {
     pub ended: Option<Timestamp>,
     /// The task it belongs to.
     pub task: Option<TaskId>,
+    /// The host name of the machine it runs on; `None` for a job of this machine.
+    pub machine: Option<String>,
     /// Whether it failed or was lost, and no agent has been told yet.
     pub needs_a_person: bool,
 }
@@ -45,6 +47,7 @@ impl JobRow {
             started: job.started,
             ended,
             task: job.task.clone(),
+            machine: job.machine.clone(),
             needs_a_person: matches!(state, JobState::Failed | JobState::Lost) && !job.notified,
         }
     }
@@ -72,6 +75,22 @@ pub fn job_row_line(row: &JobRow, look: &Look) -> Line {
         ),
     });
     facts.extend(row.task.as_ref().map(|task| format!("for #{task}")));
+    facts.extend(row.machine.as_ref().map(|machine| format!("on {machine}")));
     facts.iter().for_each(|fact| line.push(Tone::Dim, &format!("{}{fact}", look.dot())));
     look.fitted(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{JobRow, job_row_line};
+    use crate::Job;
+    use crate::job_samples::running;
+    use crate::render::Look;
+
+    #[test]
+    fn only_other_machines_are_shown() {
+        let line = |job: &Job| job_row_line(&JobRow::of(job), &Look::PIPE).to_string();
+        assert!(!line(&running()).contains(" on "));
+        assert!(line(&Job { machine: Some("atlas".into()), ..running() }).ends_with(" · on atlas"));
+    }
 }

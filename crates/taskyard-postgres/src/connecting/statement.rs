@@ -43,6 +43,11 @@ impl Statement {
         self.with(value, Type::TEXT)
     }
 
+    /// Adds bytes.
+    pub(crate) fn bytes(self, value: Vec<u8>) -> Self {
+        self.with(value, Type::BYTEA)
+    }
+
     /// Adds a whole number.
     pub(crate) fn number(self, value: i64) -> Self {
         self.with(value, Type::INT8)

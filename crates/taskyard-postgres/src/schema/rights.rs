@@ -48,7 +48,7 @@ const fn insert_but(columns: &'static [&'static str]) -> Privilege {
 }
 
 /// The tables, with what a role gets that only looks, and what one gets besides that works.
-const TABLES: [(&str, Privilege, &[Privilege]); 15] = [
+const TABLES: [(&str, Privilege, &[Privilege]); 17] = [
     // A process that finds that the database went back in time begins a new epoch.
     ("yard", SELECT, &[Privilege { verb: "UPDATE", of: Of::AllBut(&["only_one", "version"]) }]),
     ("epochs", SELECT, &[INSERT]),
@@ -78,6 +78,8 @@ const TABLES: [(&str, Privilege, &[Privilege]); 15] = [
     ("messages", SELECT, &[INSERT, UPDATE, DELETE]),
     ("letters", SELECT, &[INSERT, DELETE]),
     ("notices", SELECT, &[INSERT, UPDATE]),
+    ("jobs", SELECT, &[INSERT, UPDATE, DELETE]),
+    ("output_requests", SELECT, &[INSERT, UPDATE, DELETE]),
     ("todos", SELECT, &[insert_but(&["role"]), Privilege { verb: "UPDATE", of: Of::Only(&["body"]) }]),
 ];
 

@@ -74,6 +74,7 @@ fn ended(number: u16, how: JobEnding) -> Job {
         time_limit: None,
         max_output: 1,
         last_seen: at,
+        machine: None,
     }
 }
 

@@ -84,7 +84,7 @@ impl Toolbox {
         if self.rights.scope < Scope::All && !is_own {
             return Ok(task_stop::not_own(&named));
         }
-        match desk.aside(|jobs| jobs.stop(&job.id)).map_err(Error::from)? {
+        match desk.aside(|jobs| jobs.stop(&job.id, self.yard.actor())).map_err(Error::from)? {
             Stopping::Stopped(job) => Ok(task_stop::stopped(&job)),
             Stopping::WasOver(job) => Ok(task_stop::not_running(&named, &job, rules)),
         }

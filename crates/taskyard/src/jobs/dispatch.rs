@@ -5,9 +5,12 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use taskyard_core::{Job, JobId};
 
+use super::reporting::{DELIVER, deliver, leave_to_another};
+use super::shared_jobs::SharedJobs;
 use super::starting::READY;
 use super::supervisor::supervise;
 use super::tied_supervisor::supervise_tied;
@@ -20,7 +23,8 @@ use crate::process::{Cancel, cancel_when_stopped, hear_of_children, survive_file
 ///
 /// A job is looked after by a small process of its own, which is this program once more, and so is the first moment of its command. A
 /// program that starts jobs or runs [`work`](crate::work) therefore calls this before anything else in `main`, and ends with the exit
-/// code it gets. `options` says where jobs leave their traces; `settle` is called when a job has ended, to do what that means for
+/// code it gets. `options` says where jobs leave their traces; `share` opens the jobs of the store that a job was started for, on a thread
+/// of its own, or returns `None` if no other machine shares that store; `settle` is called when a job has ended, to do what that means for
 /// its task ([`Yard::reopen_tasks_of_jobs`](crate::Yard::reopen_tasks_of_jobs)).
 ///
 /// ```no_run
@@ -29,7 +33,7 @@ use crate::process::{Cancel, cancel_when_stopped, hear_of_children, survive_file
 ///
 /// fn main() -> ExitCode {
 ///     let options = || Some(JobOptions::of_this_program("/var/lib/host/taskyard", "/tmp"));
-///     if let Some(code) = dispatch(std::env::args_os(), options, |_, _| {}) {
+///     if let Some(code) = dispatch(std::env::args_os(), options, |_| None, |_, _| {}) {
 ///         return code;
 ///     }
 ///     // What the program is for.
@@ -39,6 +43,7 @@ use crate::process::{Cancel, cancel_when_stopped, hear_of_children, survive_file
 pub fn dispatch(
     arguments: impl IntoIterator<Item = OsString>,
     options: impl FnOnce() -> Option<JobOptions>,
+    share: impl FnOnce(&Job) -> Option<Arc<dyn SharedJobs>> + Send + 'static,
     settle: impl FnOnce(&Jobs, &Job),
 ) -> Option<ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().skip(1).collect();
@@ -46,7 +51,11 @@ pub fn dispatch(
         [job, word, data, id, quota] if job == "job" && word == "supervise" => {
             let (id, quota) = (id.to_str()?.parse().ok()?, quota.to_str()?.parse().ok()?);
             let settings = JobSettings { quota, ..JobSettings::default() };
-            Some(look_after(JobOptions { data: PathBuf::from(data), settings, ..options()? }, &id, settle))
+            Some(look_after(JobOptions { data: PathBuf::from(data), settings, ..options()? }, &id, share, settle))
+        }
+        [job, word, data, id] if job == "job" && word == DELIVER => {
+            let id = id.to_str()?.parse().ok()?;
+            Some(deliver_end(JobOptions { data: PathBuf::from(data), ..options()? }, &id, share, settle))
         }
         [job, word, data, words @ ..] if job == "job" && word == "tied" && !words.is_empty() => {
             Some(look_after_tied(&JobOptions { data: PathBuf::from(data), ..options()? }, words))
@@ -59,16 +68,42 @@ pub fn dispatch(
     }
 }
 
-fn look_after(options: JobOptions, id: &JobId, settle: impl FnOnce(&Jobs, &Job)) -> ExitCode {
+fn look_after(
+    options: JobOptions,
+    id: &JobId,
+    share: impl FnOnce(&Job) -> Option<Arc<dyn SharedJobs>> + Send + 'static,
+    settle: impl FnOnce(&Jobs, &Job),
+) -> ExitCode {
     survive_file_size_limits();
     know_machine_by(&options.data);
-    match supervise(options.clone(), id, &hear_signals(), tell) {
-        Ok(job) => {
+    match supervise(options.clone(), id, &hear_signals(), tell, share) {
+        Ok((job, true)) => {
             settle(&Jobs::new(options), &job);
+            ExitCode::SUCCESS
+        }
+        Ok((job, false)) => {
+            leave_to_another(&options, &job.id);
             ExitCode::SUCCESS
         }
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// Does what the end of a job means, for a supervisor that could not wait for the store.
+fn deliver_end(
+    options: JobOptions,
+    id: &JobId,
+    share: impl FnOnce(&Job) -> Option<Arc<dyn SharedJobs>>,
+    settle: impl FnOnce(&Jobs, &Job),
+) -> ExitCode {
+    know_machine_by(&options.data);
+    let jobs = Jobs::new(options);
+    let Ok(job) = jobs.get(id) else { return ExitCode::FAILURE };
+    if let Some(shared) = share(&job) {
+        deliver(jobs.options(), &job, &*shared);
+    }
+    settle(&jobs, &job);
+    ExitCode::SUCCESS
 }
 
 fn look_after_tied(options: &JobOptions, words: &[OsString]) -> ExitCode {

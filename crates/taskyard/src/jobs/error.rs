@@ -8,6 +8,7 @@ use taskyard_core::{JobId, ProcessMark};
 use super::output_writer::SMALLEST;
 use crate::liveness::standpoint;
 use crate::machine::MachineError;
+use crate::store::StoreError;
 
 /// Why a job could not be started, found, read or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,9 @@ pub enum JobError {
     /// The machine's database gave no answer.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// The store gave no answer that machines share their jobs in.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// There is no such job.
     #[error("there is no job `{}`", .name.escape_debug())]
     NoSuchJob {
@@ -67,6 +71,14 @@ pub enum JobError {
         job: JobId,
         /// The process that looks after it.
         by: Box<ProcessMark>,
+    },
+    /// The supervisor of a job of another machine was asked for something and has not answered.
+    #[error("job {job} runs on `{}`, and its supervisor there does not answer", .machine.escape_debug())]
+    NoAnswer {
+        /// The job.
+        job: JobId,
+        /// The host name of its machine.
+        machine: String,
     },
     /// The job's processes could not be ended.
     #[error("job {job} was stopped, but {} of its processes would not end", .pids.len())]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::pipe::{PipeFlags, pipe_with};
 use taskyard_core::{Job, JobFate, JobId};
 
+use super::shared_jobs::SharedNews;
 use super::{JobError, Jobs, processes};
 use crate::process::{Cancel, Wakeup, wait_for};
 use crate::watching::WatchedDirectories;
@@ -40,6 +41,7 @@ impl Jobs {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let failed = |error| JobError::io("cannot wait for", &self.options.data)(error);
         let wakeup = Wakeup::on(cancel).map_err(failed)?;
+        let mut news = None;
         loop {
             let job = self.get(id)?;
             if job.state().is_over() {
@@ -51,6 +53,10 @@ impl Jobs {
             if until.is_some_and(|until| until <= Instant::now()) {
                 return Ok(Waited::TimedOut(job));
             }
+            if job.machine.is_some() {
+                self.wait_for_news(&mut news, &job, &wakeup, until)?;
+                continue;
+            }
             let end = end_of(&job);
             let until = if end.is_some() { until } else { Some(sooner(until, SOON)) };
             wait_for([end.as_ref().map(|end| end.as_fd()), Some(wakeup.fd())], until).map_err(failed)?;
@@ -61,11 +67,15 @@ impl Jobs {
     pub fn wait_for_output(&self, id: &JobId, offset: u64, cancel: &Cancel) -> Result<Job, JobError> {
         let failed = |error| JobError::io("cannot wait for", &self.options.data)(error);
         let wakeup = Wakeup::on(cancel).map_err(failed)?;
-        let mut news = None;
+        let (mut news, mut shared_news) = (None, None);
         loop {
             let job = self.get(id)?;
             if job.state().is_over() || job.output.written > offset || cancel.is_cancelled() {
                 return Ok(job);
+            }
+            if job.machine.is_some() {
+                self.wait_for_news(&mut shared_news, &job, &wakeup, None)?;
+                continue;
             }
             // Listen first, then look once more: what comes in between is heard.
             let Some(heard) = &news else {
@@ -82,6 +92,26 @@ impl Jobs {
             if has_news {
                 news = None;
             }
+        }
+    }
+}
+
+impl Jobs {
+    /// Sleeps until there may be news of a job of another machine. The first time it only begins to listen: what came before was not heard.
+    fn wait_for_news(
+        &self,
+        news: &mut Option<SharedNews>,
+        job: &Job,
+        wakeup: &Wakeup,
+        until: Option<Instant>,
+    ) -> Result<(), JobError> {
+        match (&*news, &self.shared) {
+            (Some(news), _) => news.wait(Some(wakeup.fd()), until),
+            (None, Some(shared)) => {
+                *news = Some(SharedNews::of(&**shared, &job.id)?);
+                Ok(())
+            }
+            (None, None) => Ok(()),
         }
     }
 }

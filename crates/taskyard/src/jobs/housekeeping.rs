@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use taskyard_core::Job;
+use taskyard_core::{Job, JobId};
 
 use super::record::Record;
 use super::{JobError, Jobs};
@@ -42,6 +42,11 @@ impl Jobs {
                 swept.bytes += size;
                 swept.jobs.push(record.job);
             }
+        }
+        let ids: Vec<JobId> = swept.jobs.iter().map(|job| job.id.clone()).collect();
+        if let Some(Err(error)) = self.shared.as_ref().map(|shared| shared.forget(&ids)) {
+            // They are forgotten there in time.
+            tracing::warn!(%error, "jobs that were tidied away are still shown to other machines");
         }
         Ok(swept)
     }

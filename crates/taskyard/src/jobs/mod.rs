@@ -27,6 +27,9 @@ mod reconciling;
 mod record;
 mod registry;
 mod reopening;
+mod reporting;
+mod shared_jobs;
+mod shared_output;
 mod starting;
 mod stopping;
 mod supervision;
@@ -43,8 +46,12 @@ pub use following::Waited;
 pub use housekeeping::Swept;
 pub use job_options::{JobOptions, JobSettings};
 pub use new_job::NewJob;
-pub use output_reader::{OutputPart, OutputReader};
+pub use output_layout::OutputPart;
+pub use output_reader::OutputReader;
 pub use registry::Jobs;
+pub use shared_jobs::{
+    JobNews, JobReport, JobRequests, JobWatch, LONGEST_TAIL, OutputRequest, SharedJobs, SharedJobsQuery, SharedTail,
+};
 pub use stopping::Stopping;
 
 pub(crate) use record::{job_in, row_of};

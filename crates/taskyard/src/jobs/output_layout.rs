@@ -1,9 +1,25 @@
-//! Where in a job's file the bytes it wrote are.
+//! Where in a job's file the bytes it wrote are, and pieces of them.
 
 use taskyard_core::Gap;
 
+/// How much is looked through at once for the ends of lines.
+const STRIDE: u64 = 64 << 10;
+
 /// How long the line is that stands for what was left out. It never changes, so that it can be written anew in its place.
 pub(super) const MARK: u64 = 104;
+
+/// Bytes that a job wrote, without a break.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutputPart {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Where in everything it wrote they begin.
+    pub from: u64,
+    /// Where what follows them begins.
+    pub next: u64,
+    /// What was asked for and has been left out; the bytes begin behind it.
+    pub gap: Option<Gap>,
+}
 
 /// Where in a job's file the bytes it wrote are: its beginning, and, once something was left out, a line that says so and what
 /// it wrote last.
@@ -67,11 +83,59 @@ impl Layout {
     }
 }
 
+/// Returns the offset where the last lines begin; `first`, from which on everything up to `written` can be read, if fewer lines follow it.
+/// `read` returns that many bytes from an offset on, or none if they are not there.
+pub(super) fn begin_of_lines<E>(
+    written: u64,
+    first: u64,
+    count: u64,
+    mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, E>,
+) -> Result<u64, E> {
+    let (mut at, mut missing) = (written, count);
+    // The end of the last line begins no further one.
+    let mut is_last = true;
+    while at > first && missing > 0 {
+        let from = at.saturating_sub(STRIDE).max(first);
+        let bytes = read(from, at - from)?;
+        if bytes.is_empty() {
+            break;
+        }
+        for (number, byte) in bytes.iter().enumerate().rev() {
+            if *byte == b'\n' && !std::mem::take(&mut is_last) {
+                missing -= 1;
+                if missing == 0 {
+                    return Ok(from + number as u64 + 1);
+                }
+            }
+            is_last = false;
+        }
+        at = from;
+    }
+    Ok(if count == 0 { written } else { first })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use taskyard_core::Gap;
 
-    use super::{Layout, MARK, Spot};
+    use super::{Layout, MARK, STRIDE, Spot, begin_of_lines};
+
+    #[test]
+    fn the_last_lines_are_found_from_the_end() {
+        let text = format!("one\n{}\nthree\n", "x".repeat(2 * STRIDE as usize));
+        let begin = |first, count| {
+            let read = |from: u64, length: u64| -> Result<Vec<u8>, Infallible> {
+                Ok(text.as_bytes()[from as usize..][..length as usize].to_vec())
+            };
+            let Ok(begin) = begin_of_lines(text.len() as u64, first, count, read);
+            begin
+        };
+        let three = text.len() as u64 - 6;
+        assert_eq!([0, 1, 2, 3, 9].map(|count| begin(0, count)), [text.len() as u64, three, 4, 0, 0]);
+        assert_eq!(begin(three - 10, 2), three - 10, "what is before that cannot be read");
+    }
 
     #[test]
     fn a_file_without_a_gap_is_what_was_written() {

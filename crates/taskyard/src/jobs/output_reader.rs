@@ -3,36 +3,70 @@
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use taskyard_core::{Gap, Job, JobOutput};
 
-use super::output_layout::{Layout, Spot};
+use super::output_layout::{Layout, OutputPart, Spot, begin_of_lines};
 use super::output_map::{Map, MapFile};
+use super::shared_jobs::SharedJobs;
+use super::shared_output::SharedReader;
 use super::{JobError, JobOptions};
 use crate::{private, regular_file};
 
 /// How often a reader tries again when the output was rearranged under its hands.
 const ATTEMPTS: u32 = 200;
-/// How much is looked through at once for the ends of lines.
-const STRIDE: u64 = 64 << 10;
-
-/// Bytes that a job wrote, without a break.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OutputPart {
-    /// The bytes.
-    pub bytes: Vec<u8>,
-    /// Where in everything it wrote they begin.
-    pub from: u64,
-    /// Where what follows them begins.
-    pub next: u64,
-    /// What was asked for and has been left out; the bytes begin behind it.
-    pub gap: Option<Gap>,
-}
 
 /// Reads what one job wrote.
 #[derive(Debug)]
-pub struct OutputReader {
+pub struct OutputReader(Source);
+
+#[derive(Debug)]
+enum Source {
+    Here(FileReader),
+    Elsewhere(SharedReader),
+}
+
+impl OutputReader {
+    /// Opens the output of a job of this machine. What has been tidied away reads as empty.
+    pub(super) fn open(options: &JobOptions, job: &Job) -> Result<Self, JobError> {
+        Ok(Self(Source::Here(FileReader::open(options, job)?)))
+    }
+
+    /// Returns the output of a job of another machine.
+    pub(super) fn shared(shared: Arc<dyn SharedJobs>, job: &Job) -> Self {
+        Self(Source::Elsewhere(SharedReader::new(shared, job.id.clone())))
+    }
+
+    /// Returns how much the job has written by now, and what is left of it.
+    pub fn output(&self) -> Result<JobOutput, JobError> {
+        match &self.0 {
+            Source::Here(reader) => reader.output(),
+            Source::Elsewhere(reader) => reader.output(),
+        }
+    }
+
+    /// Returns what was written from a place on, at most so many bytes, up to what was left out.
+    pub fn read(&self, offset: u64, most: u64) -> Result<OutputPart, JobError> {
+        match &self.0 {
+            Source::Here(reader) => reader.read(offset, most),
+            Source::Elsewhere(reader) => reader.read(offset, most),
+        }
+    }
+
+    /// Returns where the last lines begin; where fewer are left behind what was left out, where those begin.
+    pub fn last_lines(&self, count: u64) -> Result<u64, JobError> {
+        match &self.0 {
+            Source::Here(reader) => reader.last_lines(count),
+            Source::Elsewhere(reader) => reader.last_lines(count),
+        }
+    }
+}
+
+/// Reads the file of a job.
+#[derive(Debug)]
+struct FileReader {
     path: PathBuf,
     file: Option<File>,
     map: Option<MapFile>,
@@ -40,9 +74,8 @@ pub struct OutputReader {
     written: Option<u64>,
 }
 
-impl OutputReader {
-    /// Opens the output of a job. What has been tidied away reads as empty.
-    pub(super) fn open(options: &JobOptions, job: &Job) -> Result<Self, JobError> {
+impl FileReader {
+    fn open(options: &JobOptions, job: &Job) -> Result<Self, JobError> {
         let path = job.output_file.clone();
         let map_path = options.map_file(&job.id);
         let map = MapFile::open(&map_path).map_err(JobError::io("cannot open", &map_path))?;
@@ -55,13 +88,11 @@ impl OutputReader {
         Ok(Self { path, file, map, written })
     }
 
-    /// Returns how much the job has written by now, and what is left of it.
-    pub fn output(&self) -> Result<JobOutput, JobError> {
+    fn output(&self) -> Result<JobOutput, JobError> {
         self.consistently(|_, layout, written| Ok(JobOutput { written, gap: layout.gap(), lost: layout.lost }))
     }
 
-    /// Returns what was written from a place on, at most so many bytes, up to what was left out.
-    pub fn read(&self, offset: u64, most: u64) -> Result<OutputPart, JobError> {
+    fn read(&self, offset: u64, most: u64) -> Result<OutputPart, JobError> {
         self.consistently(|file, layout, written| {
             let (offset, gap) = match layout.find(offset) {
                 Spot::At(..) => (offset, None),
@@ -75,29 +106,13 @@ impl OutputReader {
         })
     }
 
-    /// Returns where the last lines begin; where fewer are left behind what was left out, where those begin.
-    pub fn last_lines(&self, count: u64) -> Result<u64, JobError> {
+    fn last_lines(&self, count: u64) -> Result<u64, JobError> {
         self.consistently(|file, layout, written| {
             let first = layout.gap().map_or(0, |gap| gap.to);
-            let (mut at, mut missing) = (written, count);
-            // The end of the last line begins no further one.
-            let mut is_last = true;
-            while at > first && missing > 0 {
-                let from = at.saturating_sub(STRIDE).max(first);
-                let Spot::At(place, _) = layout.find(from) else { break };
-                let bytes = read_at(file, place, at - from)?;
-                for (number, byte) in bytes.iter().enumerate().rev() {
-                    if *byte == b'\n' && !std::mem::take(&mut is_last) {
-                        missing -= 1;
-                        if missing == 0 {
-                            return Ok(from + number as u64 + 1);
-                        }
-                    }
-                    is_last = false;
-                }
-                at = from;
-            }
-            Ok(if count == 0 { written } else { first })
+            begin_of_lines(written, first, count, |from, length| match layout.find(from) {
+                Spot::At(at, _) => read_at(file, at, length),
+                Spot::LeftOut(_) => Ok(Vec::new()),
+            })
         })
     }
 

@@ -282,6 +282,7 @@ impl Wire {
             time_limit: self.time_limit_ms.map(Duration::from_millis),
             max_output: self.max_output,
             last_seen: Timestamp(self.last_seen),
+            machine: None,
         };
         Ok(Record {
             job,

@@ -1,25 +1,34 @@
 //! The jobs of this machine, found again by every command that asks.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use taskyard_core::{AgentName, Job, JobId, ListId, TaskId};
 
 use super::own_supervisors::take_notice_of_ends;
 use super::record::Record;
+use super::shared_jobs::{SharedJobs, SharedJobsQuery};
 use super::{JobError, JobOptions, OutputReader, output_map};
 use crate::blocking::about_to_block;
 use crate::machine::{JobRow, JobRows, Machine, find_job, replace_job};
 
-/// The jobs of this machine. Clones are the same; nothing is kept open.
+/// The jobs of this machine and, if it shares a store with other machines, of those. Clones are the same; nothing is kept open.
 #[derive(Clone, Debug)]
 pub struct Jobs {
     pub(super) options: Arc<JobOptions>,
+    pub(super) shared: Option<Arc<dyn SharedJobs>>,
 }
 
 impl Jobs {
     /// Returns the jobs of a data directory.
     pub fn new(options: JobOptions) -> Self {
-        Self { options: Arc::new(options) }
+        Self { options: Arc::new(options), shared: None }
+    }
+
+    /// Adds the jobs of other machines that share a store. What is asked about single jobs is asked of this machine first.
+    #[must_use]
+    pub fn with_shared(self, shared: Arc<dyn SharedJobs>) -> Self {
+        Self { shared: Some(shared), ..self }
     }
 
     /// Returns the options that these jobs are run with.
@@ -30,30 +39,47 @@ impl Jobs {
     /// Returns every job, the oldest first, as it truly stands.
     pub fn list(&self) -> Result<Vec<Job>, JobError> {
         take_notice_of_ends(None);
-        self.true_rows(&JobRows::All)
+        self.and_shared(self.true_rows(&JobRows::All)?, &SharedJobsQuery::All)
+    }
+
+    /// Returns the jobs of a list, the oldest first, as they truly stand.
+    pub fn of_list(&self, list: &ListId) -> Result<Vec<Job>, JobError> {
+        take_notice_of_ends(None);
+        let mut here = self.true_rows(&JobRows::All)?;
+        here.retain(|job| job.list == *list);
+        self.and_shared(here, &SharedJobsQuery::List(list))
     }
 
     /// Returns the jobs of a task, the oldest first, as they truly stand.
     pub fn of_task(&self, list: &ListId, task: &TaskId) -> Result<Vec<Job>, JobError> {
-        self.true_rows(&JobRows::OfTask(list.as_str(), task.as_str()))
+        let here = self.true_rows(&JobRows::OfTask(list.as_str(), task.as_str()))?;
+        self.and_shared(here, &SharedJobsQuery::Task(list, task))
     }
 
     /// Returns a job as it truly stands.
     pub fn get(&self, id: &JobId) -> Result<Job, JobError> {
-        let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
-        let record = self.true_record(id)?.ok_or_else(missing)?;
-        Ok(self.with_output(record).job)
+        match self.true_record(id)? {
+            Some(record) => Ok(self.with_output(record).job),
+            None => self.elsewhere(id),
+        }
     }
 
     /// Returns the job that a caller means: by its id, or by its name, which means the newest of that name.
     pub fn find(&self, name: &str) -> Result<Job, JobError> {
-        if let Ok(id) = name.parse::<JobId>()
-            && let Some(record) = self.true_record(&id)?
+        let id = name.parse::<JobId>().ok();
+        if let Some(id) = &id
+            && let Some(record) = self.true_record(id)?
         {
             return Ok(self.with_output(record).job);
         }
-        let newest = self.true_rows(&JobRows::NewestNamed(name))?.pop();
-        newest.ok_or_else(|| JobError::NoSuchJob { name: name.to_owned() })
+        let here = self.true_rows(&JobRows::NewestNamed(name))?.pop();
+        let there = self.newest_elsewhere(name, id.as_ref());
+        match (here, there) {
+            (Some(here), Ok(Some(there))) if there.started > here.started && there.id != here.id => Ok(there),
+            // That others cannot be asked does not keep a caller from a job of this machine.
+            (Some(here), _) => Ok(here),
+            (None, there) => there?.ok_or_else(|| JobError::NoSuchJob { name: name.to_owned() }),
+        }
     }
 
     /// Returns the jobs of an agent on a list that have not ended, the oldest first, as they truly stand.
@@ -66,12 +92,15 @@ impl Jobs {
     /// Tells whether there may be jobs at all; costs next to nothing.
     pub fn may_be_any(&self) -> bool {
         about_to_block("looking for jobs");
-        self.options.data.join("jobs").exists()
+        self.shared.is_some() || self.options.data.join("jobs").exists()
     }
 
     /// Opens what a job wrote.
     pub fn output(&self, job: &Job) -> Result<OutputReader, JobError> {
-        OutputReader::open(&self.options, job)
+        match &self.shared {
+            Some(shared) if job.machine.is_some() => Ok(OutputReader::shared(Arc::clone(shared), job)),
+            _ => OutputReader::open(&self.options, job),
+        }
     }
 
     /// Remembers how far the output of a job has been given to the agent that started it.
@@ -84,6 +113,32 @@ impl Jobs {
             is_further
         })?;
         Ok(())
+    }
+
+    /// Returns a job of another machine.
+    pub(super) fn elsewhere(&self, id: &JobId) -> Result<Job, JobError> {
+        let found = self.shared.as_ref().map(|shared| shared.list(&SharedJobsQuery::Id(id))).transpose()?;
+        found.and_then(|mut jobs| jobs.pop()).ok_or_else(|| JobError::NoSuchJob { name: id.as_str().to_owned() })
+    }
+
+    /// Returns the job of another machine with an id, else the newest one with a name.
+    fn newest_elsewhere(&self, name: &str, id: Option<&JobId>) -> Result<Option<Job>, JobError> {
+        let Some(shared) = &self.shared else { return Ok(None) };
+        if let Some(id) = id
+            && let Some(job) = shared.list(&SharedJobsQuery::Id(id))?.pop()
+        {
+            return Ok(Some(job));
+        }
+        Ok(shared.list(&SharedJobsQuery::Named(name))?.pop())
+    }
+
+    /// Adds jobs of other machines to those of this one. A job that both have is known best here.
+    fn and_shared(&self, mut here: Vec<Job>, which: &SharedJobsQuery<'_>) -> Result<Vec<Job>, JobError> {
+        let Some(shared) = &self.shared else { return Ok(here) };
+        let known: HashSet<JobId> = here.iter().map(|job| job.id.clone()).collect();
+        here.extend(shared.list(which)?.into_iter().filter(|job| !known.contains(&job.id)));
+        here.sort_by_key(|job| job.started);
+        Ok(here)
     }
 
     /// Returns what is recorded of a job, after what is no longer true was put right.

@@ -165,6 +165,7 @@ mod tests {
             time_limit: None,
             max_output: 1,
             last_seen: Timestamp(1),
+            machine: None,
         };
         let record = Record::new(job, String::new(), own_mark(), Duration::ZERO);
         let recorded = Machine::open(data).unwrap().alone(data, |transaction| {

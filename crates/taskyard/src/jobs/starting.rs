@@ -82,6 +82,7 @@ impl Jobs {
             time_limit: new.time_limit,
             max_output,
             last_seen: now,
+            machine: None,
             id,
         };
         let description = if job.description.is_empty() { job.command_line() } else { job.description.clone() };

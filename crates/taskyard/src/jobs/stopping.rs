@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use taskyard_core::rules::leases::liveness::Liveness;
-use taskyard_core::{Job, JobFate, JobId};
+use taskyard_core::{AgentName, Job, JobFate, JobId};
 
+use super::shared_jobs::SharedNews;
 use super::{JobError, Jobs, leftovers, processes};
 use crate::liveness::liveness_of;
 use crate::machine::Machine;
@@ -14,6 +15,8 @@ use crate::process::wait_for;
 
 /// How much longer than its job a supervisor may take to end.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How long the supervisor of a job of another machine may take to hear that it is to stop the job, and to do so.
+const PATIENCE_ELSEWHERE: Duration = Duration::from_secs(90);
 /// How long is waited for a job that is just being started.
 const SOON: Duration = Duration::from_millis(10);
 
@@ -29,17 +32,22 @@ pub enum Stopping {
 
 impl Jobs {
     /// Stops a job: everything it started is asked to end, and killed when that has not helped after a grace period. When this
-    /// returns, nothing of it runs any more.
-    pub fn stop(&self, id: &JobId) -> Result<Stopping, JobError> {
+    /// returns, nothing of it runs any more. `by` is the agent that wants that.
+    pub fn stop(&self, id: &JobId, by: &AgentName) -> Result<Stopping, JobError> {
         let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
-        let record = self.true_record(id)?.ok_or_else(missing)?;
+        let Some(record) = self.true_record(id)? else { return self.stop_elsewhere(id, by) };
         if record.job.state().is_over() {
             return Ok(Stopping::WasOver(self.get(id)?));
         }
         if let Some(living) = record.living()
             && liveness_of(living.guardian()) == Liveness::Unknown
         {
-            return Err(JobError::RunsElsewhere { job: id.clone(), by: Box::new(living.guardian().clone()) });
+            return match self.stop_elsewhere(id, by) {
+                Err(JobError::NoSuchJob { .. }) => {
+                    Err(JobError::RunsElsewhere { job: id.clone(), by: Box::new(living.guardian().clone()) })
+                }
+                stopped => stopped,
+            };
         }
         let mut machine = Machine::open(&self.options.data)?;
         self.change(&mut machine, id, |record| {
@@ -79,6 +87,28 @@ impl Jobs {
                 processes::signal_through(&handle, Signal::KILL);
                 wait_for([Some(handle.as_fd())], None).map_err(failed)?;
             }
+        }
+    }
+
+    /// Has the supervisor of a job of another machine stop it. If it does not answer, it stops the job as soon as it hears of it.
+    fn stop_elsewhere(&self, id: &JobId, by: &AgentName) -> Result<Stopping, JobError> {
+        let job = self.elsewhere(id)?;
+        let Some(shared) = self.shared.as_ref().filter(|_| !job.state().is_over()) else {
+            return Ok(Stopping::WasOver(job));
+        };
+        let news = SharedNews::of(&**shared, id)?;
+        shared.request_stop(id, by)?;
+        let deadline = Instant::now() + PATIENCE_ELSEWHERE;
+        loop {
+            let job = self.elsewhere(id)?;
+            let is_lost = matches!(job.fate, JobFate::Lost { .. });
+            if is_lost || Instant::now() >= deadline {
+                return Err(JobError::NoAnswer { job: job.id, machine: job.machine.unwrap_or_default() });
+            }
+            if job.state().is_over() {
+                return Ok(Stopping::Stopped(job));
+            }
+            news.wait(None, Some(deadline))?;
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::setsid;
@@ -11,6 +12,8 @@ use super::command_start::Started;
 use super::ending_all::adopt_orphans;
 use super::output_writer::OutputWriter;
 use super::record::Record;
+use super::reporting::Reporter;
+use super::shared_jobs::SharedJobs;
 use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish};
 use super::trailer::trailer;
 use super::trampoline::{JOB, TOKEN};
@@ -25,7 +28,8 @@ const BUFFER: usize = 256 << 10;
 /// For how long the end of a job is tried to be recorded, on a disk that is full, say.
 const RECORDING: Duration = Duration::from_secs(600);
 
-/// Looks after a job until nothing of it runs any more, and returns it. `ready` is told once, when it runs or cannot.
+/// Looks after a job until nothing of it runs any more, and returns it, and whether nothing is left to tell other machines of it. `ready` is
+/// told once, when it runs or cannot. `share` opens the store of its list, if other machines share it.
 ///
 /// This is the whole life of a process: it becomes the leader of a session and adopts orphans. It must be called on the main
 /// thread, with whose end the command ends. When `cancel` is cancelled, the job is stopped.
@@ -34,7 +38,8 @@ pub(super) fn supervise(
     id: &JobId,
     cancel: &Cancel,
     ready: impl FnOnce(Result<(), String>),
-) -> Result<Job, JobError> {
+    share: impl FnOnce(&Job) -> Option<Arc<dyn SharedJobs>> + Send + 'static,
+) -> Result<(Job, bool), JobError> {
     let jobs = Jobs::new(options);
     let (mut supervisor, started) = match Supervisor::begin(&jobs, id) {
         Ok(begun) => begun,
@@ -44,6 +49,7 @@ pub(super) fn supervise(
         }
     };
     ready(Ok(()));
+    supervisor.reporter = Some(Reporter::start(&jobs.options, &supervisor.record.job, cancel, share));
     let how = match started {
         Ok(started) => supervisor.look_after(started, cancel)?,
         Err(error) => supervisor.not_started(&error),
@@ -51,7 +57,9 @@ pub(super) fn supervise(
     let recorded = supervisor.record_end(&how);
     // No reader waits for signs of a job that is known to have ended.
     Signs::in_data(&jobs.options.data).take_back();
-    recorded
+    let job = recorded?;
+    let is_told = supervisor.reporter.take().is_none_or(|reporter| reporter.end(&job));
+    Ok((job, is_told))
 }
 
 /// A job that runs, and the file its output goes to.
@@ -66,6 +74,8 @@ struct Supervisor<'a> {
     /// How long the output may get before more room is set aside for it.
     room: u64,
     peak_memory: Option<u64>,
+    /// Tells other machines of the job, once it runs.
+    reporter: Option<Reporter>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -86,7 +96,8 @@ impl<'a> Supervisor<'a> {
         match Self::record_beginning(jobs, &mut record, &writer) {
             Ok((started, pipes)) => {
                 let (buffer, room) = (vec![0; BUFFER], record.file_size);
-                Ok((Self { jobs, record, writer, pipes, buffer, machine: None, room, peak_memory: None }, started))
+                let (machine, peak_memory, reporter) = (None, None, None);
+                Ok((Self { jobs, record, writer, pipes, buffer, machine, room, peak_memory, reporter }, started))
             }
             Err(error) => {
                 // No command will ever ask for an output to which nothing was written.
@@ -239,6 +250,9 @@ impl Duties for Supervisor<'_> {
 
     fn attend(&mut self, readable: [bool; 2]) -> Option<Wish> {
         self.drain(readable);
+        if let Some(reporter) = self.reporter.as_ref().filter(|_| readable.contains(&true)) {
+            reporter.note_output();
+        }
         if self.writer.length() >= self.room {
             self.room = self.writer.length() * 2;
             self.heed_quota();

@@ -41,6 +41,7 @@ pub fn open(address: &Address, places: &Places, openers: &Openers) -> Result<Ope
                     None => notices,
                 }),
                 todos: Some(Arc::new(MemoryTodos::default())),
+                jobs: None,
                 world: this_machine(places),
             });
         }

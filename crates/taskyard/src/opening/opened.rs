@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Address, Places};
+use crate::jobs::SharedJobs;
 use crate::liveness::{ThisMachine, World};
 use crate::notices::{MachineNotices, Notices};
 use crate::store::Store;
@@ -20,6 +21,8 @@ pub struct Opened {
     pub notices: Option<Arc<dyn Notices>>,
     /// The todo lists of agents; none without a place for their files.
     pub todos: Option<Arc<dyn Todos>>,
+    /// The jobs of all machines that share the store; `None` if it is this machine's.
+    pub jobs: Option<Arc<dyn SharedJobs>>,
     /// Where those live who hold leases on the lists.
     pub world: Arc<dyn World>,
 }
@@ -35,6 +38,7 @@ impl Opened {
                 .client
                 .as_ref()
                 .map(|client| -> Arc<dyn Todos> { Arc::new(FileTodos::in_folder(client.join("todos"))) }),
+            jobs: None,
             world: this_machine(places),
         }
     }

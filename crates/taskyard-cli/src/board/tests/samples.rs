@@ -184,6 +184,7 @@ pub(super) fn job() -> Job {
         time_limit: None,
         max_output: 1000,
         last_seen: NOW,
+        machine: None,
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn sweep(
     if count.is_doubted() {
         return Ok(swept);
     }
-    let jobs = context.jobs()?;
+    let jobs = context.shared_jobs()?;
     if household.data.join("machine.sqlite").exists() {
         let age = jobs.options().settings.keep;
         if is_dry {

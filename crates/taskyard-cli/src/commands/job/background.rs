@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use taskyard::core::Job;
 use taskyard::failpoint;
 use taskyard::jobs::{JobSettings, dispatch};
 
 use crate::environment::Environment;
 use crate::places;
-use crate::reopening::settle_end_of;
+use crate::reopening::{settle_end_of, shared_jobs_of};
 
 /// Does what a job needs of this program; none where something was typed. The tree of commands is not built for it, because it
 /// is started twice for every job and every command of `work`.
@@ -19,5 +20,7 @@ pub(crate) fn background(typed: &[OsString], environment: &Environment) -> Optio
         }
         places::jobs(environment, JobSettings::default()).ok()
     };
-    dispatch(typed.iter().cloned(), place, |jobs, job| settle_end_of(jobs, job, environment))
+    let there = environment.clone();
+    let share = move |job: &Job| shared_jobs_of(job, &there);
+    dispatch(typed.iter().cloned(), place, share, |jobs, job| settle_end_of(jobs, job, environment))
 }

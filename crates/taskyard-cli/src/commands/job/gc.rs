@@ -32,7 +32,7 @@ pub(crate) struct Gc {
 
 impl Gc {
     pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let jobs = context.jobs()?;
+        let jobs = context.shared_jobs()?;
         // What a job still has to do for its task is done before it is forgotten.
         jobs.reconcile()?;
         reopen_tasks_everywhere(&jobs, context.environment())?;

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::json;
 use taskyard::core::TaskId;
 use taskyard::core::render::{Line, job_line};
+use taskyard::jobs::{JobError, Jobs};
 
 use crate::arguments::parse_id;
 use crate::context::Context;
@@ -12,7 +13,7 @@ use crate::output::{JobShape, Output};
 use crate::problem::Problem;
 use crate::reopening::reopen_tasks_everywhere;
 
-/// Show the jobs of this machine, the newest last
+/// Show the jobs of this machine and of others on the same database, the newest last
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Only jobs that have not ended
@@ -30,15 +31,22 @@ pub(crate) struct List {
 
 impl List {
     pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let jobs = context.jobs()?;
+        let jobs = context.shared_jobs()?;
         let list = if self.here || self.task.is_some() { Some(context.choice()?.list) } else { None };
-        let mut found = match (&list, &self.task) {
-            (Some(list), Some(task)) => jobs.of_task(list, task)?,
-            _ => jobs.list()?,
+        let look = |jobs: &Jobs| match (&list, &self.task) {
+            (Some(list), Some(task)) => jobs.of_task(list, task),
+            (Some(list), None) => jobs.of_list(list),
+            (None, _) => jobs.list(),
+        };
+        let mut found = match look(&jobs) {
+            Err(JobError::Store(error)) => {
+                output.warn(&format!("jobs of other machines are not shown: {error}"))?;
+                look(&context.jobs()?)?
+            }
+            found => found?,
         };
         reopen_tasks_everywhere(&jobs, context.environment())?;
         found.retain(|job| !self.running || !job.state().is_over());
-        found.retain(|job| list.as_ref().is_none_or(|list| job.list == *list));
         if output.is_json() {
             let shapes: Vec<JobShape<'_>> = found.iter().map(JobShape).collect();
             output.document(json!({ "jobs": shapes }))?;

@@ -19,7 +19,7 @@ pub(crate) struct Meant {
 impl Meant {
     /// Finds the job, as it truly stands.
     pub(super) fn find(&self, context: &Context) -> Result<(Jobs, Job), Problem> {
-        let jobs = context.jobs()?;
+        let jobs = context.shared_jobs()?;
         let job = jobs.find(self.id.trim())?;
         reopen_tasks_everywhere(&jobs, context.environment())?;
         Ok((jobs, job))

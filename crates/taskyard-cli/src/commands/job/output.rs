@@ -195,7 +195,7 @@ impl Page {
             let part = reader.read(at, PART)?;
             if let Some(gap) = part.gap {
                 self.finish(output)?;
-                self.tell_of(gap, output)?;
+                self.tell_of(gap, job, output)?;
             }
             if part.bytes.is_empty() {
                 return Ok(at.max(part.next));
@@ -223,8 +223,13 @@ impl Page {
         Ok(output.text(&escaping::program_output(&String::from_utf8_lossy(&rest)))?)
     }
 
-    fn tell_of(&self, gap: Gap, output: &mut Output) -> Result<(), Problem> {
-        let text = format!("[{} bytes left out here]", gap.to - gap.from);
+    fn tell_of(&self, gap: Gap, job: &Job, output: &mut Output) -> Result<(), Problem> {
+        let bytes = gap.to - gap.from;
+        let text = match &job.machine {
+            // Nobody is there to ask any more.
+            Some(machine) if job.state().is_over() => format!("[{bytes} bytes left out here; see {machine}]"),
+            _ => format!("[{bytes} bytes left out here]"),
+        };
         if self.raw {
             return Ok(output.warn(&text)?);
         }

@@ -14,7 +14,7 @@ use crate::problem::Problem;
 /// Stop a job, with everything it started
 ///
 /// It asks everything to end, and kills what still runs after five seconds. When this returns, nothing of it runs any
-/// more. Nobody is notified of a job that was stopped.
+/// more. Nobody is notified of a job that was stopped. A job of another machine is stopped by its supervisor there.
 #[derive(Debug, Args)]
 pub(crate) struct Stop {
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub(crate) struct Stop {
 impl Stop {
     pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let (jobs, job) = self.meant.find(context)?;
-        match jobs.stop(&job.id)? {
+        match jobs.stop(&job.id, &context.actor()?)? {
             Stopping::Stopped(job) => {
                 if output.is_json() {
                     output.document(json!({ "job": JobShape(&job), "stopped": true }))?;

@@ -14,10 +14,11 @@ use crate::page::root;
 const WITHOUT_SCHEMA: [&str; 2] = ["hook SessionStart", "hook SubagentStop"];
 
 /// Keys of rare moments, and the tests of the binary that see them in an answer.
-const SEEN_ELSEWHERE: [(&str, &str, &str); 3] = [
+const SEEN_ELSEWHERE: [(&str, &str, &str); 4] = [
     ("a entry: dbUser", "[\"dbUser\"]", "crates/taskyard-cli/tests/postgres/roles.rs"),
     ("claim: freeAt", "[\"freeAt\"]", "crates/taskyard-cli/tests/two_sides/servers.rs"),
     ("a job: lost", "job[\"lost\"]", "crates/taskyard-cli/tests/jobs/disk.rs"),
+    ("a job: machine", "job[\"machine\"]", "crates/taskyard-cli/tests/two_sides/fleet_jobs.rs"),
 ];
 
 /// What was found while answers were held against the page.

@@ -30,6 +30,8 @@ pub(crate) struct Job {
     last_seen: String,
     output_bytes: u64,
     max_output: u64,
+    /// The host name of the machine it runs on, if that is another one
+    machine: Option<String>,
 }
 
 /// Jobs.

@@ -1,0 +1,168 @@
+//! The jobs of all machines that share a store.
+
+use std::fmt;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use taskyard_core::{AgentName, Job, JobId, ListId, TaskId};
+
+use super::JobError;
+use super::output_layout::OutputPart;
+use crate::process::wait_for;
+use crate::store::{Moved, StoreError};
+
+/// The largest end of a job's output that is kept beside its record, in bytes.
+pub const LONGEST_TAIL: u64 = 64 << 10;
+
+/// The open files of this process.
+const OWN_FILES: &str = "/proc/self/fd";
+
+/// What a store that many machines share keeps of the jobs that were started for its lists: what their supervisors reported last, and what
+/// is asked of them from elsewhere.
+///
+/// The files on a job's own machine stay the truth, and a report may lag behind them. A job whose supervisor sends no heartbeat any more is
+/// lost, for every reader and by the same rule as leases.
+pub trait SharedJobs: fmt::Debug + Send + Sync {
+    /// Records what a supervisor, which is this process, knows of its job, and that it is alive. Returns what is asked of it; `None`, and
+    /// nothing recorded, if another machine has a job of the same id.
+    fn report(&self, report: &JobReport<'_>) -> Result<Option<JobRequests>, StoreError>;
+
+    /// Records that a supervisor, which is this process, is alive, and returns what is asked of it; `None` if its job is not recorded.
+    fn requests(&self, job: &JobId) -> Result<Option<JobRequests>, StoreError>;
+
+    /// Answers a request for output. It may be answered twice, with the same.
+    fn answer(&self, job: &JobId, request: &OutputRequest, part: &OutputPart) -> Result<(), StoreError>;
+
+    /// Returns jobs, oldest first, with the machines they run on.
+    fn list(&self, which: &SharedJobsQuery<'_>) -> Result<Vec<Job>, StoreError>;
+
+    /// Returns a job and what is kept of its output from an offset on; `None` if there is no such job.
+    fn tail(&self, job: &JobId, offset: u64) -> Result<Option<SharedTail>, StoreError>;
+
+    /// Asks the supervisor of a job to stop it. It obeys when it hears of it.
+    fn request_stop(&self, job: &JobId, by: &AgentName) -> Result<(), StoreError>;
+
+    /// Asks the supervisor of a job for a piece of its output, and returns the number of the request.
+    fn request_output(&self, job: &JobId, offset: u64, length: u64) -> Result<i64, StoreError>;
+
+    /// Returns the answer to a request for output, and forgets the request; `None` if it is not answered yet.
+    fn take_output(&self, request: i64) -> Result<Option<OutputPart>, StoreError>;
+
+    /// Forgets jobs of this machine.
+    fn forget(&self, jobs: &[JobId]) -> Result<(), StoreError>;
+
+    /// Calls `moved` whenever there may be news, until what is returned is dropped.
+    fn follow(&self, job: &JobId, of: JobNews, moved: Moved) -> Box<dyn JobWatch>;
+}
+
+/// What is followed of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobNews {
+    /// What its supervisor reports and answers.
+    Reports,
+    /// What is asked of its supervisor.
+    Requests,
+}
+
+/// Watches a job for one follower, until it is dropped.
+pub trait JobWatch: Send {
+    /// Returns after how long the follower looks again without having been told.
+    fn interval(&self) -> Duration;
+}
+
+/// Which jobs.
+#[derive(Clone, Copy, Debug)]
+pub enum SharedJobsQuery<'a> {
+    /// All of the store.
+    All,
+    /// Those of a list.
+    List(&'a ListId),
+    /// Those of a task.
+    Task(&'a ListId, &'a TaskId),
+    /// The one with this id.
+    Id(&'a JobId),
+    /// Those with this name.
+    Named(&'a str),
+}
+
+/// What a supervisor knows of its job.
+#[derive(Clone, Debug)]
+pub struct JobReport<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// The host name of its machine.
+    pub host: &'a str,
+    /// The end of its output, [`LONGEST_TAIL`] bytes at most.
+    pub tail: &'a [u8],
+}
+
+/// What is asked of a supervisor from elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobRequests {
+    /// Whether its job is to be stopped.
+    pub stop: bool,
+    /// Pieces of its output.
+    pub output: Vec<OutputRequest>,
+}
+
+/// A request for a piece of output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputRequest {
+    /// The number of the request.
+    pub number: i64,
+    /// The first byte that is wanted.
+    pub offset: u64,
+    /// How many bytes are wanted.
+    pub length: u64,
+}
+
+/// What is kept of a job's output.
+#[derive(Clone, Debug)]
+pub struct SharedTail {
+    /// The job.
+    pub job: Job,
+    /// Where the bytes begin: at the offset that was asked for, or behind it if less is kept.
+    pub from: u64,
+    /// The bytes up to the newest one.
+    pub bytes: Vec<u8>,
+}
+
+/// Waits for what the supervisor of a job reports.
+pub(super) struct SharedNews {
+    heard: OwnedFd,
+    watch: Box<dyn JobWatch>,
+}
+
+impl SharedNews {
+    /// Begins to listen.
+    pub(super) fn of(shared: &dyn SharedJobs, job: &JobId) -> Result<Self, JobError> {
+        let pipe = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
+        let (heard, other) = pipe.map_err(|error| JobError::io("cannot open a pipe in", OWN_FILES)(error.into()))?;
+        let tell = move || {
+            // One byte is enough; a pipe that is full of them needs no more.
+            let _ = rustix::io::write(&other, b"!");
+        };
+        Ok(Self { heard, watch: shared.follow(job, JobNews::Reports, Arc::new(tell)) })
+    }
+
+    /// Sleeps until there may be news, something else can be read, the time has come, or it is time to look without having been told.
+    pub(super) fn wait(&self, other: Option<BorrowedFd<'_>>, until: Option<Instant>) -> Result<(), JobError> {
+        let look = Instant::now() + self.watch.interval();
+        let until = until.map_or(look, |until| until.min(look));
+        let heard = wait_for([Some(self.heard.as_fd()), other], Some(until));
+        let [has_news, _] = heard.map_err(JobError::io("cannot wait for files in", OWN_FILES))?;
+        if has_news {
+            let mut bytes = [0; 64];
+            while rustix::io::read(&self.heard, &mut bytes).is_ok_and(|count| count == bytes.len()) {}
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for SharedNews {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SharedNews")
+    }
+}
