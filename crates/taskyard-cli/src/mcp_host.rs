@@ -52,11 +52,16 @@ pub(crate) fn open_hub(context: Context, options: Options, cancel: Cancel) -> Re
 /// Looks up what a context leads to.
 fn surroundings(context: &Context, options: Options) -> Result<Surroundings, Problem> {
     let jobs = ServedJobs {
-        jobs: context.jobs()?,
+        jobs: context.shared_jobs()?,
         longest_output: longest_output(context.environment().longest_output.as_deref()),
         store: context.address()?.clone(),
         session: context.environment().client_session.clone(),
     };
+    if options.runs_commands
+        && let Err(problem) = context.let_children_in()
+    {
+        tracing::warn!(why = problem.report().message, "other machines are not told of the jobs that agents start");
+    }
     Ok(Surroundings {
         yard: context.yard()?,
         directory: context.directory().ok().map(Path::to_owned),

@@ -113,9 +113,7 @@ impl Eyes {
 
     fn jobs_of(&self, list: &ListId) -> Result<Vec<JobRow>, Problem> {
         let Some(jobs) = self.jobs.as_ref().filter(|jobs| jobs.may_be_any()) else { return Ok(Vec::new()) };
-        let mut found = jobs.list()?;
-        found.retain(|job| job.list == *list);
-        Ok(found.iter().rev().map(JobRow::of).collect())
+        Ok(jobs.of_list(list)?.iter().rev().map(JobRow::of).collect())
     }
 
     /// Returns the last lines of what a job wrote.

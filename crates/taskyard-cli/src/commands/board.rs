@@ -83,7 +83,7 @@ impl Board {
             }
         };
         // Where the data directory is out of reach there are no jobs, and tasks all the same.
-        let jobs = context.jobs().ok();
+        let jobs = context.shared_jobs().ok();
         run(Opening { yard, jobs, claim, settings, todos, outside: &mut outside })
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use taskyard_testkit::{Cluster, SharedPostgres, wait_until};
 
 use crate::fleet::Fleet;
+use crate::servers::Server;
 use crate::side::SILENCE;
 
 /// The largest output that is kept in the database.
@@ -128,6 +129,30 @@ fn a_job_is_stopped_from_another_machine() {
     assert_eq!(runs.own()["status"], "killed");
     let again = runs.fleet.on_two("job stop j --json").run();
     assert_eq!(again.json()["error"]["code"], "job_not_running", "{again:?}");
+}
+
+#[test]
+fn tools_reach_jobs_of_other_machines() {
+    let runs = Runs::new("echo hello; sleep 600");
+    runs.wait_for_bytes(6);
+    let mut server = Server::started(runs.fleet.on_two("mcp --as ben"));
+    let read = server.call("TaskOutput", json!({ "task_id": runs.id, "block": false }));
+    assert!(read.to_string().contains("hello"), "{read}");
+    let stopped = server.call("TaskStop", json!({ "task_id": runs.id }));
+    assert_ne!(stopped["isError"], json!(true), "{stopped}");
+    assert_eq!(runs.own()["status"], "killed");
+}
+
+#[test]
+fn the_web_board_reaches_jobs_of_other_machines() {
+    let runs = Runs::new("echo hello; sleep 600");
+    runs.wait_for_bytes(6);
+    let board = taskyard_testkit::Server::start(&runs.fleet.two, &format!("--store {}", runs.fleet.store));
+    let (head, page) = board.request("GET", "/lists/L/jobs");
+    assert!(page.contains("hello") && page.contains(&format!("on {}", host_name())), "{head}\n{page}");
+    let (head, stopped) = board.request("POST", &format!("/api/v1/jobs/{}/stop", runs.id));
+    assert!(stopped.contains("\"killed\""), "{head}\n{stopped}");
+    assert_eq!(runs.own()["status"], "killed");
 }
 
 #[test]

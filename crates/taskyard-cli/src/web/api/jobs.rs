@@ -19,7 +19,12 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<shapes::Jobs>("listJobs", "/jobs", "The jobs of the server's machine").with(list_all),
+        Operation::get::<shapes::Jobs>(
+            "listJobs",
+            "/jobs",
+            "The jobs of the server's machine, and of others that share its database",
+        )
+        .with(list_all),
         Operation::get::<shapes::Jobs>("listJobsOfList", "/lists/{list}/jobs", "The jobs of a list").with(list_here),
         Operation::post::<shapes::JobStarted>("startJob", "/lists/{list}/jobs", "Run a command in the background")
             .makes("/jobs/{job.id}/output")

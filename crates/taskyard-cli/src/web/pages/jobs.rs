@@ -67,6 +67,7 @@ pub(super) fn row_shown(seen: &Seen, row: &JobRow, word: &str, is_open: bool) ->
                     None => (since(row.started, seen.now())),
                 } }
                 @if let Some(task) = &row.task { span.dim { "for " a.id href=(seen.href(task)) { "#" (task) } } }
+                @if let Some(machine) = &row.machine { span.dim { "on " (one_line(machine)) } }
             }
         }
     }

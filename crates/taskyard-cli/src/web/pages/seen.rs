@@ -84,7 +84,7 @@ impl Seen {
             let needed = survey.glance.needs.iter().map(|need| need.task.clone());
             survey.chosen = Some(needed.collect());
         }
-        let jobs = context.jobs().ok().filter(Jobs::may_be_any);
+        let jobs = context.shared_jobs().ok().filter(Jobs::may_be_any);
         let job_rows = jobs.as_ref().map(|jobs| job_rows(jobs, &address)).transpose()?.unwrap_or_default();
         let mut seen = Self {
             lists: if asks_for_lists { Some(every_list(&yard)?) } else { None },
@@ -176,9 +176,7 @@ fn past(yard: &Yard, pasts: &Pasts) -> Result<PastAndPresent, String> {
 }
 
 fn job_rows(jobs: &Jobs, address: &PageAddress) -> Result<Vec<JobRow>, Problem> {
-    let mut found = jobs.list()?;
-    found.retain(|job| job.list == address.list);
-    Ok(found.iter().rev().map(JobRow::of).collect())
+    Ok(jobs.of_list(&address.list)?.iter().rev().map(JobRow::of).collect())
 }
 
 /// Returns the messages of the user who looks; where they are on the screen, their senders can see that they were shown.
