@@ -18,11 +18,9 @@ use crate::connecting::{Failure, Statement};
 use crate::database::Database;
 use crate::heartbeats::{BEATS_IN_A_SILENCE, name_of};
 use crate::listening::Following;
-use crate::server_clock::moment;
+use crate::server_clock::{NOW, moment};
 use crate::store::storable;
 
-/// The server's clock.
-const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /// Requests for output count for this long, in milliseconds: a minute.
 const ASKED_FOR: i64 = 60 * 1000;
 /// Jobs that ended, or whose supervisors were last heard of, this long ago are removed, in milliseconds: seven days.

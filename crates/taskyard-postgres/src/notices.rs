@@ -12,6 +12,7 @@ use tokio_postgres::Row;
 
 use crate::database::Database;
 use crate::listening::Following;
+use crate::server_clock::NOW;
 use crate::store::{Waiting, making, storable};
 
 /// Notices in a database that many machines share.
@@ -71,9 +72,11 @@ impl Notices for PostgresNotices {
         }
         let jobs: Vec<String> = notices.iter().map(|notice| notice.job.id.as_str().to_owned()).collect();
         let told = self.database.change("note that notices were told", || {
-            let sql = "UPDATE @.notices SET delivered_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-                WHERE job = ANY($1) AND acknowledged_at IS NULL RETURNING job";
-            vec![self.database.statement(sql).texts(jobs.clone())]
+            let sql = format!(
+                "UPDATE @.notices SET delivered_at = {NOW}
+                WHERE job = ANY($1) AND acknowledged_at IS NULL RETURNING job"
+            );
+            vec![self.database.statement(&sql).texts(jobs.clone())]
         });
         let told: HashSet<String> = told.map_err(NoticeError::new)?[0].iter().map(|row| row.get(0)).collect();
         notices.retain(|notice| told.contains(notice.job.id.as_str()));
@@ -85,9 +88,11 @@ impl Notices for PostgresNotices {
             return Ok(0);
         }
         let heard = self.database.change("acknowledge notices", || {
-            let sql = "UPDATE @.notices SET acknowledged_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-                WHERE job = ANY($1) AND acknowledged_at IS NULL RETURNING 1";
-            vec![self.database.statement(sql).texts(jobs.iter().map(|job| job.as_str().to_owned()).collect())]
+            let sql = format!(
+                "UPDATE @.notices SET acknowledged_at = {NOW}
+                WHERE job = ANY($1) AND acknowledged_at IS NULL RETURNING 1"
+            );
+            vec![self.database.statement(&sql).texts(jobs.iter().map(|job| job.as_str().to_owned()).collect())]
         });
         Ok(heard.map_err(NoticeError::new)?[0].len())
     }

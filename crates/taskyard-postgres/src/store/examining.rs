@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use super::changes::revision;
 use crate::connecting::{Failure, Statement};
 use crate::database::Database;
-use crate::epoch::NOW;
+use crate::server_clock::NOW;
 
 const DOING: &str = "look the journal over";
 
