@@ -21,7 +21,8 @@ use crate::problem::Problem;
 /// killed on the way: the same command again finishes the move or takes it back. From then on every command on the old
 /// place names the new one.
 ///
-/// A list is not moved while an agent holds one of its tasks, or if it is the list of a team.
+/// A list is not moved while an agent holds one of its tasks, while a file of it cannot be read, or if it is the list of
+/// a team.
 #[derive(Debug, Args)]
 pub(crate) struct Move {
     /// The list to move; it keeps its name

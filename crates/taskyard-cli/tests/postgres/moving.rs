@@ -56,8 +56,6 @@ fn must_have_left(home: &Home, store: &str, place: &str) {
 fn list_goes_to_the_database_and_back_to_the_letter() {
     let store = SharedPostgres::get().fresh_address();
     let home = busy_home("claude:");
-    // What PostgreSQL cannot keep as text comes along, too.
-    fs::write(home.list("L").join("7.json"), b"{\"id\":\"7\",\"subject\":\"\xff\",\"status\":\"pending\"}").unwrap();
     let before = contents(&home, "claude:");
     let kept = files(&home);
     home.ask(&format!("move L --to {store}"));
@@ -70,7 +68,7 @@ fn list_goes_to_the_database_and_back_to_the_letter() {
     let deleted = before[1].as_array().unwrap().iter().rfind(|entry| entry["op"] == "delete").unwrap();
     home.ask(&format!("undo {}", deleted["revision"]));
     assert_eq!(home.ask("show 3")["task"]["subject"], json!("C"));
-    assert_eq!(home.ask("create Next")["task"]["id"], json!("8"));
+    assert_eq!(home.ask("create Next")["task"]["id"], json!("4"));
     // The database has what it had of the history; the rest follows.
     home.ask(&format!("move L --to {store}"));
     let schema = store.rsplit_once('=').unwrap().1;
@@ -79,6 +77,19 @@ fn list_goes_to_the_database_and_back_to_the_letter() {
     assert_eq!(cluster.sql(&gaps), "t");
     home.ask(&format!("--store {store} claim 2 --as ben"));
     home.ask(&format!("--store {store} done 2 --as ben"));
+}
+
+#[test]
+fn list_with_an_unreadable_file_stays() {
+    let store = SharedPostgres::get().fresh_address();
+    let home = busy_home("claude:");
+    fs::write(home.list("L").join("7.json"), b"{\"id\":\"7\",\"subject\":\"\xff\",\"status\":\"pending\"}").unwrap();
+    let before = contents(&home, "claude:");
+    for words in ["--dry-run", ""] {
+        let ran = home.run(&format!("move L --to {store} {words} --json"));
+        assert_eq!((ran.code, &ran.json()["error"]["code"]), (Some(3), &json!("unreadable")), "{ran:?}");
+    }
+    assert_eq!(contents(&home, "claude:"), before);
 }
 
 #[test]

@@ -160,7 +160,12 @@ impl<'a> Moving<'a> {
             return Err(self.exists().into());
         }
         from.yard.on((*list).clone()).return_ended_leases()?;
-        let leases = from.yard.store().read(list)?.leases()?;
+        let read = from.yard.store().read(list)?;
+        // A file that no task can be read from would stay behind, and its number would be given to another task.
+        if let Some(problem) = read.problems()?.into_iter().next() {
+            return Ok(Some(problem.into_refusal()));
+        }
+        let leases = read.leases()?;
         Ok((!leases.is_empty()).then(|| leased(&leases)))
     }
 
