@@ -33,6 +33,10 @@ impl From<StoreError> for Problem {
                 .hint("use the newer taskyard")
                 .detail("path", path.display().to_string())
                 .detail("format", format),
+            StoreError::NewerFile { path, source } => Self::new(Exit::CouldNot, "newer_file", message)
+                .hint("use the program that wrote it, or a newer taskyard")
+                .detail("path", path.display().to_string())
+                .detail("version", source.stated),
             StoreError::Conflict { task } => {
                 Self::new(Exit::GaveUp, "conflict", message).hint("try again").detail("task", task.as_str())
             }

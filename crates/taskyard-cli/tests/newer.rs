@@ -1,4 +1,4 @@
-//! Databases that a newer Taskyard wrote: neither read nor written, and said to be so; tasks are shown from their files.
+//! Databases and files that a newer program wrote: neither read nor written, and said to be so; tasks are shown from their files.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::BTreeMap;
@@ -164,6 +164,31 @@ fn doctor_tells_of_a_newer_journal_and_mends_nothing() {
             assert_eq!((&finding["code"], &finding["fix"]), (&"newer_format".into(), &Value::Null), "{store}: {ran:?}");
         }
         assert_eq!(yard.files(), before, "{store}");
+    }
+}
+
+#[test]
+fn newer_file_of_tasks_is_left_alone_by_every_command() {
+    let new = ["{\"tasks\":{\"a\":{\"title\":\"new\"}},\"version\":3}", "{\"version\":\"2.1\",\"tasks\":[]}"];
+    for (store, file) in [("document:tasks.json", "tasks.json"), ("teaching:.tasks", ".tasks/.taskyard.json")] {
+        let yard = Yard::new(store);
+        for text in new {
+            fs::write(yard.home.path().join(file), text).unwrap();
+            let before = yard.files();
+            for words in ["list", "create New", "restore --all", "clear"] {
+                let ran = yard.run(&in_json(words));
+                assert_eq!((ran.code, code(&ran)), (Some(1), "newer_file".into()), "{store} `{words}`: {ran:?}");
+                assert!(!ran.stdout.contains("doctor"), "{store} `{words}`: {ran:?}");
+            }
+            for words in ["doctor --json", "doctor --fix --yes --json"] {
+                let ran = yard.run(words);
+                assert_eq!(ran.code, Some(3), "{store} `{words}`: {ran:?}");
+                let finding = ran.json()["findings"][0].clone();
+                let expected = (&"newer_format".into(), &Value::Null);
+                assert_eq!((&finding["code"], &finding["fix"]), expected, "{store}: {ran:?}");
+            }
+            assert_eq!(yard.files(), before, "{store}");
+        }
     }
 }
 

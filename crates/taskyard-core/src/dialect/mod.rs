@@ -14,3 +14,6 @@ pub mod transcript;
 
 mod carrying;
 mod elements;
+mod stated_version;
+
+pub use stated_version::NewerVersion;

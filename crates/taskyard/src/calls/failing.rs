@@ -50,7 +50,8 @@ fn advice(error: &Error) -> &'static str {
             | StoreError::Failed { .. }
             | StoreError::Journal { .. }
             | StoreError::ListExists { .. }
-            | StoreError::NewerJournal { .. },
+            | StoreError::NewerJournal { .. }
+            | StoreError::NewerFile { .. },
         )
         | Error::Notices(_)
         | Error::Team(_)

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use taskyard_core::dialect::NewerVersion;
 use taskyard_core::dialect::native::{TooLarge, Unreadable};
 use taskyard_core::rules::changes::numbering::LARGEST_NUMBER;
 use taskyard_core::{Event, SpecialFile, TaskId};
@@ -137,6 +138,14 @@ pub enum StoreError {
         /// The store, in words that hold no secret.
         store: String,
     },
+    /// A file of tasks states a version that this release does not know. It is neither read nor written.
+    #[error("`{}` is left as it is: {source}", .path.display())]
+    NewerFile {
+        /// The file.
+        path: PathBuf,
+        /// The version it states.
+        source: NewerVersion,
+    },
     /// The change exists and stays, but a step after its commit failed: a flush, a file, the look that confirms it. The next command
     /// finishes it. A store never answers otherwise once a commit exists, and never so before.
     #[error("the change is recorded{} but could not be finished ({cause})", as_revision(.commit.as_deref()))]
@@ -173,7 +182,8 @@ impl StoreError {
             | Self::NoTask { path, .. }
             | Self::Journal { path, .. }
             | Self::JournalDamaged { path, .. }
-            | Self::NewerJournal { path, .. } => Some(path),
+            | Self::NewerJournal { path, .. }
+            | Self::NewerFile { path, .. } => Some(path),
             Self::Unfinished { cause, .. } => cause.path(),
             Self::Unavailable { .. }
             | Self::Busy { .. }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::dialect::native::Unreadable;
+use crate::dialect::stated_version::{NewerVersion, stated_version};
 use crate::json_text::{self, is_more_than_read, print_over};
 
 /// The version that is written.
@@ -18,17 +19,15 @@ pub enum BadDocument {
     #[error("`tasks` is missing or no array")]
     NoTasks,
     /// A newer program wrote it.
-    #[error("its version is {version}, and {VERSION} is the newest that is known")]
-    TooNew {
-        /// The version it states.
-        version: u64,
-    },
+    #[error(transparent)]
+    TooNew(#[from] NewerVersion),
 }
 
 /// A file of tasks: the root object with everything in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     root: Map<String, Value>,
+    version: u64,
     /// What was read, where it says something that our strings do not hold.
     read: Option<String>,
 }
@@ -39,7 +38,7 @@ impl Document {
         let mut root = Map::new();
         root.insert("tasks".to_owned(), Value::Array(Vec::new()));
         root.insert("version".to_owned(), VERSION.into());
-        Self { root, read: None }
+        Self { root, version: VERSION, read: None }
     }
 
     /// Reads a file.
@@ -54,20 +53,18 @@ impl Document {
         let Value::Object(root) = value else {
             return Err(Unreadable::NotAnObject { found: "another value" }.into());
         };
+        // Before anything else: a newer version may keep its tasks elsewhere.
+        let version = stated_version(&root, VERSION)?;
         if !root.get("tasks").is_some_and(Value::is_array) {
             return Err(BadDocument::NoTasks);
         }
         let read = is_more_than_read(text.as_bytes()).then(|| text.to_owned());
-        let document = Self { root, read };
-        match document.version() {
-            version if version > VERSION => Err(BadDocument::TooNew { version }),
-            _ => Ok(document),
-        }
+        Ok(Self { root, version, read })
     }
 
-    /// Returns the version it states; the first one where it states none.
+    /// Returns the version it was read in; 1 if it states none.
     pub fn version(&self) -> u64 {
-        self.root.get("version").and_then(Value::as_u64).unwrap_or(1)
+        self.version
     }
 
     /// Returns what stands in the array of tasks.
@@ -81,6 +78,7 @@ impl Document {
         self.root.insert("tasks".to_owned(), Value::Array(elements));
         self.root.insert("version".to_owned(), VERSION.into());
         self.root.insert("last_updated".to_owned(), last_updated.into());
+        self.version = VERSION;
         self
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::dialect::carrying::{ids, unsaid, with_carried, with_unsaid, without_carried};
 use crate::dialect::native::Unreadable;
+use crate::dialect::stated_version::{NewerVersion, stated_version};
 use crate::json_text::{from_slice, print_over};
 use crate::{Status, Task, TaskId};
 
@@ -87,15 +88,23 @@ pub fn carried_of(task: &Task, written: &[u8], blocks: &[TaskId]) -> Map<String,
     }
 }
 
-/// Why `.taskyard.json` holds nothing that is carried.
+/// Why nothing that is carried can be read from `.taskyard.json`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it holds nothing that taskyard wrote")]
-pub struct BadCarried;
+pub enum BadCarried {
+    /// Taskyard did not write it.
+    #[error("it holds nothing that taskyard wrote")]
+    NotOurs,
+    /// A newer Taskyard wrote it.
+    #[error(transparent)]
+    TooNew(#[from] NewerVersion),
+}
 
 /// Reads what is carried for each task of a folder.
 pub fn parse_carried(bytes: &[u8]) -> Result<BTreeMap<TaskId, Map<String, Value>>, BadCarried> {
-    let value: Value = from_slice(bytes).map_err(|_| BadCarried)?;
-    let tasks = value.get("tasks").and_then(Value::as_object).ok_or(BadCarried)?;
+    let value: Value = from_slice(bytes).map_err(|_| BadCarried::NotOurs)?;
+    let root = value.as_object().ok_or(BadCarried::NotOurs)?;
+    stated_version(root, VERSION)?;
+    let tasks = root.get("tasks").and_then(Value::as_object).ok_or(BadCarried::NotOurs)?;
     let carried =
         tasks.iter().filter_map(|(id, carried)| Some((TaskId::stored(id.as_str()), carried.as_object()?.clone())));
     Ok(carried.collect())

@@ -60,7 +60,7 @@ pub enum FindingCode {
     WentBack,
     /// A move between this list and another that could not be finished on both.
     UnfinishedMove,
-    /// A newer Taskyard wrote our memory of the list, of this machine or of teams.
+    /// A newer Taskyard wrote our memory of the list, of this machine or of teams, or a newer program a file of tasks.
     NewerFormat,
     /// The journal of the list is larger than it may get.
     LargeJournal,
@@ -174,9 +174,7 @@ impl FindingCode {
             Self::UnfinishedMove => {
                 "tasks may be in both lists; no command changes the list that they leave before it is decided"
             }
-            Self::NewerFormat => {
-                "this taskyard neither reads nor writes it, so that nothing of it is lost; the task files are not affected"
-            }
+            Self::NewerFormat => "this taskyard neither reads nor writes that file, so that nothing in it is lost",
             Self::LargeJournal => "it takes up space; `taskyard gc` thins what is old",
             Self::GoneLists => {
                 "they take up space, and `taskyard restore` can bring their tasks back; `taskyard gc` lets go of what is old"

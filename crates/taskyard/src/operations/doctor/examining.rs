@@ -64,6 +64,12 @@ impl Yard {
                 findings.push(Finding::of_torn_file(path, &why));
                 return Ok(LookedOver { findings, ..LookedOver::default() });
             }
+            Err(StoreError::NewerFile { path, source }) => {
+                findings.push(Finding::of_newer_file(&path, &source));
+                // To mend its journal would mean to compare it with the tasks, which cannot be read.
+                findings.iter_mut().for_each(|finding| finding.fix = None);
+                return Ok(LookedOver { findings, ..LookedOver::default() });
+            }
             Err(error) => return Err(error.into()),
         };
         findings.extend(self.defects(&*list)?);

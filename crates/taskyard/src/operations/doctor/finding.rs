@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use taskyard_core::dialect::NewerVersion;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::changes::numbering::LARGEST_NUMBER;
 use taskyard_core::rules::health::mending::Mend;
@@ -264,6 +265,17 @@ impl Finding {
             task: None,
             file: file_name(path),
             message: format!("`{}` was written by a newer taskyard (format {format})", path.display()),
+            fix: None,
+        }
+    }
+
+    /// Tells of a file of tasks in a version that is not known.
+    pub(super) fn of_newer_file(path: &Path, version: &NewerVersion) -> Self {
+        Self {
+            code: FindingCode::NewerFormat,
+            task: None,
+            file: file_name(path),
+            message: format!("`{}` is left as it is: {version}", path.display()),
             fix: None,
         }
     }

@@ -99,23 +99,13 @@ fn read(path: &Path) -> Result<Option<Read>, StoreError> {
 }
 
 fn whole(path: &Path, bytes: Vec<u8>, stamp: Option<FileStamp>) -> Result<Loaded<Raw>, StoreError> {
-    let no_task = |why| StoreError::NoTask { path: path.to_owned(), why: unreadable(why) };
+    let no_task = |why| StoreError::NoTask { path: path.to_owned(), why };
     match Document::parse(&bytes) {
         Ok(document) => Ok(Loaded::Whole(Raw::new(document, bytes, stamp))),
-        Err(BadDocument::Unreadable(why)) if why.may_be_torn() => {
-            Ok(Loaded::Torn(Box::new(no_task(BadDocument::Unreadable(why)))))
-        }
-        Err(why) => Err(no_task(why)),
-    }
-}
-
-fn unreadable(why: BadDocument) -> Unreadable {
-    match why {
-        BadDocument::Unreadable(why) => why,
-        BadDocument::NoTasks => Unreadable::Missing { key: "tasks" },
-        BadDocument::TooNew { .. } => {
-            Unreadable::WrongType { key: "version", expected: "one that is known", found: "a newer one" }
-        }
+        Err(BadDocument::Unreadable(why)) if why.may_be_torn() => Ok(Loaded::Torn(Box::new(no_task(why)))),
+        Err(BadDocument::Unreadable(why)) => Err(no_task(why)),
+        Err(BadDocument::NoTasks) => Err(no_task(Unreadable::Missing { key: "tasks" })),
+        Err(BadDocument::TooNew(source)) => Err(StoreError::NewerFile { path: path.to_owned(), source }),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use taskyard_core::TaskId;
 use taskyard_core::dialect::native::{LARGEST, Unreadable};
-use taskyard_core::dialect::teaching::{Folder, parse_carried, print_carried, read, task_of};
+use taskyard_core::dialect::teaching::{BadCarried, Folder, parse_carried, print_carried, read, task_of};
 
 use super::raw_folder::{RawFolder, Stamps};
 use super::replacing::{TEMPORARY, put, put_new, replace};
@@ -45,8 +45,12 @@ pub(super) fn load(path: &Path) -> Result<Option<RawFolder>, StoreError> {
                 Err(why) => return Err(StoreError::not_read(&file, why)),
             };
             if name == CARRIED {
-                let why = || Unreadable::NotJson { why: "it holds nothing that taskyard wrote".to_owned() };
-                folder.carried = parse_carried(&bytes).map_err(|_| StoreError::NoTask { path: file, why: why() })?;
+                folder.carried = parse_carried(&bytes).map_err(|why| match why {
+                    BadCarried::TooNew(source) => StoreError::NewerFile { path: file, source },
+                    BadCarried::NotOurs => {
+                        StoreError::NoTask { path: file, why: Unreadable::NotJson { why: why.to_string() } }
+                    }
+                })?;
             } else if let Some(id) = task_of(name) {
                 is_whole &= read(&id, &bytes, None, &[]).err().is_none_or(|why| !why.may_be_torn());
                 folder.files.insert(id, bytes);
