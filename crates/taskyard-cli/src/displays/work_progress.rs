@@ -1,5 +1,6 @@
 //! What `taskyard work` shows while it works.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
@@ -160,7 +161,8 @@ impl Live {
         match event {
             WorkEvent::Started { worker, task, .. } => {
                 let bar = self.all.add(ProgressBar::new_spinner().with_style(self.style.clone()));
-                let what = task.active_form.as_deref().filter(|form| !form.trim().is_empty()).unwrap_or(&task.subject);
+                let form = task.active_form.as_deref().filter(|form| !form.trim().is_empty());
+                let what = form.map_or_else(|| task.shown_subject(), Cow::Borrowed);
                 bar.set_message(Line::plain(&format!("#{} {what}", task.shown_id())).to_string());
                 bar.enable_steady_tick(TICK);
                 self.busy.insert(worker.clone(), bar);

@@ -118,6 +118,36 @@ fn a_dialog_writes_over_nothing_that_others_changed_meanwhile() {
 }
 
 #[test]
+fn titles_and_descriptions_are_edited_without_what_is_not_shown() {
+    let board = Board::after(&["create Wheels --kind bug"]);
+    let stored = task(&board, "1");
+    let (mark, description) = (stored["subject"].as_str().unwrap(), stored["description"].as_str().unwrap());
+    assert!(mark.starts_with("\u{1b}[2m  #1\u{1b}[22m ") && description.contains("<macf_task_metadata"));
+    let coloured = format!("{mark} \u{1b}[31mred");
+    board.home.command("update 1 --subject").arg(&coloured).output();
+    let window = board.window();
+    let open = || {
+        window.element("#card-1 .open").click();
+        window.until("!document.getElementById('task').hidden");
+    };
+    open();
+    window.sees("created_by");
+    assert!(!window.element("#task").text().contains("macf_task_metadata"));
+    window.press("E");
+    window.until("document.querySelector('#ask[open] [name=subject]')");
+    let value = |name: &str| window.element(&format!("#ask [name={name}]")).property("value");
+    let shown = "\u{1f41b} BUG: Wheels \\x1b[31mred";
+    assert_eq!((value("subject"), value("description")), (json!(shown), json!("")));
+    window.element("#ask [name=subject]").fill(&shown.replace("Wheels", "Tyres"));
+    window.element("#ask [name=description]").fill("Flat");
+    window.click("button", "Save");
+    window.until("!document.querySelector('#ask[open]')");
+    let saved = task(&board, "1");
+    assert_eq!(saved["subject"], coloured.replace("Wheels", "Tyres"));
+    assert_eq!(saved["description"], format!("Flat\n\n{description}"));
+}
+
+#[test]
 fn a_page_that_lost_its_secret_says_so_and_only_reads() {
     let board = Board::after(&["create Wheels"]);
     let window = board.window();

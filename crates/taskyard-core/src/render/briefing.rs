@@ -36,8 +36,13 @@ pub fn brief_lines(list: &ListId, brief: &Brief) -> Vec<String> {
     lines
 }
 
+/// Returns tasks by number and title, the first few of them: `#1 Write the parser, #2 Ship, and 3 more`.
+pub fn brief_names(tasks: &[Task]) -> String {
+    listed(tasks.iter().take(MOST).map(named).collect(), tasks.len())
+}
+
 fn named(task: &Task) -> String {
-    format!("#{} {}", task.id, cut_text(&escaping::one_line(&task.shown_subject()), COLUMNS, "…"))
+    format!("#{} {}", task.id, cut_text(&task.shown_subject(), COLUMNS, "…"))
 }
 
 fn listed(named: Vec<String>, count: usize) -> String {

@@ -18,14 +18,14 @@ pub fn historic_mark_line(task: &Task) -> Line {
         Status::Completed => "  \u{2714} ",
     };
     let mut line = Line::plain(mark);
-    if let Some(id) = Subject::parse(&task.subject).id {
+    if let Some(id) = Subject::of(&task.id, &task.subject).id {
         line.push(Tone::Dim, &format!("#{id} "));
     }
     titled(line, task)
 }
 
 fn titled(mut line: Line, task: &Task) -> Line {
-    let subject = Subject::parse(&task.subject);
+    let subject = Subject::of(&task.id, &task.subject);
     if let Some(parent) = subject.parent {
         line.push(Tone::Dim, &format!("[^#{parent}] "));
     }

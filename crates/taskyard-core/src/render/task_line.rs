@@ -1,6 +1,6 @@
 //! One task on one line.
 
-use crate::dialect::macf::{Subject, plain};
+use crate::dialect::macf::Subject;
 use crate::{Priority, Status, Task, TaskId, Todo};
 
 use super::line::cut_text;
@@ -14,7 +14,7 @@ const NARROW: usize = 60;
 
 /// Returns the client's own line: `#3 [pending] Deploy (ana) [blocked by #2]`, safe to show.
 pub fn client_line(id: &str, task: &Task, blockers: &[TaskId]) -> String {
-    let mut line = format!("#{id} [{}] {}", task.status, plain(&task.subject));
+    let mut line = format!("#{id} [{}] {}", task.status, task.shown_subject());
     if let Some(owner) = task.owner() {
         line.push_str(&format!(" ({owner})"));
     }
@@ -60,7 +60,7 @@ fn marked(guides: &str, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
 fn titled(before: Line, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
     let waiting = is_waiting(task, blockers);
     let blockers = if waiting { blockers } else { &[] };
-    let subject = Subject::parse(&task.subject);
+    let subject = Subject::of(&task.id, &task.subject);
     let mut before = before;
     if let Some(parent) = subject.parent {
         before.push(Tone::Dim, &format!("[^#{parent}] "));

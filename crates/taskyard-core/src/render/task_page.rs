@@ -117,8 +117,9 @@ pub fn task_text(task: &Task, look: &Look) -> Vec<Line> {
     lines
 }
 
-/// Returns what the block says, where it can be read; what stands beside it with a line of its own is not told twice.
-fn facts_of_block(task: &Task) -> impl Iterator<Item = (String, Line)> {
+/// Returns what the block in a task's description says, if it can be read; what stands beside it with a line of its own is not told
+/// twice.
+pub fn facts_of_block(task: &Task) -> impl Iterator<Item = (String, Line)> {
     let facts = Block::find(&task.description).and_then(|block| block.facts().ok());
     let facts = facts.into_iter().flatten().filter(|fact| fact.key != PARENT && !fact.value.is_null());
     facts.map(|fact| {
@@ -144,7 +145,6 @@ fn title(task: &Task, look: &Look) -> Vec<Line> {
         state.push(Tone::Dim, &format!("{}internal", look.dot()));
     }
     let subject = task.shown_subject();
-    let subject = escaping::one_line(&subject);
     let title = Line::new().with(Tone::Strong, &subject);
     let mut lines = Vec::new();
     match look.width {
@@ -170,13 +170,8 @@ fn title(task: &Task, look: &Look) -> Vec<Line> {
 }
 
 fn description(task: &Task, look: &Look, lines: &mut Vec<Line>) {
-    // What the block says stands among the facts, unless it cannot be told what it says.
-    let block = Block::find(&task.description).filter(|block| block.facts().is_ok());
-    let prose = block.map(|block| {
-        let (before, after) = block.around();
-        format!("{}{after}", before.trim_end())
-    });
-    let text = prose.as_deref().unwrap_or(&task.description).trim_end();
+    let text = task.shown_description();
+    let text = text.trim_end();
     if text.is_empty() {
         return;
     }

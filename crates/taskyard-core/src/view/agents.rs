@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::render::{Line, Look, Tone};
+use crate::render::{Line, Look, Tone, shown_subject};
 use crate::rules::agents::naming::is_same_agent;
 use crate::rules::leases::leasing::LeaseState;
 use crate::rules::teams::membership::MemberState;
@@ -154,7 +154,7 @@ pub fn agent_line(row: &AgentRow, name_width: usize, look: &Look) -> Line {
     line.push(tone, &format!("  {state:9}"));
     for held in &row.holds {
         line.push(Tone::Id, &format!(" #{}", held.task));
-        line.push(Tone::Plain, &format!(" {}", crate::dialect::macf::plain(&held.subject)));
+        line.push(Tone::Plain, &format!(" {}", shown_subject(&held.task, &held.subject)));
         line.append(held_for(held, look));
     }
     let mut more: Vec<String> = Vec::new();

@@ -42,7 +42,7 @@ pub fn row_line(guides: &str, id_width: usize, facts: &RowFacts<'_>, width: usiz
     let task = facts.task;
     let mut left = marked(guides, facts, look);
     left.push(id_tone(task), &format!("{:id_width$} ", format!("#{}", task.id)));
-    let subject = Subject::parse(&task.subject);
+    let subject = Subject::of(&task.id, &task.subject);
     if let Some(parent) = subject.parent {
         left.push(Tone::Dim, &format!("[^#{parent}] "));
     }
@@ -76,7 +76,7 @@ pub fn card_lines(facts: &RowFacts<'_>, width: usize, look: &Look) -> [Line; 2] 
     let task = facts.task;
     let mut first = marked("", facts, look);
     first.push(id_tone(task), &format!("#{} ", task.id));
-    let subject = Subject::parse(&task.subject);
+    let subject = Subject::of(&task.id, &task.subject);
     first.push(title_tone(facts), &escaping::one_line(beginning(subject.title)));
     let who = who_and_since(facts, look);
     let mut second = Line::plain(if who.width() > 0 { "  " } else { " " });

@@ -32,7 +32,9 @@ impl Yard {
             let merged = merge_drafts(base, mine, &now);
             if merged.conflicts.is_empty() {
                 at_odds.replace(None);
-                return update(merged.draft.changes_from(&now));
+                let mut changes = merged.draft.changes_from(&now);
+                changes.patch.subject = changes.patch.subject.map(|typed| task.subject_typed(&typed));
+                return update(changes);
             }
             at_odds.replace(Some((now, merged)));
             Update::default()

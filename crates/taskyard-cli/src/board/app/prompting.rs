@@ -50,7 +50,11 @@ impl App {
         }
         self.have_done(match purpose {
             Purpose::Create { parent } => What::Create { subject: text, parent },
-            Purpose::Rename(task) => What::Rename { task, subject: text },
+            Purpose::Rename(task) => {
+                // What was to be typed over was shown with control characters escaped.
+                let stored = self.watched.as_ref().and_then(|watched| watched.live().task(&task));
+                What::Rename { subject: stored.map_or(text.clone(), |stored| stored.subject_typed(&text)), task }
+            }
             Purpose::Note(tasks) => What::Note { tasks, text },
             Purpose::Send { to } => What::Send { to, text },
             Purpose::Filter | Purpose::Command => return,

@@ -4,7 +4,6 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use taskyard::core::Status;
-use taskyard::core::dialect::macf::plain;
 use taskyard::core::render::{Line, Look, Tone};
 use taskyard::core::view::{GraphNode, graph_lines};
 
@@ -93,7 +92,7 @@ fn label(app: &App, node: &GraphNode, columns: usize, look: &Look) -> Line {
     if room >= 4 {
         let tone = if task.status == Status::InProgress { Tone::Strong } else { Tone::Plain };
         line.push(Tone::Plain, " ");
-        line.append(Line::new().with(tone, &plain(&task.subject)).cut(room, look.ellipsis()));
+        line.append(Line::new().with(tone, &task.shown_subject()).cut(room, look.ellipsis()));
     }
     line.append(behind);
     line

@@ -2,6 +2,7 @@
 
 import { Refusal, call, ofList } from "./acts.js";
 import { go, here } from "./parts.js";
+import { shownSubject } from "./texts.js";
 
 const dialog = document.getElementById("ask");
 const form = document.getElementById("ask-form");
@@ -113,7 +114,7 @@ function found(input) {
     const now = ++asked;
     const tasks = await tasksLike(input.value.trim(), 12);
     if (now !== asked) return;
-    list.replaceChildren(...tasks.map((task, place) => option(`#${task.id}  ${task.subject}`, { task: task.id }, place === 0)));
+    list.replaceChildren(...tasks.map((task, place) => option(`#${task.id}  ${shownSubject(task)}`, { task: task.id }, place === 0)));
   };
   const choose = (one) => {
     input.value = one.dataset.task;
@@ -186,7 +187,7 @@ export function setUpPalette(perform) {
     const now = ++asked;
     const tasks = here().list ? await tasksLike(words, 8) : [];
     if (now !== asked) return;
-    tasks.forEach((task) => list.append(other(option(`#${task.id}  ${task.subject}`, { task: task.id }))));
+    tasks.forEach((task) => list.append(other(option(`#${task.id}  ${shownSubject(task)}`, { task: task.id }))));
     if (!list.querySelector('[aria-selected="true"]:not([hidden])')) select([...list.children].find((one) => !one.hidden));
   };
   text.addEventListener("input", filter);

@@ -7,6 +7,7 @@ import { editDescription, editSubject } from "./editing.js";
 import { go, here, refresh } from "./parts.js";
 import { fit, zoom } from "./picture.js";
 import { base, forgetSecret } from "./server.js";
+import { shownDescription, shownSubject, typedDescription, typedSubject } from "./texts.js";
 
 const COLUMNS = ["pending", "in_progress", "completed"];
 const openPalette = setUpPalette((act) => perform(act));
@@ -106,7 +107,7 @@ const words = (text) => text.split(/[\s,]+/).map((word) => word.replace(/^#/, ""
 /** Returns a task as the fields of a dialog show it. */
 function asFields(task) {
   const { priority = "", tags = [], due = "", defer = "", estimate = "" } = task.metadata ?? {};
-  return { subject: task.subject, description: task.description, activeForm: task.activeForm ?? "", owner: task.owner ?? "", priority, tags: tags.join(", "), due, defer, estimate: estimate ? `${estimate}s` : "" };
+  return { subject: shownSubject(task), description: shownDescription(task), activeForm: task.activeForm ?? "", owner: task.owner ?? "", priority, tags: tags.join(", "), due, defer, estimate: estimate ? `${estimate}s` : "" };
 }
 
 /** Lets every field of a task be typed. Only what was changed is sent, and nothing that somebody else changed meanwhile is overwritten unseen. */
@@ -132,6 +133,8 @@ async function editAll() {
     for (const name of touched) {
       const value = typed[name];
       if (name === "tags") fields.tags = words(value);
+      else if (name === "subject") fields.subject = typedSubject(read.task, value);
+      else if (name === "description") fields.description = typedDescription(read.task, value);
       else if (name === "priority" && !value) fields.metadata = { priority: null };
       else fields[name] = value || !["due", "defer", "estimate"].includes(name) ? value : "none";
     }

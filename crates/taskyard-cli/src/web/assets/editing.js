@@ -2,6 +2,7 @@
 
 import { Conflict, Refusal, changeRead, readTask, say } from "./acts.js";
 import { refresh } from "./parts.js";
+import { shownDescription, shownSubject, typedDescription, typedSubject } from "./texts.js";
 
 const opened = () => document.getElementById("task");
 
@@ -21,12 +22,15 @@ export function editDescription() {
 
 function edit(around, source, field, rows) {
   const id = opened().dataset.task;
+  // What is stored, which is not what is shown.
   let before = source.dataset.text;
+  const [show, meant] = field === "subject" ? [shownSubject, typedSubject] : [shownDescription, typedDescription];
+  const shownOf = (stored) => show({ id, [field]: stored });
   const shown = [...around.childNodes];
   const input = document.createElement(rows > 1 ? "textarea" : "input");
-  input.value = before;
+  input.value = shownOf(before);
   input.setAttribute("aria-label", field === "subject" ? "Subject" : "Description, in Markdown");
-  if (rows > 1) input.rows = Math.min(24, Math.max(rows, before.split("\n").length + 1));
+  if (rows > 1) input.rows = Math.min(24, Math.max(rows, input.value.split("\n").length + 1));
   around.setAttribute("data-editing", "");
   const theirs = document.createElement("pre");
   theirs.className = "theirs";
@@ -41,18 +45,18 @@ function edit(around, source, field, rows) {
   };
   const changedMeanwhile = (task) => {
     before = task[field];
-    theirs.textContent = before;
+    theirs.textContent = shownOf(before);
     theirs.hidden = false;
     throw new Refusal(`Somebody changed the ${field} meanwhile`, "theirs stands below; save again to write yours over it, or leave with Esc");
   };
   const save = async () => {
     if (isOver) return;
-    if (input.value === before) return leave();
+    if (input.value === shownOf(before)) return leave();
     try {
       const read = await readTask(id);
       read.task[field] === before || changedMeanwhile(read.task);
       try {
-        await changeRead(id, read, { [field]: input.value }, (one, other) => one[field] !== other[field]);
+        await changeRead(id, read, { [field]: meant({ id, [field]: before }, input.value) }, (one, other) => one[field] !== other[field]);
       } catch (error) {
         if (error instanceof Conflict) changedMeanwhile(error.current);
         throw error;

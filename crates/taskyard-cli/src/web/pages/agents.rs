@@ -1,7 +1,7 @@
 //! The agents that work on a list: along the bottom of every page, and as a page.
 
 use maud::{Markup, html};
-use taskyard::core::dialect::macf;
+use taskyard::core::render::shown_subject;
 use taskyard::core::view::{AgentRow, HeldTask, LeaseShown};
 use taskyard::teams::MemberState;
 
@@ -53,7 +53,7 @@ pub(super) fn strip(seen: &Seen) -> Markup {
 fn brief(seen: &Seen, held: &HeldTask) -> Markup {
     html! {
         a.id href=(seen.href(&held.task)) { "#" (held.task) }
-        span.held { (one_line(&macf::plain(&held.subject))) }
+        span.held { (one_line(&shown_subject(&held.task, &held.subject))) }
         (lease(seen, held))
     }
 }
@@ -92,7 +92,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
                         @for held in &row.holds {
                             li {
                                 span.mark.active aria-hidden="true" { "◼" }
-                                a.open href=(seen.href(&held.task)) { span.id { "#" (held.task) } " " (one_line(&macf::plain(&held.subject))) }
+                                a.open href=(seen.href(&held.task)) { span.id { "#" (held.task) } " " (one_line(&shown_subject(&held.task, &held.subject))) }
                                 span.dim { @if let Some(taken) = held.since { (since(taken, seen.now())) } }
                                 (lease(seen, held))
                             }

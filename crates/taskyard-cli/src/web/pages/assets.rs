@@ -22,7 +22,7 @@ macro_rules! asset {
     };
 }
 
-const FILES: [(&str, &str, &str); 16] = [
+const FILES: [(&str, &str, &str); 17] = [
     asset!("board.css", STYLE),
     asset!("board.js", SCRIPT),
     asset!("acts.js", SCRIPT),
@@ -38,6 +38,7 @@ const FILES: [(&str, &str, &str); 16] = [
     asset!("parts.js", SCRIPT),
     asset!("picture.js", SCRIPT),
     asset!("tails.js", SCRIPT),
+    asset!("texts.js", SCRIPT),
     asset!("icon.svg", PICTURE),
 ];
 

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::PoisonError;
 
 use taskyard::Yard;
-use taskyard::core::dialect::macf;
 use taskyard::core::view::{AgentRow, HeldTask, JobRow, ListRow, NeedKind, Thread, threads};
 use taskyard::core::{Task, TaskId, Timestamp};
 use taskyard::jobs::Jobs;
@@ -165,7 +164,7 @@ impl Seen {
 
     /// Returns what a task is called.
     pub(super) fn title(task: &Task) -> String {
-        super::texts::one_line(&macf::plain(&task.subject))
+        super::texts::one_line(&task.shown_subject())
     }
 }
 

@@ -52,12 +52,13 @@ fn opened(seen: &Seen, task: &Task, back: &str) -> Markup {
         (facts(seen, task))
         (edges(seen, task))
         section.description aria-label="Description" {
-            @if task.description.trim().is_empty() {
-                p.dim data-edit="description" data-text="" { "No description. " button.link type="button" data-act="describe" { "Write one" } }
+            @let description = task.shown_description();
+            @if description.trim().is_empty() {
+                p.dim data-edit="description" data-text=(task.description) { "No description. " button.link type="button" data-act="describe" { "Write one" } }
             } @else {
-                @let shown = &task.description[..task.description.floor_char_boundary(LONGEST)];
+                @let shown = &description[..description.floor_char_boundary(LONGEST)];
                 div.prose #description data-edit="description" data-text=(task.description) { (PreEscaped(markdown_html(shown))) }
-                @if shown.len() < task.description.len() { p.dim { (task.description.len() - shown.len()) " bytes more" } }
+                @if shown.len() < description.len() { p.dim { (description.len() - shown.len()) " bytes more" } }
                 button.link type="button" data-act="describe" { "Edit" }
             }
         }

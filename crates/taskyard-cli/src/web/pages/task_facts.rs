@@ -1,7 +1,7 @@
 //! What there is to know of a task beside its texts, one fact on each line.
 
 use maud::{Markup, html};
-use taskyard::core::render::Look;
+use taskyard::core::render::{Look, facts_of_block};
 use taskyard::core::rules::leases::leasing::holds;
 use taskyard::core::{Priority, Task};
 
@@ -46,6 +46,7 @@ pub(super) fn facts(seen: &Seen, task: &Task) -> Markup {
                     a.tag href=(seen.address.chosen(&format!("tag:{tag}")).href()) { (one_line(tag)) } " "
                 } }
             }
+            @for (name, fact) in facts_of_block(task) { dt { (one_line(&name)) } dd { (one_line(&fact.to_string())) } }
         }
     }
 }

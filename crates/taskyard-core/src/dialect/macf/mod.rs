@@ -17,5 +17,5 @@ pub use hidden::{hidden_names, hidden_task_of, is_hidden_twice};
 pub use kind::{Kind, UnknownKind};
 pub use parent::set_parent;
 pub use renaming::{ChangedFacts, change_facts, retitled, with_marks};
-pub use subject::{Subject, plain};
+pub use subject::Subject;
 pub use tasks::{CARRIED, read_task, write_task};

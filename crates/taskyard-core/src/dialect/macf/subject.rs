@@ -1,7 +1,6 @@
 //! What stands before a title: the task's own number and its parent's, dim, for displays that show no numbers.
 
-use crate::Task;
-use std::borrow::Cow;
+use crate::TaskId;
 
 const DIM: &str = "\x1b[2m";
 /// What ends dim letters: today, and in older files.
@@ -47,6 +46,15 @@ impl<'a> Subject<'a> {
         subject
     }
 
+    /// Takes the subject of a task apart. A number before it that is not the task's own is no mark: somebody put it into the title.
+    pub fn of(id: &TaskId, text: &'a str) -> Self {
+        let subject = Self::parse(text);
+        match subject.id {
+            Some(stated) if stated != id.as_str() => Self { title: text, ..Self::default() },
+            _ => subject,
+        }
+    }
+
     /// Puts a subject together: `#id [^#parent] title`, the marks dim.
     pub fn compose(id: &str, parent: Option<&str>, title: &str) -> String {
         Subject::default().composed(id, parent, title)
@@ -68,29 +76,6 @@ impl<'a> Subject<'a> {
         };
         format!("{id_mark} {parent_mark}{title}")
     }
-}
-
-impl Task {
-    /// Returns the subject as displays show it: without the task's own number, which some tools put before it, and without what
-    /// makes it dim.
-    pub fn shown_subject(&self) -> Cow<'_, str> {
-        plain(&self.subject)
-    }
-}
-
-/// Returns a subject as one searches for it: without the task's own number and without anything that steers a terminal.
-pub fn plain(text: &str) -> Cow<'_, str> {
-    if !text.contains('\x1b') {
-        // Nothing in it is dim.
-        return Cow::Borrowed(text);
-    }
-    let subject = Subject::parse(text);
-    let text = if subject.id.is_some() { after_own_id(text) } else { text };
-    Cow::Owned(DIM_ENDS.iter().fold(text.replace(DIM, ""), |text, end| text.replace(end, "")))
-}
-
-fn after_own_id(text: &str) -> &str {
-    dim(text).map_or(text, |(_, _, rest)| rest)
 }
 
 /// Returns the dim word a text begins with, the same with what makes it dim, and what follows after a space.
@@ -117,7 +102,8 @@ fn agent_type(title: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Subject, plain};
+    use super::Subject;
+    use crate::TaskId;
 
     const STORED: &str = "\x1b[2m#89\x1b[0m \x1b[2m[^#67]\x1b[0m \u{1f4cb} Phase 4";
 
@@ -146,7 +132,6 @@ mod tests {
             assert_eq!((subject.id, subject.parent, subject.title), (Some("5"), Some("67"), "\u{1f4cb} Phase 4"));
             assert_eq!(subject.composed("5", Some("67"), subject.title), stored);
             assert_eq!(subject.composed("5", Some("1"), subject.title), moved);
-            assert_eq!(plain(stored).replace(' ', ""), "[^#67]\u{1f4cb}Phase4");
         }
         assert_eq!(Subject::compose("5", Some("67"), "\u{1f4cb} Phase 4"), today);
         assert_eq!(Subject::compose("1234", Some("000"), "x"), "\x1b[2m#1234\x1b[22m x");
@@ -171,8 +156,9 @@ mod tests {
     }
 
     #[test]
-    fn one_searches_for_words_and_not_for_colours() {
-        assert_eq!(plain(STORED), "[^#67] \u{1f4cb} Phase 4");
-        assert_eq!(plain("plain"), "plain");
+    fn number_of_another_task_is_part_of_the_title() {
+        assert_eq!(Subject::of(&TaskId::number(89), STORED), Subject::parse(STORED));
+        let other = Subject::of(&TaskId::number(8), STORED);
+        assert_eq!(other, Subject { title: STORED, ..Subject::default() });
     }
 }

@@ -15,7 +15,7 @@ pub fn dot(tasks: &[Task]) -> String {
     );
     for task in tasks {
         let id = quoted(task.id.as_str());
-        let label = quoted(&format!("#{} {}", task.id, one_line(&task.subject)));
+        let label = quoted(&format!("#{} {}", task.id, task.shown_subject()));
         let (fill, border) = colours(task);
         let _ = writeln!(text, "  {id} [label={label}, fillcolor=\"{fill}\", color=\"{border}\"];");
     }

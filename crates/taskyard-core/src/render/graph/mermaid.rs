@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use crate::render::escaping::one_line;
 use crate::{Status, Task};
 
 use super::network::Network;
@@ -13,7 +12,7 @@ pub fn mermaid(tasks: &[Task]) -> String {
     let mut text = String::from("flowchart LR\n");
     for (place, task) in tasks.iter().enumerate() {
         let (open, close) = if task.status == Status::InProgress { ("([", "])") } else { ("[", "]") };
-        let label = format!("#{} {}", task.id, one_line(&task.subject));
+        let label = format!("#{} {}", task.id, task.shown_subject());
         let _ = writeln!(text, "    {}{open}\"{}\"{close}:::{}", name(task, place), escape(&label), class(task));
     }
     for edge in &network.edges {

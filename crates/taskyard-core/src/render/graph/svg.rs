@@ -149,7 +149,7 @@ fn curve(text: &mut String, from: (i64, i64), to: (i64, i64)) {
 
 fn card(text: &mut String, task: &Task, (x, y): (i64, i64), is_in_page: bool) {
     let class = if task.is_cancelled() { "cancelled" } else { task.status.as_str() };
-    let subject = one_line(&task.subject);
+    let subject = task.shown_subject();
     let title =
         cut_to_room(&subject, task.status == Status::InProgress, if is_in_page { PAGE_ROOM } else { TITLE_ROOM });
     let id = xml(task.id.as_str());

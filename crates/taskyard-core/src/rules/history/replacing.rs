@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::removed::{Absence, Removed};
-use crate::dialect::macf::{self, Block, Subject};
+use crate::dialect::macf::{Block, Subject};
 use crate::{Entry, Image, Op, Revision, Status, Task, TaskId, Verdict};
 
 /// The key under which a block of facts says when and where its task was made.
@@ -153,7 +153,7 @@ fn shares_making(one: &Task, other: &Task) -> bool {
 
 /// Returns a description without the block of facts that every task of some tools has: its keys are the same in all.
 fn without_block(description: &str) -> String {
-    let Some(block) = Block::find(description) else { return macf::plain(description).into_owned() };
+    let Some(block) = Block::find(description) else { return description.to_owned() };
     let (before, after) = block.around();
     format!("{before} {after}")
 }

@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::near_words::NearWords;
 use super::ordering::NumberOrder;
 use super::query::{Needle, Query, Surroundings};
-use crate::dialect::macf::plain;
 use crate::rules::changes::patching::Field;
 use crate::{Task, TaskId};
 
@@ -134,7 +133,7 @@ pub fn search(tasks: Vec<Task>, query: &Query, around: &impl Surroundings) -> Ve
 /// Returns everything there is to find in a task, field by field, the subject first.
 fn texts(task: &Task) -> Vec<(Field, String)> {
     let mut fields =
-        vec![(Field::Subject, plain(&task.subject).into_owned()), (Field::Description, task.description.clone())];
+        vec![(Field::Subject, task.shown_subject().into_owned()), (Field::Description, task.description.clone())];
     fields.extend(task.active_form.clone().map(|text| (Field::ActiveForm, text)));
     fields.extend(task.owner().map(|owner| (Field::Owner, owner.to_owned())));
     if let Some(metadata) = &task.metadata {

@@ -115,7 +115,7 @@ pub fn read_claim(input: &Value, rules: Rules) -> Result<(TaskId, Option<String>
 
 /// Returns the answer to a task that was made.
 pub fn created(task: &Task) -> Answer {
-    Answer::new(format!("Created {}: {}", task.id, task.subject), json!({ "task": shape(task) }))
+    Answer::new(format!("Created {}: {}", task.id, task.shown_subject()), json!({ "task": shape(task) }))
 }
 
 /// Returns the answer: one line for each task.
@@ -157,13 +157,13 @@ impl ListLine for Line<'_> {
     }
 
     fn whole(&self) -> String {
-        self.told(&self.task.subject, self.task.owner(), &joined(&self.blockers))
+        self.told(&self.task.shown_subject(), self.task.owner(), &joined(&self.blockers))
     }
 
     fn shortened(&self, longest: usize) -> String {
         let owner = self.task.owner().map(|owner| shortened(owner, longest));
         let blockers = few_blockers(&self.blockers, joined);
-        self.told(&shortened(&self.task.subject, longest), owner.as_deref(), &blockers)
+        self.told(&shortened(&self.task.shown_subject(), longest), owner.as_deref(), &blockers)
     }
 }
 
@@ -195,14 +195,15 @@ pub fn blocked(task: &TaskId, by: &[TaskId]) -> Answer {
 /// Returns the answer to a task that was taken.
 pub fn claimed(task: &Task) -> Answer {
     let owner = task.owner().unwrap_or_default();
-    Answer::new(format!("Claimed {} ({}) for {owner}", task.id, task.subject), json!({ "task": shape(task) }))
+    Answer::new(format!("Claimed {} ({}) for {owner}", task.id, task.shown_subject()), json!({ "task": shape(task) }))
 }
 
 /// Returns the answer to a task that was completed.
 pub fn completed(task: &Task, unblocked: &[Task]) -> Answer {
-    let mut text = format!("Completed {} ({})", task.id, task.subject);
+    let mut text = format!("Completed {} ({})", task.id, task.shown_subject());
     if !unblocked.is_empty() {
-        let names: Vec<String> = unblocked.iter().map(|task| format!("{} ({})", task.id, task.subject)).collect();
+        let names: Vec<String> =
+            unblocked.iter().map(|task| format!("{} ({})", task.id, task.shown_subject())).collect();
         text.push_str(&format!("\nUnblocked: {}", names.join(", ")));
     }
     let unblocked: Vec<&str> = unblocked.iter().map(|task| task.id.as_str()).collect();

@@ -346,7 +346,7 @@ impl Finding {
             code: FindingCode::MissingTask,
             task: Some(task.id.clone()),
             file: None,
-            message: format!("task {} ({}) is missing: {how}", task.id, task.shown_subject().escape_debug()),
+            message: format!("task {} ({}) is missing: {how}", task.id, task.shown_subject()),
             fix: Some(Fix::Restore(vec![task.id.clone()])),
         }
     }

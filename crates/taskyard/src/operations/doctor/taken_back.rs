@@ -61,7 +61,7 @@ impl Finding {
             message: format!(
                 "another program put a different task in the place of task {} ({}), in revision {}",
                 task.id,
-                task.shown_subject().escape_debug(),
+                task.shown_subject(),
                 replaced.since
             ),
             fix: Some(Fix::Restore(vec![task.id.clone()])),

@@ -23,7 +23,7 @@ pub struct TimeInState {
 pub struct TaskTimes {
     /// The task.
     pub task: TaskId,
-    /// Its title.
+    /// Its title, as displays show it.
     pub subject: String,
     /// How long it was pending.
     pub pending: Duration,
@@ -36,12 +36,12 @@ pub struct TaskTimes {
 /// Sums up how long the tasks that are in a list were in which state. What the journal does not know the beginning of counts from where it
 /// begins.
 pub fn time_in_state(past: &ListPast, tasks: &[Task], now: Timestamp, most: usize) -> TimeInState {
-    let subjects: BTreeMap<&TaskId, &str> = tasks.iter().map(|task| (&task.id, task.subject.as_str())).collect();
+    let tasks: BTreeMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
     let begun = past.begun().unwrap_or(now);
     let mut all = Vec::new();
     let mut finished = Vec::new();
     for (id, stretches) in past.tasks() {
-        let Some(subject) = subjects.get(id) else { continue };
+        let Some(task) = tasks.get(id) else { continue };
         let sum = |state: LifeState| {
             let spans =
                 stretches.iter().filter(|stretch| stretch.state == state).map(|stretch| length(stretch, begun, now));
@@ -56,7 +56,7 @@ pub fn time_in_state(past: &ListPast, tasks: &[Task], now: Timestamp, most: usiz
             let is_in_progress = state == Some(LifeState::InProgress);
             all.push(TaskTimes {
                 task: id.clone(),
-                subject: (*subject).to_owned(),
+                subject: task.shown_subject().into_owned(),
                 pending,
                 in_progress,
                 is_in_progress,
