@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use taskyard::core::render::{Line, Tone};
-use taskyard::core::{AgentName, Holder, TeamName};
+use taskyard::core::{AgentName, Holder, ListId, TeamName};
 use taskyard::liveness::mark_of;
 use taskyard::operations::{Departed, Departure};
 use taskyard::teams::{Backend, Mended, NewMember, NewTeam, Presence, TeamRefusal, TeamTrouble, TeamsFound};
@@ -145,20 +145,34 @@ fn create(
     let teams = context.teams()?;
     let yard = context.yard()?;
     let new = NewTeam { name, description, agent_type: None };
-    let (seat, list) = yard.create_team(&teams, &new, reset)??;
+    let (seat, team_list) = yard.create_team(&teams, &new, reset)??;
+    let list = context.list_of_member()?.unwrap_or_else(|| team_list.clone());
     output.consider_list_named();
     if output.is_json() {
         let path = teams.file_of(&seat.team.name).map(|path| path.display().to_string());
         output.document(json!({
-            "team": seat.team.name.as_str(), "list": list.as_str(), "path": path, "agent": seat.name,
+            "team": seat.team.name.as_str(), "list": list.as_str(), "teamList": team_list.as_str(), "path": path,
+            "agent": seat.name,
         }))?;
         return Ok(Exit::Done);
     }
     let mut line = Line::plain("Made team ").with(Tone::Strong, seat.team.name.as_str());
-    line.push(Tone::Dim, &format!(" (you lead it, its list is {list})"));
+    let what = if list == team_list { "its list is" } else { "and work on list" };
+    line.push(Tone::Dim, &format!(" (you lead it, {what} {list})"));
     output.say(&line)?;
+    advise_on_list(&list, &team_list, output)?;
     output.advise(&format!("others join with `taskyard team join {} --as NAME`", seat.team.name))?;
     Ok(Exit::Done)
+}
+
+/// Says how a member gets to the list of its team if it works on another one here.
+fn advise_on_list(list: &ListId, team_list: &ListId, output: &mut Output) -> Result<(), Problem> {
+    if list != team_list {
+        output.advise(&format!(
+            "the team's list counts with `--list {team_list}`; `taskyard where` says why {list} counts here"
+        ))?;
+    }
+    Ok(())
 }
 
 fn delete(name: &str, force: bool, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
@@ -289,21 +303,24 @@ impl Join {
             }),
         };
         let seat = teams.join(&team, &new)??;
-        let list = teams.list_of(&seat.team.name)?;
+        let team_list = teams.list_of(&seat.team.name)?;
+        let list = context.list_of_member()?.unwrap_or_else(|| team_list.clone());
         output.consider_list_named();
         let colour = seat.member().and_then(|member| member.color.clone());
         if output.is_json() {
             output.document(json!({
                 "team": seat.team.name.as_str(), "agent": seat.name, "color": colour, "list": list.as_str(),
-                "planModeRequired": plan_mode_required,
+                "teamList": team_list.as_str(), "planModeRequired": plan_mode_required,
             }))?;
             return Ok(Exit::Done);
         }
         let mut line = Line::new().with(Tone::member(colour.as_deref()), &seat.name);
         line.push(Tone::Plain, " joined team ");
         line.push(Tone::Strong, seat.team.name.as_str());
-        line.push(Tone::Dim, &format!(" (its list is {list})"));
+        let what = if list == team_list { "its list is" } else { "works on list" };
+        line.push(Tone::Dim, &format!(" ({what} {list})"));
         output.say(&line)?;
+        advise_on_list(&list, &team_list, output)?;
         if plan_mode_required {
             output.say(&Line::new().with(Tone::Dim, "  may start nothing before the lead has approved its plan"))?;
         }

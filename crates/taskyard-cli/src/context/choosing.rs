@@ -16,7 +16,7 @@ use crate::problem::Problem;
 impl Context {
     /// Returns the list that is meant, and why.
     pub(crate) fn choice(&self) -> Result<Choice, Problem> {
-        once(&self.choice, || self.choose()).cloned()
+        once(&self.choice, || self.choose(self.globals.list.as_ref())).cloned()
     }
 
     /// Returns the list that a flag names, where one does.
@@ -50,9 +50,9 @@ impl Context {
         Ok(Choice { list, ..choice })
     }
 
-    fn choose(&self) -> Result<Choice, Problem> {
+    fn choose(&self, flag: Option<&String>) -> Result<Choice, Problem> {
         let rules = self.rules()?;
-        let mut candidates = candidates::said(self.globals.list.as_ref(), &self.environment);
+        let mut candidates = candidates::said(flag, &self.environment);
         if !candidates::is_enough(&candidates) {
             self.look_for_team(&mut candidates, rules)?;
             candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?);
@@ -62,6 +62,16 @@ impl Context {
             }
         }
         self.meant(list_choice::choose(&candidates, rules)?)
+    }
+
+    /// Returns the list that the acting agent works on here once it has made or joined a team, whatever list this command was given. `None`
+    /// for a person if teams count: a person is told of the team's list, and works on the directory's.
+    pub(crate) fn list_of_member(&self) -> Result<Option<ListId>, Problem> {
+        let is_person = self.named_agent().is_none() && self.session_agent().is_none();
+        if is_person && self.has_teams(self.rules()?) {
+            return Ok(None);
+        }
+        Ok(Some(self.choose(None)?.list))
     }
 
     /// Returns the list of the directory itself, and why it is that: the one that a person works on here who says nothing of a

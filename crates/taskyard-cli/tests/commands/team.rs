@@ -25,6 +25,23 @@ fn a_team_is_made_joined_shown_and_left() {
 }
 
 #[test]
+fn member_is_told_the_list_it_works_on_and_leaves_no_task_there() {
+    for teams in ["0", "1"] {
+        let test = Test::new().env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", teams).env("TASKYARD_RULES", "client");
+        let mut test = test.quietly("team create alpha");
+        let joined = test.json("team join alpha --as bob --json");
+        let list = if teams == "1" { "alpha" } else { "project" };
+        assert_eq!((&joined["list"], &joined["teamList"]), (&list.into(), &"alpha".into()));
+        assert_eq!(test.json("where --as bob --json")["list"], list);
+        let mut test = test.quietly("create Parser --as bob").quietly(&format!("update 1 --owner bob --list {list}"));
+        let left = test.json("team leave --as bob --json");
+        assert_eq!(left["unassignedTasks"][0]["subject"], "Parser", "{left}");
+        let task = test.json(&format!("show 1 --list {list} --json"))["task"].clone();
+        assert_eq!((&task["status"], &task["owner"]), (&"pending".into(), &serde_json::Value::Null));
+    }
+}
+
+#[test]
 fn a_team_ends_when_nobody_is_left_or_by_force_and_its_tasks_stay() {
     Test::new()
         .quietly("team create alpha")

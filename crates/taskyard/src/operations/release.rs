@@ -35,6 +35,15 @@ pub struct Departed {
     pub revision: Option<Revision>,
 }
 
+impl Departed {
+    /// Returns what the agent left behind in this list and in another.
+    pub(super) fn with(self, other: Self, agent: &AgentName, departure: Departure) -> Self {
+        let tasks = [self.tasks, other.tasks].concat();
+        let notice = departure_notice(agent, departure, tasks.iter());
+        Self { tasks, notice, revision: other.revision.or(self.revision) }
+    }
+}
+
 impl Yard {
     /// Gives a lease its time again, or another time; its token proves it.
     pub fn renew(&self, id: &TaskId, token: Token, ttl: Option<Duration>) -> Result<Outcome<(Task, Lease)>, Error> {

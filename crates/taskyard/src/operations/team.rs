@@ -109,7 +109,11 @@ impl Yard {
         teams.must_be_leavable(&seat.team)?;
         let name = AgentName::new(seat.name.clone()).unwrap_or_else(|_| AgentName::elsewhere());
         let list = teams.list_of(&seat.team.name).unwrap_or_else(|_| self.list_id().clone());
-        let departed = self.on(list).give_back_all(&name, departure)?;
+        let mut departed = self.on(list.clone()).give_back_all(&name, departure)?;
+        // Where teams do not count, members work on the list that everybody else works on.
+        if self.teams().is_none() && *self.list_id() != list && teams.joined_around_here(seat) {
+            departed = departed.with(self.give_back_all(&name, departure)?, &name, departure);
+        }
         match teams.leave(seat)? {
             Err(refusal) => return Ok(Err(refusal)),
             // Another process took it out this moment, and tells the other members.

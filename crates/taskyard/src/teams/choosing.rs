@@ -51,6 +51,12 @@ impl Teams {
         Ok(nearest.map(|number| ChosenSeat { seat: seats.swap_remove(number), by: ChosenBy::Directory }))
     }
 
+    /// Tells whether a member joined its team in the caller's directory or above it.
+    pub(crate) fn joined_around_here(&self, seat: &Seat) -> bool {
+        let here = self.caller.directory.as_deref().map(behind_links);
+        here.is_some_and(|here| nearest_above(&[joined_in(seat).as_deref()], &here).is_some())
+    }
+
     /// Returns where an agent sits in the team whose list this is; none where it is in no such team, or in several.
     pub fn seat_on(&self, agent: &AgentName, list: &ListId) -> Result<Option<Seat>, TeamError> {
         let mut seats = self.seats_of(agent)?;
