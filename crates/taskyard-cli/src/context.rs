@@ -286,6 +286,13 @@ impl Context {
         Ok(Arc::clone(&self.opened()?.store))
     }
 
+    /// Returns a yard like another one on the client's own files, whatever store is in use.
+    pub(crate) fn on_clients_files(&self, yard: &Yard) -> Result<Yard, Problem> {
+        let opened = taskyard::open(&Address::Claude, self.places()?, &self.openers());
+        let store = opened.map_err(|error| self.not_opened(error))?.store;
+        Ok(Yard::new(store, yard.list_id().clone(), yard.actor().clone()).with_rules(yard.rules()))
+    }
+
     /// Returns what agents are told of their jobs.
     pub(crate) fn notices(&self) -> Result<Arc<dyn Notices>, Problem> {
         self.opened()?.notices.clone().ok_or_else(|| self.no_place())

@@ -12,7 +12,7 @@ use taskyard::core::{AgentName, Status, Task, TaskId};
 use taskyard::operations::{Departure, Filter};
 use taskyard::{Outcome, Yard};
 
-use super::hook_event::read_event;
+use super::hook_event::{OwnTools, read_event};
 use super::session_start;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -85,11 +85,19 @@ impl Hook {
         if let Some(actor) = names.first().and_then(|name| AgentName::new(*name).ok()) {
             yard = yard.acting_as(actor);
         }
-        let completed = complete(&yard, event.get(TASKS_COMPLETED))?;
+        // What the agent did with the client's own tools may be in a list of the session's.
+        let own_tools = OwnTools::beside(&yard, &context)?;
+        let yards: Vec<&Yard> = std::iter::once(&yard).chain(&own_tools.yards).collect();
+        let completed = complete(&yards, event.get(TASKS_COMPLETED))?;
         let mut reasons = completed.not;
         if !self.allow_unfinished {
             let listing = yard.list(&Filter::default())?;
-            reasons.extend(still_held(&unfinished_of(&names, &listing.tasks)));
+            reasons.extend(still_held(&unfinished_of(&names, &listing.tasks), "", ""));
+            for other in &own_tools.yards {
+                let (list, tasks) = (other.list_id(), other.open_tasks_of(other.list_id())?);
+                let (place, flags) = (format!(" in list {list}"), own_tools.flags(list));
+                reasons.extend(still_held(&unfinished_of(&names, &tasks), &place, &flags));
+            }
         }
         // The agent goes on because it was blocked before: blocking it again and again would never end.
         let goes_on = event.get("stop_hook_active") == Some(&Value::Bool(true));
@@ -98,7 +106,7 @@ impl Hook {
                 output.warn(&reason)?;
             }
             if let Some(id) = text("agent_id").filter(|_| !self.allow_unfinished) {
-                give_back_of_subagent(&yard, id)?;
+                yards.iter().try_for_each(|yard| give_back_of_subagent(yard, id))?;
             }
         }
         // The client's own events name no tasks, and 2.1.34 throws a whole answer away that has more in it than it knows.
@@ -110,8 +118,8 @@ impl Hook {
 
 /// Gives back what a subagent claimed that ends now: no agent will ever have its name again.
 fn give_back_of_subagent(yard: &Yard, id: &str) -> Result<(), Problem> {
-    let tasks = yard.list(&Filter::default())?.tasks;
-    let is_its = |task: &&Task| task.status.is_open() && task.owner().is_some_and(|owner| is_subagent(owner, id));
+    let tasks = yard.open_tasks_of(yard.list_id())?;
+    let is_its = |task: &&Task| task.owner().is_some_and(|owner| is_subagent(owner, id));
     let held = tasks.iter().find(is_its);
     if let Some(subagent) = held.and_then(Task::owner).and_then(|name| AgentName::new(name).ok()) {
         yard.depart(&subagent, Departure::Terminated)?;
@@ -119,8 +127,8 @@ fn give_back_of_subagent(yard: &Yard, id: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Completes tasks; those that are completed already are left alone.
-fn complete(yard: &Yard, named: Option<&Value>) -> Result<Completed, Problem> {
+/// Completes tasks, each in the first list that has it; those that are completed already are left alone.
+fn complete(yards: &[&Yard], named: Option<&Value>) -> Result<Completed, Problem> {
     let mut completed = Completed::default();
     for value in named.and_then(Value::as_array).into_iter().flatten() {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -131,10 +139,17 @@ fn complete(yard: &Yard, named: Option<&Value>) -> Result<Completed, Problem> {
                 continue;
             }
         };
-        let task = yard.store().read(yard.list_id())?.find(&id)?.task();
-        if task.is_some_and(|task| task.status == Status::Completed) {
+        let mut found = None;
+        for &yard in yards {
+            found = yard.store().read(yard.list_id())?.find(&id)?.task().map(|task| (yard, task));
+            if found.is_some() {
+                break;
+            }
+        }
+        if found.as_ref().is_some_and(|(_, task)| task.status == Status::Completed) {
             continue;
         }
+        let yard = found.map_or(yards[0], |(yard, _)| yard);
         match yard.done(&id)? {
             Outcome::Done(_) => completed.now.push(id),
             Outcome::Refused(refusal) => completed.not.push(not_completed(&id, refusal)),
@@ -150,7 +165,8 @@ fn not_completed(id: &TaskId, refusal: taskyard::core::rules::refusal::Refusal) 
     format!("task #{id} could not be completed: {}{said}", report.message)
 }
 
-fn still_held(tasks: &[&Task]) -> Option<String> {
+/// Says what an agent has in hand, in which list if it is not the one in use, and with which flags commands work on that.
+fn still_held(tasks: &[&Task], place: &str, flags: &str) -> Option<String> {
     if tasks.is_empty() {
         return None;
     }
@@ -161,8 +177,8 @@ fn still_held(tasks: &[&Task]) -> Option<String> {
     let named: Vec<String> = named.collect();
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
     Some(format!(
-        "you still hold unfinished work: {}. Finish it and say so for {} with TaskUpdate or `taskyard done ID --as` that name, or give \
-         it back with TaskRelease or `taskyard release ID --as` that name",
+        "you still hold unfinished work{place}: {}. Finish it and say so for {} with TaskUpdate or `taskyard done ID{flags} --as` that \
+         name, or give it back with TaskRelease or `taskyard release ID{flags} --as` that name",
         named.join(", "),
         numbered(&ids)
     ))

@@ -4,12 +4,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use taskyard::Yard;
-use taskyard::core::ListId;
-use taskyard::core::render::{brief_lines, loss_in_words};
-use taskyard::core::rules::lists::list_choice::short_session_list;
+use taskyard::core::render::{brief_lines, brief_names, loss_in_words};
 use taskyard::operations::Brief;
 
-use super::hook_event::read_event;
+use super::hook_event::{OwnTools, read_event};
 use crate::context::Context;
 use crate::environment::TASKYARD_SESSION_AGENT;
 use crate::exit::Exit;
@@ -74,25 +72,27 @@ fn is_loss(brief: &Brief) -> bool {
 /// Tells where the client's own task tools keep theirs, where that is another list than the one in use and there is anything open in
 /// either.
 fn kept_by_own_tools(context: &Context, yard: &Yard, open_here: usize) -> Result<Option<String>, Problem> {
-    let environment = context.environment();
-    let Some(session) = environment.client_session.as_ref() else { return Ok(None) };
-    let named = environment.client_list.as_ref();
-    let lists = named.map_or_else(|| vec![session.clone(), short_session_list(session)], |list| vec![list.clone()]);
-    let lists: Vec<ListId> = lists.into_iter().filter_map(|list| ListId::new(list).ok()).collect();
-    if lists.contains(yard.list_id()) {
+    let own_tools = OwnTools::beside(yard, context)?;
+    if own_tools.yards.is_empty() {
         return Ok(None);
     }
     let mut theirs = String::new();
-    for list in lists {
-        let open = yard.open_tasks_of(&list)?.len();
-        if open > 0 {
-            let (tasks, them) = counted(open);
-            theirs.push_str(&format!(" ({tasks} open in {list}; `taskyard adopt {list}` brings {them} here)"));
+    for other in &own_tools.yards {
+        let (list, open) = (other.list_id(), other.open_tasks_of(other.list_id())?);
+        if !open.is_empty() {
+            let (tasks, them) = counted(open.len());
+            let bring = match own_tools.is_same_store {
+                true => format!("; `taskyard adopt {list}` brings {them} here"),
+                false => format!(", Claude Code's own files; `--store claude: --list {list}` works on {them} there"),
+            };
+            theirs.push_str(&format!(" ({tasks} open in {list}: {}{bring})", brief_names(&open)));
         }
     }
-    let unite = "`taskyard setup claude --scope project` has them use this one";
-    let is_told = open_here > 0 || !theirs.is_empty();
-    Ok(is_told.then(|| format!("Claude Code's own task tools keep another list{theirs}; {unite}")))
+    // They know no store but their own files.
+    let unite = own_tools.is_same_store.then_some("; `taskyard setup claude --scope project` has them use this one");
+    let is_told = (open_here > 0 && own_tools.is_same_store) || !theirs.is_empty();
+    let unite = unite.unwrap_or_default();
+    Ok(is_told.then(|| format!("Claude Code's own task tools keep another list{theirs}{unite}")))
 }
 
 fn counted(open: usize) -> (String, &'static str) {

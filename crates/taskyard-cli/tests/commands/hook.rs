@@ -55,7 +55,7 @@ fn an_agent_that_was_blocked_before_is_let_go() {
 }
 
 #[test]
-fn the_list_is_the_one_of_the_directory_and_in_the_clients_rules_that_of_the_session_in_the_event() {
+fn agent_answers_for_the_directorys_list_and_the_sessions() {
     Test::new()
         .list_named("s", "1 in_progress (bob)")
         .list("2 in_progress (bob)")
@@ -63,6 +63,18 @@ fn the_list_is_the_one_of_the_directory_and_in_the_clients_rules_that_of_the_ses
         .run("hook SubagentStop")
         .stdin(event(r#","agent_type":"bob""#))
         .run("hook SubagentStop --rules client")
+        .stdin(event(r#","agent_type":"bob","tasks_completed":["1","2"]"#))
+        .run("hook SubagentStop")
+        .run("show 1 --list s")
+        .snapshot();
+}
+
+#[test]
+fn agent_on_a_document_answers_for_the_clients_own_files_too() {
+    let test = Test::new().list_named("s", "1 in_progress (bob)").env("TASKYARD_STORE", "document:tasks.json");
+    test.quietly("create 'In the document' --owner bob")
+        .stdin(event(r#","agent_type":"bob""#))
+        .run("hook SubagentStop")
         .snapshot();
 }
 
