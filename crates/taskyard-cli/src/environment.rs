@@ -46,6 +46,8 @@ pub(crate) const CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: &str = "CLAUDE_CODE_EXPER
 pub(crate) const CLAUDE_CODE_PLAN_MODE_REQUIRED: &str = "CLAUDE_CODE_PLAN_MODE_REQUIRED";
 /// Whether the client keeps tasks or todos; an MCP server offers the one it says, tasks where it says nothing.
 pub(crate) const CLAUDE_CODE_ENABLE_TASKS: &str = "CLAUDE_CODE_ENABLE_TASKS";
+/// Set by services that build and test: no person is there.
+pub(crate) const CI: &str = "CI";
 /// The directory the client works in, for the servers it starts.
 pub(crate) const CLAUDE_PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
 /// The file in which hooks set variables for later commands of the client's session.
@@ -101,6 +103,7 @@ pub(crate) struct Environment {
     pub(crate) client_teams: Option<bool>,
     pub(crate) plan_mode_required: Option<bool>,
     pub(crate) client_enables_tasks: Option<String>,
+    pub(crate) is_automation: bool,
     pub(crate) client_project: Option<PathBuf>,
     pub(crate) client_environment_file: Option<PathBuf>,
     pub(crate) longest_output: Option<String>,
@@ -145,6 +148,7 @@ impl Environment {
             client_teams: text(CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS).as_deref().and_then(yes_or_no),
             plan_mode_required: text(CLAUDE_CODE_PLAN_MODE_REQUIRED).as_deref().and_then(yes_or_no),
             client_enables_tasks: text(CLAUDE_CODE_ENABLE_TASKS),
+            is_automation: text(CI).is_some_and(|word| yes_or_no(&word) != Some(false)),
             client_project: path(CLAUDE_PROJECT_DIR),
             client_environment_file: path(CLAUDE_ENV_FILE),
             longest_output: text(TASK_MAX_OUTPUT_LENGTH),

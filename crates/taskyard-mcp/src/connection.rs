@@ -37,6 +37,9 @@ const SUBSCRIPTIONS: usize = 10_000;
 const ABOUT_TASKS: &str = "A task list shared by every agent and person at work on this project; it outlives sessions. For work \
 of several steps, see what is there (TaskList), add what is missing (TaskCreate), take a task (TaskClaim), and mark it completed \
 as soon as it is done (TaskUpdate).";
+const ABOUT_CLIENTS_TASKS: &str = "A task list shared by every agent and person at work on this project; it outlives sessions. \
+For work of several steps, see what is there (TaskList), add what is missing (TaskCreate), and keep the state of what you do up to date \
+(TaskUpdate).";
 const ABOUT_TODOS: &str = "Your own todo list for this session: TodoWrite replaces it as a whole.";
 
 /// One connection of a client.
@@ -147,7 +150,11 @@ impl ServerHandler for Connection {
         } else {
             ServerCapabilities::builder().enable_tools().build()
         };
-        let about = if self.has_tasks() { ABOUT_TASKS } else { ABOUT_TODOS };
+        let about = match self.has_tasks() {
+            true if self.hub.options.tools.is_the_clients() => ABOUT_CLIENTS_TASKS,
+            true => ABOUT_TASKS,
+            false => ABOUT_TODOS,
+        };
         ServerConfig::new(capabilities).with_server_info(server).with_instructions(about)
     }
 

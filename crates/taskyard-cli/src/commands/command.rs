@@ -9,7 +9,7 @@ use super::cancel::Cancel;
 use super::claim::Claim;
 use super::clear::Clear;
 use super::completions::Completions;
-use super::create::Create;
+use super::create::{Create, TaskOfKind};
 use super::db::Db;
 use super::delete::Delete;
 use super::demo::Demo;
@@ -126,6 +126,7 @@ pub(crate) enum Command {
     Merge(Merge),
     Move(Move),
     Todo(Todo),
+    Task(TaskOfKind),
     Team(Box<Team>),
     Send(Send),
     Inbox(Inbox),
@@ -248,6 +249,7 @@ impl Command {
             Self::Merge(command) => command.run(context, output),
             Self::Move(command) => command.run(context, output),
             Self::Todo(command) => command.run(context, output),
+            Self::Task(command) => command.run(context, output),
             Self::Team(command) => command.run(context, output),
             Self::Send(command) => command.run(context, output),
             Self::Inbox(command) => command.run(context, output),

@@ -2,9 +2,10 @@
 
 use std::io::Read as _;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use taskyard::core::dialect::macf::{BadBlock, Block, Kind, stated_parent, take_facts_of_making};
+use taskyard::config::Marks;
+use taskyard::core::dialect::macf::{BadBlock, Block, Kind, UnknownKind, stated_parent, take_facts_of_making};
 use taskyard::core::dialect::native::{LARGEST, Shape};
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::{DEFER, DUE, ESTIMATE, Metadata, TaskId};
@@ -89,6 +90,42 @@ pub(crate) struct Create {
     pub(crate) version: Option<String>,
 }
 
+/// Make a task of a kind, in the words of MACF's tools
+#[derive(Debug, Args)]
+pub(crate) struct TaskOfKind {
+    #[command(subcommand)]
+    action: TaskAction,
+}
+
+#[derive(Debug, Subcommand)]
+enum TaskAction {
+    /// Make a task of a kind: `task create phase --parent 67 "Phase 1"` is `create --kind phase --parent 67 "Phase 1"`
+    Create(Box<CreateOfKind>),
+}
+
+#[derive(Debug, Args)]
+struct CreateOfKind {
+    /// mission, experiment, phase, bug, detour or task
+    #[arg(value_name = "KIND", value_parser = parse_kind, conflicts_with_all = ["kind", "batch"])]
+    of_kind: Kind,
+
+    #[command(flatten)]
+    create: Create,
+}
+
+fn parse_kind(word: &str) -> Result<Kind, String> {
+    word.parse().map_err(|error: UnknownKind| error.to_string())
+}
+
+impl TaskOfKind {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let TaskAction::Create(made) = self.action;
+        let CreateOfKind { of_kind, mut create } = *made;
+        create.metadata.kind = Some(of_kind.as_str().to_owned());
+        create.run(context, output)
+    }
+}
+
 impl Create {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         if let Some(batch) = &self.batch {
@@ -140,6 +177,7 @@ impl Create {
         }
         let new = NewTask {
             kind,
+            has_compact_marks: context.config()?.marks() == Some(Marks::Compact),
             subject: self.subject,
             description,
             active_form: self.active_form,

@@ -27,6 +27,10 @@ pub(crate) struct Doctor {
     #[arg(long)]
     pub(crate) fix: bool,
 
+    /// Also tell of tasks without an `activeForm`
+    #[arg(long)]
+    pub(crate) lint: bool,
+
     /// Mend without asking
     #[arg(long, requires = "fix")]
     pub(crate) yes: bool,
@@ -51,6 +55,9 @@ impl Doctor {
         }
         checkup = checkup.with_journal_limit(context.config()?.max_size());
         checkup = checkup.with_clock_doubt(context.household()?.and_then(|household| household.clock_doubt()));
+        if self.lint {
+            checkup = checkup.with_lint();
+        }
         let findings = checkup.examine()?;
         let settings = unknown_settings(context)?;
         let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();

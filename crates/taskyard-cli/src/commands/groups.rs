@@ -6,7 +6,7 @@ use clap::Command;
 
 /// The commands, by what they are for.
 const GROUPS: [(&str, &[&str]); 9] = [
-    ("Tasks", &["create", "list", "show", "search", "ready", "stats", "update", "edit", "note"]),
+    ("Tasks", &["create", "list", "show", "search", "ready", "stats", "update", "edit", "note", "task"]),
     ("Moving on", &["start", "done", "cancel", "reopen", "delete", "clear"]),
     ("Order", &["depend", "undepend", "graph"]),
     ("Sharing work", &["claim", "renew", "release", "work", "team", "send", "inbox", "todo"]),

@@ -1,9 +1,11 @@
 //! `taskyard mcp`
 
+use std::fs::File;
 use std::io::{self, IsTerminal as _};
 
 use clap::{Args, ValueEnum};
-use taskyard::core::rules::hooks::gate::{System, system_when_interactive};
+use taskyard::config::WhenUnset;
+use taskyard::core::rules::hooks::gate::{System, system_when_interactive, system_when_not_interactive, yes_or_no};
 use taskyard::core::tools::ToolSet;
 use taskyard::opening::Address;
 use taskyard_mcp::{Leases, Options, serve_stdio};
@@ -60,6 +62,8 @@ pub(crate) enum Tools {
     Core,
     /// All there are
     All,
+    /// Exactly those of Claude Code itself
+    Client,
 }
 
 impl Mcp {
@@ -85,20 +89,33 @@ impl Offer {
             Tools::Core if is_in_a_team(context) => ToolSet::Team,
             Tools::Core => ToolSet::Core,
             Tools::All => ToolSet::All,
+            Tools::Client if context.environment().client_teams == Some(true) => ToolSet::ClientTeam,
+            Tools::Client => ToolSet::Client,
         };
-        // It cannot be told from here whether a person sits before the client, so tasks is what we begin with.
-        let client = system_when_interactive(context.environment().client_enables_tasks.as_deref());
-        let system = match (client, self.dialect, context.address()?) {
+        let said = context.environment().client_enables_tasks.as_deref();
+        let is_off = said.and_then(yes_or_no) == Some(false);
+        let system = match (self.dialect, context.address()?) {
             // A user who has switched tasks off has no tasks in any dialect.
-            (System::Todos, ..) => System::Todos,
-            (_, Some(Dialect::Native), _) => System::Tasks,
-            (_, Some(Dialect::Export), _) => System::Export,
-            (_, None, Address::Documents | Address::Document(_)) => System::Document,
-            (_, None, Address::Teaching(_)) => System::Teaching,
-            (client, None, _) => client,
+            _ if is_off => System::Todos,
+            (Some(Dialect::Export), _) => System::Export,
+            (None, Address::Documents | Address::Document(_)) => System::Document,
+            (None, Address::Teaching(_)) => System::Teaching,
+            (Some(Dialect::Native) | None, _) if is_for_a_person(context)? => system_when_interactive(said),
+            (Some(Dialect::Native) | None, _) => system_when_not_interactive(said),
         };
         Ok(Options { tools, system, structured: self.structured, leases, runs_commands: self.allow_exec })
     }
+}
+
+/// Tells whether a person sits before the client, as far as the configuration has that matter. It cannot be told from here for sure, so
+/// that it is assumed unless something else is configured.
+fn is_for_a_person(context: &Context) -> Result<bool, Problem> {
+    Ok(match context.config()?.when_unset() {
+        None | Some(WhenUnset::Tasks) => true,
+        Some(WhenUnset::Todos) => false,
+        // The server's own input and output are pipes in any case.
+        Some(WhenUnset::Auto) => !context.environment().is_automation && File::open("/dev/tty").is_ok(),
+    })
 }
 
 /// Tells whether the agent the server is started for is in a team.

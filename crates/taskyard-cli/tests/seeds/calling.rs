@@ -147,6 +147,31 @@ fn the_words_for_yes_and_no_choose_one_of_the_two_systems() {
 }
 
 #[test]
+fn configuration_decides_where_the_variable_is_unset() {
+    for (setting, automation, is_on) in [("todos", "", false), ("tasks", "1", true), ("auto", "true", false)] {
+        let site = Site::new();
+        site.write(".config/taskyard/taskyard.toml", &format!("[mcp]\nwhen_unset = \"{setting}\""));
+        for (word, is_on) in [("", is_on), ("yes", true), ("no", false)] {
+            let mut command = site.command("mcp", &[]);
+            command.env("CLAUDE_CODE_ENABLE_TASKS", word).env("CI", automation);
+            let tools = offered(&mut Piped::spawn(command).initialized());
+            let has = |name: &str| tools.iter().any(|tool| tool["name"] == name);
+            assert_eq!((has("TaskCreate"), has("TodoWrite")), (is_on, !is_on), "{setting} {word}");
+        }
+    }
+}
+
+#[test]
+fn exactly_the_clients_tools_are_offered_on_request() {
+    let site = Site::new();
+    for (flags, last) in CLIENTS.into_iter().zip([&["TaskOutput", "TaskStop"][..], &["TaskStop"]]) {
+        let tools = offered(&mut site.server(&format!("--tools client --allow-exec {flags}")));
+        let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        assert_eq!(names, [&["TaskCreate", "TaskGet", "TaskUpdate", "TaskList"], last].concat());
+    }
+}
+
+#[test]
 fn the_tools_for_plans_say_when_to_use_them_and_when_not() {
     let site = Site::new();
     for (word, name) in [("1", "TaskCreate"), ("0", "TodoWrite")] {

@@ -202,6 +202,58 @@ fn every_kind_of_task_is_visible_to_the_client() {
 }
 
 #[test]
+fn tasks_of_a_kind_are_made_in_the_words_and_marks_of_the_seed() {
+    let site = Site::new();
+    site.write(".config/taskyard/taskyard.toml", "[kinds]\nmarks = \"compact\"");
+    site.json("task create mission", &["Title", "--repo", "yard", "--version", "1.0"]);
+    site.json("task create phase --parent 1", &["Phase 1"]);
+    site.json("task create experiment", &["Title"]);
+    site.json("task create bug --parent 1", &["Title"]);
+    assert_eq!(site.task("1")["subject"], "\u{1b}[2m#1\u{1b}[0m \u{1f5fa}\u{fe0f} MISSION: Title");
+    assert_eq!(site.task("2")["subject"], "\u{1b}[2m#2\u{1b}[0m \u{1b}[2m[^#1]\u{1b}[0m \u{1f4cb} Phase 1");
+    assert_eq!(site.task("3")["subject"], "\u{1b}[2m#3\u{1b}[0m \u{1f9ea} EXPERIMENT: Title");
+    assert_eq!(site.task("4")["subject"], "\u{1b}[2m#4\u{1b}[0m \u{1b}[2m[^#1]\u{1b}[0m \u{1f41b} BUG: Title");
+    let wrong = site.command("task create epic Title", &[]).output();
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+}
+
+#[test]
+fn missing_active_form_is_told_by_lint_alone() {
+    let site = Site::new();
+    site.json("create Plain", &[]);
+    site.json("create Whole --active-form Making", &[]);
+    assert_eq!(site.json("doctor", &[])["findings"], json!([]));
+    let found = site.json("doctor --lint", &[])["findings"].clone();
+    let facts: Vec<_> = found.as_array().unwrap().iter().map(|one| (&one["code"], &one["task"])).collect();
+    assert_eq!(facts, [(&json!("no_active_form"), &json!("1"))]);
+    assert_eq!(found[0]["severity"], "warning");
+}
+
+#[test]
+fn control_sequences_in_titles_are_shown_escaped_everywhere() {
+    let site = Site::new();
+    let stored = "\u{1b}[2m  #1\u{1b}[22m a \u{1b}[2mb\u{1b}[0m \u{1b}[31mc\u{1b}]0;x\u{7}";
+    let task =
+        json!({"id": "1", "subject": stored, "description": "", "status": "pending", "blocks": [], "blockedBy": []});
+    site.write(&format!("{FOLDER}/1.json"), &task.to_string());
+    let shown = "a \\x1b[2mb\\x1b[0m \\x1b[31mc\\x1b]0;x\\x07";
+    for words in
+        ["list", "show 1", "ready", "search b", "graph", "graph --format mermaid", "prime", "list --style flat"]
+    {
+        let told = site.told(words, &[]);
+        // Mermaid has its own way to write a backslash.
+        assert!(told.contains(shown) || told.contains(&shown.replace('\\', "#92;")), "{words}: {told}");
+        assert!(!told.contains('\u{1b}') && !told.contains("#1 \\x1b"), "{words}: {told}");
+    }
+    let mut server = site.server("");
+    for (tool, input) in [("TaskList", json!({})), ("TaskGet", json!({"taskId": "1"})), ("TaskClaim", json!({}))] {
+        let told = server.call(tool, input);
+        assert!(told.contains(shown) && !told.contains('\u{1b}'), "{tool}: {told}");
+    }
+    assert_eq!(site.task("1")["subject"], stored);
+}
+
+#[test]
 fn the_stored_example_is_drawn_dim_before_the_title() {
     let site = Site::new();
     let stored = "\u{1b}[2m#89\u{1b}[0m \u{1b}[2m[^#67]\u{1b}[0m \u{1f4cb} Phase 4";

@@ -30,6 +30,9 @@ pub const TOOLS: [&Tool; 15] = [
 const OLD_NAMES: [(&str, &Tool); 3] =
     [("AgentOutputTool", &task_output::TOOL), ("BashOutputTool", &task_output::TOOL), ("KillShell", &task_stop::TOOL)];
 
+/// Tools that the client does not have.
+const OURS: [&str; 5] = ["TaskClaim", "TaskRelease", "TaskRun", "InboxRead", "ListAgents"];
+
 /// What decides which tools there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surface {
@@ -61,7 +64,12 @@ impl Surface {
 
 /// Returns the tools of a set that there are here, as they are in the rules in force.
 pub fn offered(set: ToolSet, surface: Surface) -> impl Iterator<Item = &'static Tool> {
-    let there = all().filter(move |tool| tool.set <= set && surface.has(tool));
+    let is_in = move |tool: &&Tool| match set {
+        ToolSet::Client => tool.set == ToolSet::Core && !OURS.contains(&tool.name),
+        ToolSet::ClientTeam => !OURS.contains(&tool.name),
+        set => tool.set <= set,
+    };
+    let there = all().filter(is_in).filter(move |tool| surface.has(tool));
     there.map(move |tool| match tool.name {
         "SendMessage" => send_message::tool(surface.rules),
         "TaskUpdate" if tool.system == System::Tasks => task_update::tool(surface.rules),
@@ -118,6 +126,21 @@ mod tests {
         assert_eq!(names(todos), ["TodoWrite", "TaskOutput", "TaskStop"]);
         let team: Vec<_> = offered(ToolSet::Team, TASKS).map(|tool| tool.name).collect();
         assert_eq!(team[tasks.len()..tasks.len() + 3], ["SendMessage", "InboxRead", "ListAgents"]);
+    }
+
+    #[test]
+    fn the_clients_set_is_exactly_the_clients() {
+        let own = |set, rules| {
+            let surface = Surface { rules, runs_commands: true, ..TASKS };
+            offered(set, surface).map(|tool| tool.name).collect::<Vec<_>>()
+        };
+        let tasks = ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList"];
+        let (old, new) = (Rules::Client(ClientVersion::V2_1_34), Rules::Client(ClientVersion::V2_1_325));
+        assert_eq!(own(ToolSet::Client, old), [&tasks[..], &["TaskOutput", "TaskStop"]].concat());
+        assert_eq!(own(ToolSet::Client, new), [&tasks[..], &["TaskStop"]].concat());
+        let teams = ["SendMessage", "TeamCreate", "TeamDelete", "TaskOutput", "TaskStop"];
+        assert_eq!(own(ToolSet::ClientTeam, old), [&tasks[..], &teams].concat());
+        assert_eq!(own(ToolSet::ClientTeam, new), [&tasks[..], &["SendMessage", "TaskStop"]].concat());
     }
 
     #[test]

@@ -36,6 +36,17 @@ pub enum ToolSet {
     Team,
     /// All there are.
     All,
+    /// Exactly the client's own, without those for teams.
+    Client,
+    /// Exactly the client's own.
+    ClientTeam,
+}
+
+impl ToolSet {
+    /// Tells whether it consists of the client's own tools.
+    pub const fn is_the_clients(self) -> bool {
+        matches!(self, Self::Client | Self::ClientTeam)
+    }
 }
 
 /// What a caller may do; each scope includes those before it.

@@ -9,7 +9,8 @@ use taskyard_core::{AgentName, ClientVersion};
 
 use super::settings::Hook;
 use super::{
-    BoardKeys, ConfigError, ConfigWarning, Layer, Origin, Ownership, Project, RuleWord, Settings, ownership, reading,
+    BoardKeys, ConfigError, ConfigWarning, Layer, Marks, Origin, Ownership, Project, RuleWord, Settings, WhenUnset,
+    ownership, reading,
 };
 #[cfg(feature = "jobs")]
 use crate::jobs::JobSettings;
@@ -189,6 +190,16 @@ impl Config {
     /// Returns whose colours the board uses, and the file that says so.
     pub fn board_theme(&self) -> Option<(&str, &Layer)> {
         self.strongest(|settings| settings.board.theme.as_deref())
+    }
+
+    /// Returns which of the client's two systems is on if its variable says nothing.
+    pub fn when_unset(&self) -> Option<WhenUnset> {
+        self.strongest(|settings| settings.mcp.when_unset).map(|(system, _)| system)
+    }
+
+    /// Returns how the marks before the title of a new task are written.
+    pub fn marks(&self) -> Option<Marks> {
+        self.strongest(|settings| settings.kinds.marks).map(|(marks, _)| marks)
     }
 
     /// Returns the command that shows what is longer than the screen.

@@ -21,5 +21,8 @@ pub(crate) use ownership::{Ownership, ownership};
 pub use project::{Project, TrustError};
 pub use quantity::{BadQuantity, parse_duration, parse_size};
 pub use reading::read;
-pub use settings::{Board, BoardKeys, Claims, Display, Gc, Hook, HookInput, Jobs, Journal, Merge, RuleWord, Settings};
+pub use settings::{
+    Board, BoardKeys, Claims, Display, Gc, Hook, HookInput, Jobs, Journal, Kinds, Marks, Mcp, Merge, RuleWord,
+    Settings, WhenUnset,
+};
 pub use warning::ConfigWarning;

@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use taskyard_core::rules::lists::list_choice::SESSION;
 use taskyard_core::rules::lists::own_list::is_own_list;
 
-use super::{Board, Claims, Display, Gc, Jobs, Journal, Merge, Settings};
+use super::{Board, Claims, Display, Gc, Jobs, Journal, Kinds, Mcp, Merge, Settings};
 use crate::opening::WrittenAddress;
 
 /// Why it is not known whether the user trusts a project.
@@ -40,6 +40,8 @@ impl Project<'_> {
             merge,
             display,
             board,
+            mcp,
+            kinds,
         } = settings;
         let Claims { lease, limit, roles, stale_owner } = claims;
         let Jobs { max_output, quota, keep, grace, output_form } = jobs;
@@ -48,6 +50,8 @@ impl Project<'_> {
         let Merge { put_back } = merge;
         let Display { completed_after: _, style: _, pager } = display;
         let Board { keys, theme } = board;
+        let Mcp { when_unset } = mcp;
+        let Kinds { marks } = kinds;
         let needs = [
             ("store", store.as_ref().is_some_and(|store| !self.is_own_store(store))),
             // A session's list is none of the project's own, whatever the project is called.
@@ -74,6 +78,8 @@ impl Project<'_> {
             // A file that chooses what a key does decides what is done.
             ("board.keys", !keys.is_empty()),
             ("board.theme", theme.is_some()),
+            ("mcp.when_unset", when_unset.is_some()),
+            ("kinds.marks", marks.is_some()),
         ];
         needs.into_iter().filter(|(_, needs)| *needs).map(|(key, _)| key).collect()
     }

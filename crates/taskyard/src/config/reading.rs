@@ -29,6 +29,8 @@ const KNOWN: &[(&str, &[&str])] = &[
             "merge",
             "display",
             "board",
+            "mcp",
+            "kinds",
         ],
     ),
     ("claims", &["lease", "limit", "roles", "stale_owner"]),
@@ -38,6 +40,8 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("merge", &["put_back"]),
     ("display", &["completed_after", "style", "pager"]),
     ("board", &["keys", "theme"]),
+    ("mcp", &["when_unset"]),
+    ("kinds", &["marks"]),
 ];
 
 /// The keys of one hook.

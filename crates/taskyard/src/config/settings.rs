@@ -41,6 +41,48 @@ pub struct Settings {
     pub display: Display,
     /// The board in the terminal.
     pub board: Board,
+    /// The server for agents.
+    pub mcp: Mcp,
+    /// Tasks of a kind.
+    pub kinds: Kinds,
+}
+
+/// The server for agents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Mcp {
+    /// Which of the client's two systems is on if `CLAUDE_CODE_ENABLE_TASKS` says nothing.
+    pub when_unset: Option<WhenUnset>,
+}
+
+/// Which of the client's two systems is on if its variable says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WhenUnset {
+    /// Tasks, as for a person.
+    Tasks,
+    /// Todos, as for a program.
+    Todos,
+    /// Todos if no person is there, tasks otherwise.
+    Auto,
+}
+
+/// Tasks of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Kinds {
+    /// How the marks before the title of a new task are written.
+    pub marks: Option<Marks>,
+}
+
+/// How the marks before a title are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Marks {
+    /// In columns, dim ended by `ESC [22m`.
+    Columns,
+    /// Without columns, dim ended by `ESC [0m`.
+    Compact,
 }
 
 /// How long history is kept.

@@ -43,6 +43,8 @@ pub struct NewTask {
     pub metadata: Option<Metadata>,
     /// The kind by whose conventions its texts are written; none: as they are given.
     pub kind: Option<Kind>,
+    /// Whether the marks of its kind are written as older tools do: without columns, and dim ended by `ESC [0m`.
+    pub has_compact_marks: bool,
     /// Whether it may wait for tasks that do not exist, as some dialects have it.
     pub may_wait_for_nothing: bool,
 }
@@ -217,7 +219,8 @@ impl NewTask {
         metadata.insert("kind".to_owned(), kind.as_str().into());
         let stated = stated_parent(&self.description);
         let parent = stated.as_ref().map(TaskId::as_str).or(metadata.get("parent").and_then(Value::as_str));
-        let subject = Subject::compose(id.as_str(), parent, &kind.marked(&title));
+        let compose = if self.has_compact_marks { Subject::compose_compact } else { Subject::compose };
+        let subject = compose(id.as_str(), parent, &kind.marked(&title));
         let active_form = self.active_form.take().or_else(|| Some(format!("Working on {title}")));
         Self { subject, active_form, ..self }
     }

@@ -190,9 +190,9 @@ fn merge(parts: &Parts, merging: Merging) -> Result<Command, Problem> {
 }
 
 fn examine(_: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Doctor(Doctor { fix: false, yes: false }))
+    Ok(Command::Doctor(Doctor { fix: false, yes: false, lint: false }))
 }
 
 fn mend(_: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Doctor(Doctor { fix: true, yes: true }))
+    Ok(Command::Doctor(Doctor { fix: true, yes: true, lint: false }))
 }

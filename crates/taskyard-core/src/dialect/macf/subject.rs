@@ -60,6 +60,11 @@ impl<'a> Subject<'a> {
         Subject::default().composed(id, parent, title)
     }
 
+    /// Does the same in the form of older tools: without columns, and dim ended by `ESC [0m`.
+    pub fn compose_compact(id: &str, parent: Option<&str>, title: &str) -> String {
+        Subject { id_mark: DIM_ENDS[1], ..Subject::default() }.composed(id, parent, title)
+    }
+
     /// Puts a subject together as this one is: what it says already is written as it was, and what is new with the same ends.
     pub fn composed(&self, id: &str, parent: Option<&str>, title: &str) -> String {
         let is_old = self.id_mark.ends_with(DIM_ENDS[1]);
@@ -134,6 +139,7 @@ mod tests {
             assert_eq!(subject.composed("5", Some("1"), subject.title), moved);
         }
         assert_eq!(Subject::compose("5", Some("67"), "\u{1f4cb} Phase 4"), today);
+        assert_eq!(Subject::compose_compact("89", Some("67"), "\u{1f4cb} Phase 4"), STORED);
         assert_eq!(Subject::compose("1234", Some("000"), "x"), "\x1b[2m#1234\x1b[22m x");
     }
 

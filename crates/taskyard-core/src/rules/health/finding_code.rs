@@ -78,6 +78,8 @@ pub enum FindingCode {
     TornInbox,
     /// The file of a team that cannot be read.
     TornTeamFile,
+    /// An open task without a text for the time in which it is in progress.
+    NoActiveForm,
 }
 
 impl FindingCode {
@@ -120,12 +122,21 @@ impl FindingCode {
             Self::MemberWithoutProcess => "member_without_process",
             Self::TornInbox => "torn_inbox",
             Self::TornTeamFile => "torn_team_file",
+            Self::NoActiveForm => "no_active_form",
         }
     }
 
     /// Tells whether nothing is wrong yet: it is worth knowing, and not by itself a reason to mend anything.
     pub const fn is_warning(self) -> bool {
-        matches!(self, Self::LargeJournal | Self::GoneLists | Self::ClockInDoubt | Self::FewWatches | Self::WentBack)
+        matches!(
+            self,
+            Self::LargeJournal
+                | Self::GoneLists
+                | Self::ClockInDoubt
+                | Self::FewWatches
+                | Self::WentBack
+                | Self::NoActiveForm
+        )
     }
 
     /// Says what comes of such a defect when it is not mended.
@@ -186,6 +197,9 @@ impl FindingCode {
                 "what begins to watch a list past the limit is not told of changes, and looks once a second instead"
             }
             Self::JobWithoutProcess => "it reads as running, and nothing runs",
+            Self::NoActiveForm => {
+                "the client shows the title while it is in progress, and some tools take the task for none"
+            }
             Self::TornInbox => "nobody can write to its owner, and the owner reads nothing",
             Self::TornTeamFile => "as far as anybody can tell there is no such team, and its members are in none",
             Self::MemberWithoutProcess => {

@@ -156,7 +156,7 @@ fn all_keys(owner: &str, path: &str, shape: &Shape, keys: &mut BTreeSet<String>)
 }
 
 /// Commands that answer with no object of ours: they fill the screen, speak another protocol, or only have commands below them.
-const WITHOUT_ANSWER: [&str; 8] = ["board", "db", "hook", "job", "mcp", "team", "todo", "token"];
+const WITHOUT_ANSWER: [&str; 9] = ["board", "db", "hook", "job", "mcp", "task", "team", "todo", "token"];
 
 #[test]
 fn every_command_has_a_row() {

@@ -25,6 +25,7 @@ pub struct Checkup<'a> {
     owner_silence: Duration,
     journal_limit: Option<u64>,
     clock_doubt: Option<ClockDoubt>,
+    lints: bool,
 }
 
 impl<'a> Checkup<'a> {
@@ -38,7 +39,14 @@ impl<'a> Checkup<'a> {
             owner_silence: OWNER_SILENCE,
             journal_limit: None,
             clock_doubt: None,
+            lints: false,
         }
+    }
+
+    /// Adds what is not wrong, and could be better.
+    #[must_use]
+    pub fn with_lint(self) -> Self {
+        Self { lints: true, ..self }
     }
 
     /// Adds the jobs of this machine.
@@ -80,6 +88,9 @@ impl<'a> Checkup<'a> {
             None => self.yard.stale_owners(&looked_over, self.teams, self.owner_silence),
         };
         let mut findings = looked_over.findings;
+        if self.lints {
+            findings.extend(self.yard.without_active_form(&looked_over.tasks));
+        }
         let owners = known(stale_owners, &mut findings)?;
         findings.extend(owners);
         let jobs = known(self.jobs_without_process(), &mut findings)?;

@@ -100,6 +100,13 @@ impl Yard {
         Ok(LookedOver { findings, tasks, signs })
     }
 
+    /// Returns the open tasks that say nothing of what is being done while they are in progress.
+    pub(super) fn without_active_form(&self, tasks: &[Task]) -> Vec<Finding> {
+        let says_nothing = |task: &&Task| task.active_form.as_deref().is_none_or(|text| text.trim().is_empty());
+        let open = tasks.iter().filter(|task| task.status.is_open() && !task.is_internal());
+        open.filter(says_nothing).map(|task| Finding::of_no_active_form(task, self.file_name(&task.id))).collect()
+    }
+
     /// Looks the list's journal over, where it is on disk, and returns what is wrong with it.
     pub(super) fn journal_damage(&self) -> Result<Option<JournalDamage>, StoreError> {
         self.store().care().map_or(Ok(None), |care| care.examine_journal(self.list_id()))

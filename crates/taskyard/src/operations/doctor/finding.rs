@@ -269,6 +269,17 @@ impl Finding {
         }
     }
 
+    /// Tells of a task without `activeForm`, given the name of its file.
+    pub(super) fn of_no_active_form(task: &Task, file: String) -> Self {
+        Self {
+            code: FindingCode::NoActiveForm,
+            task: Some(task.id.clone()),
+            file: Some(file),
+            message: format!("task {} ({}) has no activeForm", task.id, task.shown_subject()),
+            fix: None,
+        }
+    }
+
     /// Tells of a file of tasks in a version that is not known.
     pub(super) fn of_newer_file(path: &Path, version: &NewerVersion) -> Self {
         Self {
