@@ -26,6 +26,7 @@ fn index() -> String {
 #[derive(Debug)]
 struct Row {
     number: String,
+    section: String,
     statement: String,
     verdict: String,
     tests: Vec<Link>,
@@ -52,11 +53,11 @@ fn rows(page: &str) -> Result<Vec<Row>, String> {
         if line.starts_with("| # |") || line.starts_with("|---") {
             continue;
         }
-        let [number, statement, verdict, tests, remarks] =
-            <[String; 5]>::try_from(cells(line)).map_err(|cells| format!("{} cells in `{line}`", cells.len()))?;
+        let [number, section, statement, verdict, tests, remarks] =
+            <[String; 6]>::try_from(cells(line)).map_err(|cells| format!("{} cells in `{line}`", cells.len()))?;
         let tests =
             tests.split("<br>").map(link).collect::<Option<_>>().ok_or_else(|| format!("no test in `{line}`"))?;
-        rows.push(Row { number, statement, verdict, tests, remarks });
+        rows.push(Row { number, section, statement, verdict, tests, remarks });
     }
     Ok(rows)
 }
@@ -67,10 +68,19 @@ fn link(text: &str) -> Option<Link> {
     Some(Link { name: name.to_owned(), path: rest.strip_suffix(')')?.to_owned() })
 }
 
-/// Tells what is wrong with the statements of a page, apart from the tests it names.
-fn faults(rows: &[Row]) -> Vec<String> {
+/// Returns the sections of a seed, as its page lists them: each with its number.
+fn sections(page: &str) -> Vec<(&str, &str)> {
+    let listed = page.lines().find_map(|line| line.strip_prefix("**Sections.** ")).unwrap_or_default();
+    listed.trim_end_matches('.').split("; ").filter_map(|section| section.split_once(' ')).collect()
+}
+
+/// Tells what is wrong with the statements of a page, apart from the tests it names, given the numbers of its sections.
+fn faults(rows: &[Row], sections: &[&str]) -> Vec<String> {
     let mut faults = Vec::new();
     for (row, number) in rows.iter().zip(1..) {
+        if !sections.contains(&row.section.as_str()) {
+            faults.push(format!("{}: there is no section `{}`", row.number, row.section));
+        }
         if row.number != number.to_string() {
             faults.push(format!("{}: the number should be {number}", row.number));
         }
@@ -114,7 +124,22 @@ fn every_statement_has_a_number_a_verdict_a_test_and_where_needed_a_reason() {
     for seed in SEEDS {
         let rows = rows(&page(seed)).unwrap_or_else(|fault| panic!("{seed}: {fault}"));
         assert!(rows.len() > 20, "{seed}: {} statements were found", rows.len());
-        assert_eq!(faults(&rows), [""; 0], "{seed}");
+        let page = page(seed);
+        let sections: Vec<&str> = sections(&page).into_iter().map(|(number, _)| number).collect();
+        assert_eq!(faults(&rows, &sections), [""; 0], "{seed}");
+    }
+}
+
+#[test]
+fn every_page_opens_with_title_checksum_and_sections_of_its_seed() {
+    for seed in SEEDS {
+        let page = page(seed);
+        let opening = page.split("\n## ").next().unwrap();
+        let document = opening.lines().find_map(|line| line.strip_prefix("**Document.** \"")).unwrap_or_default();
+        let (title, rest) = document.split_once("\", SHA-256 of its text `").unwrap_or_default();
+        let sum = rest.split('`').next().unwrap();
+        assert!(!title.is_empty() && sum.len() == 64 && sum.bytes().all(|byte| byte.is_ascii_hexdigit()), "{seed}");
+        assert!(sections(opening).len() > 5, "{seed}: {:?}", sections(opening));
     }
 }
 
@@ -251,19 +276,21 @@ fn the_script_runs_the_tests_of_a_page_and_of_a_row() {
 
 #[test]
 fn what_is_wrong_with_a_page_is_noticed() {
-    let line =
-        |row: &str| format!("| # | the seed says | verdict | shown by | remarks |\n|---|---|---|---|---|\n{row}\n");
+    let line = |row: &str| {
+        format!("| # | section | the seed says | verdict | shown by | remarks |\n|---|---|---|---|---|---|\n{row}\n")
+    };
     let test = "[`a`](../../crates/x.rs)";
-    let told = |row: &str| rows(&line(row)).map(|rows| faults(&rows).len());
-    assert_eq!(told(&format!("| 1 | it is so | yes | {test} | |")), Ok(0));
-    assert_eq!(told(&format!("| 1 | a \\| b | no | {test}<br>{test} | later |")), Ok(0));
-    assert_eq!(told(&format!("| 2 | it is so | yes | {test} | |")), Ok(1), "the numbers have a gap");
-    assert_eq!(told(&format!("| 1 | it is so | perhaps | {test} | why |")), Ok(1), "no such verdict");
-    assert_eq!(told(&format!("| 1 | it is so | on purpose | {test} | |")), Ok(1), "no reason");
-    assert_eq!(told(&format!("| 1 | | yes | {test} | |")), Ok(1), "no statement");
-    assert!(told("| 1 | it is so | yes | | |").is_err(), "no test");
-    assert!(told("| 1 | it is so | yes | `a` | |").is_err(), "a test without its file");
-    assert!(told(&format!("| 1 | it is so | yes | {test} |")).is_err(), "a cell is missing");
+    let told = |row: &str| rows(&line(row)).map(|rows| faults(&rows, &["2.1"]).len());
+    assert_eq!(told(&format!("| 1 | 2.1 | it is so | yes | {test} | |")), Ok(0));
+    assert_eq!(told(&format!("| 1 | 2.1 | a \\| b | no | {test}<br>{test} | later |")), Ok(0));
+    assert_eq!(told(&format!("| 1 | 3 | it is so | yes | {test} | |")), Ok(1), "no such section");
+    assert_eq!(told(&format!("| 2 | 2.1 | it is so | yes | {test} | |")), Ok(1), "the numbers have a gap");
+    assert_eq!(told(&format!("| 1 | 2.1 | it is so | perhaps | {test} | why |")), Ok(1), "no such verdict");
+    assert_eq!(told(&format!("| 1 | 2.1 | it is so | on purpose | {test} | |")), Ok(1), "no reason");
+    assert_eq!(told(&format!("| 1 | 2.1 | | yes | {test} | |")), Ok(1), "no statement");
+    assert!(told("| 1 | 2.1 | it is so | yes | | |").is_err(), "no test");
+    assert!(told("| 1 | 2.1 | it is so | yes | `a` | |").is_err(), "a test without its file");
+    assert!(told(&format!("| 1 | 2.1 | it is so | yes | {test} |")).is_err(), "a cell is missing");
 }
 
 #[test]
