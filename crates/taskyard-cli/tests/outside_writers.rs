@@ -41,12 +41,13 @@ fn look_while_clients_write(how: &str, we_write_too: bool) {
         home.ask("create Task");
     }
     let looks = Scale::from_environment(0.03).of(10_000);
+    let rewrites = Scale::from_environment(0.25).of(4_000);
     let (is_over, runs) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 // Every other time one round more, so that each turn leaves other texts than the one before.
-                let count = (4_000 + TASKS * (runs.load(Ordering::Relaxed) % 2)).to_string();
+                let count = (rewrites + TASKS * (runs.load(Ordering::Relaxed) % 2)).to_string();
                 let end = Rival::start("rewrite.js", &[home.list("L").to_str().unwrap(), &count, how]).end();
                 assert_eq!(end.code, Some(0), "{end:?}");
                 runs.fetch_add(1, Ordering::Relaxed);
