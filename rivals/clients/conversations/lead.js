@@ -11,7 +11,7 @@ const as = (name) => ['--as', name];
 const messages = async (house, name) => (await house.json(['inbox', ...as(name)])).messages;
 
 /** The names of a team's members as its file has them. */
-const members = (house, team) => JSON.parse(house.read('.claude/teams', team, 'config.json')).members.map(({ name }) => name);
+const members = async (house, team) => (await house.whole('.claude/teams', team, 'config.json')).members.map(({ name }) => name);
 
 export const conversations = [
   {
@@ -26,7 +26,7 @@ export const conversations = [
             const team = JSON.parse((await lead.call('TeamCreate', { team_name: 'launch', description: 'd' })).text);
             assert.equal(team.team_name, 'launch');
             await house.must(['team', 'join', 'launch', ...as('ana')]);
-            assert.deepEqual(members(house, 'launch'), ['team-lead', 'ana']);
+            assert.deepEqual(await members(house, 'launch'), ['team-lead', 'ana']);
 
             await lead.call('TaskCreate', { subject: 'Engine', description: 'd' });
             await lead.call('TaskUpdate', { taskId: '1', owner: 'ana' });
@@ -49,7 +49,7 @@ export const conversations = [
             const [asked] = await messages(house, 'ana');
             const { requestId } = JSON.parse(asked.text);
             await house.must(['send', '--to', 'team-lead', '--approve', requestId, ...as('ana')]);
-            await until('the lead takes ana out', () => !members(house, 'launch').includes('ana'));
+            await until('the lead takes ana out', async () => !(await members(house, 'launch')).includes('ana'));
           },
         },
       });
@@ -115,7 +115,7 @@ export const conversations = [
             await lead.call('Agent', { description: 'work', prompt: 'PART:bob begin', subagent_type: 'general-purpose', name: 'bob' });
             const [team] = fs.readdirSync(house.path('.claude/teams'));
             await house.must(['team', 'join', team, ...as('ana')]);
-            assert.ok(members(house, team).includes('ana'));
+            assert.ok((await members(house, team)).includes('ana'));
             await lead.call('SendMessage', { to: 'ana', message: 'Are you there?', summary: 'asking' });
             assert.match(JSON.stringify(await messages(house, 'ana')), /Are you there\?/);
             await house.must(['send', '--to', 'team-lead', 'I am here', '--summary', 'here', ...as('ana')]);

@@ -78,7 +78,7 @@ export const conversations = [
     async play({ client, house }) {
       const session = await bob(client, house, async () => {});
       await house.must(['send', '--to', 'bob', 'PART:main please begin with the engine', ...LEAD]);
-      const [message] = JSON.parse(house.read('.claude/teams/launch/inboxes/bob.json'));
+      const [message] = await house.whole('.claude/teams/launch/inboxes/bob.json');
       assert.ok(message.summary, 'the client shows a line without words where there is none');
       await session.played();
       await session.kill();

@@ -55,7 +55,7 @@ export class Claude {
 
   /** Waits until somebody could type into its terminal. */
   ready(session) {
-    return session.shows('bypass permissions on', 60);
+    return session.shows('bypass permissions on');
   }
 
   /** Types something into its terminal, and sends it. */

@@ -111,6 +111,17 @@ export class House {
     }
   }
 
+  /** Reads a file of JSON that the client rewrites in place, and may just be doing so. */
+  whole(...names) {
+    return until(`${names.join('/')} is whole`, () => {
+      try {
+        return JSON.parse(this.read(...names) ?? '');
+      } catch {
+        return undefined;
+      }
+    });
+  }
+
   /** Writes a file of the home directory. */
   write(name, text, mode = 0o644) {
     fs.mkdirSync(path.dirname(this.path(name)), { recursive: true });

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 
 import xterm from '@xterm/headless';
 
-import { until } from './until.js';
+import { PATIENCE, until } from './until.js';
 
 const [COLUMNS, ROWS] = [160, 50];
 
@@ -21,7 +21,7 @@ export class Session {
   #killed = false;
 
   /** Starts a program that asks `model`; with `terminal` in a pseudo terminal. Output that `isLast` ends it once its part is played. */
-  constructor({ program, words, env, cwd, model, terminal = false, isLast, seconds = 90 }) {
+  constructor({ program, words, env, cwd, model, terminal = false, isLast, seconds = PATIENCE }) {
     this.model = model;
     const shell = `stty cols ${COLUMNS} rows ${ROWS}; exec ${[program, ...words].map(quoted).join(' ')}`;
     // util-linux's `script` gives it a terminal; `detached` makes it the leader of a group that can be ended as a whole.
@@ -68,7 +68,7 @@ export class Session {
   }
 
   /** Waits until the terminal shows something. */
-  async shows(words, seconds = 30) {
+  async shows(words, seconds = PATIENCE) {
     try {
       await until(words, () => this.screen.includes(words), seconds);
     } catch {

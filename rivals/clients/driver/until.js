@@ -1,7 +1,10 @@
 // Waiting for something to become true, and for each other.
 
+/** How long a conversation waits for anything, in seconds: far beyond any load of the machine. */
+export const PATIENCE = 300;
+
 /** Returns the first thing the look finds; throws when nothing was found in time. */
-export async function until(what, look, seconds = 30) {
+export async function until(what, look, seconds = PATIENCE) {
   const end = Date.now() + seconds * 1000;
   for (;;) {
     const found = await look();
