@@ -6,7 +6,7 @@
 /// Older versions wrote down neither machine nor pid space; there both are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ProcessMark {
-    /// The machine it runs on: its machine id, and behind a slash the id of its data directory, where it has one. Machines made from one
+    /// The machine it runs on: its machine id, followed by a slash and the id of its data directory, if it has one. Machines made from one
     /// image share the first. Empty where neither is known.
     pub machine: String,
     /// The pid namespace its id belongs to, as the system names it; empty where the system has one only, or does not tell.
@@ -41,7 +41,7 @@ pub(crate) fn names_data_directory(machine: &str) -> bool {
     !parts(machine).1.is_empty()
 }
 
-/// Returns the two parts of a machine's name; the second is empty where there is none.
+/// Returns the two parts of a machine's name; the second is empty if there is none.
 fn parts(machine: &str) -> (&str, &str) {
     machine.split_once('/').unwrap_or((machine, ""))
 }

@@ -16,6 +16,18 @@ use crate::ran::Ran;
 use crate::step::Step;
 use crate::took::Took;
 
+/// Commands that give a list tasks, edges, a note, a lease that has ended, and a deleted task.
+pub const COMMANDS_WITH_HISTORY: [&str; 8] = [
+    "create A",
+    "create B --blocked-by 1",
+    "create C --blocked-by 2",
+    "note 2 seen",
+    "done 1",
+    "claim 2 --as ana",
+    "release 2 --as ana",
+    "delete 3",
+];
+
 /// A temporary home with the client's lists, our data directory and the binary to run.
 #[derive(Debug)]
 pub struct Home {

@@ -34,7 +34,7 @@ enum Action {
         /// Let this role work, and make it if there is none; it can change neither tables nor old history
         #[arg(long, value_name = "ROLE")]
         role: Option<String>,
-        /// The lists that the role may use: all of them, or those that it makes and that `taskyard grant` names
+        /// Which lists the role may use: every list, or only lists it creates or is granted with `taskyard grant`
         #[arg(long, value_name = "WHICH", requires = "role", default_value = "every")]
         lists: Lists,
     },
@@ -268,9 +268,7 @@ impl From<AdministrationError> for Problem {
                 .hint("a role may work on a list that it makes itself; `taskyard lists` shows those there are")
                 .detail("list", list),
             AdministrationError::HasEveryList { role } => Self::new(Exit::Refused, "has_every_list", message)
-                .hint(format!(
-                    "`taskyard db init --role {role} --lists granted` leaves it with those that it is granted"
-                ))
+                .hint(format!("`taskyard db init --role {role} --lists granted` limits it to the lists it is granted"))
                 .detail("role", role),
             _ => Self::new(Exit::CouldNot, "store_failed", message),
         }

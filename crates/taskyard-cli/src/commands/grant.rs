@@ -12,7 +12,7 @@ use crate::problem::Problem;
 
 /// Say what a role of the database may do on a list
 ///
-/// A role sees the lists that it is granted and those that it made, with their tasks, history, teams and messages, and no
+/// A role sees the lists it was granted or has created, with their tasks, history, teams and messages, and no
 /// others. Only the owner of the tables grants rights. The store is a database: `--store postgres://HOST/DATABASE`.
 #[derive(Debug, Args)]
 pub(crate) struct Grant {

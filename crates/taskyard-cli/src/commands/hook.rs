@@ -127,7 +127,7 @@ fn give_back_of_subagent(yard: &Yard, id: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Completes tasks, each in the first list that has it; those that are completed already are left alone.
+/// Completes each task in the first list that contains it, and skips tasks that are already completed.
 fn complete(yards: &[&Yard], named: Option<&Value>) -> Result<Completed, Problem> {
     let mut completed = Completed::default();
     for value in named.and_then(Value::as_array).into_iter().flatten() {

@@ -33,13 +33,13 @@ impl Context {
         })
     }
 
-    /// Returns what administers the database of the store. Fails if the store is no database.
+    /// Returns what administers the database of the store. Fails if the store is not a database.
     pub(crate) fn administration(&self) -> Result<Administration, Problem> {
         match self.address()? {
             Address::Remote(address) if PostgresOpener::SCHEMES.contains(&address.scheme()) => {
                 self.postgres_opener().administration(address).map_err(|error| self.not_opened(error))
             }
-            address => Err(Problem::usage("no_database", format!("the store `{address}` is no database"))
+            address => Err(Problem::usage("no_database", format!("the store `{address}` is not a database"))
                 .hint("name one with `--store postgres://HOST/DATABASE` or TASKYARD_STORE")),
         }
     }

@@ -1,10 +1,10 @@
-//! A list that moves to another store is there in full, or where it was: killed at any step, beside writers, on a full disk.
+//! A move to another store either completes or leaves the list where it was: killed at any step, beside writers, on a full disk.
 
 use std::fs;
 use std::thread;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Scale, Step, Suspended, finishes, side_by_side};
+use taskyard_testkit::{COMMANDS_WITH_HISTORY, Home, Scale, Step, Suspended, finishes, side_by_side};
 
 use crate::vault::{files, home};
 
@@ -16,16 +16,7 @@ fn moved_files(home: &Home) -> std::collections::BTreeMap<String, Vec<u8>> {
 /// Makes a home with a list that has a history.
 fn busy_home() -> Home {
     let home = home();
-    for words in [
-        "create A",
-        "create B --blocked-by 1",
-        "create C --blocked-by 2",
-        "note 2 seen",
-        "done 1",
-        "claim 2 --as ana",
-        "release 2 --as ana",
-        "delete 3",
-    ] {
+    for words in COMMANDS_WITH_HISTORY {
         home.ask(words);
     }
     home

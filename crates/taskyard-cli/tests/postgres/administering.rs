@@ -22,7 +22,7 @@ fn db_init_makes_the_tables_once() {
     let status = ask(&home, &store, "db status");
     assert!(status.contains("primary") && status.contains("version 2, 0 lists"), "{status}");
     let elsewhere = run(&home, "claude:", "db status");
-    assert!(elsewhere.code == Some(2) && elsewhere.stderr.contains("is no database"), "{elsewhere:?}");
+    assert!(elsewhere.code == Some(2) && elsewhere.stderr.contains("is not a database"), "{elsewhere:?}");
 }
 
 #[test]

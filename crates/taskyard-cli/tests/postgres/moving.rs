@@ -5,23 +5,14 @@ use std::fs;
 use std::thread;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Cluster, Home, Scale, SharedPostgres, Step, Suspended, side_by_side};
+use taskyard_testkit::{COMMANDS_WITH_HISTORY, Cluster, Home, Scale, SharedPostgres, Step, Suspended, side_by_side};
 
 use crate::home;
 
 /// Makes a list that has a history, in a store.
 fn busy_home(store: &str) -> Home {
     let home = home();
-    for words in [
-        "create A",
-        "create B --blocked-by 1",
-        "create C --blocked-by 2",
-        "note 2 seen",
-        "done 1",
-        "claim 2 --as ana",
-        "release 2 --as ana",
-        "delete 3",
-    ] {
+    for words in COMMANDS_WITH_HISTORY {
         home.ask(&format!("--store {store} {words}"));
     }
     home

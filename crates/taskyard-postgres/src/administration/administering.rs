@@ -26,7 +26,7 @@ pub struct TableVersions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdministrationError {
-    /// The schema has no tables of ours.
+    /// The schema does not contain Taskyard's tables.
     #[error("there are no tables in schema `{schema}`")]
     NoTables {
         /// The schema.

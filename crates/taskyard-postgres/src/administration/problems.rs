@@ -16,7 +16,7 @@ const MOST_CONNECTIONS: usize = 90;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DatabaseProblem {
-    /// The schema has no tables of ours.
+    /// The schema does not contain Taskyard's tables.
     NoTables,
     /// Another session has locked the tables.
     TablesLocked,

@@ -13,7 +13,7 @@ use crate::schema::{TableRights, columns_in, giving, giving_all, question_for_co
 pub enum RoleLists {
     /// All of them, those to come included.
     Every,
-    /// Those that it is granted, and those that it makes.
+    /// Lists it is granted, and lists it creates.
     Granted,
 }
 
@@ -31,7 +31,7 @@ const EVERY: (i64, &str) = (0, "");
 const OWN: (i64, &str) = (-1, "/");
 
 impl Administration {
-    /// Lets a role work on every list, or on those that it is granted and makes. Makes the role if there is none of that name. A role that
+    /// Lets a role work on every list, or only on lists it is granted or creates. Creates the role if it does not exist. A role that
     /// has too many rights in the tables is left with those it needs.
     pub fn let_in(&self, role: &str, lists: RoleLists) -> Result<(), AdministrationError> {
         let database = &self.database;

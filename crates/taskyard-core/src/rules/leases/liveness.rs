@@ -99,7 +99,7 @@ pub struct ProcessSeen {
     /// How long it counts as alive after that, where it cannot be seen.
     pub longest_silence: Duration,
     /// Whether a process that has left signs of life must go on leaving them even if it is seen to run. On a store that several machines
-    /// share this holds, so that those that see it run and those that do not come to the same answer.
+    /// share this is `true`, so that machines that can see the process and machines that cannot agree.
     pub must_show_life: bool,
 }
 
