@@ -10,7 +10,7 @@ use taskyard::config::ConfigError;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::rules::hooks::hooking::HookEvent;
 use taskyard::core::rules::refusal::Refusal;
-use taskyard::core::{BadListName, TaskId};
+use taskyard::core::{BadListName, SignedRevision, TaskId};
 use taskyard::notices::NoticeError;
 use taskyard::todos::TodoFileError;
 use taskyard::work::WorkError;
@@ -225,14 +225,22 @@ impl From<Refusal> for Problem {
             Refusal::AlreadyCompleted { task } => Self::new(Exit::Refused, "already_resolved", message)
                 .hint(format!("open it again with `taskyard reopen {task}`"))
                 .detail("task", task.as_str()),
-            Refusal::ChangedSince { revision, task, changed_in } => Self::new(Exit::Refused, "changed_since", message)
-                .hint(match changed_in {
-                    Some(newer) => format!("undo the newer revisions with it: `taskyard undo {revision}..{newer}`"),
+            Refusal::ChangedSince { revision, task, later, range_end } => Self::new(Exit::Refused, "changed_since", message)
+                .hint(match range_end {
+                    Some(last) => {
+                        format!("undo the later revisions with it: `taskyard undo r{revision}..r{last}`")
+                    }
                     None => format!("see `taskyard history {task}`"),
                 })
                 .detail("revision", revision.0)
                 .detail("task", task.as_str())
-                .detail("changedIn", changed_in.map(|revision| revision.0)),
+                .detail("changedIn", later.first().map(|signed| signed.revision.0))
+                .detail("later", later.iter().map(signed).collect::<Vec<_>>())
+                .detail("rangeEnd", range_end.map(|revision| revision.0)),
+            Refusal::AlreadyUndone { revision, by } => Self::new(Exit::Refused, "already_undone", message)
+                .hint(format!("make the change again with `taskyard undo r{}`", by.revision))
+                .detail("revision", revision.0)
+                .detail("by", signed(&by)),
             Refusal::NoSuchRevision { revision } => Self::new(Exit::NotFound, "revision_not_found", message)
                 .hint("`taskyard history` shows every revision")
                 .detail("revision", revision.0),
@@ -243,6 +251,9 @@ impl From<Refusal> for Problem {
             Refusal::NothingToUndo => {
                 Self::new(Exit::Refused, "nothing_to_undo", message).hint("`taskyard history` shows what happened here")
             }
+            Refusal::NothingOwnToUndo { newest, .. } => Self::new(Exit::Refused, "nothing_to_undo", message)
+                .hint(format!("the newest revision is {newest}; `taskyard undo --anyone` takes it back"))
+                .detail("newest", signed(&newest)),
             Refusal::NotRemoved { task } => Self::new(Exit::Refused, "not_removed", message)
                 .hint(format!("see it with `taskyard show {task}`, and what was there before with `taskyard history {task}`"))
                 .detail("task", task.as_str()),
@@ -361,6 +372,10 @@ fn shortened_cycle(path: &[TaskId]) -> Option<String> {
             path.len() - 1
         )
     })
+}
+
+fn signed(SignedRevision { revision, actor }: &SignedRevision) -> Value {
+    json!({ "revision": revision.0, "actor": actor.as_str() })
 }
 
 fn ids(tasks: &[TaskId]) -> Value {

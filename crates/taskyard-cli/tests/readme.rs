@@ -29,7 +29,12 @@ fn must_be_true(page: &str) {
             .args(["-c", &format!("{command} 2>&1")])
             .current_dir(&project)
             .env_clear()
-            .envs([("HOME", home.path().as_os_str()), ("PATH", path.as_ref()), ("LANG", "C.UTF-8".as_ref())])
+            .envs([
+                ("HOME", home.path().as_os_str()),
+                ("PATH", path.as_ref()),
+                ("LANG", "C.UTF-8".as_ref()),
+                ("USER", "ana".as_ref()),
+            ])
             .output();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "$ {command}");
     }

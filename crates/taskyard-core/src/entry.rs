@@ -166,3 +166,30 @@ pub struct Event {
     /// What it did to each task, in the journal's order.
     pub entries: Vec<Entry>,
 }
+
+/// A revision and the actor that made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedRevision {
+    /// The revision.
+    pub revision: Revision,
+    /// The actor; [`AgentName::elsewhere`] if another program made the change.
+    pub actor: AgentName,
+}
+
+impl SignedRevision {
+    /// Returns the revision and the actor of an entry.
+    pub fn of(entry: &Entry) -> Self {
+        Self { revision: entry.revision, actor: entry.actor.clone() }
+    }
+}
+
+impl fmt::Display for SignedRevision {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { revision, actor } = self;
+        if *actor == AgentName::elsewhere() {
+            write!(formatter, "r{revision} by another program")
+        } else {
+            write!(formatter, "r{revision} by {}", actor.as_str().escape_debug())
+        }
+    }
+}

@@ -57,7 +57,7 @@ mod todo;
 pub use agent::{AgentName, BadAgentName};
 pub use assignee::Assignee;
 pub use attempt::AttemptId;
-pub use entry::{Entry, Event, Op, Remark};
+pub use entry::{Entry, Event, Op, Remark, SignedRevision};
 pub use image::Image;
 pub use job::{CommandEnd, Gap, Job, JobEnding, JobFate, JobOutput, JobState, JobUsage};
 pub use job_id::{BadJobId, JobId};

@@ -31,7 +31,7 @@ pub struct Yard {
     teams: Option<Arc<Teams>>,
     notices: Option<Arc<dyn Notices>>,
     /// Where it is noted which lists are written to.
-    written: Option<WrittenLists>,
+    written: Vec<WrittenLists>,
     limit: Option<usize>,
     patience: Duration,
     /// The turn in which hooks are handed the list, where it has begun already.
@@ -70,7 +70,7 @@ impl Yard {
             hooks: None,
             teams: None,
             notices: None,
-            written: None,
+            written: Vec::new(),
             limit: None,
             patience: DEFAULT_PATIENCE,
             turn: None,
@@ -104,10 +104,11 @@ impl Yard {
         Self { notices: Some(notices), ..self }
     }
 
-    /// Has it noted which lists are written to.
+    /// Has it noted which lists are written to, here and wherever it was noted before.
     #[must_use]
-    pub fn noting_in(self, written: WrittenLists) -> Self {
-        Self { written: Some(written), ..self }
+    pub fn noting_in(mut self, written: WrittenLists) -> Self {
+        self.written.push(written);
+        self
     }
 
     /// Limits how many tasks of its own the acting agent may have in progress when it changes tasks. A claim says so

@@ -13,24 +13,49 @@ pub(crate) struct Deed {
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    Create { subject: String, parent: Option<TaskId> },
-    Rename { task: TaskId, subject: String },
-    Note { tasks: Vec<TaskId>, text: String },
+    Create {
+        subject: String,
+        parent: Option<TaskId>,
+    },
+    Rename {
+        task: TaskId,
+        subject: String,
+    },
+    Note {
+        tasks: Vec<TaskId>,
+        text: String,
+    },
     Claim(Vec<TaskId>),
     Release(Vec<TaskId>),
-    Assign { tasks: Vec<TaskId>, to: Option<String> },
+    Assign {
+        tasks: Vec<TaskId>,
+        to: Option<String>,
+    },
     Start(Vec<TaskId>),
     Done(Vec<TaskId>),
     Cancel(Vec<TaskId>),
     Reopen(Vec<TaskId>),
-    Move { tasks: Vec<TaskId>, to: Status },
-    BlockedBy { tasks: Vec<TaskId>, on: TaskId },
-    Unblock { tasks: Vec<TaskId>, from: TaskId },
+    Move {
+        tasks: Vec<TaskId>,
+        to: Status,
+    },
+    BlockedBy {
+        tasks: Vec<TaskId>,
+        on: TaskId,
+    },
+    Unblock {
+        tasks: Vec<TaskId>,
+        from: TaskId,
+    },
     Delete(Vec<TaskId>),
     Restore,
-    Undo(UndoRange),
+    /// Takes these back, one after the other.
+    Undo(Vec<UndoRange>),
     StopJob(JobId),
-    Send { to: String, text: String },
+    Send {
+        to: String,
+        text: String,
+    },
     Acknowledge(Vec<MessageKey>),
 }
 

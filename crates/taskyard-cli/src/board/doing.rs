@@ -5,7 +5,6 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use taskyard::Yard;
 use taskyard::core::render::numbered;
 use taskyard::core::{MessageKey, Revision, Status, Task, TaskId};
 use taskyard::jobs::{Jobs, Stopping};
@@ -13,6 +12,7 @@ use taskyard::operations::{
     Claim, ClaimOutcome, Move, NewTask, Outcome, OwnerChange, Patch, RestoreWhich, Undone, Update, Updated, now_ready,
 };
 use taskyard::teams::Letter;
+use taskyard::{WrittenLists, Yard};
 
 use super::deed::{Deed, What};
 use super::news::{Did, News, Refused, Teller};
@@ -45,8 +45,7 @@ impl Doer {
         let (end, ended) = channel();
         let work = move || {
             for deed in received {
-                let did = hands.on(&deed).unwrap_or_else(|problem| refused(&problem));
-                teller.tell(News::Did(Box::new(did)));
+                teller.tell(News::Did(Box::new(hands.on(&deed))));
             }
             drop(end);
         };
@@ -71,26 +70,32 @@ impl Doer {
 /// What came of something, in words.
 struct Done {
     words: String,
-    undid: Option<Revision>,
+    undid: Vec<Revision>,
     made: Option<TaskId>,
 }
 
 fn words(words: impl Into<String>) -> Done {
-    Done { words: words.into(), undid: None, made: None }
+    Done { words: words.into(), undid: Vec::new(), made: None }
 }
 
 fn refused(problem: &Problem) -> Did {
     let report = problem.report();
     let said = report.said.as_deref().map(|said| format!(": {}", said.trim())).unwrap_or_default();
     let refused = Refused { message: format!("{}{said}", report.message), hint: report.hint.clone() };
-    Did { answer: Err(refused), undid: None, made: None }
+    Did { answer: Err(refused), ..Did::without_changes() }
 }
 
 impl Hands {
-    fn on(&self, deed: &Deed) -> Result<Did, Problem> {
-        let yard = self.yard.on(deed.list.clone()).for_one_call();
-        let Done { words, undid, made } = self.act(&yard, &deed.what)?;
-        Ok(Did { answer: Ok(words), undid, made })
+    fn on(&self, deed: &Deed) -> Did {
+        let written = WrittenLists::with_revisions();
+        let yard = self.yard.on(deed.list.clone()).for_one_call().noting_in(written.clone());
+        let acted = self.act(&yard, &deed.what);
+        let revisions = written.revisions(&deed.list);
+        match acted {
+            Ok(Done { words, undid, made }) => Did { answer: Ok(words), undid, revisions, made },
+            // Of several tasks the first ones may have been changed.
+            Err(problem) => Did { revisions, ..refused(&problem) },
+        }
     }
 
     fn act(&self, yard: &Yard, what: &What) -> Result<Done, Problem> {
@@ -142,9 +147,13 @@ impl Hands {
                 let none = "Nothing is missing that could be brought back".to_owned();
                 Ok(words(if ids.is_empty() { none } else { format!("Brought back {}", numbered(&ids)) }))
             }
-            What::Undo(range) => {
-                let undone = yard.undo(*range)?.done()?;
-                Ok(Done { words: took_back(&undone), undid: Some(undone.revision), made: None })
+            What::Undo(ranges) => {
+                let mut undone = Vec::with_capacity(ranges.len());
+                for range in ranges {
+                    undone.push(yard.undo(*range)?.done()?);
+                }
+                let undid = undone.iter().map(|undone| undone.revision).collect();
+                Ok(Done { words: took_back(&undone), undid, made: None })
             }
             What::StopJob(id) => match self.jobs()?.stop(id, yard.actor())? {
                 Stopping::Stopped(job) => Ok(words(format!("Stopped {} {}", job.id, job.description))),
@@ -211,7 +220,7 @@ fn create(yard: &Yard, subject: &str, parent: Option<&TaskId>) -> Result<Done, P
     let metadata = parent.and_then(|parent| json!({ "parent": parent.as_str() }).as_object().cloned());
     let new = NewTask { subject: subject.to_owned(), metadata, ..NewTask::default() };
     let Task { id, .. } = yard.create(new)?.done()?.task;
-    Ok(Done { words: format!("Created #{id} {subject}"), undid: None, made: Some(id) })
+    Ok(Done { words: format!("Created #{id} {subject}"), undid: Vec::new(), made: Some(id) })
 }
 
 /// Moves tasks to another column.
@@ -227,9 +236,9 @@ fn moved(yard: &Yard, tasks: &[TaskId], to: Status) -> Result<Done, Problem> {
     }
 }
 
-fn took_back(undone: &Undone) -> String {
-    let revisions: Vec<String> = undone.revisions.iter().map(|revision| format!("r{revision}")).collect();
-    let ids: Vec<TaskId> = undone.tasks.iter().take(8).map(|(id, _)| id.clone()).collect();
+fn took_back(undone: &[Undone]) -> String {
+    let revisions: Vec<String> = undone.iter().flat_map(|undone| &undone.revisions).map(ToString::to_string).collect();
+    let ids: Vec<TaskId> = undone.iter().flat_map(|undone| &undone.tasks).take(8).map(|(id, _)| id.clone()).collect();
     format!("Took back {} ({})", revisions.join(", "), numbered(&ids))
 }
 

@@ -107,10 +107,19 @@ pub(crate) struct PageFacts {
 pub(crate) struct Did {
     /// In words, or why not.
     pub(crate) answer: Result<String, Refused>,
-    /// The revision that an undo made, which undoing again takes back.
-    pub(crate) undid: Option<Revision>,
+    /// The revisions that undos made, which undoing again takes back.
+    pub(crate) undid: Vec<Revision>,
+    /// All revisions that it made.
+    pub(crate) revisions: Vec<Revision>,
     /// The task that was made.
     pub(crate) made: Option<TaskId>,
+}
+
+impl Did {
+    /// Returns the answer to a deed that changed nothing.
+    pub(crate) fn without_changes() -> Self {
+        Self { answer: Ok(String::new()), undid: Vec::new(), revisions: Vec::new(), made: None }
+    }
 }
 
 /// Why something was not done.

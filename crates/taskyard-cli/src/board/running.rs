@@ -256,7 +256,9 @@ impl Board<'_> {
                 Err(Refused { message: report.message.clone(), hint: report.hint.clone() })
             }
         };
-        self.app.on_news(News::Did(Box::new(Did { answer, undid: None, made: None })), now());
+        // What was done outside is the newest, and its revisions are not known here.
+        self.app.made.clear();
+        self.app.on_news(News::Did(Box::new(Did { answer, ..Did::without_changes() })), now());
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use taskyard::WrittenLists;
 use taskyard::process::Cancel;
 
 use super::Context;
@@ -50,6 +51,7 @@ impl Context {
             opened: self.opened.clone(),
             input: input.map_or(Input::Nothing, Input::Given),
             recording,
+            written: WrittenLists::with_revisions(),
             ..Self::new(globals, self.environment.clone(), cancel)
         })
     }

@@ -1,6 +1,6 @@
 //! Which lists a command wrote to, so that its answer can name one that is not the directory's own.
 
-use taskyard::core::{ListId, TaskId, Token};
+use taskyard::core::{ListId, Revision, TaskId, Token};
 use taskyard::operations::Claimed;
 
 use super::Context;
@@ -27,6 +27,11 @@ impl Context {
     /// Takes it that what was written so far was none of the command's doing.
     pub(crate) fn forget_writes(&self) {
         self.written.clear();
+    }
+
+    /// Returns the revisions that the command of a request made on its list, oldest first.
+    pub(crate) fn revisions_made(&self) -> Vec<Revision> {
+        self.choice().map(|choice| self.written.revisions(&choice.list)).unwrap_or_default()
     }
 
     /// Tells whether the command wrote to a list.

@@ -227,9 +227,14 @@ impl Output {
         self.stdout.write_all(b"\n")
     }
 
+    /// Tells whether a person can be asked: input and output are a terminal.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.is_terminal() && io::stdin().is_terminal()
+    }
+
     /// Asks a person for a yes; a program is not asked, and the answer is no then.
     pub(crate) fn ask(&mut self, question: &str) -> io::Result<bool> {
-        if !self.is_terminal() || !io::stdin().is_terminal() {
+        if !self.can_ask() {
             return Ok(false);
         }
         let line = Line::new().with(Tone::Strong, question).with(Tone::Dim, " [y/N] ");

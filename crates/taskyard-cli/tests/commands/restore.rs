@@ -75,7 +75,7 @@ fn what_an_undo_of_a_restore_took_away_is_named() {
         .quietly("list")
         .meanwhile(remove_every_task)
         .quietly("restore --all")
-        .quietly("undo --as ana")
+        .quietly("undo --anyone --as ana")
         .run("restore")
         .run("restore --json")
         .run("restore --all")
@@ -93,7 +93,7 @@ fn a_missing_task_can_be_deleted_on_purpose() {
         .run("restore")
         .run("history 1 --as ana")
         .run("restore 1")
-        .run("undo")
+        .run("undo --anyone")
         .run("restore")
         .run("delete 1 2 --json")
         .snapshot();

@@ -186,8 +186,13 @@ fn the_past(user: &mut User) {
     backwards(user, newest);
     let before = user.get(&format!("{L}/tasks/1"))["task"]["subject"].clone();
     user.does("PATCH", &format!("{L}/tasks/1"), json!({"subject": "Changed"}));
-    let undone = user.post(&format!("{L}/undo"), json!({}));
+    let unclear = user.ask_as("ana", "POST", &format!("{L}/undo"), Some(json!({})));
+    assert_eq!((unclear.status, unclear.code().as_str()), (400, "bad_input"), "whose change it is must be said");
+    let done = user.ask_as("bot", "PATCH", &format!("{L}/tasks/2"), Some(json!({"subject": "Also changed"})));
+    assert_eq!(done.header("taskyard-revision"), Some((newest + 2).to_string().as_str()));
+    let undone = user.post(&format!("{L}/undo"), json!({"mine": true}));
     assert_eq!((undone["undone"].clone(), undone["tasks"][0]["subject"].clone()), (json!([newest + 1]), before));
+    assert_eq!(undone["actors"], json!(["ana"]));
     let redone = user.post(&format!("{L}/undo"), json!({"revision": undone["revision"]}));
     assert_eq!(redone["tasks"][0]["subject"], "Changed");
     assert!(!user.get(&format!("{L}/restorable?deleted=true"))["restorable"].as_array().unwrap().is_empty());

@@ -33,6 +33,29 @@ fn a_task_is_made_started_noted_done_and_taken_back_by_clicking() {
 }
 
 #[test]
+fn undo_takes_back_what_was_done_here_and_no_other_change() {
+    let board = Board::after(&["create Wheels", "create Engine"]);
+    let window = board.window();
+    window.click("link", "Wheels");
+    window.click("button", "Done");
+    stands_in(&window, "1", "completed");
+    board.home.ask("done 2 --as bot");
+    stands_in(&window, "2", "completed");
+    window.press("u");
+    stands_in(&window, "1", "pending");
+    assert_eq!(task(&board, "2")["status"], "completed");
+    // Only what can be taken back has a button: not what is taken back already.
+    window.click("link", "History");
+    window.until("document.querySelector('li[data-revision=\"5\"]')");
+    let buttons =
+        "return [...document.querySelectorAll('li button')].map((button) => button.closest('li').dataset.revision)";
+    assert_eq!(window.script(buttons, &[]), json!(["5", "4", "2", "1"]));
+    window.click("button", "Take back with the later change revision 2");
+    window.until("document.querySelector('li[data-revision=\"6\"]')");
+    assert!(!board.home.present().contains_key("2"), "its creation was taken back");
+}
+
+#[test]
 fn history_takes_any_revision_back() {
     let board = Board::after(&["create Wheels", "create Engine", "start 1"]);
     let window = board.window();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::history::removed::Absence;
 use super::hooks::hooking::HookEvent;
 use crate::dialect::native::Unreadable;
-use crate::{AgentName, Revision, Task, TaskId, Timestamp, Token};
+use crate::{AgentName, Revision, SignedRevision, Task, TaskId, Timestamp, Token};
 
 /// Why a rule forbids something. A refusal is an answer: nothing has changed, and it says what stands in the way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -118,14 +118,24 @@ pub enum Refusal {
         task: TaskId,
     },
     /// The task changed after the revision that was to be taken back.
-    #[error("revision {revision} cannot be taken back: task {task} has changed since{}", in_revision(*.changed_in))]
+    #[error("revision {revision} cannot be taken back: task {task} has changed since{}", listed_later(.later))]
     ChangedSince {
         /// The revision that was to be taken back.
         revision: Revision,
-        /// The task that changed.
+        /// The first task that changed.
         task: TaskId,
-        /// Where the journal has that change, if it does.
-        changed_in: Option<Revision>,
+        /// The later revisions that changed its tasks, oldest first; empty if the journal does not have them.
+        later: Vec<SignedRevision>,
+        /// The last revision of the range, beginning with the one that was asked for, that can be taken back as a whole.
+        range_end: Option<Revision>,
+    },
+    /// The revision was taken back before.
+    #[error("revision {revision} is already taken back, in {by}")]
+    AlreadyUndone {
+        /// The revision that was to be taken back.
+        revision: Revision,
+        /// The undo that did so.
+        by: SignedRevision,
     },
     /// The journal holds no such revision.
     #[error("there is no revision {revision} in this list's journal")]
@@ -144,6 +154,14 @@ pub enum Refusal {
     /// The journal holds nothing that could be taken back.
     #[error("there is nothing to undo")]
     NothingToUndo,
+    /// The journal holds nothing of the actor's own that could be taken back.
+    #[error("{actor} has made no change to this list that could be undone")]
+    NothingOwnToUndo {
+        /// The actor.
+        actor: AgentName,
+        /// The newest revision of all, which could be taken back.
+        newest: SignedRevision,
+    },
     /// A task cannot be restored because it was never removed, or is there again.
     #[error("task {task} is there already")]
     NotRemoved {
@@ -296,6 +314,14 @@ fn has_it_now(holder: Option<&str>, is_completed: bool) -> String {
     }
 }
 
-fn in_revision(revision: Option<Revision>) -> String {
-    revision.map(|revision| format!(" (revision {revision})")).unwrap_or_default()
+fn listed_later(later: &[SignedRevision]) -> String {
+    let listed: Vec<String> = later.iter().take(LISTED).map(ToString::to_string).collect();
+    match later.len() {
+        0 => String::new(),
+        length if length > LISTED => format!(" ({} and {} more)", listed.join(", "), length - LISTED),
+        _ => format!(" ({})", listed.join(", ")),
+    }
 }
+
+/// Number of later revisions that a message names.
+const LISTED: usize = 5;

@@ -192,7 +192,9 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         | Refusal::NotAsExpected { .. }
         | Refusal::NoSuchRevision { .. }
         | Refusal::RevisionThinned { .. }
+        | Refusal::AlreadyUndone { .. }
         | Refusal::NothingToUndo
+        | Refusal::NothingOwnToUndo { .. }
         | Refusal::NotRemoved { .. }
         | Refusal::NotMissing { .. }
         | Refusal::MergeIntoItself

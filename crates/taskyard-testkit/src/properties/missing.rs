@@ -234,8 +234,8 @@ impl Player {
     /// Takes revisions back: the tasks stand as they did before them.
     fn undo(&mut self, range: UndoRange) -> Option<Revision> {
         let undone = self.yard.undo(range).unwrap().done().ok()?;
-        for revision in &undone.revisions {
-            let before = self.before.get(revision).unwrap_or_else(|| panic!("nobody made revision {revision}"));
+        for revision in undone.revisions.iter().map(|signed| signed.revision) {
+            let before = self.before.get(&revision).unwrap_or_else(|| panic!("nobody made revision {revision}"));
             self.standings.extend(before.clone());
         }
         Some(undone.revision)

@@ -1,24 +1,30 @@
 //! Taking revisions back.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use taskyard_core::rules::graph::circles::find_circle;
 use taskyard_core::rules::graph::dependencies::Edge;
 use taskyard_core::rules::graph::parts::lifted;
-use taskyard_core::rules::history::undoing::{NewestToUndo, TakenBack, TakingBack};
+use taskyard_core::rules::history::undoing::{
+    NewestToUndo, TakenBack, TakingBack, UndoOffer, UndoneRevisions, offer_undo,
+};
+use taskyard_core::rules::leases::leasing::{holds, judge_write};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Image, Op, Revision, Rules, Task, TaskId};
+use taskyard_core::{Entry, Image, Lease, Op, Revision, Rules, SignedRevision, Task, TaskId};
 
 use super::edges::{blocking, connect, disconnect, refuse_bad_parent, refuse_circles, waiting_for};
 use super::halt::Halt;
 use super::workbench::Workbench;
-use crate::store::{HistoryQuery, Lookup, StoreError, Txn};
+use crate::store::{HistoryQuery, Lookup, Snapshot, StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
 /// Which revisions are to be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum UndoRange {
-    /// The newest of ours that is no undo and has not been taken back.
+    /// The newest one of the acting agent that is no undo and has not been taken back.
+    OwnNewest,
+    /// The newest one of any agent that is no undo and has not been taken back.
     Newest,
     /// This one.
     One(Revision),
@@ -29,11 +35,11 @@ pub enum UndoRange {
 /// Revisions that were taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
-    /// The revisions, newest first.
-    pub revisions: Vec<Revision>,
+    /// The revisions, newest first, each with the actor that made it.
+    pub revisions: Vec<SignedRevision>,
     /// The commit that took them back.
     pub revision: Revision,
-    /// The tasks that changed, as they are now; none where a task is gone.
+    /// The tasks that changed, as they are now; `None` if a task is gone.
     pub tasks: Vec<(TaskId, Option<Task>)>,
 }
 
@@ -50,37 +56,18 @@ impl Yard {
         }
         let outcome = self.transact(Op::Undo, |txn, signature| {
             let taken = self.gather_to_undo(range, begun)?;
-            let plan = taken.plan();
-            for step in &plan {
-                self.expect_unchanged(txn, step)?;
-                if let Some(task) = txn.find(&step.task)?.task() {
-                    self.respect_lease(txn, &task)?;
+            self.refuse_undone(&taken)?;
+            let tasks = match self.stage_undo(txn, &taken) {
+                Err(Halt::Refused(Refusal::ChangedSince { revision, task, .. })) => {
+                    let later = self.later_changes(&taken)?;
+                    // What is staged on the way is dropped with the transaction.
+                    let range_end = self.find_range_end(txn, &taken, &later)?;
+                    return Err(Refusal::ChangedSince { revision, task, later, range_end }.into());
                 }
-            }
+                staged => staged?,
+            };
             let revisions = taken.revisions();
-            signature.undoes.clone_from(&revisions);
-            for step in plan.iter().filter(|step| step.expected != step.before) {
-                match &step.before {
-                    Some(image) if step.expected.is_none() => txn.put_new_image(&step.task, image.clone())?,
-                    Some(image) => txn.put_image(&step.task, image.clone())?,
-                    None => txn.remove(&step.task)?,
-                }
-            }
-            for task in taken.noted() {
-                // Where the task came back by another of these revisions, or does now, there is nothing to note.
-                txn.note_absent(task)?;
-            }
-            // A caller that takes a mending back wants what was there before it, a circle included.
-            let may_close_circles = self.rules().is_client() || taken.is_all_mending();
-            reconcile(txn, &plan, self.rules(), may_close_circles)?;
-            let mut tasks = Vec::with_capacity(plan.len());
-            for step in &plan {
-                let task = txn.find(&step.task)?.task();
-                // What came back and is no task is neither there as one nor gone.
-                if task.is_some() || step.before.is_none() {
-                    tasks.push((step.task.clone(), task));
-                }
-            }
+            signature.undoes = revisions.iter().map(|signed| signed.revision).collect();
             Ok((revisions, tasks))
         })?;
         Ok(match outcome {
@@ -90,6 +77,132 @@ impl Yard {
             Outcome::Done((_, None)) => Outcome::Refused(Refusal::NothingToUndo),
             Outcome::Refused(refusal) => Outcome::Refused(refusal),
         })
+    }
+
+    /// Returns the entries of the revisions that [`Self::undo`] would take back at present, oldest first.
+    pub fn entries_to_undo(&self, range: UndoRange) -> Result<Outcome<Vec<Entry>>, Error> {
+        let begun = self.store().read(self.list_id())?.revision();
+        match self.revisions_to_undo(range, begun) {
+            Err(Halt::Refused(refusal)) => Ok(Outcome::Refused(refusal)),
+            Err(Halt::Failed(error)) => Err(error.into()),
+            Ok((first, last)) => Ok(Outcome::Done(self.store().history(self.list_id(), &between(first, last))?)),
+        }
+    }
+
+    /// Stages what taking revisions back does, and returns the tasks that changed.
+    fn stage_undo(&self, txn: &mut dyn Txn, taken: &TakingBack) -> Result<Vec<(TaskId, Option<Task>)>, Halt> {
+        let plan = taken.plan();
+        for step in &plan {
+            expect_unchanged(txn, step)?;
+            if let Some(task) = txn.find(&step.task)?.task() {
+                self.respect_lease(txn, &task)?;
+            }
+        }
+        for step in plan.iter().filter(|step| step.expected != step.before) {
+            match &step.before {
+                Some(image) if step.expected.is_none() => txn.put_new_image(&step.task, image.clone())?,
+                Some(image) => txn.put_image(&step.task, image.clone())?,
+                None => txn.remove(&step.task)?,
+            }
+        }
+        for task in taken.noted() {
+            // Where the task came back by another of these revisions, or does now, there is nothing to note.
+            txn.note_absent(task)?;
+        }
+        // A caller that takes a mending back wants what was there before it, a circle included.
+        let may_close_circles = self.rules().is_client() || taken.is_all_mending();
+        reconcile(txn, &plan, self.rules(), may_close_circles)?;
+        let mut tasks = Vec::with_capacity(plan.len());
+        for step in &plan {
+            let task = txn.find(&step.task)?.task();
+            // What came back and is no task is neither there as one nor gone.
+            if task.is_some() || step.before.is_none() {
+                tasks.push((step.task.clone(), task));
+            }
+        }
+        Ok(tasks)
+    }
+
+    /// Refuses to take back what later undos took back already.
+    fn refuse_undone(&self, taken: &TakingBack) -> Result<(), Halt> {
+        let revisions = taken.revisions();
+        let Some(newest) = revisions.first() else { return Ok(()) };
+        let undone = UndoneRevisions::of(&self.undos_since(newest.revision)?);
+        let mut undos = revisions.iter().map(|signed| undone.undo_of(signed.revision));
+        match undos.next().flatten() {
+            Some(by) if undos.all(|undo| undo.is_some()) => {
+                Err(Refusal::AlreadyUndone { revision: newest.revision, by: by.clone() }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the entries of all undos after a revision, oldest first.
+    fn undos_since(&self, since: Revision) -> Result<Vec<Entry>, StoreError> {
+        let query = HistoryQuery { ops: vec![Op::Undo], since, ..HistoryQuery::default() };
+        self.store().history(self.list_id(), &query)
+    }
+
+    /// Returns the revisions after those that are to be taken back which changed the same tasks, oldest first.
+    fn later_changes(&self, taken: &TakingBack) -> Result<Vec<SignedRevision>, StoreError> {
+        let since = taken.revisions().first().map_or(Revision(0), |newest| newest.revision);
+        let mut later = BTreeMap::new();
+        for step in taken.plan() {
+            let query = HistoryQuery { task: Some(step.task), since, ..HistoryQuery::default() };
+            for entry in self.store().history(self.list_id(), &query)? {
+                later.entry(entry.revision).or_insert_with(|| SignedRevision::of(&entry));
+            }
+        }
+        Ok(later.into_values().collect())
+    }
+
+    /// Returns the end of the shortest range, beginning with the oldest of these revisions, that can be taken back although later
+    /// revisions changed the same tasks; `None` if there is none.
+    fn find_range_end(
+        &self,
+        txn: &mut dyn Txn,
+        taken: &TakingBack,
+        later: &[SignedRevision],
+    ) -> Result<Option<Revision>, StoreError> {
+        let Some(first) = taken.revisions().last().map(|oldest| oldest.revision) else { return Ok(None) };
+        let mut last = later.last().map(|newest| newest.revision);
+        while let Some(end) = last.filter(|end| end.0 - first.0 < LONGEST_RANGE) {
+            let mut wider = TakingBack::default();
+            for page in self.pages(between(first, end))? {
+                if page?.iter().try_for_each(|entry| wider.add(entry)).is_err() {
+                    return Ok(None);
+                }
+            }
+            match self.stage_undo(txn, &wider) {
+                Ok(_) => return Ok(Some(end).filter(|_| !wider.is_without_effect())),
+                Err(Halt::Refused(Refusal::ChangedSince { .. })) => {
+                    last = self.later_changes(&wider)?.last().map(|newest| newest.revision);
+                }
+                Err(Halt::Refused(_)) => return Ok(None),
+                Err(Halt::Failed(error)) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Works out for each of several revisions, oldest first, what it takes to undo it at present. Nothing is locked or changed.
+    pub fn undo_offers(&self, revisions: &[Revision]) -> Result<Vec<UndoOffer>, Error> {
+        let (Some(first), Some(last)) = (revisions.first(), revisions.last()) else { return Ok(Vec::new()) };
+        let thinned = self.thinned()?;
+        let list = self.store().read(self.list_id())?;
+        // Far back in a long journal only what can be taken back by itself is offered.
+        let is_near = list.revision().0.saturating_sub(first.0) < LONGEST_RANGE;
+        let journal = self.store().history(
+            self.list_id(),
+            &HistoryQuery { until: Some(*last).filter(|_| !is_near), ..between(*first, *last) },
+        )?;
+        let undone = UndoneRevisions::of(&self.undos_since(*first)?);
+        let current = CurrentList::of(self, &*list)?;
+        let offer = |revision: &Revision| match *revision <= thinned {
+            true => UndoOffer::Refused,
+            false => offer_undo(*revision, &journal, &undone, |taken| current.allows(taken)),
+        };
+        Ok(revisions.iter().map(offer).collect())
     }
 
     /// Works out what taking back the revisions that are meant does.
@@ -105,8 +218,14 @@ impl Yard {
     /// Returns the first and the last of the revisions that are meant, which are there.
     fn revisions_to_undo(&self, range: UndoRange, begun: Revision) -> Result<(Revision, Revision), Halt> {
         let (first, last) = match range {
+            UndoRange::OwnNewest => {
+                return match self.newest_to_undo(begun, NewestToUndo::of(self.actor().clone()))? {
+                    Some(newest) => Ok((newest, newest)),
+                    None => Err(self.nothing_of_its_own(begun)?.into()),
+                };
+            }
             UndoRange::Newest => {
-                let newest = self.newest_to_undo(begun)?.ok_or(Refusal::NothingToUndo)?;
+                let newest = self.newest_to_undo(begun, NewestToUndo::of_anyone())?.ok_or(Refusal::NothingToUndo)?;
                 return Ok((newest, newest));
             }
             UndoRange::One(revision) => (revision, revision),
@@ -135,10 +254,9 @@ impl Yard {
     }
 
     /// Returns the newest revision that can be taken back without naming it; what was put back since `begun` is none.
-    fn newest_to_undo(&self, begun: Revision) -> Result<Option<Revision>, StoreError> {
+    fn newest_to_undo(&self, begun: Revision, mut search: NewestToUndo) -> Result<Option<Revision>, StoreError> {
         let thinned = self.thinned()?;
         let ops = Op::ALL.into_iter().filter(|op| NewestToUndo::is_of_interest(*op)).collect();
-        let mut search = NewestToUndo::default();
         for page in self.backwards(HistoryQuery { ops, since: thinned, ..HistoryQuery::default() }) {
             let mut entries = page?;
             entries.retain(|entry| entry.op != Op::PutBack || entry.revision <= begun);
@@ -149,20 +267,95 @@ impl Yard {
         Ok(None)
     }
 
-    /// Refuses where a task does not stand as the revision left it.
-    fn expect_unchanged(&self, txn: &dyn Txn, step: &TakenBack) -> Result<(), Halt> {
-        let image = match txn.find(&step.task)? {
-            Lookup::Found(_, image) => Some(image),
-            Lookup::Missing => None,
-            Lookup::Unreadable(problem) => return Err(problem.into_refusal().into()),
+    /// Returns the refusal for an actor that has made no change which could be taken back.
+    fn nothing_of_its_own(&self, begun: Revision) -> Result<Refusal, StoreError> {
+        let newest = self.newest_to_undo(begun, NewestToUndo::of_anyone())?;
+        let Some(newest) = newest else { return Ok(Refusal::NothingToUndo) };
+        let entries = self.store().history(self.list_id(), &between(newest, newest))?;
+        Ok(match entries.first().map(SignedRevision::of) {
+            Some(newest) => Refusal::NothingOwnToUndo { actor: self.actor().clone(), newest },
+            None => Refusal::NothingToUndo,
+        })
+    }
+}
+
+/// The longest range, in revisions, that is tried or offered.
+const LONGEST_RANGE: u64 = 1000;
+
+/// Refuses if a task is not as the revision left it.
+fn expect_unchanged(txn: &dyn Txn, step: &TakenBack) -> Result<(), Halt> {
+    let image = match txn.find(&step.task)? {
+        Lookup::Found(_, image) => Some(image),
+        Lookup::Missing => None,
+        Lookup::Unreadable(problem) => return Err(problem.into_refusal().into()),
+    };
+    if image == step.expected {
+        return Ok(());
+    }
+    let (revision, task) = (step.revision, step.task.clone());
+    Err(Refusal::ChangedSince { revision, task, later: Vec::new(), range_end: None }.into())
+}
+
+/// A list as it is at present, to judge without a lock what can be taken back.
+struct CurrentList<'a> {
+    yard: &'a Yard,
+    list: &'a dyn Snapshot,
+    /// The leases that count.
+    leases: Vec<Lease>,
+}
+
+impl<'a> CurrentList<'a> {
+    fn of(yard: &'a Yard, list: &'a dyn Snapshot) -> Result<Self, StoreError> {
+        let now = yard.now()?;
+        let leases = list.leases()?.into_iter().filter(|lease| yard.world().judge_at(lease, &now).is_alive()).collect();
+        Ok(Self { yard, list, leases })
+    }
+
+    /// Tells whether the tasks are as the revisions left them, whether no lease forbids the undo, and whether it closes no circle.
+    fn allows(&self, taken: &TakingBack) -> bool {
+        let plan = taken.plan();
+        let is_free = |step: &TakenBack| match self.list.find(&step.task) {
+            Ok(Lookup::Found(task, image)) => step.expected.as_ref() == Some(&image) && self.may_write(&task),
+            Ok(Lookup::Missing) => step.expected.is_none(),
+            Ok(Lookup::Unreadable(_)) | Err(_) => false,
         };
-        if image == step.expected {
-            return Ok(());
+        let may_close_circles = self.yard.rules().is_client() || taken.is_all_mending();
+        plan.iter().all(is_free) && (may_close_circles || self.stays_without_circle(&plan))
+    }
+
+    fn may_write(&self, task: &Task) -> bool {
+        let lease = self.leases.iter().find(|lease| holds(lease, task));
+        judge_write(task, lease, self.yard.actor(), self.yard.proof(), self.yard.rules()).is_ok()
+    }
+
+    fn stays_without_circle(&self, plan: &[TakenBack]) -> bool {
+        let (mut gained, parts) = (gained_edges(plan), gained_parents(plan));
+        let came = plan.iter().filter(|step| step.expected.is_none());
+        let came = came.filter_map(|step| step.before.as_ref()?.task(&step.task).ok());
+        gained.extend(came.flat_map(|task| blocking(&task.id, &task.blocks).collect::<Vec<_>>()));
+        if gained.is_empty() && parts.is_empty() {
+            return true;
         }
-        let (task, since) = (Some(step.task.clone()), step.revision);
-        let later = HistoryQuery { task, since, oldest: Some(1), ..HistoryQuery::default() };
-        let changed_in = self.store().history(self.list_id(), &later)?.first().map(|entry| entry.revision);
-        Err(Refusal::ChangedSince { revision: step.revision, task: step.task.clone(), changed_in }.into())
+        let Ok(tasks) = self.list.tasks() else { return false };
+        let mut tasks: BTreeMap<TaskId, Task> = tasks.into_iter().map(|task| (task.id.clone(), task)).collect();
+        for step in plan {
+            match step.before.as_ref().and_then(|image| image.task(&step.task).ok()) {
+                Some(task) => drop(tasks.insert(step.task.clone(), task)),
+                None => drop(tasks.remove(&step.task)),
+            }
+        }
+        for edge in &gained {
+            if let Some(task) = tasks.get_mut(&edge.task).filter(|task| !task.blocked_by.contains(&edge.on)) {
+                task.blocked_by.push(edge.on.clone());
+            }
+        }
+        let has_parent = |part: &TaskId| match tasks.get(part).and_then(Task::parent) {
+            Some(parent) => parent != *part && tasks.contains_key(&parent),
+            None => true,
+        };
+        let is_sound = parts.iter().all(has_parent);
+        let tasks: Vec<Task> = tasks.into_values().collect();
+        is_sound && find_circle(&tasks, &gained, &parts).is_none()
     }
 }
 

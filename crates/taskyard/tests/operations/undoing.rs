@@ -1,14 +1,27 @@
-use taskyard::Yard;
+use taskyard::core::rules::history::undoing::UndoOffer;
 use taskyard::core::rules::refusal::Refusal;
-use taskyard::core::{Image, Op, Revision, Rules};
-use taskyard::operations::{NewTask, UndoRange};
+use taskyard::core::{AgentName, Image, Op, Revision, Rules, SignedRevision, Status};
+use taskyard::operations::{Claim, ClaimOutcome, NewTask, Patch, UndoRange, Undone, Update};
 use taskyard::store::HistoryQuery;
+use taskyard::{Outcome, Yard};
 use taskyard_testkit::images;
 
 use crate::{CLIENT, done, elsewhere, find, id, ids, refused, task, yard, yard_in};
 
 fn bytes(yard: &Yard) -> std::collections::BTreeMap<taskyard::core::TaskId, String> {
     images(&*yard.store().read(yard.list_id()).unwrap())
+}
+
+fn numbers(undone: &Undone) -> Vec<Revision> {
+    undone.revisions.iter().map(|signed| signed.revision).collect()
+}
+
+fn renamed(subject: &str) -> Update {
+    Update { patch: Patch { subject: Some(subject.into()), ..Patch::default() }, ..Update::default() }
+}
+
+fn offers(yard: &Yard, revisions: std::ops::RangeInclusive<u64>) -> Vec<UndoOffer> {
+    yard.undo_offers(&revisions.map(Revision).collect::<Vec<_>>()).unwrap()
 }
 
 #[test]
@@ -18,7 +31,7 @@ fn the_newest_change_is_taken_back_to_the_letter() {
         let before = bytes(&yard);
         done(yard.delete(&ids(&[2])));
         let undone = done(yard.undo(UndoRange::Newest));
-        assert_eq!((undone.revisions.as_slice(), undone.revision), (&[Revision(2)][..], Revision(3)));
+        assert_eq!((numbers(&undone).as_slice(), undone.revision), (&[Revision(2)][..], Revision(3)));
         assert_eq!(undone.tasks.len(), 3);
         assert_eq!(bytes(&yard), before);
     }
@@ -30,8 +43,8 @@ fn undo_goes_back_further_each_time_and_ends() {
     for subject in ["one", "two"] {
         done(yard.create(NewTask { subject: subject.into(), ..NewTask::default() }));
     }
-    assert_eq!(done(yard.undo(UndoRange::Newest)).revisions, [Revision(2)]);
-    assert_eq!(done(yard.undo(UndoRange::Newest)).revisions, [Revision(1)]);
+    assert_eq!(numbers(&done(yard.undo(UndoRange::Newest))), [Revision(2)]);
+    assert_eq!(numbers(&done(yard.undo(UndoRange::Newest))), [Revision(1)]);
     assert_eq!(refused(yard.undo(UndoRange::Newest)), Refusal::NothingToUndo);
 }
 
@@ -42,7 +55,7 @@ fn the_newest_is_found_behind_many_undone_ones() {
         done(yard.create(NewTask { subject: format!("{round}"), ..NewTask::default() }));
         done(yard.undo(UndoRange::Newest));
     }
-    assert_eq!(done(yard.undo(UndoRange::Newest)).revisions, [Revision(1)]);
+    assert_eq!(numbers(&done(yard.undo(UndoRange::Newest))), [Revision(1)]);
 }
 
 #[test]
@@ -56,7 +69,7 @@ fn an_undo_can_be_taken_back_by_its_revision() {
     let newest = HistoryQuery { newest: Some(1), ..HistoryQuery::default() };
     let entry = yard.history(&newest).unwrap().remove(0);
     assert_eq!((entry.op, entry.undoes), (Op::Undo, vec![Revision(3)]));
-    assert_eq!(done(yard.undo(UndoRange::Newest)).revisions, [Revision(2)]);
+    assert_eq!(numbers(&done(yard.undo(UndoRange::Newest))), [Revision(2)]);
 }
 
 #[test]
@@ -67,7 +80,7 @@ fn a_range_is_taken_back_in_one_revision() {
     done(yard.depend(&id(2), &ids(&[1])));
     done(yard.done(&id(1)));
     let undone = done(yard.undo(UndoRange::Range(Revision(2), Revision(4))));
-    assert_eq!(undone.revisions, [4, 3, 2].map(Revision));
+    assert_eq!(numbers(&undone), [4, 3, 2].map(Revision));
     assert_eq!(undone.revision, Revision(5));
     assert_eq!(bytes(&yard), before);
 }
@@ -85,8 +98,91 @@ fn a_task_that_changed_since_stands_in_the_way() {
     let yard = yard("1 pending");
     done(yard.start(&id(1)));
     done(yard.done(&id(1)));
-    let expected = Refusal::ChangedSince { revision: Revision(2), task: id(1), changed_in: Some(Revision(3)) };
+    let later = vec![SignedRevision { revision: Revision(3), actor: yard.actor().clone() }];
+    let range_end = Some(Revision(3));
+    let expected = Refusal::ChangedSince { revision: Revision(2), task: id(1), later, range_end };
     assert_eq!(refused(yard.undo(UndoRange::One(Revision(2)))), expected);
+}
+
+#[test]
+fn undo_takes_back_the_actors_own_newest() {
+    let ana = yard("1 pending; 2 pending");
+    let bot = ana.acting_as(AgentName::new("bot").unwrap());
+    done(ana.update(&id(1), renamed("one")));
+    done(bot.done(&id(2)));
+    let undone = done(ana.undo(UndoRange::OwnNewest));
+    assert_eq!(undone.revisions, [SignedRevision { revision: Revision(2), actor: ana.actor().clone() }]);
+    assert_eq!(task(&ana, 2).status, Status::Completed);
+    let stranger = ana.acting_as(AgentName::new("cleo").unwrap());
+    let newest = SignedRevision { revision: Revision(3), actor: bot.actor().clone() };
+    let expected = Refusal::NothingOwnToUndo { actor: stranger.actor().clone(), newest: newest.clone() };
+    assert_eq!(refused(stranger.undo(UndoRange::OwnNewest)), expected);
+    assert_eq!(done(stranger.undo(UndoRange::One(Revision(3)))).revisions, [newest]);
+}
+
+#[test]
+fn a_revision_is_not_taken_back_twice() {
+    let yard = yard("1 pending");
+    done(yard.update(&id(1), renamed("one")));
+    done(yard.undo(UndoRange::OwnNewest));
+    // The task is again as the revision left it.
+    done(yard.update(&id(1), renamed("one")));
+    let by = SignedRevision { revision: Revision(3), actor: yard.actor().clone() };
+    let expected = Refusal::AlreadyUndone { revision: Revision(2), by };
+    assert_eq!(refused(yard.undo(UndoRange::One(Revision(2)))), expected);
+    assert_eq!(
+        offers(&yard, 2..=4)[0],
+        UndoOffer::Undone(SignedRevision { revision: Revision(3), actor: yard.actor().clone() })
+    );
+}
+
+#[test]
+fn a_range_is_offered_only_if_it_can_be_taken_back() {
+    let ana = yard("1 pending; 2 pending");
+    let bot = ana.acting_as(AgentName::new("bot").unwrap());
+    done(ana.update(&id(1), renamed("one")));
+    done(bot.update(&id(2), renamed("two")));
+    done(bot.update(&id(1), renamed("uno")));
+    done(bot.update(&id(2), renamed("due")));
+    let range_end = |refusal| match refusal {
+        Refusal::ChangedSince { later, range_end, .. } => {
+            (later.iter().map(|signed| signed.revision.0).collect::<Vec<_>>(), range_end)
+        }
+        other => panic!("{other}"),
+    };
+    // The range from 2 to 4 has revision 3 in it, which 5 overlaps.
+    assert_eq!(range_end(refused(ana.undo(UndoRange::One(Revision(2))))), (vec![4], Some(Revision(5))));
+    assert_eq!(offers(&ana, 2..=5)[0], UndoOffer::WithLater { last: Revision(5), later: 3 });
+    let claim = Claim { ttl: None, ..Claim::default() };
+    assert!(matches!(bot.claim(&id(2), &claim).unwrap(), ClaimOutcome::Claimed(_)));
+    assert_eq!(range_end(refused(ana.undo(UndoRange::One(Revision(2))))), (vec![4], None), "bot works on task 2");
+    assert_eq!(
+        offers(&ana, 2..=6),
+        [UndoOffer::Refused, UndoOffer::Refused, UndoOffer::Alone, UndoOffer::Refused, UndoOffer::Refused]
+    );
+}
+
+#[test]
+fn what_is_offered_succeeds_and_nothing_else() {
+    let yard = yard("1 pending <- 2; 2 pending <- 3; 3 pending; 4 pending <- 1");
+    done(yard.undepend(&id(1), &ids(&[2])));
+    done(yard.depend(&id(3), &ids(&[4])));
+    done(yard.delete(&ids(&[2])));
+    done(yard.create(NewTask::default()));
+    done(yard.update(&id(5), renamed("five")));
+    let offered = offers(&yard, 1..=6);
+    for (offer, revision) in offered.into_iter().zip(1..) {
+        let (range, is_offered) = match offer {
+            UndoOffer::WithLater { last, .. } => (UndoRange::Range(Revision(revision), last), true),
+            UndoOffer::Alone => (UndoRange::One(Revision(revision)), true),
+            _ => (UndoRange::One(Revision(revision)), false),
+        };
+        let undone = yard.undo(range).unwrap();
+        assert_eq!(matches!(undone, Outcome::Done(_)), is_offered, "revision {revision}: {undone:?}");
+        if let Outcome::Done(undone) = undone {
+            done(yard.undo(UndoRange::One(undone.revision)));
+        }
+    }
 }
 
 #[test]

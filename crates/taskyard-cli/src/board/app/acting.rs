@@ -62,13 +62,20 @@ impl App {
             Action::NextNeed => self.go_to_next_need(),
             Action::Redo => {
                 if let Some(revision) = self.undone.pop() {
-                    self.have_done(What::Undo(UndoRange::One(revision)));
+                    self.have_done(What::Undo(vec![UndoRange::One(revision)]));
                 }
             }
             Action::Undo => {
                 let step = self.past.steps.get(self.row).filter(|_| self.view == View::History);
-                let range = step.map_or(UndoRange::Newest, |step| UndoRange::One(step.revision));
-                self.have_done(What::Undo(range));
+                let meant = match step {
+                    Some(step) => vec![UndoRange::One(step.revision)],
+                    // What was done last from here, and then whatever the actor did before.
+                    None => match self.made.pop() {
+                        Some(revisions) => revisions.into_iter().rev().map(UndoRange::One).collect(),
+                        None => vec![UndoRange::OwnNewest],
+                    },
+                };
+                self.have_done(What::Undo(meant));
             }
             Action::Restore => self.have_done(What::Restore),
             Action::Create => self.prompt(Purpose::Create { parent: None }, ""),

@@ -229,6 +229,9 @@ impl App {
 
     fn take_in_answer(&mut self, did: Did) {
         self.under_way = self.under_way.saturating_sub(1);
+        if did.undid.is_empty() && !did.revisions.is_empty() {
+            self.made.push(did.revisions);
+        }
         match did.answer {
             Ok(words) => {
                 self.say(SaidKind::Done, words, None);
@@ -269,6 +272,7 @@ impl App {
         self.times = None;
         self.past = Past::default();
         self.undone.clear();
+        self.made.clear();
         self.lost = None;
         self.perform(Action::ShowList);
         self.ask_around();

@@ -189,6 +189,8 @@ pub(crate) struct App {
     pub(super) answers: Vec<(Timestamp, Did)>,
     /// The undos of this board, which redoing takes back.
     pub(crate) undone: Vec<Revision>,
+    /// The revisions that each deed of this board made, the newest deed last, without undos.
+    pub(crate) made: Vec<Vec<Revision>>,
     /// Whether the tasks were brought to the front already because an agent worked on them.
     pub(crate) was_brought_to_front: bool,
     /// When we last asked for what is shown and the stream does not tell of.
@@ -256,6 +258,7 @@ impl App {
             under_way: 0,
             answers: Vec::new(),
             undone: Vec::new(),
+            made: Vec::new(),
             was_brought_to_front: false,
             asked_at: now,
             todos_asked_at: now,

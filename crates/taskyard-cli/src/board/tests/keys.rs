@@ -15,7 +15,7 @@ fn a_refusal_is_told_where_the_cursor_is() {
     press(&mut app, "js");
     assert_eq!(deeds(&mut app), [What::Start(vec![TaskId::number(12)])]);
     let refused = Refused { message: "task 12 is blocked by #7".into(), hint: Some("finish #7 first".into()) };
-    app.on_news(News::Did(Box::new(Did { answer: Err(refused), undid: None, made: None })), NOW);
+    app.on_news(News::Did(Box::new(Did { answer: Err(refused), ..Did::without_changes() })), NOW);
     insta::assert_snapshot!(drawn(&mut app, 70, 10).backend());
     press(&mut app, "j");
     assert!(!drawn(&mut app, 70, 10).backend().to_string().contains("is blocked by #7"));
@@ -38,15 +38,33 @@ fn keys_ask_for_one_deed_each_on_what_is_meant() {
     press(&mut app, "acara\n");
     assert_eq!(deeds(&mut app), [What::Assign { tasks: vec![id(7)], to: Some("cara".into()) }]);
     press(&mut app, "u");
-    assert_eq!(deeds(&mut app), [What::Undo(UndoRange::Newest)]);
-    let undid = Did { answer: Ok("Took back r9".into()), undid: Some(Revision(10)), made: None };
+    assert_eq!(deeds(&mut app), [What::Undo(vec![UndoRange::OwnNewest])]);
+    let undid = Did { answer: Ok("Took back r9".into()), undid: vec![Revision(10)], ..Did::without_changes() };
     app.on_news(News::Did(Box::new(undid)), NOW);
     press(&mut app, "U");
-    assert_eq!(deeds(&mut app), [What::Undo(UndoRange::One(Revision(10)))]);
+    assert_eq!(deeds(&mut app), [What::Undo(vec![UndoRange::One(Revision(10))])]);
     press(&mut app, "2>");
     assert_eq!(deeds(&mut app), [What::Move { tasks: vec![id(7)], to: Status::Completed }]);
     press(&mut app, "q");
     assert!(app.take_effects().contains(&Effect::Quit));
+}
+
+#[test]
+fn undo_takes_back_exactly_what_was_done_from_here() {
+    let mut app = app_with(&rocket(), View::List);
+    let did = |revisions: &[u64]| {
+        let revisions = revisions.iter().copied().map(Revision).collect();
+        News::Did(Box::new(Did { revisions, ..Did::without_changes() }))
+    };
+    app.on_news(did(&[11]), NOW);
+    app.on_news(did(&[13, 14]), NOW);
+    press(&mut app, "u");
+    let revision = |number| UndoRange::One(Revision(number));
+    assert_eq!(deeds(&mut app), [What::Undo(vec![revision(14), revision(13)])]);
+    press(&mut app, "u");
+    assert_eq!(deeds(&mut app), [What::Undo(vec![revision(11)])]);
+    press(&mut app, "u");
+    assert_eq!(deeds(&mut app), [What::Undo(vec![UndoRange::OwnNewest])]);
 }
 
 #[test]
@@ -69,7 +87,7 @@ fn what_another_does_moves_the_rows_and_glows_once() {
 #[test]
 fn a_user_who_reads_that_a_task_was_made_has_the_cursor_on_it() {
     let mut app = app_with(&rocket(), View::List);
-    let made = |number| Did { answer: Ok("Created".into()), undid: None, made: Some(TaskId::number(number)) };
+    let made = |number| Did { made: Some(TaskId::number(number)), ..Did::without_changes() };
     app.on_news(News::Did(Box::new(made(17))), NOW);
     assert!(app.said.is_none(), "the list does not show it yet");
     let new = task(17, "Just made", Status::Pending);

@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{RawPathParams, Request};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, LOCATION, RETRY_AFTER};
 use axum::http::request::Parts as Head;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use taskyard::Outcome;
@@ -35,6 +35,8 @@ use crate::web::workers::{TooMany, Work};
 
 /// The header that says who acts.
 const AGENT: &str = "taskyard-agent";
+/// The header that says which revisions a request made.
+const REVISION: &str = "taskyard-revision";
 /// The header by which a request that is sent again is known.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The maximum length of an `Idempotency-Key` in bytes.
@@ -284,7 +286,10 @@ fn run(
     let context = context.expecting(expectation);
     let mut output = Output::keeping();
     let answered = match command.run(&context, &mut output) {
-        Ok(exit) => (status_of_answer(exit, operation), Bytes::from(output.into_kept())),
+        Ok(exit) => {
+            let (status, body) = (status_of_answer(exit, operation), Bytes::from(output.into_kept()));
+            Answered { status, body, revisions: context.revisions_made() }
+        }
         Err(problem) => problem_answer(&with_base(with_the_way_back(problem, &context), expected, parts, &context)),
     };
     let claims = context.claims();
@@ -365,7 +370,7 @@ pub(crate) fn status_of(problem: &Problem) -> StatusCode {
 fn problem_answer(problem: &Problem) -> Answered {
     let mut output = Output::keeping();
     output.problem(problem);
-    (status_of(problem), Bytes::from(output.into_kept()))
+    Answered { status: status_of(problem), body: Bytes::from(output.into_kept()), revisions: Vec::new() }
 }
 
 /// Returns the answer that tells of a problem.
@@ -381,7 +386,7 @@ pub(crate) fn refusal(refused: Refused) -> Response {
 }
 
 fn problem_with(status: StatusCode, problem: &Problem) -> Response {
-    response(status, problem_answer(problem).1, AnswerForm::Events)
+    response(status, problem_answer(problem).body, AnswerForm::Events)
 }
 
 fn key_reused() -> Response {
@@ -397,7 +402,8 @@ fn too_busy() -> Response {
 }
 
 /// Returns the answer of an operation; that of one that made something says where.
-fn response_of(site: &Site, operation: &Operation, head: &Head, parts: &Parts, (status, body): Answered) -> Response {
+fn response_of(site: &Site, operation: &Operation, head: &Head, parts: &Parts, answered: Answered) -> Response {
+    let Answered { status, body, revisions } = answered;
     let tag = tag_of(operation, status, &body);
     if operation.method == Method::GET && tag.as_ref().is_some_and(|tag| tag.is_known(&head.headers)) {
         let tag = tag.and_then(|tag| tag.header());
@@ -413,6 +419,11 @@ fn response_of(site: &Site, operation: &Operation, head: &Head, parts: &Parts, (
         response.headers_mut().insert(LOCATION, location);
     }
     response.headers_mut().extend(tag.and_then(|tag| tag.header()).map(|tag| (ETAG, tag)));
+    if !revisions.is_empty() {
+        let made: Vec<String> = revisions.iter().map(ToString::to_string).collect();
+        let made = HeaderValue::from_str(&made.join(", ")).ok();
+        response.headers_mut().extend(made.map(|made| (HeaderName::from_static(REVISION), made)));
+    }
     response
 }
 

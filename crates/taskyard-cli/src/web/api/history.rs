@@ -90,22 +90,30 @@ fn history_of_task(parts: &Parts, wanted: HowMuchOfTask) -> Result<Command, Prob
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Undoing {
-    /// The revision; the newest where none is given
+    /// The revision, whoever made it
     revision: Option<u64>,
     /// The last of several, where `revision` is the first
     last: Option<u64>,
+    /// The caller's own newest revision, in place of `revision`
+    mine: bool,
     /// Overrule the leases of others
     force: bool,
 }
 
 fn undo(_: &Parts, undoing: Undoing) -> Result<Command, Problem> {
-    let revisions = match (undoing.revision, undoing.last) {
-        (None, None) => None,
-        (Some(one), None) => Some(UndoRange::One(Revision(one))),
-        (Some(first), Some(last)) if first <= last => Some(UndoRange::Range(Revision(first), Revision(last))),
-        _ => return Err(Problem::usage("bad_input", "`last` is a revision after `revision`")),
+    let revisions = match (undoing.revision, undoing.last, undoing.mine) {
+        (None, None, true) => Some(UndoRange::OwnNewest),
+        (Some(one), None, false) => Some(UndoRange::One(Revision(one))),
+        (Some(first), Some(last), false) if first <= last => Some(UndoRange::Range(Revision(first), Revision(last))),
+        (Some(_), Some(_), false) | (None, Some(_), _) => {
+            return Err(Problem::usage("bad_input", "`last` is a revision after `revision`"));
+        }
+        (Some(_), _, true) | (None, None, false) => {
+            return Err(Problem::usage("bad_input", "give either `revision` or `mine`")
+                .hint("`\"mine\": true` takes back your own newest revision"));
+        }
     };
-    Ok(Command::Undo(Undo { revisions, force: undoing.force, verbose: false }))
+    Ok(Command::Undo(Undo { revisions, anyone: false, yes: true, force: undoing.force, verbose: false }))
 }
 
 /// What may come back.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
 use axum::http::StatusCode;
+use taskyard::core::Revision;
 use tokio::sync::watch;
 
 /// So many answers are remembered.
@@ -26,7 +27,13 @@ pub(crate) struct RequestKey {
 pub(crate) struct RequestDigest(u64);
 
 /// What was answered.
-pub(crate) type Answered = (StatusCode, Bytes);
+#[derive(Clone, Debug)]
+pub(crate) struct Answered {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Bytes,
+    /// The revisions that the request made, oldest first.
+    pub(crate) revisions: Vec<Revision>,
+}
 
 /// The requests whose answers are remembered.
 #[derive(Clone, Debug, Default)]
@@ -98,7 +105,7 @@ impl Repeats {
         let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         remembered.order.retain(|known| known != key);
         let forgotten = remembered.answers.remove(key);
-        let bytes = forgotten.and_then(|(_, answer)| answer.borrow().as_ref().map(|(_, body)| body.len()));
+        let bytes = forgotten.and_then(|(_, answer)| answer.borrow().as_ref().map(|answer| answer.body.len()));
         remembered.bytes -= bytes.unwrap_or(0).min(remembered.bytes);
     }
 }
@@ -108,7 +115,7 @@ impl Recorder {
     pub(crate) fn record(self, answer: &Answered) {
         self.answer.send_replace(Some(answer.clone()));
         let mut remembered = self.repeats.0.lock().unwrap_or_else(PoisonError::into_inner);
-        remembered.bytes += answer.1.len();
+        remembered.bytes += answer.body.len();
         remembered.make_room();
     }
 }
@@ -118,7 +125,7 @@ impl Remembered {
         while self.order.len() > ANSWERS || self.bytes > BYTES {
             let Some(oldest) = self.order.pop_front() else { return };
             let forgotten = self.answers.remove(&oldest);
-            let answered = forgotten.and_then(|(_, answer)| answer.borrow().as_ref().map(|(_, body)| body.len()));
+            let answered = forgotten.and_then(|(_, answer)| answer.borrow().as_ref().map(|answer| answer.body.len()));
             self.bytes -= answered.unwrap_or(0).min(self.bytes);
         }
     }
@@ -135,7 +142,7 @@ mod tests {
     use axum::body::Bytes;
     use axum::http::StatusCode;
 
-    use super::{ANSWERS, Repeated, Repeats, RequestDigest, RequestKey, answer_of_first};
+    use super::{ANSWERS, Answered, Repeated, Repeats, RequestDigest, RequestKey, answer_of_first};
 
     fn begin(repeats: &Repeats, number: usize, body: &[u8]) -> Repeated {
         let asks = RequestDigest::of("POST", "/x", None, body);
@@ -149,9 +156,10 @@ mod tests {
         assert!(matches!(begin(&repeats, 1, b"b"), Repeated::Reused));
         assert!(matches!(begin(&repeats, 2, b"a"), Repeated::First(_)));
         let Repeated::Again(waiting) = begin(&repeats, 1, b"a") else { panic!("it came before") };
-        recorder.record(&(StatusCode::OK, Bytes::from_static(b"{}")));
+        let body = Bytes::from_static(b"{}");
+        recorder.record(&Answered { status: StatusCode::OK, body, revisions: Vec::new() });
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        assert_eq!(runtime.block_on(answer_of_first(waiting)).unwrap().1, "{}");
+        assert_eq!(runtime.block_on(answer_of_first(waiting)).unwrap().body, "{}");
         assert!(matches!(begin(&repeats, 1, b"b"), Repeated::Reused), "it was answered");
     }
 

@@ -4,7 +4,12 @@ import { here, refresh, warn } from "./parts.js";
 import { base, proof } from "./server.js";
 
 const said = document.getElementById("said");
+/** What was done from this page, newest last: the list, and the revisions that it made. */
+const did = [];
+/** What was taken back from this page, newest last: the list, and the revisions that the undos made. */
 const undone = [];
+/** The revisions that a request made, by its answer. */
+const madeBy = new WeakMap();
 let silence;
 
 /** Why something was not done. */
@@ -68,13 +73,21 @@ async function callWithTag(method, path, body, expected) {
   }
   const read = await answer.json().catch(() => ({}));
   const tag = answer.headers.get("etag");
-  if (answer.ok && !read.error) return { read, tag };
+  if (answer.ok && !read.error) {
+    madeBy.set(read, numbersIn(answer.headers.get("taskyard-revision")));
+    return { read, tag };
+  }
   if (answer.status === 412 && read.error?.current) throw new Conflict(read.error, tag);
   if (read.error?.code === "page_unproved") warn(`This browser may only look: it no longer has what proves that a change comes from this page. ${read.error.hint}.`);
   if (read.error) throw new Refusal(read.error.message, read.error.hint);
   if (read.claimed === false) throw new Refusal(whyNot(read));
   throw new Refusal(`The server answers with ${answer.status}`);
 }
+
+const numbersIn = (text) => (text ? text.split(",").map(Number) : []);
+
+/** Returns the revisions that requests made, by what was answered to them, oldest first. */
+const madeRevisions = (answers) => [answers].flat().flatMap((answer) => madeBy.get(answer?.read ?? answer) ?? []);
 
 function whyNot({ reason, owner, holder, blockers, blockedBy }) {
   const open = (blockers ?? blockedBy ?? []).map((id) => `#${id.id ?? id}`).join(" ");
@@ -85,18 +98,26 @@ function whyNot({ reason, owner, holder, blockers, blockedBy }) {
   }
 }
 
-/** Says something for a while; what was done can be taken back from there. */
-export function say(words, undo = false) {
+/** Says something for a while; the revisions that were made can be taken back from there, and no others. */
+export function say(words, made = []) {
   clearTimeout(silence);
   said.textContent = words;
-  if (undo) {
+  if (made.length) {
+    const { list } = here();
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = "Undo";
-    button.onclick = () => takeBack();
+    button.onclick = () => takeBackMade({ list, made });
     said.append(button);
   }
   silence = setTimeout(() => (said.textContent = ""), 6000);
+}
+
+/** Says what was done, by the answers of the API: the revisions that they made can be taken back. */
+export function sayDone(words, answers) {
+  const made = madeRevisions(answers);
+  if (made.length) did.push({ list: here().list, made });
+  say(words, made);
 }
 
 /** Says beside a thing why something was not done with it. */
@@ -129,12 +150,16 @@ export function forgetRefusals() {
   document.querySelectorAll(".refused").forEach((told) => told.remove());
 }
 
-/** Does something with tasks and shows what came of it. Returns what was answered; nothing where it was refused. */
+/**
+ * Does something with tasks and shows what came of it. Returns what was answered; nothing where it was refused. What it did, by the answers
+ * of the API that it returns, can be taken back.
+ */
 export async function attempt(words, ids, does, { undo = true } = {}) {
   forgetRefusals();
   try {
     const answer = await does();
-    if (words) say(typeof words === "function" ? words(answer) : words, undo);
+    const text = typeof words === "function" ? words(answer) : words;
+    if (text) undo ? sayDone(text, answer) : say(text);
     refresh(["truth", "view", "task", "agents"]);
     return answer;
   } catch (error) {
@@ -161,7 +186,9 @@ export function change(words, ids, fields) {
 /** Lets a task wait for others. */
 export function waitFor(ids, on) {
   const each = async () => {
-    for (const id of ids) await call("POST", ofTask(id, "/dependencies"), { on: [on] });
+    const answers = [];
+    for (const id of ids) answers.push(await call("POST", ofTask(id, "/dependencies"), { on: [on] }));
+    return answers;
   };
   return attempt(`${numbers(ids)} ${ids.length === 1 ? "waits" : "wait"} for #${on} now`, ids, each);
 }
@@ -175,18 +202,43 @@ export function putIn(status, ids) {
   }
 }
 
-export function takeBack(revision) {
-  const body = revision === undefined ? {} : { revision: Number(revision) };
+/** Takes a revision back, whoever made it, or all from it to another. */
+export function takeBack(revision, last) {
+  const body = { revision: Number(revision) };
+  if (last !== undefined) body.last = Number(last);
+  return undo(here().list, [body]);
+}
+
+/** Takes back what was done last from this page, and when there is nothing left of that, the newest change of the person who acts. */
+export function takeBackOwn() {
+  const { list } = here();
+  const newest = did.findLast((one) => one.list === list);
+  return newest ? takeBackMade(newest) : undo(list, [{ mine: true }]);
+}
+
+function takeBackMade({ list, made }) {
+  const at = did.findIndex((one) => one.list === list && one.made[0] === made[0]);
+  if (at >= 0) did.splice(at, 1);
+  return undo(list, made.toReversed().map((revision) => ({ revision })));
+}
+
+function undo(list, bodies) {
   const does = async () => {
-    const answer = await call("POST", ofList("/undo"), body);
-    undone.push(answer.revision);
-    return answer;
+    const answers = [];
+    for (const body of bodies) {
+      const answer = await call("POST", `/lists/${part(list)}/undo`, body);
+      undone.push({ list, revision: answer.revision });
+      answers.push(answer);
+    }
+    return answers;
   };
-  return attempt((answer) => `Took back ${(answer.undone ?? answer.revisions ?? []).map((one) => `r${one}`).join(", ") || "the newest change"}`, [], does, { undo: false });
+  const whose = ({ undone: revisions = [], actors = [] }) => revisions.map((one, at) => `r${one} by ${actors[at]}`);
+  return attempt((answers) => `Took back ${answers.flatMap(whose).join(", ")}`, [], does, { undo: false });
 }
 
 export function redo() {
-  const revision = undone.pop();
-  if (revision === undefined) return say("Nothing was taken back here");
+  const at = undone.findLastIndex((one) => one.list === here().list);
+  if (at < 0) return say("Nothing was taken back here");
+  const [{ revision }] = undone.splice(at, 1);
   return attempt("Done again", [], () => call("POST", ofList("/undo"), { revision }), { undo: false });
 }

@@ -1,6 +1,6 @@
 // Everything that can be done from a page, by the word for it: keys, buttons and the palette all come here.
 
-import { Conflict, Refusal, attempt, call, change, changeRead, forgetRefusals, move, numbers, ofList, ofTask, putIn, readTask, redo, say, takeBack } from "./acts.js";
+import { Conflict, Refusal, attempt, call, change, changeRead, forgetRefusals, move, numbers, ofList, ofTask, putIn, readTask, redo, say, sayDone, takeBack, takeBackOwn } from "./acts.js";
 import { ask, setUpPalette, showTheirs, withTask } from "./asking.js";
 import { current, cursorTo, moveCursor, select, selectAll, selectNone, targets } from "./cursor.js";
 import { editDescription, editSubject } from "./editing.js";
@@ -44,8 +44,8 @@ const deeds = {
   "unblock-pick": unblockPick,
   unblock: (button) => unblock(document.getElementById("task").dataset.task, button.dataset.on),
   delete: remove,
-  undo: () => takeBack(document.activeElement?.closest?.("li[data-revision]")?.dataset.revision),
-  "undo-revision": (button) => takeBack(button.dataset.revision),
+  undo: undoHere,
+  "undo-revision": (button) => takeBack(button.dataset.revision, button.dataset.last),
   redo,
   select: (box) => (box?.matches?.("input") ? select(box.closest("[data-task]").dataset.task, box.checked) : current() && select(current())),
   "select-all": (box) => selectAll(box?.checked ?? true),
@@ -75,6 +75,12 @@ function show(view) {
   if (!here().list) return undefined;
   const link = [...document.querySelectorAll("#views a")].find((link) => link.dataset.view === view);
   return go(link?.getAttribute("href") ?? `${base}/lists/${encodeURIComponent(here().list)}`);
+}
+
+/** Takes back the revision that has the focus in the history, else the one that stands there as the newest of one's own. */
+function undoHere() {
+  const beside = document.activeElement?.closest?.("li[data-revision]") ?? document.querySelector("li[data-own-newest]");
+  return beside ? takeBack(beside.dataset.revision) : takeBackOwn();
 }
 
 function close() {
@@ -140,15 +146,16 @@ async function editAll() {
     }
     if (!touched.length) return;
     const differs = (one, other) => touched.some((name) => asFields(one)[name] !== asFields(other)[name]);
+    let answer;
     try {
-      await changeRead(id, read, fields, differs);
+      answer = await changeRead(id, read, fields, differs);
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;
       showTheirs(before, asFields(error.current));
       read = { task: error.current, tag: error.tag };
       throw new Refusal("Somebody else changed this meanwhile", "choose, and save again");
     }
-    say(`Changed #${id}`, true);
+    sayDone(`Changed #${id}`, answer);
     refresh(["truth", "view", "task", "agents"]);
   });
 }
@@ -170,7 +177,7 @@ function create(parent) {
     if (words(typed.tags).length) task.tags = words(typed.tags);
     if (parent) task.parent = parent;
     const made = await call("POST", ofList("/tasks"), task);
-    say(`Made #${made.task.id}`, true);
+    sayDone(`Made #${made.task.id}`, made);
     await refresh(["truth", "view", "task"]);
     return () => cursorTo(made.task.id);
   });
@@ -183,14 +190,15 @@ async function assign() {
   const wanted = [{ name: "owner", label: "Owner; nobody where it is empty", list: "people" }];
   ask(`Assign ${numbers(ids)}`, "Assign", wanted, async ({ owner }) => {
     const fields = { owner: owner.trim() };
+    let answer;
     try {
-      await (read ? changeRead(ids[0], read, fields, (one, other) => one.owner !== other.owner) : call("PATCH", ofList("/tasks"), { ids, ...fields }));
+      answer = await (read ? changeRead(ids[0], read, fields, (one, other) => one.owner !== other.owner) : call("PATCH", ofList("/tasks"), { ids, ...fields }));
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;
       read = { task: error.current, tag: error.tag };
       throw new Refusal(`Meanwhile it became ${read.task.owner ? `${read.task.owner}'s` : "nobody's"}`, "assign it again to overrule that");
     }
-    say(`${numbers(ids)} ${ids.length === 1 ? "is" : "are"} ${owner.trim() ? `${owner.trim()}'s` : "nobody's"} now`, true);
+    sayDone(`${numbers(ids)} ${ids.length === 1 ? "is" : "are"} ${owner.trim() ? `${owner.trim()}'s` : "nobody's"} now`, answer);
     refresh(["truth", "view", "task", "agents"]);
   });
 }
@@ -201,8 +209,9 @@ function blockedBy() {
   const wanted = [{ name: "on", label: "Waits for: a number, or words of its subject", kind: "task", required: true }];
   ask(`${numbers(ids)} blocked by`, "Wait for it", wanted, async ({ on }) => {
     const blocker = on.trim().replace(/^#/, "");
-    for (const id of ids) await call("POST", ofTask(id, "/dependencies"), { on: [blocker] });
-    say(`${numbers(ids)} ${ids.length === 1 ? "waits" : "wait"} for #${blocker} now`, true);
+    const answers = [];
+    for (const id of ids) answers.push(await call("POST", ofTask(id, "/dependencies"), { on: [blocker] }));
+    sayDone(`${numbers(ids)} ${ids.length === 1 ? "waits" : "wait"} for #${blocker} now`, answers);
     refresh(["truth", "view", "task"]);
   });
 }
@@ -262,8 +271,7 @@ export function useTheme() {
 export const forms = {
   note: async (form, text) => {
     const id = document.getElementById("task").dataset.task;
-    await call("POST", ofTask(id, "/notes"), { text });
-    say(`Noted on #${id}`, true);
+    sayDone(`Noted on #${id}`, await call("POST", ofTask(id, "/notes"), { text }));
     refresh(["task", "view"]);
   },
   send: async (form, text) => {

@@ -1,6 +1,6 @@
 // Editing in place: the subject of the open task, and its description. Nothing that comes meanwhile takes away what is being typed.
 
-import { Conflict, Refusal, changeRead, readTask, say } from "./acts.js";
+import { Conflict, Refusal, changeRead, readTask, say, sayDone } from "./acts.js";
 import { refresh } from "./parts.js";
 import { shownDescription, shownSubject, typedDescription, typedSubject } from "./texts.js";
 
@@ -55,13 +55,14 @@ function edit(around, source, field, rows) {
     try {
       const read = await readTask(id);
       read.task[field] === before || changedMeanwhile(read.task);
+      let answer;
       try {
-        await changeRead(id, read, { [field]: meant({ id, [field]: before }, input.value) }, (one, other) => one[field] !== other[field]);
+        answer = await changeRead(id, read, { [field]: meant({ id, [field]: before }, input.value) }, (one, other) => one[field] !== other[field]);
       } catch (error) {
         if (error instanceof Conflict) changedMeanwhile(error.current);
         throw error;
       }
-      say(`Changed #${id}`, true);
+      sayDone(`Changed #${id}`, answer);
       leave();
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;

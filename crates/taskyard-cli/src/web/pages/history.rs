@@ -1,9 +1,14 @@
 //! What happened on a list, newest first, and taking it back.
 
+use std::collections::HashMap;
+
 use maud::{Markup, html};
+use taskyard::Outcome;
 use taskyard::core::render::{Look, entry_lines, is_summed_up, revision_line};
+use taskyard::core::rules::history::undoing::UndoOffer;
 use taskyard::core::view::{Step, steps};
 use taskyard::core::{Entry, Revision, TaskId};
+use taskyard::operations::UndoRange;
 use taskyard::store::HistoryQuery;
 
 use super::page_address::PageAddress;
@@ -21,24 +26,33 @@ pub(super) fn view(seen: &Seen) -> Markup {
         Ok(entries) => steps(entries),
         Err(error) => return html! { p.alarm role="alert" { "▲ The journal cannot be read: " (error) } },
     };
+    let offers = offers(seen, &steps);
+    let own_newest = match seen.yard.entries_to_undo(UndoRange::OwnNewest) {
+        Ok(Outcome::Done(entries)) => entries.first().map(|entry| entry.revision),
+        Ok(Outcome::Refused(_)) | Err(_) => None,
+    };
     let last = steps.last().map(|step| step.revision.0).filter(|revision| *revision > 1 && steps.len() >= STEPS);
     html! {
         @if steps.is_empty() { div.empty { h2 { "Nothing has happened yet" } p { "Everything that anybody does to a task is written down here, and can be taken back." } } }
         ol.history {
-            @for (index, step) in steps.iter().enumerate() {
-                @let is_newest = index == 0 && seen.address.from.is_none();
-                (shown(seen, step, is_newest))
-            }
+            @for step in &steps { (shown(seen, step, offers.get(&step.revision), own_newest == Some(step.revision))) }
         }
         @if let Some(last) = last { a.more href=(PageAddress { from: Some(last), ..seen.address.clone() }.href()) { "Earlier" } }
     }
 }
 
-fn shown(seen: &Seen, step: &Step, is_newest: bool) -> Markup {
+/// Returns what it takes to undo each step; nothing where that cannot be found out.
+fn offers(seen: &Seen, steps: &[Step]) -> HashMap<Revision, UndoOffer> {
+    let revisions: Vec<Revision> = steps.iter().rev().map(|step| step.revision).collect();
+    let offers = seen.yard.undo_offers(&revisions).unwrap_or_default();
+    revisions.into_iter().zip(offers).collect()
+}
+
+fn shown(seen: &Seen, step: &Step, offer: Option<&UndoOffer>, is_own_newest: bool) -> Markup {
     let Some(first) = step.entries.first() else { return html! {} };
     let who = if first.op.is_elsewhere() { "another program".to_owned() } else { one_line(first.actor.as_str()) };
     html! {
-        li id={ "r" (step.revision) } data-item data-revision=(step.revision) {
+        li id={ "r" (step.revision) } data-item data-revision=(step.revision) data-own-newest[is_own_newest] {
             div.when { a.id href={ "#r" (step.revision) } { "r" (step.revision) } " " (ago(first.at, seen.now())) }
             div.did {
                 @if is_summed_up(step.entries.len()) {
@@ -47,9 +61,15 @@ fn shown(seen: &Seen, step: &Step, is_newest: bool) -> Markup {
                     @for entry in &step.entries { (entry_shown(entry, seen, &who)) }
                 }
             }
-            @let words = if is_newest { "Undo" } else { "Take back" };
-            button type="button" data-act="undo-revision" data-revision=(step.revision) {
-                (words) span.sr { " revision " (step.revision) } @if is_newest { kbd aria-hidden="true" { "u" } }
+            @match offer {
+                Some(UndoOffer::Alone) => button type="button" data-act="undo-revision" data-revision=(step.revision) {
+                    "Take back" span.sr { " revision " (step.revision) } @if is_own_newest { kbd aria-hidden="true" { "u" } }
+                },
+                Some(UndoOffer::WithLater { last, later }) => button type="button" data-act="undo-revision" data-revision=(step.revision) data-last=(last) {
+                    "Take back with the " @if *later == 1 { "later change" } @else { (later) " later changes" } span.sr { " revision " (step.revision) }
+                },
+                Some(UndoOffer::Undone(undo)) => span.dim { "taken back in " a href={ "#r" (undo.revision) } { "r" (undo.revision) } },
+                Some(UndoOffer::Refused) | None => {},
             }
         }
     }

@@ -38,7 +38,7 @@ const KEYS: [(&str, &str, Action); 25] = [
 /// What is done to the page or the list as a whole.
 const WHOLE: [(&str, &str, &str); 8] = [
     ("E", "edit-all", "change every field of it"),
-    ("u", "undo", "take the newest change back"),
+    ("u", "undo", "take back your newest change, in the history the one that has the focus"),
     ("U", "redo", "take the last undo back"),
     (":", "palette", "find anything by its name; Ctrl-K, too"),
     ("!", "next-need", "show what needs you"),

@@ -1,9 +1,10 @@
 //! Which revisions can be taken back, and what that makes of the tasks.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::rules::agents::naming::is_same_agent;
 use crate::rules::refusal::Refusal;
-use crate::{Entry, Image, Op, Revision, TaskId};
+use crate::{AgentName, Entry, Image, Op, Revision, SignedRevision, TaskId};
 
 /// What taking revisions back does to one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,18 +25,29 @@ pub struct TakenBack {
 /// at for the first time, and a user who undoes means what was done here. It can be taken back by its number.
 #[derive(Clone, Debug, Default)]
 pub struct NewestToUndo {
+    actor: Option<AgentName>,
     taken_back: HashSet<Revision>,
     looked_at: Option<Revision>,
 }
 
 impl NewestToUndo {
+    /// Looks for the newest revision of one actor. Undos count whoever made them.
+    pub fn of(actor: AgentName) -> Self {
+        Self { actor: Some(actor), ..Self::of_anyone() }
+    }
+
+    /// Looks for the newest revision of all actors.
+    pub fn of_anyone() -> Self {
+        Self::default()
+    }
+
     /// Tells whether a revision of this verb may be the one, or says what is taken back; others need not be looked at.
     pub fn is_of_interest(op: Op) -> bool {
         // A lease that ended is no agent's doing.
         !op.is_elsewhere() && op != Op::Expire
     }
 
-    /// Looks at entries, oldest first, that stand before all it has looked at; returns the revision where it is among them.
+    /// Looks at entries, oldest first, that stand before all it has looked at; returns the revision if it is among them.
     pub fn look(&mut self, entries: &[Entry]) -> Option<Revision> {
         for entry in entries.iter().rev() {
             if self.looked_at == Some(entry.revision) {
@@ -46,12 +58,43 @@ impl NewestToUndo {
             if self.taken_back.remove(&entry.revision) || !Self::is_of_interest(entry.op) {
                 continue;
             }
-            if entry.op != Op::Undo {
+            if entry.op == Op::Undo {
+                self.taken_back.extend(entry.undoes.iter().copied());
+            } else if self.is_wanted(entry) {
                 return self.looked_at;
             }
-            self.taken_back.extend(entry.undoes.iter().copied());
         }
         None
+    }
+
+    fn is_wanted(&self, entry: &Entry) -> bool {
+        self.actor.as_ref().is_none_or(|actor| is_same_agent(entry.actor.as_str(), actor.as_str()))
+    }
+}
+
+/// The revisions that are taken back, each with the undo that did so.
+#[derive(Clone, Debug, Default)]
+pub struct UndoneRevisions(HashMap<Revision, SignedRevision>);
+
+impl UndoneRevisions {
+    /// Reads the entries of undos, oldest first. The newest entries of the journal must be among them.
+    pub fn of(undos: &[Entry]) -> Self {
+        let mut undone: HashMap<Revision, SignedRevision> = HashMap::new();
+        for entry in undos.iter().rev().filter(|entry| entry.op == Op::Undo) {
+            // An undo that was itself taken back no longer takes anything back.
+            if undone.contains_key(&entry.revision) {
+                continue;
+            }
+            for revision in &entry.undoes {
+                undone.entry(*revision).or_insert_with(|| SignedRevision::of(entry));
+            }
+        }
+        Self(undone)
+    }
+
+    /// Returns the undo that took a revision back, or `None` if the revision is in effect.
+    pub fn undo_of(&self, revision: Revision) -> Option<&SignedRevision> {
+        self.0.get(&revision)
     }
 }
 
@@ -59,7 +102,7 @@ impl NewestToUndo {
 #[derive(Clone, Debug, Default)]
 pub struct TakingBack {
     tasks: BTreeMap<TaskId, TakenBack>,
-    revisions: Vec<Revision>,
+    revisions: Vec<SignedRevision>,
     noted: Vec<TaskId>,
     does_more_than_mend: bool,
 }
@@ -70,8 +113,8 @@ impl TakingBack {
     /// Refused where a task did not stay between two of the revisions as the first left it: then another writer changed it, and that change
     /// would be lost.
     pub fn add(&mut self, entry: &Entry) -> Result<(), Refusal> {
-        if self.revisions.last() != Some(&entry.revision) {
-            self.revisions.push(entry.revision);
+        if self.revisions.last().map(|newest| newest.revision) != Some(entry.revision) {
+            self.revisions.push(SignedRevision::of(entry));
         }
         self.does_more_than_mend |= entry.op != Op::Mend;
         if entry.before.is_none() && entry.after.is_none() {
@@ -80,7 +123,7 @@ impl TakingBack {
         match self.tasks.get_mut(&entry.task) {
             Some(older) if older.expected != entry.before => {
                 let (revision, task) = (older.revision, entry.task.clone());
-                return Err(Refusal::ChangedSince { revision, task, changed_in: None });
+                return Err(Refusal::ChangedSince { revision, task, later: Vec::new(), range_end: None });
             }
             Some(older) => {
                 older.revision = entry.revision;
@@ -101,13 +144,18 @@ impl TakingBack {
     }
 
     /// Returns the revisions, newest first.
-    pub fn revisions(&self) -> Vec<Revision> {
-        self.revisions.iter().rev().copied().collect()
+    pub fn revisions(&self) -> Vec<SignedRevision> {
+        self.revisions.iter().rev().cloned().collect()
     }
 
     /// Returns the tasks of which it was noted that they are not there, as often as that was.
     pub fn noted(&self) -> &[TaskId] {
         &self.noted
+    }
+
+    /// Tells whether every task is after the undo as it was before.
+    pub fn is_without_effect(&self) -> bool {
+        self.noted.is_empty() && self.tasks.values().all(|step| step.expected == step.before)
     }
 
     /// Tells whether all that is taken back is what `doctor` mended.
@@ -116,9 +164,66 @@ impl TakingBack {
     }
 }
 
+/// What it takes to undo a revision at present.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UndoOffer {
+    /// The revision can be taken back by itself.
+    Alone,
+    /// The revision can be taken back in a range that ends with `last` and has `later` revisions besides it.
+    WithLater {
+        /// The last revision of the range.
+        last: Revision,
+        /// How many revisions the range has besides the first.
+        later: usize,
+    },
+    /// The revision is taken back already, by this undo.
+    Undone(SignedRevision),
+    /// Taking it back would be refused.
+    Refused,
+}
+
+/// The maximum number of later revisions that are offered to be taken back together with one.
+const LATER_OFFERED: usize = 10;
+
+/// Works out what it takes to undo `revision`.
+///
+/// `journal` holds the entries from that revision on, oldest first; entries at its end may be missing, and then no range is offered that
+/// would need them. `is_possible` tells whether the tasks and leases of the list allow to take revisions back.
+pub fn offer_undo(
+    revision: Revision,
+    journal: &[Entry],
+    undone: &UndoneRevisions,
+    is_possible: impl Fn(&TakingBack) -> bool,
+) -> UndoOffer {
+    if let Some(undo) = undone.undo_of(revision) {
+        return UndoOffer::Undone(undo.clone());
+    }
+    let journal = &journal[journal.partition_point(|entry| entry.revision < revision)..];
+    let (mut taken, mut rest) = (TakingBack::default(), journal);
+    let mut last = revision;
+    loop {
+        let (next, later) = rest.split_at(rest.partition_point(|entry| entry.revision <= last));
+        if next.iter().try_for_each(|entry| taken.add(entry)).is_err() {
+            return UndoOffer::Refused;
+        }
+        rest = later;
+        let count = taken.revisions.len().saturating_sub(1);
+        if count > LATER_OFFERED {
+            return UndoOffer::Refused;
+        }
+        if !taken.is_without_effect() && is_possible(&taken) {
+            return if count == 0 { UndoOffer::Alone } else { UndoOffer::WithLater { last, later: count } };
+        }
+        match rest.iter().rev().find(|entry| taken.tasks.contains_key(&entry.task)) {
+            Some(overlapping) => last = overlapping.revision,
+            None => return UndoOffer::Refused,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{NewestToUndo, TakenBack, TakingBack};
+    use super::{NewestToUndo, TakenBack, TakingBack, UndoOffer, UndoneRevisions, offer_undo};
     use crate::rules::refusal::Refusal;
     use crate::{AgentName, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
 
@@ -144,12 +249,46 @@ mod tests {
         Entry { op: Op::Undo, undoes, ..entry(revision, 1, "x", "y") }
     }
 
+    fn by(actor: &str, entry: Entry) -> Entry {
+        Entry { actor: AgentName::new(actor).unwrap(), ..entry }
+    }
+
     /// Looks for it one entry after the other, and in one go.
-    fn newest_to_undo(journal: &[Entry]) -> Option<Revision> {
-        let mut search = NewestToUndo::default();
-        let found = journal.iter().rev().find_map(|entry| search.look(std::slice::from_ref(entry)));
-        assert_eq!(NewestToUndo::default().look(journal), found);
+    fn found_by(search: &NewestToUndo, journal: &[Entry]) -> Option<Revision> {
+        let mut step_by_step = search.clone();
+        let found = journal.iter().rev().find_map(|entry| step_by_step.look(std::slice::from_ref(entry)));
+        assert_eq!(search.clone().look(journal), found);
         found
+    }
+
+    fn newest_to_undo(journal: &[Entry]) -> Option<Revision> {
+        found_by(&NewestToUndo::of_anyone(), journal)
+    }
+
+    fn newest_of(actor: &str, journal: &[Entry]) -> Option<Revision> {
+        found_by(&NewestToUndo::of(AgentName::new(actor).unwrap()), journal)
+    }
+
+    #[test]
+    fn only_the_newest_of_the_actor_is_meant() {
+        let mut journal = vec![by("ana", entry(1, 1, "", "a")), by("bot", entry(2, 2, "", "b"))];
+        assert_eq!(newest_of("ana", &journal), Some(Revision(1)));
+        assert_eq!(newest_of("bot@crew", &journal), Some(Revision(2)), "a name with its team is the same agent");
+        assert_eq!(newest_of("cleo", &journal), None);
+        journal.push(by("bot", undo(3, &[1])));
+        assert_eq!(newest_of("ana", &journal), None, "another actor has taken it back");
+        journal.push(by("bot", undo(4, &[3])));
+        assert_eq!(newest_of("ana", &journal), Some(Revision(1)));
+    }
+
+    #[test]
+    fn an_undone_revision_names_its_undo() {
+        let journal = [by("ana", undo(3, &[1, 2])), by("bot", undo(4, &[3])), by("ana", undo(5, &[2]))];
+        let undone = UndoneRevisions::of(&journal);
+        let by_whom = |revision| undone.undo_of(Revision(revision)).map(ToString::to_string);
+        assert_eq!(by_whom(1), None, "its undo was taken back");
+        assert_eq!(by_whom(2).as_deref(), Some("r5 by ana"));
+        assert_eq!(by_whom(3).as_deref(), Some("r4 by bot"));
     }
 
     #[test]
@@ -191,10 +330,50 @@ mod tests {
         assert_eq!(plan[0].before, Some(Image::new(b"p".as_slice())));
     }
 
+    /// Offers to undo a revision on a list whose tasks are as the journal left them.
+    fn offer(revision: u64, journal: &[Entry]) -> UndoOffer {
+        let current = |task: &TaskId| journal.iter().rev().find(|entry| entry.task == *task)?.after.clone();
+        let is_possible = |taken: &TakingBack| taken.plan().iter().all(|step| step.expected == current(&step.task));
+        offer_undo(Revision(revision), journal, &UndoneRevisions::of(journal), is_possible)
+    }
+
+    #[test]
+    fn only_what_can_be_taken_back_is_offered() {
+        let journal = [
+            entry(1, 1, "", "a"),
+            entry(2, 1, "a", "b"),
+            entry(3, 2, "", "p"),
+            entry(4, 1, "b", "c"),
+            entry(5, 3, "", "x"),
+            Entry { undoes: vec![Revision(5)], op: Op::Undo, ..entry(6, 3, "x", "") },
+        ];
+        assert_eq!(offer(4, &journal), UndoOffer::Alone);
+        assert_eq!(offer(3, &journal), UndoOffer::Alone);
+        assert_eq!(offer(2, &journal), UndoOffer::WithLater { last: Revision(4), later: 2 });
+        assert!(matches!(offer(5, &journal), UndoOffer::Undone(undo) if undo.revision == Revision(6)));
+        assert_eq!(offer(6, &journal), UndoOffer::Alone, "an undo can be taken back");
+        assert_eq!(offer(2, &journal[..3]), UndoOffer::Alone);
+    }
+
+    #[test]
+    fn a_change_that_was_taken_back_since_does_not_overlap() {
+        let back = Entry { undoes: vec![Revision(2)], op: Op::Undo, ..entry(3, 1, "b", "a") };
+        let journal = [entry(1, 1, "", "a"), entry(2, 1, "a", "b"), back];
+        assert_eq!(offer(1, &journal), UndoOffer::Alone);
+    }
+
+    #[test]
+    fn nothing_is_offered_that_needs_many_others() {
+        let text = |number: u64| if number == 0 { String::new() } else { number.to_string() };
+        let journal: Vec<Entry> = (1..=20).map(|number| entry(number, 1, &text(number - 1), &text(number))).collect();
+        assert_eq!(offer(1, &journal), UndoOffer::Refused);
+        assert_eq!(offer(10, &journal), UndoOffer::WithLater { last: Revision(20), later: 10 });
+    }
+
     #[test]
     fn a_change_in_between_that_is_not_in_the_journal_stands_in_the_way() {
         let refused = take_back(&[entry(1, 2, "", "a"), entry(3, 2, "z", "b")]);
         let task = TaskId::number(2);
-        assert_eq!(refused, Err(Refusal::ChangedSince { revision: Revision(1), task, changed_in: None }));
+        assert_eq!(refused, Err(Refusal::ChangedSince { revision: Revision(1), task, later: vec![], range_end: None }));
     }
 }

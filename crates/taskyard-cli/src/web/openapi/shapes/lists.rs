@@ -231,6 +231,7 @@ pub(crate) struct History {
 pub(crate) struct Undone {
     schema: Schema,
     undone: Vec<u64>,
+    actors: Vec<String>,
     revision: u64,
     tasks: Vec<Task>,
     removed: Vec<String>,
