@@ -73,6 +73,8 @@ pub(crate) struct Context {
     expected: Option<ExpectedTask>,
     /// Whether the names of lists keep the directories that they get.
     recording: Recording,
+    /// Whether a request comes from a browser; `None` if this is no request.
+    is_browser: Option<bool>,
 }
 
 impl Context {
@@ -100,6 +102,7 @@ impl Context {
             input: Input::Stdin,
             expected: None,
             recording: Recording::Keeps,
+            is_browser: None,
         }
     }
 
@@ -316,7 +319,10 @@ impl Context {
         };
         let yard = yard.in_world(Arc::clone(&self.opened()?.world));
         let yard = if self.config()?.put_back() == Some(false) { yard.without_putting_back() } else { yard };
-        let yard = yard.with_limit(self.claim_limit()?).with_hooks(Arc::clone(self.hooks()?));
+        let yard = yard
+            .with_start_lease(self.start_lease()?)
+            .with_limit(self.claim_limit()?)
+            .with_hooks(Arc::clone(self.hooks()?));
         Ok(self.expected.as_ref().map(|expected| expected.on(&yard)).unwrap_or(yard))
     }
 

@@ -48,6 +48,8 @@ pub(crate) const CLAUDE_CODE_PLAN_MODE_REQUIRED: &str = "CLAUDE_CODE_PLAN_MODE_R
 pub(crate) const CLAUDE_CODE_ENABLE_TASKS: &str = "CLAUDE_CODE_ENABLE_TASKS";
 /// Set by services that build and test: no person is there.
 pub(crate) const CI: &str = "CI";
+/// Set by the client for every command that it runs.
+pub(crate) const CLAUDECODE: &str = "CLAUDECODE";
 /// The directory the client works in, for the servers it starts.
 pub(crate) const CLAUDE_PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
 /// The file in which hooks set variables for later commands of the client's session.
@@ -105,6 +107,8 @@ pub(crate) struct Environment {
     pub(crate) client_enables_tasks: Option<String>,
     pub(crate) is_automation: bool,
     pub(crate) client_project: Option<PathBuf>,
+    /// Whether the client started us.
+    pub(crate) is_in_client: bool,
     pub(crate) client_environment_file: Option<PathBuf>,
     pub(crate) longest_output: Option<String>,
     pub(crate) client_temporary: Option<PathBuf>,
@@ -150,6 +154,7 @@ impl Environment {
             client_enables_tasks: text(CLAUDE_CODE_ENABLE_TASKS),
             is_automation: text(CI).is_some_and(|word| yes_or_no(&word) != Some(false)),
             client_project: path(CLAUDE_PROJECT_DIR),
+            is_in_client: value(CLAUDECODE).is_some(),
             client_environment_file: path(CLAUDE_ENV_FILE),
             longest_output: text(TASK_MAX_OUTPUT_LENGTH),
             client_temporary: path(CLAUDE_CODE_TMPDIR),

@@ -208,16 +208,22 @@ impl From<Refusal> for Problem {
                 .hint(format!("finish {} first; people can overrule with --force, or `cancel --with-parts`", numbered(&parts)))
                 .detail("task", task.as_str())
                 .detail("parts", ids(&parts)),
-            Refusal::Leased { task, holder, until } => Self::new(Exit::Refused, "leased", message)
+            Refusal::Leased { task, holder, since, until } => Self::new(Exit::Refused, "leased", message)
                 .hint("take another with `taskyard claim --next`; people can overrule with --force")
                 .detail("task", task.as_str())
                 .detail("holder", holder.as_str())
+                .detail("since", since.map(|since| since.to_string()))
                 .detail("expiresAt", until.map(|until| until.to_string())),
             Refusal::StaleToken { task, token, holder, .. } => Self::new(Exit::Refused, "stale_token", message)
                 .hint("stop working on it, or take it anew with `taskyard claim`")
                 .detail("task", task.as_str())
                 .detail("token", token.0)
                 .detail("holder", holder),
+            Refusal::OwnedByAnother { task, owner, since } => Self::new(Exit::Refused, "already_claimed", message)
+                .hint("take another with `taskyard claim --next`; people can take it over with --force")
+                .detail("task", task.as_str())
+                .detail("owner", owner)
+                .detail("since", since.map(|since| since.to_string())),
             Refusal::NotAsExpected { task, current } => Self::new(Exit::Refused, "not_as_expected", message)
                 .hint("look at what it is now, and send the change again with its ETag")
                 .detail("task", task.as_str())

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use taskyard_core::rules::leases::leasing::LeaseState;
-use taskyard_core::{AgentName, Event, Lease, ListId, Moment, Proof, Rules, Task, TaskId, Token};
+use taskyard_core::rules::leases::leasing::{DEFAULT_LEASE, LeaseState};
+use taskyard_core::{AgentName, Event, Holder, Lease, ListId, Moment, Proof, Rules, Task, TaskId, Token};
 
 use crate::WrittenLists;
 use crate::blocking::about_to_block;
@@ -30,6 +30,8 @@ pub struct Yard {
     hooks: Option<Arc<Hooks>>,
     teams: Option<Arc<Teams>>,
     notices: Option<Arc<dyn Notices>>,
+    /// The lease that comes with a task which the actor starts; `None` for a person.
+    start_lease: Option<StartLease>,
     /// Where it is noted which lists are written to.
     written: Vec<WrittenLists>,
     limit: Option<usize>,
@@ -42,6 +44,21 @@ pub struct Yard {
     departing: Option<AgentName>,
     /// How a task has to be for a change to be made.
     expectation: Option<Expectation>,
+}
+
+/// The lease that an agent gets with a task which it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartLease {
+    /// How long it lives without a sign of life; `None` if time does not end it.
+    pub ttl: Option<Duration>,
+    /// What it lives with.
+    pub holder: Option<Holder>,
+}
+
+impl Default for StartLease {
+    fn default() -> Self {
+        Self { ttl: Some(DEFAULT_LEASE), holder: None }
+    }
 }
 
 /// How a task has to be for a change to be made.
@@ -70,6 +87,7 @@ impl Yard {
             hooks: None,
             teams: None,
             notices: None,
+            start_lease: Some(StartLease::default()),
             written: Vec::new(),
             limit: None,
             patience: DEFAULT_PATIENCE,
@@ -109,6 +127,13 @@ impl Yard {
     pub fn noting_in(mut self, written: WrittenLists) -> Self {
         self.written.push(written);
         self
+    }
+
+    /// Sets the lease that comes with a task which the actor starts: one of an hour if nothing is said. A person gets none: only the person,
+    /// `release` or `doctor` returns what a person has started.
+    #[must_use]
+    pub fn with_start_lease(self, start_lease: Option<StartLease>) -> Self {
+        Self { start_lease, ..self }
     }
 
     /// Limits how many tasks of its own the acting agent may have in progress when it changes tasks. A claim says so
@@ -260,6 +285,11 @@ impl Yard {
     /// Returns how many tasks of its own the acting agent may have in progress, where that is limited.
     pub(crate) fn limit(&self) -> Option<usize> {
         self.limit
+    }
+
+    /// Returns the lease that comes with a task which the actor starts; `None` for a person.
+    pub(crate) fn start_lease(&self) -> Option<&StartLease> {
+        self.start_lease.as_ref()
     }
 
     /// Returns what the writes of this yard bring against leases.

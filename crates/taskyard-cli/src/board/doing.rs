@@ -228,11 +228,7 @@ fn moved(yard: &Yard, tasks: &[TaskId], to: Status) -> Result<Done, Problem> {
     match to {
         Status::Completed => changed("Done", &together(yard.move_together(tasks, &Move::Done))?),
         Status::InProgress => changed("Started", &together(yard.move_together(tasks, &Move::Start))?),
-        Status::Pending => {
-            let patch = Patch { status: Some(to), ..Patch::default() };
-            let put_back = Move::Update(Box::new(Update { patch, ..Update::default() }));
-            changed("Put back", &together(yard.move_together(tasks, &put_back))?)
-        }
+        Status::Pending => changed("Put back", &together(yard.move_together(tasks, &Move::Reopen))?),
     }
 }
 

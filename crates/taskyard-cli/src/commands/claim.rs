@@ -16,7 +16,7 @@ use super::claim_several::claim_several;
 use crate::arguments::{WhichTasks, parse_lifetime, parse_pause};
 use crate::context::Context;
 use crate::displays::answers::did;
-use crate::displays::lost_claims::lost;
+use crate::displays::lost_claims::{lost, owned_since};
 use crate::exit::Exit;
 use crate::output::{Ids, Output, expires_at};
 use crate::problem::Problem;
@@ -123,7 +123,8 @@ impl Claim {
                 if !held.is_empty() && !output.is_json() {
                     output.warn(&held_already(yard.actor(), &held))?;
                 }
-                lost(only, &refusal, (task.as_deref(), gone, &held), output)
+                let since = owned_since(&yard, &refusal, task.as_deref())?;
+                lost(only, &refusal, (task.as_deref(), gone, &held), since, output)
             }
         }
     }

@@ -12,7 +12,7 @@ use super::several::none_is_like_that;
 use crate::arguments::WhichTasks;
 use crate::context::Context;
 use crate::displays::answers::did;
-use crate::displays::lost_claims::{lost, shape};
+use crate::displays::lost_claims::{lost, owned_since, shape};
 use crate::exit::Exit;
 use crate::output::{Output, expires_at};
 use crate::problem::Problem;
@@ -61,7 +61,8 @@ pub(super) fn claim_several(
     outcome.claimed.iter().for_each(|claimed| context.note_claim(claimed));
     match outcome.refused.first() {
         Some(first) if !which.keep_going => {
-            lost(Some(&first.id), &first.refusal, (first.task.as_deref(), None, &[]), output)
+            let since = owned_since(yard, &first.refusal, first.task.as_deref())?;
+            lost(Some(&first.id), &first.refusal, (first.task.as_deref(), None, &[]), since, output)
         }
         _ => tell(&outcome, output),
     }

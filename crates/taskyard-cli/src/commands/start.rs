@@ -10,9 +10,11 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Put tasks in progress
+/// Start tasks: they are in progress, and yours
 ///
-/// All of them in one revision, or none. A task that waits for open tasks is refused; the refusal names them.
+/// All of them in one revision, or none. You become their owner; an agent also gets a lease, as with `claim`, a person
+/// at a terminal does not. A task that another agent owns is refused, unless you take it over with --force, and so is
+/// one that waits for open tasks.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Start {

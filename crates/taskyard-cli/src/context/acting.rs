@@ -1,9 +1,11 @@
 //! Which agent acts, and whether a caller gave that name.
 
+use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
+use taskyard::StartLease;
 use taskyard::core::AgentName;
-use taskyard::operations::Resuming;
+use taskyard::operations::{DEFAULT_LEASE, Resuming};
 use taskyard::todos::{TodoList, TodoLists};
 
 use super::Context;
@@ -31,6 +33,24 @@ impl Context {
         said.or_else(|| {
             AgentName::new(format!("claude-code-{}", self.environment.client_session.as_deref()?.get(..8)?)).ok()
         })
+    }
+
+    /// Tells whether a person acts: at a terminal and not in a process of the client, or in a browser. Everything else is an agent, which gets a
+    /// lease with a task that it starts.
+    pub(crate) fn is_person(&self) -> bool {
+        let is_in_client = self.environment.client_session.is_some()
+            || self.environment.session_agent.is_some()
+            || self.environment.client_project.is_some()
+            || self.environment.is_in_client
+            || self.environment.hook_turn.is_some();
+        let is_at_terminal = || io::stdin().is_terminal() || io::stdout().is_terminal();
+        self.is_browser.unwrap_or_else(|| !is_in_client && is_at_terminal())
+    }
+
+    /// Returns the lease that comes with a task which the actor starts; `None` for a person.
+    pub(super) fn start_lease(&self) -> Result<Option<StartLease>, Problem> {
+        let ttl = self.config()?.lease().or(Some(DEFAULT_LEASE));
+        Ok((!self.is_person()).then_some(StartLease { ttl, holder: None }))
     }
 
     /// Returns who acts.

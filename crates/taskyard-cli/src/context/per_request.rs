@@ -30,7 +30,7 @@ impl Context {
 
     /// Returns the context of one request, which cancelling ends.
     pub(crate) fn for_request(&self, requested: Requested, cancel: Cancel) -> Result<Self, Problem> {
-        let Requested { list, agent, input, recording } = requested;
+        let Requested { list, agent, is_browser, input, recording } = requested;
         let list = match list {
             Some(list) => list,
             None => self.choice()?.list,
@@ -51,6 +51,7 @@ impl Context {
             opened: self.opened.clone(),
             input: input.map_or(Input::Nothing, Input::Given),
             recording,
+            is_browser: Some(is_browser),
             written: WrittenLists::with_revisions(),
             ..Self::new(globals, self.environment.clone(), cancel)
         })

@@ -14,6 +14,8 @@ pub(crate) struct Requested {
     pub(crate) list: Option<ListId>,
     /// The agent that acts; none where it is the user who runs the server.
     pub(crate) agent: Option<AgentName>,
+    /// Whether a person acts, in a browser.
+    pub(crate) is_browser: bool,
     /// What `-` stands for; none where it is a text like any other.
     pub(crate) input: Option<Vec<u8>>,
     /// Whether the list's name keeps the directory that it gets. What only looks must not fill the machine's database with names.
@@ -22,7 +24,7 @@ pub(crate) struct Requested {
 
 impl Default for Requested {
     fn default() -> Self {
-        Self { list: None, agent: None, input: None, recording: Recording::Nothing }
+        Self { list: None, agent: None, is_browser: false, input: None, recording: Recording::Nothing }
     }
 }
 

@@ -55,7 +55,8 @@ pub(crate) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
     output.say(&line)?;
     if let Some(lease) = &updated.lease {
         let until = output.look().lease(lease, &LeaseState::Live);
-        let terms = format!("  {} keeps it, {until}; token {}", lease.agent, lease.token);
+        let verb = if updated.before.owner() == updated.task.owner() { "keeps" } else { "has" };
+        let terms = format!("  {} {verb} it, {until}; token {}", lease.agent, lease.token);
         output.say(&Line::new().with(Tone::Dim, &terms))?;
     }
     if !updated.now_ready.is_empty() {

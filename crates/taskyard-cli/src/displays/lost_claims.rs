@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use taskyard::Yard;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{gone_shape, loss_in_words, numbered};
-use taskyard::core::{Assignee, ListId, Task, TaskId};
+use taskyard::core::{Assignee, ListId, Task, TaskId, Timestamp};
 use taskyard::operations::{ClaimRefusal, Gone};
 
 use crate::exit::Exit;
@@ -19,6 +20,8 @@ pub(crate) struct Lost<'a> {
     reason: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     free_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,16 +44,34 @@ pub(crate) struct Lost<'a> {
     gone: Option<Value>,
 }
 
+/// Returns since when the agent has a task that was not claimed because of that.
+pub(crate) fn owned_since(
+    yard: &Yard,
+    refusal: &ClaimRefusal,
+    task: Option<&Task>,
+) -> Result<Option<Timestamp>, Problem> {
+    match (refusal, task) {
+        (ClaimRefusal::AlreadyClaimed { .. }, Some(task)) if !yard.rules().is_client() => {
+            Ok(yard.owned_since(task).map_err(taskyard::Error::from)?)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Tells why a task was not claimed; `since` is when its owner got it, if that is known.
 pub(crate) fn lost(
     id: Option<&TaskId>,
     refusal: &ClaimRefusal,
     (task, gone, held): (Option<&Task>, Option<(Gone, &ListId)>, &[TaskId]),
+    since: Option<Timestamp>,
     output: &mut Output,
 ) -> Result<Exit, Problem> {
     let exit = if *refusal == ClaimRefusal::TaskNotFound { Exit::NotFound } else { Exit::Refused };
     if output.is_json() {
         let also_held = (!held.is_empty()).then_some(Ids(held));
-        output.document(Lost { gone: gone.map(|(gone, _)| gone_shape(&gone)), also_held, ..shape(refusal, task) })?;
+        let since = since.map(|since| since.to_string());
+        let gone = gone.map(|(gone, _)| gone_shape(&gone));
+        output.document(Lost { gone, also_held, since, ..shape(refusal, task) })?;
         return Ok(exit);
     }
     let message = match (id, refusal) {
@@ -58,6 +79,10 @@ pub(crate) fn lost(
         (Some(id), ClaimRefusal::AlreadyClaimed { by, free_at: Some(at) }) => {
             let when = output.look().until(*at);
             format!("task {id} cannot be claimed: {by} has it; its server has ended, free {when}")
+        }
+        (Some(id), ClaimRefusal::AlreadyClaimed { by, free_at: None }) if since.is_some() => {
+            let since = since.map(|since| since.to_string()).unwrap_or_default();
+            format!("task {id} cannot be claimed: {by} has it since {since}")
         }
         (Some(id), refusal) => format!("task {id} cannot be claimed: {refusal}"),
         (None, ClaimRefusal::AgentBusy { with }) => format!("you are not finished with {}", numbered(with)),
@@ -87,6 +112,7 @@ pub(crate) fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lo
         claimed: false,
         reason: refusal.as_str(),
         owner: None,
+        since: None,
         free_at: None,
         blocked_by: None,
         through: None,

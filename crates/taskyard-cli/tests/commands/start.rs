@@ -31,3 +31,32 @@ fn several_tasks_start_in_one_revision_or_none_does() {
         .run("history --json --since 1")
         .snapshot();
 }
+
+#[test]
+fn who_starts_a_task_owns_it() {
+    Test::new()
+        .list("1 pending; 2 pending")
+        .run("start 1 --as ana")
+        .run("start 1 --as ben")
+        .run("start 1 --as ben --json")
+        .run("claim 1 --as ben --json")
+        .run("list --mine --as ana")
+        .run("update 2 --status in_progress --owner cleo --as ana --json")
+        .run("start 1 --as ben --force")
+        .run("release 1 --as ben")
+        .run("list")
+        .snapshot();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_person_at_a_terminal_owns_without_a_lease() {
+    Test::new()
+        .list("1 pending")
+        .on_terminal(100, "start 1 --as ana", "")
+        .run("show 1 --json")
+        .run("start 1 --as bot")
+        .run("start 1 --as bot --json")
+        .run("claim 1 --as bot")
+        .snapshot();
+}

@@ -45,7 +45,8 @@ fn it_is_shown_with_a_replacement_mark_and_nothing_is_wrong_with_it() {
 fn it_is_kept_to_the_letter_by_a_change_of_something_else() {
     let test = Test::new().list("1 pending").task_file("2.json", HALVED).quietly("update 2 --meta plain=2");
     assert_eq!(text(&test, FILE), HALVED.replace(r#""plain": 1"#, r#""plain": 2"#));
-    let test = test.quietly("depend 2 --on 1").quietly("undepend 2 --on 1").quietly("start 2").quietly("release 2");
+    let test =
+        test.quietly("depend 2 --on 1").quietly("undepend 2 --on 1").quietly("start 2 --force").quietly("release 2");
     for kept in
         [r"Fix \ud83d", r"\ude00\ud83d", r"Fixing \uD83D", r#""\ud83d": "\ud83e""#, r#""\udc00""#, r#"odd\ud83d"#]
     {

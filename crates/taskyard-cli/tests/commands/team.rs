@@ -260,7 +260,7 @@ fn a_teammate_with_a_task_in_progress_begins_no_other_whatever_it_calls() {
         .quietly("start 1 --as bob")
         .run("start 2 --as bob")
         .run("update 2 --status in_progress --as bob --json")
-        .quietly("start 3 --as team-lead")
+        .quietly("start 3 --as team-lead --rules client --list alpha")
         .run("update 3 --owner bob --as bob")
         .run("update 2 --subject Second --as bob")
         .run("start 2 --as bob --rules client --list alpha")

@@ -26,7 +26,7 @@ fn past_and_present_changes_come_one_line_each() {
     );
     assert_eq!(first["before"], Value::Null);
     assert_eq!(lines.next().unwrap()["after"]["status"], "in_progress");
-    let test = test.quietly("done 1 --as cy");
+    let test = test.quietly("done 1 --as cy --force");
     let third = lines.next().unwrap();
     assert_eq!((third["actor"].as_str(), third["task"].as_str()), (Some("cy"), Some("1")));
     let file = test.path("home/.claude/tasks/project/1.json");

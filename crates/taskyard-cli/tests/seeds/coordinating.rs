@@ -61,12 +61,13 @@ fn all_agents_of_a_team_share_the_list_of_its_name() {
     let mut eve = Piped::spawn(run("mcp --as eve")).initialized();
     assert_eq!(eve.call("TaskList", json!({})), "#1 [pending] Shared");
     assert!(site.path(".claude/tasks/alpha/1.json").exists());
-    // An agent that starts a task without an owner becomes its owner; a task that has one keeps it.
+    // An agent that starts a task without an owner becomes its owner; a task that has one keeps it, and only its owner starts it.
     bob.call("TaskUpdate", json!({ "taskId": "1", "status": "in_progress" }));
     assert_eq!(eve.call("TaskList", json!({})), "#1 [in_progress] Shared (bob)");
     create(&mut eve, "Given");
     eve.call("TaskUpdate", json!({ "taskId": "2", "owner": "bob" }));
-    eve.call("TaskUpdate", json!({ "taskId": "2", "status": "in_progress" }));
+    bob.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    bob.call("TaskUpdate", json!({ "taskId": "2", "status": "in_progress" }));
     assert!(eve.call("TaskList", json!({})).ends_with("#2 [in_progress] Given (bob)"));
 }
 

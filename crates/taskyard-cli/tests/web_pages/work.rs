@@ -50,7 +50,7 @@ fn undo_takes_back_what_was_done_here_and_no_other_change() {
     let buttons =
         "return [...document.querySelectorAll('li button')].map((button) => button.closest('li').dataset.revision)";
     assert_eq!(window.script(buttons, &[]), json!(["5", "4", "2", "1"]));
-    window.click("button", "Take back with the later change revision 2");
+    window.click("button", "Take back with the 3 later changes revision 2");
     window.until("document.querySelector('li[data-revision=\"6\"]')");
     assert!(!board.home.present().contains_key("2"), "its creation was taken back");
 }

@@ -82,12 +82,14 @@ pub enum Refusal {
         parts: Vec<TaskId>,
     },
     /// Another agent works on the task.
-    #[error("{holder} is working on task {task}{}", until_when(*.until))]
+    #[error("{holder} is working on task {task}{}{}", since_when(*.since), until_when(*.until))]
     Leased {
         /// The task.
         task: TaskId,
         /// The holder of the lease.
         holder: AgentName,
+        /// When it took the task, if that is known.
+        since: Option<Timestamp>,
         /// When its lease ends by time.
         until: Option<Timestamp>,
     },
@@ -102,6 +104,16 @@ pub enum Refusal {
         holder: Option<String>,
         /// Whether it is completed.
         is_completed: bool,
+    },
+    /// Another agent owns the task.
+    #[error("task {task} is {}'s{}", .owner.escape_debug(), since_when(*.since))]
+    OwnedByAnother {
+        /// The task that was to be started.
+        task: TaskId,
+        /// Its owner.
+        owner: String,
+        /// Since when, if that is known.
+        since: Option<Timestamp>,
     },
     /// The task is not as the caller expects it.
     #[error("task {task} was changed since it was read")]
@@ -256,6 +268,7 @@ impl Refusal {
             | Self::OpenParts { task, .. }
             | Self::Leased { task, .. }
             | Self::StaleToken { task, .. }
+            | Self::OwnedByAnother { task, .. }
             | Self::NotAsExpected { task, .. }
             | Self::AlreadyCompleted { task }
             | Self::ChangedSince { task, .. }
@@ -304,6 +317,10 @@ pub(crate) fn as_its_parent(parent: Option<&TaskId>) -> String {
 
 fn until_when(until: Option<Timestamp>) -> String {
     until.map(|until| format!(" until {until}")).unwrap_or_default()
+}
+
+fn since_when(since: Option<Timestamp>) -> String {
+    since.map(|since| format!(" since {since}")).unwrap_or_default()
 }
 
 fn has_it_now(holder: Option<&str>, is_completed: bool) -> String {

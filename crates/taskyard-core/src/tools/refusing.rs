@@ -145,7 +145,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
              ready when the last of them is closed.",
             around.named(parts)
         ),
-        Refusal::Leased { task, holder, until } => {
+        Refusal::Leased { task, holder, until, .. } => {
             let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
             let holder = escaping::one_line(holder.as_str());
             format!(
@@ -187,6 +187,10 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         Refusal::NoSuchCheck { .. } | Refusal::UntrustedCheck { .. } => {
             format!("Not completed: {refusal}. Nothing was changed. Only a person can allow that check: say so.")
         }
+        Refusal::OwnedByAnother { task, owner, .. } => format!(
+            "Task #{task} is not started: {} has it. Nothing was changed. Take another task, or ask its owner to release it.",
+            escaping::one_line(owner)
+        ),
         // No tool undoes, restores, merges or says what it expects.
         Refusal::ChangedSince { .. }
         | Refusal::NotAsExpected { .. }
@@ -271,7 +275,7 @@ mod tests {
         let holder = AgentName::new("ben").unwrap();
         let until = Some(Timestamp(1_794_704_523_000));
         assert_eq!(
-            told(&Refusal::Leased { task: TaskId::number(1), holder, until }),
+            told(&Refusal::Leased { task: TaskId::number(1), holder, since: None, until }),
             "Task #1 is taken: ben is working on it until 2026-11-15T01:02:03.000Z. Nothing was changed. Leave it to ben and \
              take another. Ready instead: #2 Plan\\nall, #5 Write."
         );

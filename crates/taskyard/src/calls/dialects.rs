@@ -213,7 +213,7 @@ impl Toolbox {
             None => self.is_actor(owner),
         };
         let other = task.owner().filter(|owner| !is_wanted(owner)).and_then(|name| AgentName::new(name).ok());
-        Ok(other.map(|holder| Refusal::Leased { task: task.id.clone(), holder, until: None }))
+        Ok(other.map(|holder| Refusal::Leased { task: task.id.clone(), holder, since: None, until: None }))
     }
 
     fn is_actor(&self, name: &str) -> bool {

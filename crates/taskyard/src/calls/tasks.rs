@@ -1,10 +1,10 @@
 //! `TaskCreate`, `TaskGet`, `TaskUpdate`, `TaskList`
 
 use serde_json::Value;
-use taskyard_core::TaskId;
 use taskyard_core::tools::task_create::TaskCreate;
 use taskyard_core::tools::task_update::{Changed, TaskUpdate};
 use taskyard_core::tools::{Answer, task_create, task_get, task_list, task_update};
+use taskyard_core::{Status, TaskId};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
@@ -35,7 +35,7 @@ impl Toolbox {
                 Outcome::Done(deleted) => {
                     // Exactly one task was asked for, so exactly one was removed.
                     let before = deleted.tasks.first().map(|task| task.status);
-                    let before = before.unwrap_or(taskyard_core::Status::Pending);
+                    let before = before.unwrap_or(Status::Pending);
                     Ok(match deleted.missing.is_empty() {
                         true => task_update::deleted(&task, before),
                         false => task_update::deleted_missing(&task, before),
@@ -52,9 +52,13 @@ impl Toolbox {
                     return self.note(&task, text);
                 }
                 let gives_metadata = update.patch.metadata.is_some();
+                // Starting is owning, and the owner is the subagent that calls.
+                let is_start = update.patch.status == Some(Status::InProgress) && update.patch.owner.is_none();
+                let starter = (is_start && !self.yard.rules().is_client()).then(|| self.of_claimant(None));
+                let yard = starter.as_ref().map_or(&self.yard, |starter| &starter.yard);
                 let updated = match &note {
-                    Some(text) => self.yard.update_with_note(&task, &|_| update.clone(), Some(text))?,
-                    None => self.yard.update(&task, update)?,
+                    Some(text) => yard.update_with_note(&task, &|_| update.clone(), Some(text))?,
+                    None => yard.update(&task, update)?,
                 };
                 match updated {
                     Outcome::Done(mut updated) => {

@@ -13,7 +13,7 @@ use crate::operations::{Claim, Filter};
 use crate::process::Cancel;
 use crate::teams::TeamError;
 use crate::todos::{TodoList, TodoLists};
-use crate::{Error, Yard};
+use crate::{Error, StartLease, Yard};
 
 /// The tools of one agent: a yard it acts in, how its claims are made, and its todo list.
 #[derive(Clone, Debug)]
@@ -63,10 +63,11 @@ impl Toolbox {
         }
     }
 
-    /// Makes claims in another way: with other leases, roles or limits.
+    /// Makes claims in another way: with other leases, roles or limits. A task that the agent starts comes with the same lease.
     #[must_use]
     pub fn claiming(self, claim: Claim) -> Self {
-        Self { claim, ..self }
+        let start_lease = StartLease { ttl: claim.ttl, holder: claim.holder.clone() };
+        Self { yard: self.yard.with_start_lease(Some(start_lease)), claim, ..self }
     }
 
     /// Keeps the todo list elsewhere.

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use taskyard_core::dialect::macf::{self, BadBlock, ChangedFacts, Kind};
+use taskyard_core::rules::agents::naming::is_same_agent;
 use taskyard_core::rules::changes::notes::keep_notes;
 use taskyard_core::rules::changes::patching::{self, Field, OwnerChange, Patch, Patched, names_new};
-use taskyard_core::rules::changes::transitions::{Transition, frees_from_owner, judge_transition, started_too_early};
+use taskyard_core::rules::changes::transitions::{
+    Transition, frees_from_owner, judge_transition, owner_after_start, started_too_early,
+};
 use taskyard_core::rules::graph::dependencies::Edge;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, Lease, Rules, Status, Task, TaskId};
@@ -22,6 +25,7 @@ use super::workbench::Workbench;
 use crate::Yard;
 use crate::store::{NewLease, StoreError, Txn};
 use crate::teams::Seat;
+use crate::yard::StartLease;
 
 /// The ties of so many tasks are looked for one by one; those of more in one look at the whole list.
 const FEW: usize = 4;
@@ -61,7 +65,7 @@ pub(super) fn change_or_tell(
     let mut bench = Workbench::on(txn);
     let mut changes = Vec::with_capacity(ids.len());
     for id in ids {
-        changes.extend(unless_refused(change_one(yard, &mut bench, id, update), id, &mut refused)?);
+        changes.extend(unless_refused(change_one(yard, &mut bench, id, update, seat), id, &mut refused)?);
     }
     if refused.is_empty() {
         refused.extend(closes_circle(&mut bench, &changes)?);
@@ -86,7 +90,11 @@ pub(super) fn change_or_tell(
             updated.task = task;
         }
         yard.respect_limit(txn, before, &updated.task, seat, ids)?;
-        updated.lease = lease_for_owner(txn, &updated.task, update(before).lease_for_owner)?;
+        let Update { patch, lease_for_owner: kept_for, .. } = update(before);
+        updated.lease = match kept_for {
+            None if patch.status == Some(Status::InProgress) => lease_for_starter(yard, txn, &updated.task)?,
+            kept_for => lease_for_owner(txn, &updated.task, kept_for)?,
+        };
     }
     Ok(Ok(all))
 }
@@ -164,6 +172,7 @@ fn change_one(
     bench: &mut Workbench<'_>,
     id: &TaskId,
     update: &impl Fn(&Task) -> Update,
+    seat: Option<&Seat>,
 ) -> Result<Changed, Halt> {
     let before = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
     let mut update = update(&before);
@@ -172,8 +181,10 @@ fn change_one(
     }
     let (mut patch, left) = into_block(without_old_cancellation(update.patch, &before), &before);
     let is_freed = patch.status.is_some_and(|status| frees_from_owner(&before, status, yard.actor(), Rules::Strict));
-    if is_freed && patch.owner.is_none() && update.lease_for_owner.is_none() {
-        patch.owner = Some(OwnerChange::Clear);
+    if let (Some(to), None, None) = (patch.status, &patch.owner, update.lease_for_owner) {
+        let starter = owner_after_start(&before, to, &names_of(yard, seat), yard.proof(), Rules::Strict);
+        let starter = starter.map_err(|refusal| yard.dated(refusal, &before))?;
+        patch.owner = starter.map(OwnerChange::Set).or(is_freed.then_some(OwnerChange::Clear));
     }
     let patched = with_marks(patching::apply(&patch, &before), &before, update.kind);
     bench.change(id, |task| *task = patched.task.clone())?;
@@ -223,6 +234,27 @@ pub(super) fn change_as_the_client(
     let consequences = consequences(&mut Workbench::on(txn), &before, &after, yard.rules())?;
     let lease = lease_for_owner(txn, &after, update.lease_for_owner)?;
     Ok(Updated { task: after, updated, status_change: patched.status_change, lease, ..consequences })
+}
+
+/// Returns the names of the actor, first the one that it has as an owner: that of its seat if it is a member of a team and does not lead it.
+fn names_of<'a>(yard: &'a Yard, seat: Option<&'a Seat>) -> Vec<&'a str> {
+    let actor = yard.actor().as_str();
+    match seat {
+        Some(seat) if seat.is_lead() => vec![actor, &seat.name],
+        Some(seat) => vec![&seat.name, actor],
+        None => vec![actor],
+    }
+}
+
+/// Gives an agent that has started a task of its own a lease if it has none, and returns the one that is new.
+fn lease_for_starter(yard: &Yard, txn: &mut dyn Txn, task: &Task) -> Result<Option<Lease>, StoreError> {
+    let Some(StartLease { ttl, holder }) = yard.start_lease() else { return Ok(None) };
+    let is_own = |owner: &&str| is_same_agent(owner, yard.actor().as_str());
+    let Some(agent) = task.owner().filter(is_own).and_then(|name| AgentName::new(name).ok()) else { return Ok(None) };
+    if task.status != Status::InProgress || lease_on(txn, task)?.is_some() {
+        return Ok(None);
+    }
+    txn.grant(NewLease { task: task.id.clone(), agent, ttl: *ttl, holder: holder.clone() }).map(Some)
 }
 
 /// Gives the owner of an open task a lease for a time where it has none, and returns the one it has.

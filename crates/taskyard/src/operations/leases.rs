@@ -6,11 +6,11 @@ use taskyard_core::rules::agents::departing::{Departure, departure_notice, given
 use taskyard_core::rules::agents::naming::is_same_agent;
 use taskyard_core::rules::leases::leasing::{holds, judge_write, renewed};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{AgentName, Lease, Moment, Op, Remark, Task, TaskId};
+use taskyard_core::{AgentName, Image, Lease, Moment, Op, Remark, Task, TaskId, Timestamp};
 
 use super::RefusedTask;
 use super::halt::Halt;
-use crate::store::{Lookup, Signature, Snapshot, StoreError, Txn};
+use crate::store::{HistoryQuery, Lookup, Signature, Snapshot, StoreError, Txn};
 use crate::{Error, Yard};
 
 /// Stages the end of leases that no longer count, those of one agent at a time, and returns what the commit is to be signed
@@ -76,6 +76,9 @@ pub(super) fn lease_on(txn: &dyn Txn, task: &Task) -> Result<Option<Lease>, Stor
     Ok(txn.leases()?.into_iter().find(|lease| holds(lease, task)))
 }
 
+/// How many revisions of a task are read to find out since when its owner has it.
+const OWNERS_READ: usize = 100;
+
 impl Yard {
     /// Refuses a change of a task that another agent works on, and one whose token no longer counts.
     pub(super) fn respect_lease(&self, txn: &dyn Txn, task: &Task) -> Result<(), Halt> {
@@ -111,6 +114,38 @@ impl Yard {
         let counts = |lease: &Lease| holds(lease, task) && self.world().judge_at(lease, &now).is_alive();
         let lease = list.leases()?.into_iter().find(counts);
         Ok(judge_write(task, lease.as_ref(), self.actor(), self.proof(), self.rules()).err())
+    }
+
+    /// Returns since when the owner of a task has it: when its lease was taken, else when the journal says that it became the owner. `None`
+    /// if the task has no owner, or if neither tells.
+    pub fn owned_since(&self, task: &Task) -> Result<Option<Timestamp>, StoreError> {
+        let Some(owner) = task.owner() else { return Ok(None) };
+        let lease = self.store().read(self.list_id())?.leases()?.into_iter().find(|lease| holds(lease, task));
+        if let Some(lease) = lease {
+            return Ok(Some(lease.taken));
+        }
+        let query = HistoryQuery { task: Some(task.id.clone()), newest: Some(OWNERS_READ), ..HistoryQuery::default() };
+        let is_owned = |image: &Option<Image>| {
+            let task = image.as_ref().and_then(|image| image.task(&task.id).ok());
+            task.is_some_and(|task| task.owner() == Some(owner))
+        };
+        let entries = self.store().history(self.list_id(), &query)?;
+        let mut owned = entries.iter().rev().take_while(|entry| is_owned(&entry.after));
+        Ok(owned.find(|entry| !is_owned(&entry.before)).map(|entry| entry.at))
+    }
+
+    /// Adds to a refusal since when the owner of a task has it.
+    pub(super) fn dated(&self, refusal: Refusal, task: &Task) -> Refusal {
+        match refusal {
+            Refusal::OwnedByAnother { task: id, owner, .. } => {
+                let since = self.owned_since(task).unwrap_or_else(|error| {
+                    tracing::debug!(%error, "it is not known since when a task has its owner");
+                    None
+                });
+                Refusal::OwnedByAnother { task: id, owner, since }
+            }
+            refusal => refusal,
+        }
     }
 
     /// Records the return of what leases hold that have ended. Every writer does so anyway; this is for callers that wait.

@@ -68,7 +68,8 @@ impl Yard {
         event: Option<Event>,
         seat: Option<&Seat>,
     ) -> Possible<Updated> {
-        let told = with_revision(updated, event).into_iter().map(|updated| self.told_owner(updated, seat));
+        let updated = self.noting_leases(with_revision(updated, event));
+        let told = updated.into_iter().map(|updated| self.told_owner(updated, seat));
         Possible { done: told.collect(), refused }
     }
 

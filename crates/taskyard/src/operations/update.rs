@@ -42,8 +42,16 @@ impl Yard {
     ) -> Result<Outcome<Vec<Updated>>, Error> {
         let seat = self.seat()?;
         let update = |task: &Task| with_owner(update(task), task, seat.as_ref());
-        let outcome = self.change_seated(ids, update, seat.as_ref())?;
+        let outcome = self.change_seated(ids, update, seat.as_ref())?.map(|all| self.noting_leases(all));
         Ok(outcome.map(|all| all.into_iter().map(|updated| self.told_owner(updated, seat.as_ref())).collect()))
+    }
+
+    /// Takes note of the leases that were given: this process leaves signs of life if they live with it.
+    pub(super) fn noting_leases(&self, all: Vec<Updated>) -> Vec<Updated> {
+        all.iter()
+            .filter_map(|updated| updated.lease.as_ref()?.holder.as_ref())
+            .for_each(|holder| self.holds_now(holder));
+        all
     }
 
     fn change_seated(

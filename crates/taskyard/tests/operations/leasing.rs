@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use taskyard::Yard;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, Holder, Lease, ListId, Op, Rules, Status, Task, Token};
 use taskyard::liveness::World;
-use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, Claimed, MergeWhich, UndoRange};
+use taskyard::operations::{
+    Claim, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE, MergeWhich, OwnerChange, Patch, UndoRange, Update,
+};
 use taskyard::store::MemoryStore;
+use taskyard::{StartLease, Yard};
 use taskyard_testkit::TurnedWorld;
 
-use super::{done, elsewhere, id, refused, task, yard, yard_on};
+use super::{CLIENT, done, elsewhere, id, refused, task, yard, yard_in, yard_on};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -41,6 +43,53 @@ fn reason(outcome: ClaimOutcome) -> ClaimRefusal {
 
 fn as_ben(yard: &Yard) -> Yard {
     yard.acting_as(AgentName::new("ben").unwrap())
+}
+
+fn ben(yard: &Yard) -> Yard {
+    yard.acting_as(AgentName::new("ben").unwrap())
+}
+
+#[test]
+fn starting_is_owning_and_an_agent_gets_a_lease() {
+    let ana = yard("1 pending; 2 pending");
+    let started = done(ana.start(&id(1)));
+    assert_eq!(started.task.owner(), Some("ana"));
+    let lease = started.lease.unwrap();
+    assert_eq!((lease.agent.as_str(), lease.ttl), ("ana", Some(DEFAULT_LEASE)));
+    let taken = Some(lease.taken);
+    assert!(matches!(refused(ben(&ana).start(&id(1))), Refusal::Leased { since, .. } if since == taken));
+    let to_cleo =
+        Patch { status: Some(Status::InProgress), owner: Some(OwnerChange::Set("cleo".into())), ..Patch::default() };
+    let given = done(ana.update(&id(2), Update { patch: to_cleo, ..Update::default() }));
+    assert_eq!((given.task.owner(), given.lease), (Some("cleo"), None), "an owner that is given wins");
+}
+
+#[test]
+fn what_a_person_starts_has_an_owner_and_no_lease() {
+    let ana = yard("1 pending").with_start_lease(None);
+    let started = done(ana.start(&id(1)));
+    assert_eq!((started.task.owner(), &started.lease), (Some("ana"), &None));
+    let expected = |since| Refusal::OwnedByAnother { task: id(1), owner: "ana".into(), since };
+    let since = ana.owned_since(&started.task).unwrap();
+    assert!(since.is_some());
+    assert_eq!(refused(ben(&ana).start(&id(1))), expected(since));
+    let ClaimOutcome::Refused { refusal, .. } = ben(&ana).claim(&id(1), &Claim::default()).unwrap() else { panic!() };
+    assert_eq!(refusal.as_str(), "already_claimed");
+    let taken_over = done(ben(&ana).with_start_lease(Some(StartLease::default())).overruling().start(&id(1)));
+    assert_eq!(
+        (taken_over.task.owner(), taken_over.lease.map(|lease| lease.agent.to_string())),
+        (Some("ben"), Some("ben".into()))
+    );
+    assert_eq!(done(ben(&ana).release(&id(1))).task.owner(), None);
+}
+
+#[test]
+fn a_completed_task_that_is_started_is_the_actors() {
+    let ana = yard("1 completed (ben)");
+    assert_eq!(done(ana.start(&id(1))).task.owner(), Some("ana"));
+    let client = yard_in(CLIENT, "1 pending");
+    let started = done(client.start(&id(1)));
+    assert_eq!((started.task.owner(), started.lease), (None, None), "the client's rules change no owner");
 }
 
 #[test]

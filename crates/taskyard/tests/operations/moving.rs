@@ -88,6 +88,6 @@ fn a_plain_change_of_status_ends_a_cancellation_too() {
 
 #[test]
 fn starting_what_is_in_progress_changes_nothing() {
-    let yard = yard("1 in_progress");
+    let yard = yard("1 in_progress (ana)");
     assert_eq!(done(yard.start(&id(1))).revision, None);
 }

@@ -275,7 +275,8 @@ fn run(
     let Asked { command, input, .. } = asked;
     let agent = caller.agent.clone();
     let recording = if operation.scope > Scope::Read { Recording::Keeps } else { Recording::Nothing };
-    let requested = |list| Requested { list, agent: caller.agent, input, recording };
+    let is_browser = caller.identity.means == Means::Cookie;
+    let requested = |list| Requested { list, agent: caller.agent, is_browser, input, recording };
     let context = parts.list().and_then(|list| Ok((list.clone(), site.context(requested(list), cancel.clone())?)));
     let (list, context) = match context {
         Ok(context) => context,

@@ -198,7 +198,7 @@ export function putIn(status, ids) {
   switch (status) {
     case "in_progress": return move("start", "Started", ids);
     case "completed": return move("done", "Done:", ids);
-    default: return change(`Put back ${numbers(ids)}`, ids, { status: "pending" });
+    default: return move("reopen", "Put back", ids);
   }
 }
 

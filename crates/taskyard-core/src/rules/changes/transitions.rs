@@ -3,7 +3,7 @@
 use crate::rules::agents::naming::is_same_agent;
 use crate::rules::graph::parts::held_up_through;
 use crate::rules::refusal::Refusal;
-use crate::{AgentName, Rules, Status, Task, TaskId};
+use crate::{AgentName, Proof, Rules, Status, Task, TaskId};
 
 /// What a change of status means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,32 @@ pub fn frees_from_owner(task: &Task, to: Status, actor: &AgentName, rules: Rules
     task.status == Status::Completed && to.is_open() && !goes_on && !rules.is_client()
 }
 
+/// Judges whose a task is once an actor, known by these names, starts it and says nothing of the owner. Returns the new owner, the first of
+/// the names, or `None` if the owner stays.
+///
+/// Starting is owning: a task without an owner becomes the actor's, and another agent's open task is refused. A caller that overrules takes
+/// it over; one that proves its lease by a token acts for the owner. The client changes no owner.
+pub fn owner_after_start(
+    task: &Task,
+    to: Status,
+    names: &[&str],
+    proof: Proof,
+    rules: Rules,
+) -> Result<Option<String>, Refusal> {
+    if to != Status::InProgress || rules.is_client() {
+        return Ok(None);
+    }
+    let is_own = |owner: &str| names.iter().any(|name| is_same_agent(owner, name));
+    match (task.owner(), proof) {
+        (Some(owner), _) if is_own(owner) => Ok(None),
+        (Some(owner), Proof::Name) if task.status.is_open() => {
+            Err(Refusal::OwnedByAnother { task: task.id.clone(), owner: owner.to_owned(), since: None })
+        }
+        (Some(_), Proof::Token(_)) if task.status.is_open() => Ok(None),
+        _ => Ok(names.first().map(|name| (*name).to_owned())),
+    }
+}
+
 /// Tells whether a task that waits for a reopened one was already started.
 pub fn started_too_early(dependent: &Task) -> bool {
     dependent.status != Status::Pending && !dependent.is_cancelled()
@@ -62,9 +88,9 @@ pub fn started_too_early(dependent: &Task) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Transition, frees_from_owner, judge_transition, outdates_cancellation};
+    use super::{Transition, frees_from_owner, judge_transition, outdates_cancellation, owner_after_start};
     use crate::rules::refusal::Refusal;
-    use crate::{AgentName, ClientVersion, Rules, Status, Task, TaskId};
+    use crate::{AgentName, ClientVersion, Proof, Rules, Status, Task, TaskId, Token};
 
     const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_325);
 
@@ -117,6 +143,29 @@ mod tests {
         assert!(!frees(&done, Status::InProgress, "ana@team", Rules::Strict));
         let begun = Task { status: Status::InProgress, ..done };
         assert!(!frees(&begun, Status::Pending, "ben", Rules::Strict), "its lease goes on");
+    }
+
+    #[test]
+    fn starting_is_owning_except_in_the_clients_rules() {
+        let owned = |status, owner: &str| Task { owner: Some(owner.into()), ..task(status) };
+        let started = |task: &Task, proof, rules| owner_after_start(task, Status::InProgress, &["ana"], proof, rules);
+        for status in [Status::Pending, Status::InProgress, Status::Completed] {
+            assert_eq!(started(&task(status), Proof::Name, Rules::Strict), Ok(Some("ana".into())));
+            assert_eq!(started(&task(status), Proof::Name, CLIENT), Ok(None));
+            assert_eq!(started(&owned(status, "ana@crew"), Proof::Name, Rules::Strict), Ok(None));
+        }
+        for status in [Status::Pending, Status::InProgress] {
+            let bens = owned(status, "ben");
+            let refused = Refusal::OwnedByAnother { task: bens.id.clone(), owner: "ben".into(), since: None };
+            assert_eq!(started(&bens, Proof::Name, Rules::Strict), Err(refused));
+            assert_eq!(started(&bens, Proof::Force, Rules::Strict), Ok(Some("ana".into())));
+            assert_eq!(started(&bens, Proof::Token(Token(7)), Rules::Strict), Ok(None));
+            assert_eq!(started(&bens, Proof::Name, CLIENT), Ok(None));
+        }
+        let done = owned(Status::Completed, "ben");
+        assert_eq!(started(&done, Proof::Name, Rules::Strict), Ok(Some("ana".into())), "its owner has finished");
+        let other = owner_after_start(&task(Status::InProgress), Status::Pending, &["ana"], Proof::Name, Rules::Strict);
+        assert_eq!(other, Ok(None));
     }
 
     #[test]

@@ -97,7 +97,8 @@ pub fn judge_write(
 
 /// Returns the refusal of a write under another agent's lease.
 pub fn leased(task: &TaskId, lease: &Lease) -> Refusal {
-    Refusal::Leased { task: task.clone(), holder: lease.agent.clone(), until: lease.ends.as_ref().map(|end| end.wall) }
+    let until = lease.ends.as_ref().map(|end| end.wall);
+    Refusal::Leased { task: task.clone(), holder: lease.agent.clone(), since: Some(lease.taken), until }
 }
 
 /// Returns the refusal of a write whose token no longer counts.

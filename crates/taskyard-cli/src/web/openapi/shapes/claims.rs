@@ -30,6 +30,7 @@ pub(crate) struct ClaimLost {
     claimed: bool,
     reason: String,
     owner: Option<String>,
+    since: Option<String>,
     free_at: Option<String>,
     blocked_by: Option<Vec<String>>,
     through: Option<String>,
