@@ -102,16 +102,12 @@ fn is_said(reason: Reason) -> bool {
     )
 }
 
-/// Returns where todo lists are kept: in a file beside the client's own, as 2.1.34 does it, so that other programs can look at them; the
-/// newest client keeps them to itself.
+/// Returns where todo lists are kept: under the rules of 2.1.34 beside the client's own, if the session is known; else in memory.
 fn todo_lists(context: &Context, options: Options) -> Result<TodoLists, Problem> {
     let session = context.environment().client_session.as_deref().filter(|_| options.leases == Leases::Connection);
     let rules = context.rules()?;
-    if rules == Rules::Client(ClientVersion::V2_1_325) {
-        return Ok(TodoLists::in_memory());
-    }
     let (Some(session), Ok(todos)) = (session, context.todos()) else { return Ok(TodoLists::in_memory()) };
-    let lists = TodoLists::new(todos, session);
+    let lists = TodoLists::served(todos, session, rules);
     if rules == Rules::Client(ClientVersion::V2_1_34) && options.system == System::Todos {
         lists.of(context.named_agent().unwrap_or(session)).begin().map_err(Error::from)?;
     }

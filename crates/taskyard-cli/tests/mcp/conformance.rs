@@ -9,6 +9,7 @@ use taskyard_testkit::{Home, SharedPostgres};
 
 use crate::client::Client;
 use crate::recording::{Disk, Recording, Step};
+use crate::stdio::Piped;
 
 fn replay(contents: &str) {
     let recording = Recording::read(contents);
@@ -191,6 +192,21 @@ fn todos_of_2_1_34_are_kept_in_a_file_from_the_beginning() {
     let before = Recording::read(contents).disk_before;
     let name = before.keys().find_map(|path| path.strip_prefix("todos/")?.strip_suffix(".json")).unwrap().to_owned();
     replay_todos(contents, name.split_once("-agent-").unwrap().0);
+}
+
+#[test]
+fn todos_of_strict_rules_leave_nothing_on_disk() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let mut command = home.command("mcp --structured");
+    command.env("CLAUDE_CODE_ENABLE_TASKS", "no").env("CLAUDE_CODE_SESSION_ID", "6f1c2b7e-0000");
+    let mut server = Piped::spawn(command).initialized();
+    let todos = serde_json::json!([{ "content": "a", "status": "pending", "activeForm": "b" }]);
+    for before in [serde_json::json!([]), todos.clone()] {
+        let call = serde_json::json!({ "name": "TodoWrite", "arguments": { "todos": todos } });
+        let answer = server.ask("tools/call", call);
+        assert_eq!(answer["result"]["structuredContent"]["oldTodos"], before, "{answer}");
+    }
+    assert!(files(&home.path().join(".claude"), "todos/").is_empty());
 }
 
 #[test]

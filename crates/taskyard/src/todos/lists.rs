@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use taskyard_core::{ClientVersion, Rules};
+
 use super::{MemoryTodos, TodoList, TodoOwner, Todos};
 
 /// How many lists are kept ready for callers that come back.
@@ -20,6 +22,15 @@ impl TodoLists {
     /// Returns the lists of a session, wherever they are kept.
     pub fn new(todos: Arc<dyn Todos>, session: impl Into<String>) -> Self {
         Self { todos, session: session.into(), lists: Mutex::default() }
+    }
+
+    /// Returns the lists of a session as a server keeps them that agents call. Under the rules of 2.1.34 they are kept in `todos`, as that
+    /// client keeps them; under all other rules they live as long as the process, and nothing is written.
+    pub fn served(todos: Arc<dyn Todos>, session: &str, rules: Rules) -> Self {
+        match rules {
+            Rules::Client(ClientVersion::V2_1_34) => Self::new(todos, session),
+            Rules::Client(ClientVersion::V2_1_325) | Rules::Strict => Self::in_memory(),
+        }
     }
 
     /// Returns lists that live as long as the process.

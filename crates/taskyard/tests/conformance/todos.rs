@@ -15,12 +15,18 @@ use taskyard::todos::{FileTodos, TodoLists};
 use crate::recording::{Disk, Recording};
 use crate::tools::{call_with, compare};
 
-fn replay(contents: &str, todos: &TodoLists, agent: &str, config: &Path) {
+/// Replays a recording with the lists of a session, which may be kept in the files of the client's directory.
+fn replay(contents: &str, session: &str, config: &Path) {
     let recording = Recording::read(contents);
     let rules = Rules::Client(recording.client);
+    let folder = Arc::new(FileTodos::in_folder(config.join("todos")));
+    let todos = TodoLists::served(folder, session, rules);
+    if !recording.disk_before.is_empty() {
+        todos.of(session).begin().unwrap();
+    }
     let store = Arc::new(MemoryStore::new(rules));
     let yard = Yard::new(store, ListId::new("L1").unwrap(), AgentName::new("replay").unwrap()).with_rules(rules);
-    let tools = Toolbox::new(yard, System::Todos).with_todos(todos.of(agent));
+    let tools = Toolbox::new(yard, System::Todos).with_todos(todos.of(session));
     let mut expected = recording.disk_before.clone();
     assert_eq!(files(config), expected, "before the first step");
     for (number, step) in recording.steps.iter().enumerate() {
@@ -47,14 +53,11 @@ fn todos_of_2_1_34_are_kept_in_a_file_from_the_beginning() {
     let before = Recording::read(contents).disk_before;
     let name = before.keys().next().unwrap().strip_prefix("todos/").unwrap();
     let session = name.strip_suffix(".json").unwrap().split_once("-agent-").unwrap().0;
-    let config = tempfile::tempdir().unwrap();
-    let todos = TodoLists::new(Arc::new(FileTodos::in_folder(config.path().join("todos"))), session);
-    todos.of(session).begin().unwrap();
-    replay(contents, &todos, session, config.path());
+    replay(contents, session, tempfile::tempdir().unwrap().path());
 }
 
 #[test]
 fn todos_of_2_1_325_leave_nothing_on_disk() {
-    let config = tempfile::tempdir().unwrap();
-    replay(include_str!("../fixtures/conformance/todo.2.1.325.json"), &TodoLists::in_memory(), "main", config.path());
+    let contents = include_str!("../fixtures/conformance/todo.2.1.325.json");
+    replay(contents, "6f1c2b7e-0000", tempfile::tempdir().unwrap().path());
 }
