@@ -7,6 +7,7 @@ use taskyard::Error;
 use taskyard::calls::{SharedConnection, Transcripts};
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::rules::lists::list_choice::Reason;
+use taskyard::core::timing::TimeZone;
 use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, Rules};
 use taskyard::process::Cancel;
@@ -73,6 +74,7 @@ fn surroundings(context: &Context, options: Options) -> Result<Surroundings, Pro
         notices: context.notices()?,
         claim_limit: context.claim_limit()?,
         todos: todo_lists(context, options)?,
+        zone: TimeZone::system(),
         shared: shared_connection(context, options).map(Arc::new),
     })
 }

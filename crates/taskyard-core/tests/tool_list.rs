@@ -44,88 +44,173 @@ fn the_default_list_of_tools_is_cheap() {
     assert!(tokens(System::Todos) < 600);
 }
 
+/// The words with which each description says when the tool is used, or what for.
+const WHEN: [(&str, &str); 15] = [
+    ("TaskCreate", "Use it to plan work"),
+    ("TaskGet", "Use it before you start on a task"),
+    ("TaskUpdate", "Set in_progress when you begin and completed as soon as the work is entirely done"),
+    ("TaskList", "Use it to see what there is, and after finishing a task"),
+    ("TaskClaim", "Use it to get your next task and before you work on any task"),
+    ("TaskRelease", "a task you claimed and cannot finish"),
+    ("SendMessage", "What you write as plain text outside of this tool reaches nobody"),
+    ("InboxRead", "Read the messages your team wrote to you"),
+    ("ListAgents", "whom you can write to with SendMessage"),
+    ("TeamCreate", "when several agents shall work on one task list"),
+    ("TeamDelete", "once its members have left"),
+    ("TodoWrite", "Use it to plan and show work of three or more steps"),
+    ("TaskRun", "for builds, tests and servers that take longer than you want to wait"),
+    ("TaskOutput", "not of a task of the list"),
+    ("TaskStop", "Stop a running background command"),
+];
+
+const RULES: [Rules; 3] =
+    [Rules::Strict, Rules::Client(ClientVersion::V2_1_34), Rules::Client(ClientVersion::V2_1_325)];
+
+/// Returns every tool there is under these rules, in the client's systems and in other dialects.
+fn all_in(rules: Rules) -> impl Iterator<Item = &'static Tool> {
+    let systems = [System::Tasks, System::Todos, System::Document, System::Teaching, System::Export];
+    let surface = move |system| Surface { system, rules, runs_commands: true };
+    systems.into_iter().flat_map(move |system| catalogue::offered(ToolSet::All, surface(system)))
+}
+
 #[test]
 fn a_description_is_short_and_says_when_to_use_the_tool() {
-    for tool in offered(ToolSet::All, System::Tasks).chain(offered(ToolSet::All, System::Todos)) {
+    for tool in RULES.into_iter().flat_map(all_in) {
         assert!(tool.description.len() < 600, "{}: {} characters", tool.name, tool.description.len());
         assert!(!tool.description.contains("  "), "{}: a line break left spaces", tool.name);
+        if tool.system.is_the_clients() {
+            let (_, when) = WHEN.iter().find(|(name, _)| *name == tool.name).unwrap();
+            assert!(tool.description.contains(when), "{}: {}", tool.name, tool.description);
+        }
     }
+}
+
+#[test]
+fn a_description_is_true_in_the_rules_it_is_served_in() {
+    let description = |name: &str, rules| all_in(rules).find(|tool| tool.name == name).map(|tool| tool.description);
+    let says = |name: &str, words: &str| RULES.map(|rules| description(name, rules).map(|told| told.contains(words)));
+    assert_eq!(says("TaskClaim", "it sets owner and in_progress"), [Some(true), Some(false), Some(false)]);
+    assert_eq!(says("TaskClaim", "it sets the owner alone"), [Some(false), Some(true), Some(true)]);
+    assert_eq!(says("TeamDelete", "its tasks stay"), [Some(true), Some(false), None]);
+    assert_eq!(says("TeamDelete", "with every task in it"), [Some(false), Some(true), None]);
+    assert_eq!(says("TeamCreate", "which is emptied first"), [Some(false), Some(true), None]);
+    assert_eq!(says("TaskCreate", "starts pending and unowned"), [Some(false), Some(true), Some(true)]);
+    assert_eq!(says("TaskGet", "notes"), [Some(true), Some(false), Some(false)]);
+    // Answers tell of ended jobs under strict rules alone, and the newest client has no `TaskOutput`.
+    assert_eq!(says("TaskRun", "You are told when it ends"), [Some(true), Some(false), Some(false)]);
+    assert_eq!(says("TaskRun", "TaskOutput"), [Some(true), Some(true), Some(false)]);
 }
 
 #[test]
 fn the_schemas_of_the_clients_tools_are_the_clients() {
-    let schema = |name: &str| {
-        let found = offered(ToolSet::All, System::Tasks).chain(offered(ToolSet::All, System::Todos));
-        let mut schema = found.into_iter().find(|tool| tool.name == name).unwrap().input_schema();
-        without_descriptions(&mut schema);
+    let text = || json!({ "type": "string" });
+    let said = |words: &str| json!({ "type": "string", "description": words });
+    let statuses = json!({ "type": "string", "enum": ["pending", "in_progress", "completed"] });
+    let object = |properties: Value, required: &[&str]| {
+        let mut schema = json!({ "type": "object", "properties": properties });
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        schema["additionalProperties"] = false.into();
         schema
     };
-    let text = || json!({ "type": "string" });
-    // In strict rules it also takes a note.
-    assert_eq!(schema("TaskUpdate")["properties"]["note"], text());
-    let surface =
-        Surface { system: System::Tasks, rules: Rules::Client(ClientVersion::V2_1_325), runs_commands: false };
-    let clients = catalogue::offered(ToolSet::Core, surface).find(|tool| tool.name == "TaskUpdate").unwrap();
-    let mut clients = clients.input_schema();
-    without_descriptions(&mut clients);
-    assert_eq!(
-        clients,
-        json!({
-            "type": "object",
-            "properties": {
-                "taskId": text(), "subject": text(), "description": text(), "activeForm": text(),
-                "status": {"anyOf": [
-                    {"type": "string", "enum": ["pending", "in_progress", "completed"]},
-                    {"type": "string", "const": "deleted"},
-                ]},
-                "addBlocks": {"type": "array", "items": text()},
-                "addBlockedBy": {"type": "array", "items": text()},
-                "owner": text(),
-                "metadata": {"type": "object", "additionalProperties": {}},
-            },
-            "required": ["taskId"],
-            "additionalProperties": false,
-        })
+    let metadata = json!({ "type": "object", "additionalProperties": {} });
+    let mut described = metadata.clone();
+    described["description"] = "Arbitrary metadata to attach to the task".into();
+    let filled = json!({ "type": "string", "minLength": 1 });
+    let item = object(
+        json!({ "content": filled, "status": statuses, "activeForm": filled }),
+        &["content", "status", "activeForm"],
     );
-    assert_eq!(schema("TaskList"), json!({ "type": "object", "properties": {}, "additionalProperties": false }));
-    assert_eq!(
-        schema("TaskOutput"),
-        json!({
-            "type": "object",
-            "properties": {
-                "task_id": text(),
-                "block": {"type": "boolean", "default": true},
-                "timeout": {"type": "number", "minimum": 0, "maximum": 600_000, "default": 30_000},
-            },
-            "required": ["task_id", "block", "timeout"],
-            "additionalProperties": false,
-        })
-    );
-    let stop = json!({ "task_id": text(), "shell_id": text() });
-    assert_eq!(schema("TaskStop"), json!({ "type": "object", "properties": stop, "additionalProperties": false }));
-    assert_eq!(
-        schema("TodoWrite")["properties"]["todos"]["items"],
-        json!({
-            "type": "object",
-            "properties": {
-                "content": {"type": "string", "minLength": 1},
-                "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
-                "activeForm": {"type": "string", "minLength": 1},
-            },
-            "required": ["content", "status", "activeForm"],
-            "additionalProperties": false,
-        })
-    );
+    let expected = [
+        (
+            "TaskCreate",
+            object(
+                json!({
+                    "subject": said("A brief title for the task"),
+                    "description": said("A detailed description of what needs to be done"),
+                    "activeForm":
+                        said("Present continuous form shown in spinner when in_progress (e.g., \"Running tests\")"),
+                    "metadata": described,
+                }),
+                &["subject", "description"],
+            ),
+        ),
+        ("TaskGet", object(json!({ "taskId": said("The ID of the task to retrieve") }), &["taskId"])),
+        (
+            "TaskUpdate",
+            object(
+                json!({
+                    "taskId": said("The ID of the task to update"),
+                    "subject": text(), "description": text(), "activeForm": text(),
+                    "status": {"anyOf": [statuses, {"type": "string", "const": "deleted"}]},
+                    "addBlocks": {"type": "array", "items": text()},
+                    "addBlockedBy": {"type": "array", "items": text()},
+                    "owner": text(),
+                    "metadata": metadata,
+                }),
+                &["taskId"],
+            ),
+        ),
+        ("TaskList", object(json!({}), &[])),
+        (
+            "TodoWrite",
+            object(
+                json!({ "todos": {"type": "array", "items": item, "description": "The updated todo list"} }),
+                &["todos"],
+            ),
+        ),
+        (
+            "TaskOutput",
+            object(
+                json!({
+                    "task_id": said("The task ID to get output from"),
+                    "block": {"type": "boolean", "description": "Whether to wait for completion", "default": true},
+                    "timeout": {
+                        "type": "number", "minimum": 0, "maximum": 600_000, "description": "Max wait time in ms",
+                        "default": 30_000,
+                    },
+                }),
+                &["task_id", "block", "timeout"],
+            ),
+        ),
+        ("TaskStop", object(json!({ "task_id": text(), "shell_id": said("Deprecated: task_id") }), &[])),
+    ];
+    for rules in &RULES[1..] {
+        for (name, schema) in &expected {
+            let tool = all_in(*rules).find(|tool| tool.name == *name && tool.system.is_the_clients());
+            // The newest client has no `TaskOutput`.
+            let Some(tool) = tool else {
+                assert_eq!((*name, *rules), ("TaskOutput", RULES[2]));
+                continue;
+            };
+            assert_eq!(tool.input_schema(), *schema, "{name}");
+        }
+    }
 }
 
-/// Takes the texts out of a schema. A property may be called `description`, so only texts count.
-fn without_descriptions(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            object.retain(|key, value| key != "description" || !value.is_string());
-            object.values_mut().for_each(without_descriptions);
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_descriptions),
-        _ => {}
+#[test]
+fn what_the_clients_tools_answer_has_the_shape_the_client_gives_it() {
+    let shape = |name: &str| {
+        let tool = all_in(RULES[1]).find(|tool| tool.name == name && tool.system.is_the_clients()).unwrap();
+        tool.output_schema()
+    };
+    for (name, required) in [
+        ("TodoWrite", json!(["oldTodos", "newTodos"])),
+        ("TaskCreate", json!(["task"])),
+        ("TaskGet", json!(["task"])),
+        ("TaskUpdate", json!(["success", "taskId", "updatedFields"])),
+        ("TaskList", json!(["tasks"])),
+    ] {
+        assert_eq!((&shape(name)["type"], &shape(name)["required"]), (&json!("object"), &required), "{name}");
     }
+    assert_eq!(shape("TodoWrite")["properties"]["oldTodos"]["description"], "The todo list before the update");
+    assert_eq!(shape("TodoWrite")["properties"]["newTodos"]["description"], "The todo list after the update");
+    assert_eq!(shape("TaskCreate")["properties"]["task"]["required"], json!(["id", "subject"]));
+    let found = &shape("TaskGet")["properties"]["task"]["anyOf"];
+    assert_eq!(found[0]["required"], json!(["id", "subject", "description", "status", "blocks", "blockedBy"]));
+    assert_eq!(found[1], json!({ "type": "null" }));
+    let listed = &shape("TaskList")["properties"]["tasks"]["items"];
+    assert_eq!(listed["required"], json!(["id", "subject", "status", "blockedBy"]));
+    assert_eq!(shape("TaskUpdate")["properties"]["statusChange"]["required"], json!(["from", "to"]));
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use taskyard::Yard;
 use taskyard::calls::SharedConnection;
 use taskyard::config::Config;
+use taskyard::core::timing::TimeZone;
 use taskyard::core::{AgentName, ListId};
 use taskyard::hooks::Hooks;
 use taskyard::jobs::Jobs;
@@ -44,6 +45,8 @@ pub struct Surroundings {
     pub claim_limit: Option<usize>,
     /// The lists of the client's other system.
     pub todos: TodoLists,
+    /// The zone in which agents mean days and times of day.
+    pub zone: TimeZone,
     /// What the client's agents share that call over one pipe; none over HTTP.
     pub shared: Option<Arc<SharedConnection>>,
 }
@@ -75,6 +78,7 @@ impl Surroundings {
             notices: Arc::new(MemoryNotices::default()),
             claim_limit: None,
             todos: TodoLists::in_memory(),
+            zone: TimeZone::UTC,
             shared: None,
         }
     }

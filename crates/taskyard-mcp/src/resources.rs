@@ -5,6 +5,7 @@ use taskyard::core::render::{escaping, graph};
 use taskyard::core::tools::{inbox_read, task_get, task_list};
 use taskyard::core::{Task, TaskId};
 use taskyard::operations::Filter;
+use taskyard::store::UnreadableTask;
 use taskyard::{Error, Outcome, Yard};
 
 /// The list as text.
@@ -92,8 +93,9 @@ pub(crate) fn read(yard: &Yard, uri: &str) -> Result<Option<ResourceContents>, E
         LIST => {
             let everything = Filter { internal: true, ..Filter::default() };
             let listing = yard.list(&everything)?;
-            let answer = task_list::listed(yard.list_id(), listing.tasks, listing.gone.as_ref(), yard.rules());
-            (answer.text, "text/plain")
+            let unreadable: Vec<String> = listing.problems.iter().map(UnreadableTask::file).collect();
+            let (list, gone) = (yard.list_id(), listing.gone.as_ref());
+            (task_list::listed(list, listing.tasks, gone, &unreadable, yard.rules()).text, "text/plain")
         }
         INBOX => {
             let Some(teams) = yard.teams() else { return Ok(None) };
@@ -104,7 +106,12 @@ pub(crate) fn read(yard: &Yard, uri: &str) -> Result<Option<ResourceContents>, E
         uri => {
             let Some(id) = uri.strip_prefix(TASK).filter(|id| !id.is_empty()) else { return Ok(None) };
             match yard.show(&TaskId::stored(id))? {
-                Outcome::Done(shown) => (task_get::found(&shown.task, yard.rules()).text, "text/plain"),
+                Outcome::Done(shown) => {
+                    let last_known =
+                        |problem: &UnreadableTask| task_get::last_known(&problem.file(), &problem.why.to_string());
+                    let why = shown.problem.as_ref().map(last_known).unwrap_or_default();
+                    (format!("{}{why}", task_get::found(&shown.task, yard.rules()).text), "text/plain")
+                }
                 Outcome::Refused(_) => return Ok(None),
             }
         }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use taskyard::calls::{ClaimedFor, JobDesk, LastListing, SharedConnection, Toolbox};
 use taskyard::config::{Config, ConfigWarning};
 use taskyard::core::rules::hooks::gate::System;
+use taskyard::core::timing::TimeZone;
 use taskyard::core::tools::Answer;
 use taskyard::core::{AgentName, Holder, Lease, ListId, Rules};
 use taskyard::hooks::Hooks;
@@ -52,6 +53,7 @@ pub(crate) struct ServedList {
     claim: Claim,
     options: Options,
     todos: TodoLists,
+    zone: TimeZone,
     todo_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     last_listing: Arc<LastListing>,
     claimed_for: Arc<ClaimedFor>,
@@ -108,6 +110,7 @@ impl ServedList {
             config,
             options,
             todos: there.todos,
+            zone: there.zone,
             todo_turns: Mutex::default(),
             last_listing: Arc::default(),
             claimed_for: Arc::default(),
@@ -301,7 +304,7 @@ impl ServedList {
         // What is remembered is of the list of this place, and an agent may work on its team's.
         let toolbox = if is_here { toolbox.with_last_listing(Arc::clone(&self.last_listing)) } else { toolbox };
         let toolbox = desk.into_iter().fold(toolbox, Toolbox::with_jobs);
-        let toolbox = toolbox.with_claimed_for(Arc::clone(&self.claimed_for));
+        let toolbox = toolbox.with_claimed_for(Arc::clone(&self.claimed_for)).in_zone(self.zone.clone());
         let toolbox = match (&self.shared, &caller.clients_call) {
             (Some(shared), Some(call)) => toolbox.on_shared_connection(Arc::clone(shared), call.clone()),
             _ => toolbox,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 use taskyard::core::Rules;
 use taskyard::core::tools::catalogue::Surface;
@@ -12,7 +12,11 @@ use super::options::Options;
 
 /// Returns the tools a server offers, each with the scope it needs.
 pub(crate) fn offered(options: Options, rules: Rules) -> Vec<(Scope, Tool)> {
-    catalogue::offered(options.tools, surface(options, rules)).map(|tool| (tool.scope, shown(tool))).collect()
+    let told = |tool: &'static tools::Tool| match options.structured {
+        true => with_output_schema(shown(tool), tool),
+        false => shown(tool),
+    };
+    catalogue::offered(options.tools, surface(options, rules)).map(|tool| (tool.scope, told(tool))).collect()
 }
 
 /// Returns what decides which tools there are.
@@ -21,14 +25,23 @@ pub(crate) fn surface(Options { system, runs_commands, .. }: Options, rules: Rul
 }
 
 fn shown(tool: &'static tools::Tool) -> Tool {
-    let schema = match tool.input_schema() {
-        Value::Object(schema) => schema,
-        _ => unreachable!("the input of every tool is an object"),
-    };
+    let schema = of_object(tool.input_schema());
     let hints = tool.annotations;
     let annotations = ToolAnnotations::new().read_only(hints.read_only).destructive(hints.destructive);
     let annotations = annotations.idempotent(hints.idempotent).open_world(false);
-    Tool::new(tool.name, tool.description, Arc::new(schema)).with_annotations(annotations)
+    Tool::new(tool.name, tool.description, schema).with_annotations(annotations)
+}
+
+/// Adds what a tool answers for programs, to a server that answers so.
+fn with_output_schema(shown: Tool, tool: &tools::Tool) -> Tool {
+    shown.with_raw_output_schema(of_object(tool.output_schema()))
+}
+
+fn of_object(schema: Value) -> Arc<JsonObject> {
+    match schema {
+        Value::Object(schema) => Arc::new(schema),
+        _ => unreachable!("what tools take and answer are objects"),
+    }
 }
 
 /// Returns an answer as the protocol has it: the text alone, because clients that find a structure show the model that instead.

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::Value;
 use taskyard::core::TaskId;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{TaskPage, task_page};
@@ -9,6 +10,7 @@ use taskyard::operations::Shown;
 
 use crate::arguments::parse_id;
 use crate::context::Context;
+use crate::displays::answers::{defects_as_json, warn_of_defects};
 use crate::exit::Exit;
 use crate::output::{EntryShape, JobShape, LeaseShape, Output, Shapes};
 use crate::problem::Problem;
@@ -36,6 +38,8 @@ struct Answer<'a> {
     made: Option<EntryShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<EntryShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problems: Option<Value>,
 }
 
 impl Show {
@@ -46,7 +50,8 @@ impl Show {
         // Where the data directory is out of reach, the task is shown all the same.
         let jobs = context.jobs().and_then(|jobs| Ok(jobs.of_task(yard.list_id(), &self.id)?)).unwrap_or_default();
         let made = yard.making_of(&self.id)?;
-        let Shown { task, open_blockers, dependents, subtasks, changed, lease } = &shown;
+        let Shown { task, open_blockers, dependents, subtasks, changed, lease, problem } = &shown;
+        let problems = problem.as_slice();
         if output.is_json() {
             output.document(Answer {
                 task: Shape(task),
@@ -57,6 +62,7 @@ impl Show {
                 lease: lease.as_ref().map(LeaseShape),
                 made: made.as_ref().map(EntryShape),
                 changed: changed.as_ref().map(EntryShape),
+                problems: (!problems.is_empty()).then(|| defects_as_json(problems)),
             })?;
         } else {
             let page = TaskPage {
@@ -70,6 +76,7 @@ impl Show {
                 changed: changed.as_ref(),
             };
             output.lines(&task_page(&page, &output.look()))?;
+            warn_of_defects(problems, output)?;
         }
         Ok(Exit::Done)
     }

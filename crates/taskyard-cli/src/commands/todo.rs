@@ -10,7 +10,7 @@ use taskyard::core::dialect::native::LARGEST;
 use taskyard::core::json_text;
 use taskyard::core::render::{Board, Line, Tone, escaping, todo_line};
 use taskyard::core::tools::todo_write::{self, shape};
-use taskyard::core::{Status, Todo as Item};
+use taskyard::core::{Rules, Status, Todo as Item};
 use taskyard::todos::Replaced;
 
 use crate::context::Context;
@@ -59,7 +59,8 @@ impl Todo {
 fn write(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let rules = context.rules()?;
     let (list, agent) = context.todo_list()?;
-    let given = todo_write::read(&list_on_stdin(context)?, rules).map_err(|error| {
+    // The file is the client's, so the command takes what the client takes.
+    let given = todo_write::read(&list_on_stdin(context)?, Rules::Client(rules.client_version())).map_err(|error| {
         Problem::usage("bad_input", "what came on stdin is no todo list")
             .hint("`taskyard help todo` says what a list looks like")
             .said(error.to_string())

@@ -195,6 +195,40 @@ fn todos_of_2_1_34_are_kept_in_a_file_from_the_beginning() {
 }
 
 #[test]
+fn a_structured_server_says_what_each_tool_answers() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let tools = |flags: &str| {
+        let mut server = Piped::start(&home, &format!("{flags} --tools all --allow-exec --as ana")).initialized();
+        let tools = server.ask("tools/list", serde_json::json!({}))["result"]["tools"].as_array().unwrap().clone();
+        (server, tools)
+    };
+    let (_, plain) = tools("");
+    assert!(plain.len() > 10 && plain.iter().all(|tool| tool.get("outputSchema").is_none()));
+    let (mut server, structured) = tools("--structured");
+    assert!(structured.iter().all(|tool| tool["outputSchema"]["type"] == "object"), "{structured:?}");
+    for (tool, input) in [
+        ("TaskCreate", serde_json::json!({ "subject": "a", "description": "b" })),
+        ("TaskClaim", serde_json::json!({})),
+        ("TaskClaim", serde_json::json!({ "taskId": "9" })),
+        ("TaskUpdate", serde_json::json!({ "taskId": "1", "status": "completed" })),
+        ("TaskRun", serde_json::json!({ "command": "exit 3" })),
+        ("TaskList", serde_json::json!({})),
+    ] {
+        let answer = server.ask("tools/call", serde_json::json!({ "name": tool, "arguments": input }));
+        let schema = &structured.iter().find(|offered| offered["name"] == tool).unwrap()["outputSchema"];
+        let content = &answer["result"]["structuredContent"];
+        assert!(jsonschema::draft202012::is_valid(schema, content), "{tool}: {answer}");
+        if tool == "TaskRun" {
+            let job = serde_json::json!({ "name": "TaskOutput", "arguments": { "task_id": content["task_id"] } });
+            let output = server.ask("tools/call", job);
+            let schema = &structured.iter().find(|offered| offered["name"] == "TaskOutput").unwrap()["outputSchema"];
+            let content = &output["result"]["structuredContent"];
+            assert!(jsonschema::draft202012::is_valid(schema, content), "{output}");
+        }
+    }
+}
+
+#[test]
 fn todos_of_strict_rules_leave_nothing_on_disk() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let mut command = home.command("mcp --structured");

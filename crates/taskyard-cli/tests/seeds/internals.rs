@@ -53,11 +53,51 @@ fn the_wrong_example_stays_invisible_until_it_is_mended() {
             assert_eq!(site.server(flags).call("TaskGet", json!({ "taskId": "88" })), "Task not found");
         }
     }
+    let named = "No tasks found\n1 file could not be read: `88.json`; run `taskyard doctor`";
+    assert_eq!(listed(&site), ["No tasks found", "No tasks found", named]);
     let looked = site.command("list", &[]).output();
     assert!(String::from_utf8(looked.stderr).unwrap().contains("88.json cannot be read: `id` is a number"));
     assert_eq!(site.read(&format!("{FOLDER}/88.json")), wrong, "it exists on disk, and others can read it");
     site.told("doctor --fix --yes", &[]);
     assert_eq!(listed(&site), ["#88 [pending] My Task"; 3]);
+}
+
+#[test]
+fn files_the_client_cannot_read_are_logged_in_its_words() {
+    let site = Site::new();
+    site.put_tasks(&["1"]);
+    site.write(&format!("{FOLDER}/2.json"), r#"{"id": 2}"#);
+    site.write(&format!("{FOLDER}/3.json"), "{");
+    for flags in CLIENTS.into_iter().chain([""]) {
+        let log = site.path("log");
+        let mut command = site.command("mcp", &flags.split_whitespace().collect::<Vec<_>>());
+        command.stderr(fs::File::create(&log).unwrap());
+        let mut server = Piped::spawn_quiet(command).initialized();
+        let list = server.call("TaskList", json!({}));
+        assert_eq!(list.contains("\n2 files could not be read: `2.json`, `3.json`; run"), flags.is_empty(), "{list}");
+        assert!(list.contains("#1 [pending]"), "{list}");
+        server.close();
+        let logged = fs::read_to_string(&log).unwrap();
+        assert!(logged.contains("[Tasks] Task 2 failed schema validation: `id` is a number"), "{flags}: {logged}");
+        assert!(logged.contains("[Tasks] Failed to read task 3: not JSON"), "{flags}: {logged}");
+    }
+}
+
+#[test]
+fn a_file_that_breaks_leaves_its_last_known_state_in_view() {
+    let site = Site::new();
+    site.told("create One", &[]);
+    site.told("list", &[]);
+    site.write(&format!("{FOLDER}/1.json"), "{");
+    let mut server = site.server("");
+    let list = server.call("TaskList", json!({}));
+    assert_eq!(list, "#1 [pending] One\n1 file could not be read: `1.json`; run `taskyard doctor`");
+    let shown = server.call("TaskGet", json!({ "taskId": "1" }));
+    assert!(shown.contains("Task #1: One") && shown.contains("This is the last known state of the task"), "{shown}");
+    let looked = site.command("show 1", &[]).output();
+    assert!(printed(&looked).contains("One"));
+    assert!(String::from_utf8(looked.stderr).unwrap().contains("1.json cannot be read: not JSON"));
+    assert_eq!(site.json("show 1", &[])["problems"][0]["file"], "1.json");
 }
 
 #[test]

@@ -70,17 +70,34 @@ pub fn offered(set: ToolSet, surface: Surface) -> impl Iterator<Item = &'static 
         set => tool.set <= set,
     };
     let there = all().filter(is_in).filter(move |tool| surface.has(tool));
-    there.map(move |tool| match tool.name {
-        "SendMessage" => send_message::tool(surface.rules),
-        "TaskUpdate" if tool.system == System::Tasks => task_update::tool(surface.rules),
+    there.map(move |tool| as_in(surface.rules, tool))
+}
+
+/// Returns a tool as it is in these rules: with the parameters it has there, and words that are true there.
+fn as_in(rules: Rules, tool: &'static Tool) -> &'static Tool {
+    match tool.name {
+        "TodoWrite" if tool.system == System::Document => dialects::document::write(rules),
+        "claim_task" => dialects::teaching::claim(rules),
+        _ if !tool.system.is_the_clients() => tool,
+        "TaskCreate" => task_create::tool(rules),
+        "TaskGet" => task_get::tool(rules),
+        "TaskUpdate" => task_update::tool(rules),
+        "TaskClaim" => task_claim::tool(rules),
+        "SendMessage" => send_message::tool(rules),
+        "TeamCreate" => team_create::tool(rules),
+        "TeamDelete" => team_delete::tool(rules),
+        "TodoWrite" => todo_write::tool(rules),
+        "TaskRun" => task_run::tool(rules),
+        "TaskOutput" => task_output::tool(rules),
         _ => tool,
-    })
+    }
 }
 
 /// Returns the tool of a name that there is here; two systems may have tools of one name, and the name may be an old one.
 pub fn find_in(surface: Surface, name: &str) -> Option<&'static Tool> {
     let old = OLD_NAMES.into_iter().filter(|(old, _)| *old == name).map(|(_, tool)| tool);
-    all().filter(|tool| tool.name == name).chain(old).find(|tool| surface.has(tool))
+    let found = all().filter(|tool| tool.name == name).chain(old).find(|tool| surface.has(tool));
+    found.map(|tool| as_in(surface.rules, tool))
 }
 
 fn all() -> impl Iterator<Item = &'static Tool> {

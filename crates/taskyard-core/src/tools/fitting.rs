@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::answer::{LONGEST, units};
+use crate::render::escaping;
 use crate::{Status, TaskId};
 
 /// A task as one line of a list.
@@ -33,16 +34,21 @@ const NARROWEST_ELEMENT: usize = 48;
 /// The keys that are left of an element where shorter texts are not enough.
 const BARE_KEYS: [&str; 4] = ["id", "subject", "description", "status"];
 
-/// Returns one line for each task. Where that is too long for an answer, the open tasks alone, in full or shortened so that all of
-/// them fit, then how many are completed and `how_to_see` those.
-pub(super) fn lines_that_fit<T: ListLine>(tasks: &[T], how_to_see: &str) -> String {
+/// Returns one line for each task, and `last` after them. If that is too long for an answer, the open tasks alone, in full or shortened
+/// so that all of them fit, then how many are completed and `how_to_see` those.
+pub(super) fn lines_that_fit<T: ListLine>(tasks: &[T], how_to_see: &str, last: &str) -> String {
+    let longest = LONGEST.saturating_sub(units(last));
+    format!("{}{last}", lines_within(tasks, how_to_see, longest))
+}
+
+fn lines_within<T: ListLine>(tasks: &[T], how_to_see: &str, longest: usize) -> String {
     let all = joined(tasks.iter().map(T::whole));
-    if units(&all) <= LONGEST {
+    if units(&all) <= longest {
         return all;
     }
     let open: Vec<&T> = tasks.iter().filter(|task| task.status().is_open()).collect();
     let folded = folded(tasks.len() - open.len(), how_to_see);
-    let room = LONGEST - units(&folded);
+    let room = longest.saturating_sub(units(&folded));
     let whole = joined(open.iter().map(|task| task.whole()));
     if units(&whole) <= room {
         return format!("{whole}{folded}");
@@ -74,6 +80,24 @@ pub(super) fn folded(completed: usize, how_to_see: &str) -> String {
     match completed {
         0 => String::new(),
         completed => format!("\n+{} completed, not listed here: {how_to_see}", grouped(completed)),
+    }
+}
+
+/// The most files that are named in one line.
+const FILES_NAMED: usize = 10;
+
+/// Returns the line that names files that could not be read, with the line break before it; nothing if there are none.
+pub fn unreadable_line(files: &[String]) -> String {
+    let quoted = |file: &String| format!("`{}`", escaping::one_line(file));
+    let named: Vec<String> = files.iter().take(FILES_NAMED).map(quoted).collect();
+    let more = match files.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match files.len() {
+        0 => String::new(),
+        1 => format!("\n1 file could not be read: {}; run `taskyard doctor`", named[0]),
+        count => format!("\n{count} files could not be read: {}{more}; run `taskyard doctor`", named.join(", ")),
     }
 }
 

@@ -21,6 +21,10 @@ pub const TOOL: Tool = Tool {
         ],
         unknown: Unknown::Refused,
     },
+    output: Object::answer(&[
+        Field::required("messages", Shape::List(&Shape::Text)),
+        Field::optional("acknowledged", Shape::Integer),
+    ]),
     annotations: Annotations::SETTLES,
     scope: Scope::Work,
     set: ToolSet::Team,

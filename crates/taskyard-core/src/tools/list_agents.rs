@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::schema::{Object, Unknown};
+use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::rules::hooks::gate::System;
 use crate::rules::teams::membership::MemberState;
@@ -13,11 +13,22 @@ pub const TOOL: Tool = Tool {
     name: "ListAgents",
     description: "See who is in your team, what each is doing, and whom you can write to with SendMessage.",
     input: Object { fields: &[], unknown: Unknown::Refused },
+    output: Object::answer(&[
+        Field::optional("team", Shape::Text),
+        Field::required("agents", Shape::List(&Shape::Object(AGENT))),
+    ]),
     annotations: Annotations::LOOKS,
     scope: Scope::Read,
     set: ToolSet::Team,
     system: System::Tasks,
 };
+
+/// A member as programs get it.
+const AGENT: Object = Object::answer(&[
+    Field::required("name", Shape::Text),
+    Field::required("state", Shape::Text),
+    Field::required("tasks", Shape::List(&Shape::Text)),
+]);
 
 /// Reads an input, which holds nothing.
 pub fn read(input: &Value, rules: Rules) -> Result<(), InputError> {

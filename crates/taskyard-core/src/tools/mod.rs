@@ -32,6 +32,7 @@ mod said;
 mod tool;
 
 pub use answer::Answer;
+pub use fitting::unreadable_line;
 pub use input_error::InputError;
 pub use refusing::{Surroundings, ToolNames, explain};
 pub use tool::{Annotations, Scope, Tool, ToolSet};

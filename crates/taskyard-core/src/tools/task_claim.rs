@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::refusing::Surroundings;
 use super::repairing::{task_id, with_task_id};
+use super::said::{IDS, NATIVE_TASK, TEXT_OR_NONE};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::task_get::page;
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
@@ -30,11 +31,46 @@ pub const TOOL: Tool = Tool {
         ],
         unknown: Unknown::Refused,
     },
+    output: Object::answer(&[
+        Field::required("claimed", Shape::Flag),
+        Field::optional("task", NATIVE_TASK),
+        Field::optional("token", Shape::Integer),
+        Field::optional("expiresAt", TEXT_OR_NONE),
+        Field::optional("agent", Shape::Text),
+        Field::optional("resumed", Shape::Flag),
+        Field::optional("why", TEXT_OR_NONE),
+        Field::optional("alsoHeld", IDS),
+        Field::optional("reason", Shape::Text),
+        Field::optional("owner", Shape::Text),
+        Field::optional("freeAt", Shape::Text),
+        Field::optional("blockedBy", IDS),
+        Field::optional("through", Shape::Text),
+        Field::optional("busyWith", IDS),
+        Field::optional("assignableTo", Shape::List(&Shape::Text)),
+        Field::optional("forOthers", Shape::Integer),
+    ]),
     annotations: Annotations::SETTLES,
     scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Tasks,
 };
+
+/// Takes a task under client rules, which never change its status.
+const CLIENTS_TOOL: Tool = Tool {
+    description: "Take a task to work on, so that no other agent does: the one named, or without taskId the best that is \
+        ready (or the one you already have). Use it to get your next task and before you work on any task of a shared list; \
+        it sets the owner alone, so set in_progress with TaskUpdate when you begin. Exactly one agent wins. The answer holds \
+        the task's text, or says why not and what to do instead.",
+    ..TOOL
+};
+
+/// Returns the tool as it is in these rules.
+pub const fn tool(rules: Rules) -> &'static Tool {
+    match rules {
+        Rules::Strict => &TOOL,
+        Rules::Client(_) => &CLIENTS_TOOL,
+    }
+}
 
 /// So many notes of the agents that had the task before are shown.
 const NOTES: usize = 3;

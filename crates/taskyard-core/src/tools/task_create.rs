@@ -3,39 +3,115 @@
 use serde_json::{Map, Value, json};
 
 use super::refusing::{Surroundings, explain};
-use super::repairing::{is_filled, is_repaired, rename};
-use super::said::subject_told;
+use super::repairing::{is_filled, is_repaired, rename, task_id};
+use super::said::{IDS, subject_told};
 use super::schema::{Field, Object, Shape, Unknown};
+use super::tool::Fields;
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::rules::hooks::gate::System;
 use crate::rules::refusal::Refusal;
-use crate::{ClientVersion, Metadata, Rules, Task};
+use crate::{ClientVersion, Metadata, Rules, Status, Task, TaskId};
 
 /// Adds a task.
 pub const TOOL: Tool = Tool {
     name: "TaskCreate",
     description: "Add one task to the shared task list. Use it to plan work of three or more steps, for each of several \
         things asked for at once, and for work found on the way. Not for a single quick thing: just do that. One call per \
-        task; it starts pending and unowned. Set the order afterwards with TaskUpdate addBlockedBy. Check TaskList first \
-        so that nothing is listed twice.",
+        task; give blockedBy if it has to wait for others. Check TaskList first so that nothing is listed twice.",
     input: Object {
         fields: &[
             Field::required("subject", Shape::Text).saying("Brief title, imperative: \"Run the tests\""),
             Field::required("description", Shape::Text)
                 .saying("What to do and when it is done, enough for another agent"),
             Field::optional("activeForm", Shape::Text).saying("Shown while in progress: \"Running the tests\""),
-            Field::optional("metadata", Shape::Record),
+            METADATA,
+            Field::optional("blockedBy", IDS).saying("Ids of tasks it waits for"),
+            Field::optional("blocks", IDS).saying("Ids of tasks that wait for it"),
+            OWNER,
+            STATUS,
+            PRIORITY,
+            TAGS,
+            PARENT,
+            DUE,
         ],
         unknown: Unknown::Refused,
     },
+    output: Object::answer(&[Field::required(
+        "task",
+        Shape::Object(Object::answer(&[
+            Field::required("id", Shape::Text),
+            Field::required("subject", Shape::Text),
+            Field::optional("description", Shape::Text),
+        ])),
+    )]),
     annotations: Annotations::ADDS,
     scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Tasks,
 };
 
-/// The keys the tool takes.
-const KNOWN: [&str; 4] = ["subject", "description", "activeForm", "metadata"];
+/// Adds a task, as the client has it: it knows texts and metadata alone.
+const CLIENTS_TOOL: Tool = Tool {
+    description: "Add one task to the shared task list. Use it to plan work of three or more steps, for each of several \
+        things asked for at once, and for work found on the way. Not for a single quick thing: just do that. One call per \
+        task; it starts pending and unowned. Set the order afterwards with TaskUpdate addBlockedBy. Check TaskList first \
+        so that nothing is listed twice.",
+    input: Object {
+        fields: &[
+            Field::required("subject", Shape::Text).saying("A brief title for the task"),
+            Field::required("description", Shape::Text).saying("A detailed description of what needs to be done"),
+            Field::optional("activeForm", Shape::Text)
+                .saying("Present continuous form shown in spinner when in_progress (e.g., \"Running tests\")"),
+            METADATA.saying("Arbitrary metadata to attach to the task"),
+        ],
+        unknown: Unknown::Refused,
+    },
+    ..TOOL
+};
+
+/// What strict rules take: the keys of the schema, and other words for some of them.
+const ACCEPTED: Tool = Tool {
+    input: Object {
+        fields: &[
+            Field::required("subject", Shape::Text),
+            Field::required("description", Shape::Text),
+            Field::optional("activeForm", Shape::Text),
+            METADATA,
+            Field::optional("blockedBy", IDS),
+            Field::optional("addBlockedBy", IDS),
+            Field::optional("dependencies", IDS),
+            Field::optional("blocks", IDS),
+            Field::optional("addBlocks", IDS),
+            OWNER,
+            STATUS,
+            PRIORITY,
+            TAGS,
+            PARENT,
+            DUE,
+        ],
+        unknown: Unknown::Refused,
+    },
+    ..TOOL
+};
+
+const METADATA: Field = Field::optional("metadata", Shape::Record);
+const OWNER: Field = Field::optional("owner", Shape::Text);
+const STATUS: Field = Field::optional("status", Shape::Choice(&["pending", "in_progress"]));
+pub(super) const PRIORITY: Field = Field::optional("priority", Shape::Choice(&["low", "medium", "high"]));
+pub(super) const TAGS: Field = Field::optional("tags", Shape::List(&Shape::Text));
+pub(super) const PARENT: Field = Field::optional("parent", Shape::Text).saying("Id of the task it is a part of");
+pub(super) const DUE: Field = Field::optional("due", Shape::Text).saying("\"fri 17:00\", \"2h\", \"2026-11-20\"");
+
+/// Returns the tool as it is in these rules.
+pub const fn tool(rules: Rules) -> &'static Tool {
+    match rules {
+        Rules::Strict => &TOOL,
+        Rules::Client(_) => &CLIENTS_TOOL,
+    }
+}
+
+/// The keys that the client takes.
+const CLIENTS_KEYS: [&str; 4] = ["subject", "description", "activeForm", "metadata"];
 /// The texts a task needs.
 const TEXTS: [&str; 2] = ["subject", "description"];
 /// What is meant for several tasks.
@@ -62,21 +138,64 @@ pub struct TaskCreate {
     pub active_form: Option<String>,
     /// What else is kept with it.
     pub metadata: Option<Metadata>,
+    /// The state it begins in; `None` if the call does not say.
+    pub status: Option<Status>,
+    /// Who has it.
+    pub owner: Option<String>,
+    /// The tasks it waits for.
+    pub blocked_by: Vec<TaskId>,
+    /// The tasks that wait for it.
+    pub blocks: Vec<TaskId>,
+    /// When it is due, in the words of the caller.
+    pub due: Option<String>,
 }
 
 /// Reads an input.
 pub fn read(input: &Value, rules: Rules) -> Result<TaskCreate, InputError> {
     let (repaired, hint) = match input {
-        Value::Object(given) if is_repaired(rules) => (Value::Object(repair(given)), hint(given)),
+        Value::Object(given) if is_repaired(rules) => (Value::Object(repair(given, rules)), hint(given)),
         _ => (input.clone(), None),
     };
-    let mut fields = TOOL.check(&repaired, hint, rules)?;
+    let accepted = if rules.is_client() { &CLIENTS_TOOL } else { &ACCEPTED };
+    let mut fields = accepted.check(&repaired, hint, rules)?;
+    if fields.get("tags").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        fields.take("tags");
+    }
+    let metadata = with_stated(&mut fields, accepted, rules)?;
     Ok(TaskCreate {
         subject: fields.required_text("subject"),
         description: fields.required_text("description"),
         active_form: fields.text("activeForm"),
-        metadata: fields.record("metadata"),
+        metadata,
+        status: fields.text("status").and_then(|word| word.parse().ok()),
+        owner: fields.text("owner").filter(|owner| !owner.is_empty()),
+        blocked_by: fields.task_ids(&["blockedBy", "addBlockedBy", "dependencies"], rules),
+        blocks: fields.task_ids(&["blocks", "addBlocks"], rules),
+        due: fields.text("due"),
     })
+}
+
+/// Takes the metadata of a task, and into it what is kept there and has a parameter of its own. Refuses what is said in both, differently.
+///
+/// When a task is due stays where it is: it is said in words, which are read by the caller's clock.
+pub(super) fn with_stated(fields: &mut Fields, tool: &Tool, rules: Rules) -> Result<Option<Metadata>, InputError> {
+    let mut metadata = fields.record("metadata");
+    let mut clashes = Vec::new();
+    for name in ["priority", "tags", "parent", "due"] {
+        let stated = if name == "due" { fields.get(name).cloned() } else { fields.take(name) };
+        let stated = match stated {
+            Some(Value::String(id)) if name == "parent" => task_id(id, rules).as_str().into(),
+            Some(stated) => stated,
+            None => continue,
+        };
+        match metadata.as_ref().and_then(|metadata| metadata.get(name)) {
+            Some(kept) if *kept != stated => clashes.push(name),
+            _ if name == "due" => {}
+            _ => drop(metadata.get_or_insert_default().insert(name.to_owned(), stated)),
+        }
+    }
+    tool.refuse_clash(&clashes, "metadata", rules)?;
+    Ok(metadata)
 }
 
 /// Returns what to call instead, where keys of the call or of the task wrapped in it are those of something else.
@@ -91,13 +210,36 @@ fn hint(given: &Map<String, Value>) -> Option<&'static str> {
 }
 
 /// Makes of an input what was probably meant: keys get their right names, and what is wrong besides is mended where all of it can be.
-fn repair(given: &Map<String, Value>) -> Map<String, Value> {
-    let unwrapped = Some(given).filter(|given| is_one_task(given)).and_then(unwrapped).filter(is_one_task);
-    let Some(mut input) = unwrapped else { return given.clone() };
+/// Strict rules leave out nothing that says something.
+fn repair(given: &Map<String, Value>, rules: Rules) -> Map<String, Value> {
+    let is_kept_whole = |given: &&Map<String, Value>| rules.is_client() || !overrides(given);
+    let unwrapped = Some(given).filter(|given| is_one_task(given)).filter(is_kept_whole).and_then(unwrapped);
+    let Some(mut input) = unwrapped.filter(is_one_task) else { return given.clone() };
     for (alias, meant) in ALIASES {
         rename(&mut input, alias, meant);
     }
-    salvaged(input.clone()).unwrap_or(input)
+    if rules.is_client() {
+        return salvaged(input.clone()).unwrap_or(input);
+    }
+    for (alias, meant) in ALIASES {
+        if input.get(alias).is_some_and(|said| input.get(meant) == Some(said) || is_blank(said)) {
+            input.shift_remove(alias);
+        }
+    }
+    let is_optional = |key: &str| ACCEPTED.input.fields.iter().any(|field| field.name == key && !field.is_required);
+    input.retain(|key, value| !(value.is_null() && is_optional(key)));
+    Some(with_both_texts(input.clone())).filter(has_both_texts).unwrap_or(input)
+}
+
+/// Tells whether the task wrapped in a call says something else than the call itself says under the same key.
+fn overrides(given: &Map<String, Value>) -> bool {
+    let wrapped = given.get("task").and_then(Value::as_object).into_iter().flatten();
+    wrapped.into_iter().any(|(key, inner)| given.get(key).is_some_and(|outer| outer != inner && !is_blank(outer)))
+}
+
+/// Tells whether a value is a text that says nothing.
+fn is_blank(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.trim().is_empty())
 }
 
 /// Tells whether an input may be meant for one task: what is meant for several is none, and what is meant for an agent only where
@@ -127,7 +269,18 @@ fn unwrapped(given: &Map<String, Value>) -> Option<Map<String, Value>> {
 
 /// Returns an input without anything that is wrong with it, its missing text taken from the other; none where that does not leave two
 /// texts that say something. The client then takes the input as it is, with all its faults.
-fn salvaged(mut input: Map<String, Value>) -> Option<Map<String, Value>> {
+fn salvaged(input: Map<String, Value>) -> Option<Map<String, Value>> {
+    let mut input = with_both_texts(input);
+    input.retain(|key, value| match key.as_str() {
+        "activeForm" => value.is_string(),
+        "metadata" => value.is_object(),
+        key => CLIENTS_KEYS.contains(&key),
+    });
+    has_both_texts(&input).then_some(input)
+}
+
+/// Returns an input with its missing text taken from the other.
+fn with_both_texts(mut input: Map<String, Value>) -> Map<String, Value> {
     match (input.get("subject").cloned(), input.get("description").cloned()) {
         (Some(subject), None) => drop(input.insert("description".to_owned(), subject)),
         (None, Some(Value::String(description))) => {
@@ -135,12 +288,7 @@ fn salvaged(mut input: Map<String, Value>) -> Option<Map<String, Value>> {
         }
         _ => {}
     }
-    input.retain(|key, value| match key.as_str() {
-        "activeForm" => value.is_string(),
-        "metadata" => value.is_object(),
-        key => KNOWN.contains(&key),
-    });
-    has_both_texts(&input).then_some(input)
+    input
 }
 
 fn has_both_texts(input: &Map<String, Value>) -> bool {
@@ -179,12 +327,23 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{TaskCreate, read};
-    use crate::{ClientVersion, Rules};
+    use crate::{ClientVersion, Rules, Status, TaskId};
 
     const OLD: Rules = Rules::Client(ClientVersion::V2_1_34);
+    const NEW: Rules = Rules::Client(ClientVersion::V2_1_325);
 
     fn task(subject: &str, description: &str) -> TaskCreate {
-        TaskCreate { subject: subject.into(), description: description.into(), active_form: None, metadata: None }
+        TaskCreate {
+            subject: subject.into(),
+            description: description.into(),
+            active_form: None,
+            metadata: None,
+            status: None,
+            owner: None,
+            blocked_by: Vec::new(),
+            blocks: Vec::new(),
+            due: None,
+        }
     }
 
     fn refusal(input: Value, rules: Rules) -> String {
@@ -195,15 +354,9 @@ mod tests {
     fn what_was_meant_is_taken_in_strict_rules_and_by_the_newest_client() {
         for (input, meant) in [
             (json!({ "title": "t" }), task("t", "t")),
-            (json!({ "name": "n", "content": "c", "description": "d" }), task("n", "d")),
-            (json!({ "task": {"title": "t", "foo": 1} }), task("t", "t")),
-            (json!({ "task": {"title": "t", "foo": 1}, "description": "d" }), task("d", "d")),
-            (json!({ "task": "t", "description": "d\ne" }), task("d", "d\ne")),
-            (json!({ "task": "t", "content": "c" }), task("t", "t")),
             (json!({ "title": " ", "content": "c", "task": {"title": "t"} }), task("t", "c")),
             (json!({ "subject": "s", "content": "c" }), task("s", "c")),
             (json!({ "subject": "", "content": "c" }), task("", "c")),
-            (json!({ "content": "c", "description": "d" }), task("d", "d")),
             (json!({ "task": "t" }), task("t", "t")),
             (json!({ "description": "\n  one \r\ntwo" }), task("one", "\n  one \r\ntwo")),
             (json!({ "task": "one\ntwo" }), task("one", "one\ntwo")),
@@ -212,17 +365,72 @@ mod tests {
             (json!({ "title": "", "content": "c" }), task("c", "c")),
             (json!({ "content": "", "description": "x" }), task("x", "x")),
             (json!({ "task": {"subject": "", "description": "x"} }), task("", "x")),
-            (json!({ "subject": "s", "title": "t", "metadata": [1], "activeForm": null }), task("s", "s")),
-            (json!({ "subject": "s", "description": "d", "prompt": "p" }), task("s", "d")),
-            (json!({ "task": {"subject": "s", "description": "d", "prompt": "p"} }), task("s", "d")),
+            (json!({ "subject": "s", "title": "s", "metadata": null, "activeForm": null }), task("s", "s")),
         ] {
-            for rules in [Rules::Strict, Rules::Client(ClientVersion::V2_1_325)] {
+            for rules in [Rules::Strict, NEW] {
                 assert_eq!(read(&input, rules).as_ref(), Ok(&meant), "{input}");
             }
             assert!(read(&input, OLD).is_err(), "{input}");
         }
         let read = read(&json!({ "subject": "s", "active_form": "a", "metadata": {"k": 1} }), Rules::Strict).unwrap();
         assert_eq!((read.active_form.as_deref(), read.metadata.unwrap().len()), (Some("a"), 1));
+    }
+
+    #[test]
+    fn strict_rules_refuse_by_name_what_the_client_leaves_out() {
+        for (input, clients, named) in [
+            (json!({ "name": "n", "content": "c", "description": "d" }), task("n", "d"), "content"),
+            (json!({ "task": {"title": "t", "foo": 1} }), task("t", "t"), "foo"),
+            (json!({ "task": {"title": "t", "foo": 1}, "description": "d" }), task("d", "d"), "task"),
+            (json!({ "task": {"title": "t"}, "title": "u" }), task("t", "t"), "task"),
+            (json!({ "task": "t", "description": "d\ne" }), task("d", "d\ne"), "task"),
+            (json!({ "task": "t", "content": "c" }), task("t", "t"), "content"),
+            (json!({ "content": "c", "description": "d" }), task("d", "d"), "content"),
+            (json!({ "subject": "s", "title": "t" }), task("s", "s"), "title"),
+            (json!({ "subject": "s", "metadata": [1] }), task("s", "s"), "metadata"),
+            (json!({ "subject": "s", "activeForm": 5 }), task("s", "s"), "activeForm"),
+            (json!({ "subject": "s", "description": "d", "prompt": "p" }), task("s", "d"), "prompt"),
+            (json!({ "task": {"subject": "s", "description": "d", "prompt": "p"} }), task("s", "d"), "prompt"),
+        ] {
+            assert_eq!(read(&input, NEW), Ok(clients), "{input}");
+            let text = refusal(input.clone(), Rules::Strict);
+            assert!(text.contains(&format!(" parameter `{named}` ")), "{input}: {text}");
+        }
+        let typo = refusal(json!({ "subject": "s", "description": "d", "dependsOn": ["1"] }), Rules::Strict);
+        let line = "An unexpected parameter `dependsOn` was provided; did you mean `blockedBy`?";
+        assert!(typo.ends_with(line), "{typo}");
+    }
+
+    #[test]
+    fn strict_rules_take_the_keys_that_create_takes() {
+        let ids = |ids: &[u64]| ids.iter().copied().map(TaskId::number).collect::<Vec<_>>();
+        let read = |input: Value| read(&input, Rules::Strict).unwrap();
+        let waiting =
+            read(json!({ "subject": "s", "blockedBy": ["#1"], "addBlockedBy": ["2"], "dependencies": ["3"] }));
+        assert_eq!(waiting.blocked_by, ids(&[1, 2, 3]));
+        assert_eq!(read(json!({ "subject": "s", "blocks": ["1"], "addBlocks": ["2"] })).blocks, ids(&[1, 2]));
+        let begun = read(json!({ "subject": "s", "status": "in_progress", "owner": "ana", "due": "fri" }));
+        assert_eq!((begun.status, begun.owner.as_deref()), (Some(Status::InProgress), Some("ana")));
+        assert_eq!((begun.due.as_deref(), begun.metadata), (Some("fri"), None));
+        let kept = json!({ "subject": "s", "priority": "high", "tags": ["a"], "parent": "#4", "metadata": {"x": 1} });
+        let metadata = json!({ "x": 1, "priority": "high", "tags": ["a"], "parent": "4" });
+        assert_eq!(read(kept).metadata.map(Value::Object), Some(metadata));
+        assert_eq!(read(json!({ "subject": "s", "tags": [], "owner": "", "blockedBy": null })), task("s", "s"));
+        for wrong in [json!({ "status": "completed" }), json!({ "priority": "urgent" }), json!({ "blockedBy": [1] })] {
+            let mut input = json!({ "subject": "s", "description": "d" });
+            input.as_object_mut().unwrap().extend(wrong.as_object().cloned().unwrap());
+            assert!(super::read(&input, Rules::Strict).is_err(), "{input}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_twice_and_differently_is_refused() {
+        let input = |inner: &str| json!({ "subject": "s", "priority": "high", "metadata": {"priority": inner} });
+        let text = refusal(input("low"), Rules::Strict);
+        let said =
+            "TaskCreate cannot take `priority` together with `metadata`. Nothing was changed. Leave one of them out.";
+        assert_eq!(text, said);
+        assert!(read(&input("high"), Rules::Strict).is_ok());
     }
 
     #[test]
@@ -252,10 +460,8 @@ mod tests {
                     .concat(),
             ),
         ] {
-            for rules in [Rules::Strict, Rules::Client(ClientVersion::V2_1_325)] {
-                let text = refusal(input.clone(), rules);
-                assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), lines, "{input}");
-            }
+            let text = refusal(input.clone(), NEW);
+            assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), lines, "{input}");
         }
     }
 

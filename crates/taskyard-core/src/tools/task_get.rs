@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::refusing::{Surroundings, explain};
-use super::repairing::task_id;
-use super::said::subject_told;
+use super::repairing::{task_id, with_task_id};
+use super::said::{IDS, STATUSES, subject_told};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
-use crate::render::numbered;
+use crate::render::{escaping, numbered};
 use crate::rules::changes::notes::{NoteRead, notes_of, read_note};
 use crate::rules::hooks::gate::System;
 use crate::rules::refusal::Refusal;
@@ -16,21 +16,52 @@ use crate::{Rules, Task, TaskId};
 /// Reads one task.
 pub const TOOL: Tool = Tool {
     name: "TaskGet",
-    description: "Read one task in full: its description, what it waits for, what waits for it. Use it before you start on a \
-        task. For an overview use TaskList.",
+    description: "Read one task: status, description, what it waits for, what waits for it, and the notes agents left on it. \
+        Use it before you start on a task. For an overview use TaskList.",
     input: Object { fields: &[Field::required("taskId", Shape::Text)], unknown: Unknown::Refused },
+    output: Object::answer(&[Field::required("task", Shape::AnyOf(&[Shape::Object(FOUND), Shape::Null]))]),
     annotations: Annotations::LOOKS,
     scope: Scope::Read,
     set: ToolSet::Core,
     system: System::Tasks,
 };
 
+/// A task as programs get it.
+const FOUND: Object = Object::answer(&[
+    Field::required("id", Shape::Text),
+    Field::required("subject", Shape::Text),
+    Field::required("description", Shape::Text),
+    Field::required("status", STATUSES),
+    Field::required("blocks", IDS),
+    Field::required("blockedBy", IDS),
+]);
+
+/// Reads one task, as the client has it: it knows no notes.
+const CLIENTS_TOOL: Tool = Tool {
+    description: "Read one task: status, description, what it waits for, what waits for it. Use it before you start on a task. \
+        For an overview use TaskList.",
+    input: Object {
+        fields: &[Field::required("taskId", Shape::Text).saying("The ID of the task to retrieve")],
+        unknown: Unknown::Refused,
+    },
+    ..TOOL
+};
+
+/// Returns the tool as it is in these rules.
+pub const fn tool(rules: Rules) -> &'static Tool {
+    match rules {
+        Rules::Strict => &TOOL,
+        Rules::Client(_) => &CLIENTS_TOOL,
+    }
+}
+
 /// So many notes are shown, the newest.
 const NOTES: usize = 50;
 
-/// Reads an input. Not even the newest client repairs this one.
+/// Reads an input. Not even the newest client repairs this one; strict rules take the names that other tools take.
 pub fn read(input: &Value, rules: Rules) -> Result<TaskId, InputError> {
-    let mut fields = TOOL.check(input, None, rules)?;
+    let input = if rules.is_client() { input.clone() } else { with_task_id(input, rules) };
+    let mut fields = TOOL.check(&input, None, rules)?;
     Ok(task_id(fields.required_text("taskId"), rules))
 }
 
@@ -51,6 +82,12 @@ pub fn found(task: &Task, rules: Rules) -> Answer {
         text.push_str(&noted(notes));
     }
     Answer::new(text, structured)
+}
+
+/// Says of a task that this is how it was before its file could no longer be read.
+pub fn last_known(file: &str, why: &str) -> String {
+    let file = escaping::one_line(file);
+    format!("\n\n`{file}` could not be read: {why}. This is the last known state of the task; run `taskyard doctor`.")
 }
 
 /// Tells the newest notes, each with when it was made and by whom, as far as it says so.

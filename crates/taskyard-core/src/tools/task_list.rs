@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::fitting::{ListLine, few_blockers, lines_that_fit, shortened};
-use super::schema::{Object, Unknown};
+use super::fitting::{ListLine, few_blockers, lines_that_fit, shortened, unreadable_line};
+use super::said::{IDS, STATUSES};
+use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::render::{gone_shape, loss_in_words, numbered};
 use crate::rules::graph::open_tasks::OpenTasks;
@@ -18,11 +19,25 @@ pub const TOOL: Tool = Tool {
     description: "List all tasks: id, status, subject, owner, open blockers. Use it to see what there is, and after finishing \
         a task to see what that unblocked. For the text of a task use TaskGet; to get your next task use TaskClaim.",
     input: Object { fields: &[], unknown: Unknown::Refused },
+    output: Object::answer(&[
+        Field::required("tasks", Shape::List(&Shape::Object(LISTED))),
+        Field::optional("gone", Shape::Record),
+        Field::optional("unreadable", Shape::List(&Shape::Text)),
+    ]),
     annotations: Annotations::LOOKS,
     scope: Scope::Read,
     set: ToolSet::Core,
     system: System::Tasks,
 };
+
+/// A task of the list as programs get it.
+const LISTED: Object = Object::answer(&[
+    Field::required("id", Shape::Text),
+    Field::required("subject", Shape::Text),
+    Field::required("status", STATUSES),
+    Field::optional("owner", Shape::Text),
+    Field::required("blockedBy", IDS),
+]);
 
 /// How completed tasks are seen that are not listed.
 const COMPLETED: &str = "TaskGet shows any of them by its id, and `taskyard list --status completed` all.";
@@ -35,8 +50,10 @@ pub fn read(input: &Value, rules: Rules) -> Result<(), InputError> {
 /// Returns the answer, given all tasks of the list.
 ///
 /// The client shows blockers that do not exist; in our own rules those do not block, and only what is open is shown. The client knows
-/// nothing of tasks that are gone; in our own rules a list that lost open tasks does not read as a new one.
-pub fn listed(list: &ListId, tasks: Vec<Task>, gone: Option<&Gone>, rules: Rules) -> Answer {
+/// nothing of tasks that are gone; in our own rules a list that lost open tasks does not read as a new one. Neither does a list with
+/// files that could not be read: our own rules name those.
+pub fn listed(list: &ListId, tasks: Vec<Task>, gone: Option<&Gone>, unreadable: &[String], rules: Rules) -> Answer {
+    let unreadable = if rules.is_client() { &[] } else { unreadable };
     let loss = gone.filter(|_| !rules.is_client()).and_then(|gone| told(gone, list));
     if let Some((text, shape)) = loss {
         return Answer::new(text, json!({ "tasks": [], "gone": shape }));
@@ -44,12 +61,16 @@ pub fn listed(list: &ListId, tasks: Vec<Task>, gone: Option<&Gone>, rules: Rules
     let tasks = if rules.is_client() { tasks } else { as_we_show_them(tasks, rules) };
     let lines = as_the_client_lists(tasks, rules.client_version());
     let text = match lines.is_empty() {
-        true => "No tasks found".to_owned(),
+        true => format!("No tasks found{}", unreadable_line(unreadable)),
         // The client shows all of them in its order, however many there are.
         false if rules.is_client() => lines.iter().map(ClientLine::whole).collect::<Vec<_>>().join("\n"),
-        false => lines_that_fit(&lines, COMPLETED),
+        false => lines_that_fit(&lines, COMPLETED, &unreadable_line(unreadable)),
     };
-    Answer::new(text, json!({ "tasks": lines.iter().map(entry).collect::<Vec<_>>() }))
+    let mut structured = json!({ "tasks": lines.iter().map(entry).collect::<Vec<_>>() });
+    if !unreadable.is_empty() {
+        structured["unreadable"] = json!(unreadable);
+    }
+    Answer::new(text, structured)
 }
 
 fn told(gone: &Gone, list: &ListId) -> Option<(String, Value)> {
@@ -113,7 +134,23 @@ mod tests {
     use crate::{ClientVersion, ListId, Rules, Status, Task, TaskId, Timestamp};
 
     fn listed(tasks: Vec<Task>, rules: Rules) -> Answer {
-        super::listed(&ListId::new("L").unwrap(), tasks, None, rules)
+        super::listed(&ListId::new("L").unwrap(), tasks, None, &[], rules)
+    }
+
+    #[test]
+    fn files_that_could_not_be_read_are_named_in_strict_rules() {
+        let list = ListId::new("L").unwrap();
+        let files: Vec<String> = (1..=12).map(|number| format!("{number}.json")).collect();
+        let answer = |tasks, files: &[String], rules| super::listed(&list, tasks, None, files, rules);
+        let one = answer(Vec::new(), &files[2..3], Rules::Strict);
+        assert_eq!(one.text, "No tasks found\n1 file could not be read: `3.json`; run `taskyard doctor`");
+        assert_eq!(one.structured.unwrap()["unreadable"], serde_json::json!(["3.json"]));
+        let task = Task::new(TaskId::number(20), "a");
+        let many = answer(vec![task], &files, Rules::Strict).text;
+        assert!(many.starts_with("#20 [pending] a\n12 files could not be read: `1.json`, `2.json`"), "{many}");
+        assert!(many.ends_with("`10.json` and 2 more; run `taskyard doctor`"), "{many}");
+        let client = answer(Vec::new(), &files, Rules::Client(ClientVersion::V2_1_34));
+        assert_eq!((client.text.as_str(), client.structured.unwrap().get("unreadable")), ("No tasks found", None));
     }
 
     #[test]
@@ -121,7 +158,7 @@ mod tests {
         let list = ListId::new("L").unwrap();
         let with = Some(KeptIn::Directory);
         let gone = Gone { open: 3, completed: 0, with, last_seen: Timestamp(0), noticed: Timestamp(60_000) };
-        let answer = |gone, rules| super::listed(&list, Vec::new(), Some(gone), rules);
+        let answer = |gone, rules| super::listed(&list, Vec::new(), Some(gone), &[], rules);
         let strict = answer(&gone, Rules::Strict);
         assert!(
             strict.text.contains("3 open tasks of list L are gone, and the directory with them"),

@@ -17,20 +17,51 @@ pub const TOOL: Tool = Tool {
     name: "TaskOutput",
     description: "Get status and output of a background command by its id (b...), not of a task of the list. Waits for its end \
         unless block is false.",
-    input: Object {
-        fields: &[
-            Field::preset("task_id", Shape::Text, Preset::Blank),
-            Field::preset("block", Shape::Flag, Preset::Flag(true)),
-            Field::preset("timeout", Shape::Number { minimum: 0, maximum: 600_000 }, Preset::Number(30_000))
-                .saying("ms to wait"),
-        ],
-        unknown: Unknown::Refused,
-    },
+    input: Object { fields: &[TASK_ID, BLOCK, TIMEOUT.saying("ms to wait")], unknown: Unknown::Refused },
+    output: Object::answer(&[
+        Field::required("retrieval_status", Shape::Choice(&["success", "timeout", "not_ready"])),
+        Field::required("task", Shape::Object(RETRIEVED)),
+    ]),
     annotations: Annotations::LOOKS,
     scope: Scope::Read,
     set: ToolSet::Core,
     system: System::Tasks,
 };
+
+/// Shows what a job has written, with the client's words for its parameters.
+const CLIENTS_TOOL: Tool = Tool {
+    input: Object {
+        fields: &[
+            TASK_ID.saying("The task ID to get output from"),
+            BLOCK.saying("Whether to wait for completion"),
+            TIMEOUT.saying("Max wait time in ms"),
+        ],
+        unknown: Unknown::Refused,
+    },
+    ..TOOL
+};
+
+/// A job as programs get it.
+const RETRIEVED: Object = Object::answer(&[
+    Field::required("task_id", Shape::Text),
+    Field::required("task_type", Shape::Text),
+    Field::required("status", Shape::Text),
+    Field::required("description", Shape::Text),
+    Field::required("output", Shape::Text),
+    Field::optional("exitCode", Shape::Integer),
+]);
+
+const TASK_ID: Field = Field::preset("task_id", Shape::Text, Preset::Blank);
+const BLOCK: Field = Field::preset("block", Shape::Flag, Preset::Flag(true));
+const TIMEOUT: Field = Field::preset("timeout", Shape::Number { minimum: 0, maximum: 600_000 }, Preset::Number(30_000));
+
+/// Returns the tool as it is in these rules.
+pub const fn tool(rules: Rules) -> &'static Tool {
+    match rules {
+        Rules::Strict => &TOOL,
+        Rules::Client(_) => &CLIENTS_TOOL,
+    }
+}
 
 /// What stands between the parts of an answer.
 const BETWEEN: &str = "\n\n";

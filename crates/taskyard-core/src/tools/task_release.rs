@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::refusing::{Surroundings, explain};
 use super::repairing::{task_id, with_task_id};
+use super::said::NATIVE_TASK;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::dialect::native;
@@ -20,6 +21,11 @@ pub const TOOL: Tool = Tool {
         fields: &[Field::required("taskId", Shape::Text), Field::optional("reason", Shape::Text)],
         unknown: Unknown::Refused,
     },
+    output: Object::answer(&[
+        Field::required("released", Shape::Flag),
+        Field::optional("task", NATIVE_TASK),
+        Field::optional("error", Shape::Text),
+    ]),
     annotations: Annotations::ADDS,
     scope: Scope::Work,
     set: ToolSet::Core,

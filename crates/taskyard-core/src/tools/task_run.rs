@@ -26,11 +26,36 @@ pub const TOOL: Tool = Tool {
         ],
         unknown: Unknown::Refused,
     },
+    output: Object::answer(&[Field::required("task_id", Shape::Text), Field::required("output_file", Shape::Text)]),
     annotations: Annotations { read_only: false, destructive: true, idempotent: false },
     scope: Scope::All,
     set: ToolSet::Core,
     system: System::Tasks,
 };
+
+/// Runs a command under the rules of 2.1.34: no answer tells of its end.
+const OLD_TOOL: Tool = Tool {
+    description: "Run a shell command in the background: for builds, tests and servers that take longer than you want to \
+        wait. It outlives this session. TaskOutput shows whether it has ended and what it wrote, TaskStop ends it.",
+    ..TOOL
+};
+
+/// Runs a command under the rules of 2.1.325, which has no `TaskOutput`.
+const NEW_TOOL: Tool = Tool {
+    description: "Run a shell command in the background: for builds, tests and servers that take longer than you want to \
+        wait. It outlives this session. The answer names the file it writes to; read that file to see what it wrote. TaskStop \
+        ends it.",
+    ..TOOL
+};
+
+/// Returns the tool as it is in these rules.
+pub const fn tool(rules: Rules) -> &'static Tool {
+    match rules {
+        Rules::Strict => &TOOL,
+        Rules::Client(ClientVersion::V2_1_34) => &OLD_TOOL,
+        Rules::Client(ClientVersion::V2_1_325) => &NEW_TOOL,
+    }
+}
 
 /// The longest time limit, in milliseconds: thirty days.
 const LONGEST: i64 = 30 * 24 * 3600 * 1000;

@@ -20,6 +20,12 @@ pub const TOOL: Tool = Tool {
         ],
         unknown: Unknown::Refused,
     },
+    output: Object::answer(&[
+        Field::required("message", Shape::Text),
+        Field::required("task_id", Shape::Text),
+        Field::required("task_type", Shape::Text),
+        Field::required("command", Shape::Text),
+    ]),
     annotations: Annotations::REPLACES,
     scope: Scope::Work,
     set: ToolSet::Core,
@@ -29,8 +35,11 @@ pub const TOOL: Tool = Tool {
 /// Reads an input: the job as the caller names it, its id or its name; none where it names none.
 pub fn read(input: &Value, rules: Rules) -> Result<Option<String>, InputError> {
     let mut fields = TOOL.check(&with_job_id(input, &["taskId", "id", "bash_id"], rules), None, rules)?;
-    let shell_id = fields.text("shell_id");
-    Ok(fields.text("task_id").or(shell_id).filter(|job| !job.is_empty()))
+    let (task_id, shell_id) = (fields.text("task_id"), fields.text("shell_id"));
+    if !rules.is_client() && task_id.is_some() && shell_id.is_some() && task_id != shell_id {
+        TOOL.refuse_clash(&["shell_id"], "task_id", rules)?;
+    }
+    Ok(task_id.or(shell_id).filter(|job| !job.is_empty()))
 }
 
 /// Returns the answer where the job was stopped.

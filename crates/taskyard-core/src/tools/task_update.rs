@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::refusing::{Surroundings, explain};
 use super::repairing::{is_repaired, rename, task_id, with_task_id};
 use super::schema::{Field as Parameter, Object, Shape, Unknown};
+use super::task_create::{DUE, PARENT, PRIORITY, TAGS, with_stated};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::render::numbered;
 use crate::rules::changes::patching::{Field, OwnerChange, Patch};
@@ -17,7 +18,7 @@ pub const TOOL: Tool = Tool {
     name: "TaskUpdate",
     description: "Change a task: status, text, owner, or its place in the order. Set in_progress when you begin and completed \
         as soon as the work is entirely done (not with failing tests or open errors: keep it in_progress and add a task for \
-        what is in the way); deleted removes it for good. Where other agents share the list, take a task with TaskClaim \
+        what is in the way); deleted removes it, and goes with no other change. Where other agents share the list, take a task with TaskClaim \
         instead of setting owner. Read it with TaskGet first if it may have changed.",
     input: Object {
         fields: &[
@@ -30,21 +31,54 @@ pub const TOOL: Tool = Tool {
             ADD_BLOCKED_BY,
             OWNER,
             METADATA,
+            Parameter::optional("removeBlocks", Shape::List(&Shape::Text)),
+            Parameter::optional("removeBlockedBy", Shape::List(&Shape::Text)),
+            PRIORITY,
+            TAGS,
+            PARENT,
+            DUE,
             Parameter::optional("note", Shape::Text).saying("A dated remark to keep, told to its owner"),
         ],
         unknown: Unknown::Refused,
     },
     // A note is one more with every call.
+    output: Object::answer(&[
+        Parameter::required("success", Shape::Flag),
+        Parameter::required("taskId", Shape::Text),
+        Parameter::required("updatedFields", Shape::List(&Shape::Text)),
+        Parameter::optional("error", Shape::Text),
+        Parameter::optional(
+            "statusChange",
+            Shape::Object(Object::answer(&[
+                Parameter::required("from", Shape::Text),
+                Parameter::required("to", Shape::Text),
+            ])),
+        ),
+    ]),
     annotations: Annotations { idempotent: false, ..Annotations::REPLACES },
     scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Tasks,
 };
 
-/// Changes a task, as the client has it: it knows no notes.
+/// Changes a task, as the client has it: it knows no notes, and it ignores what else a call says that deletes.
 const CLIENTS_TOOL: Tool = Tool {
+    description: "Change a task: status, text, owner, or its place in the order. Set in_progress when you begin and completed \
+        as soon as the work is entirely done (not with failing tests or open errors: keep it in_progress and add a task for \
+        what is in the way); deleted removes it. Where other agents share the list, take a task with TaskClaim instead of \
+        setting owner. Read it with TaskGet first if it may have changed.",
     input: Object {
-        fields: &[TASK_ID, SUBJECT, DESCRIPTION, ACTIVE_FORM, STATUS, ADD_BLOCKS, ADD_BLOCKED_BY, OWNER, METADATA],
+        fields: &[
+            TASK_ID.saying("The ID of the task to update"),
+            SUBJECT,
+            DESCRIPTION,
+            ACTIVE_FORM,
+            STATUS,
+            ADD_BLOCKS.saying(""),
+            ADD_BLOCKED_BY.saying(""),
+            OWNER,
+            METADATA.saying(""),
+        ],
         unknown: Unknown::Refused,
     },
     annotations: Annotations::REPLACES,
@@ -78,7 +112,7 @@ pub const fn tool(rules: Rules) -> &'static Tool {
 /// What is to become of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskUpdate {
-    /// It goes; whatever else the call says does not matter.
+    /// It goes. Under client rules the call may say anything else, which does not matter.
     Delete {
         /// The task.
         task: TaskId,
@@ -93,6 +127,12 @@ pub enum TaskUpdate {
         add_blocks: Vec<TaskId>,
         /// Tasks it shall wait for.
         add_blocked_by: Vec<TaskId>,
+        /// Tasks that shall no longer wait for it.
+        remove_blocks: Vec<TaskId>,
+        /// Tasks it shall no longer wait for.
+        remove_blocked_by: Vec<TaskId>,
+        /// When it is due, in the words of the caller.
+        due: Option<String>,
         /// A remark to add to it.
         note: Option<String>,
     },
@@ -137,16 +177,24 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskUpdate, InputError> {
     let task = task_id(fields.required_text("taskId"), rules);
     let status = fields.text("status");
     if status.as_deref() == Some("deleted") {
+        if !rules.is_client() {
+            tool(rules).refuse_clash(&fields.names(), "status: deleted", rules)?;
+        }
         return Ok(TaskUpdate::Delete { task });
     }
-    let mut ids = |name| {
-        let ids = fields.list(name).into_iter();
-        ids.filter_map(|id| Some(task_id(id.as_str()?.to_owned(), rules))).collect()
-    };
+    let mut metadata = with_stated(&mut fields, tool(rules), rules)?;
+    if let Some(tags) = metadata.as_mut().filter(|_| !rules.is_client()).and_then(|metadata| metadata.get_mut("tags"))
+        && tags.as_array().is_some_and(Vec::is_empty)
+    {
+        *tags = Value::Null;
+    }
     Ok(TaskUpdate::Change {
         task,
-        add_blocks: ids("addBlocks"),
-        add_blocked_by: ids("addBlockedBy"),
+        add_blocks: fields.task_ids(&["addBlocks"], rules),
+        add_blocked_by: fields.task_ids(&["addBlockedBy"], rules),
+        remove_blocks: fields.task_ids(&["removeBlocks"], rules),
+        remove_blocked_by: fields.task_ids(&["removeBlockedBy"], rules),
+        due: fields.text("due"),
         note: fields.text("note").filter(|text| !text.trim().is_empty()),
         patch: Box::new(Patch {
             subject: fields.text("subject"),
@@ -154,7 +202,7 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskUpdate, InputError> {
             active_form: fields.text("activeForm"),
             status: status.and_then(|status| status.parse().ok()),
             owner: fields.text("owner").map(|owner| owner_change(owner, rules)),
-            metadata: fields.record("metadata"),
+            metadata,
         }),
     })
 }
@@ -270,7 +318,37 @@ mod tests {
         assert_eq!(read(&input, OLD).unwrap_err().to_string(), lines);
         let union = "\nThe parameter `status` matches none of the accepted forms";
         assert_eq!(read(&input, NEW).unwrap_err().to_string(), format!("{lines}{union}"));
-        assert_eq!(read(&input, Rules::Strict).unwrap_err().to_string(), format!("{lines}{union}"));
+        let strict = read(&input, Rules::Strict).unwrap_err().to_string();
+        assert!(strict.contains("An unexpected parameter `zz` was provided; possible here: `taskId`, "), "{strict}");
+    }
+
+    #[test]
+    fn strict_rules_take_the_keys_that_update_takes() {
+        let input = json!({ "taskId": "1", "removeBlocks": ["2"], "removeBlockedBy": ["#3"], "priority": "high",
+            "tags": [], "parent": "#4", "due": "none" });
+        let Ok(TaskUpdate::Change { patch, remove_blocks, remove_blocked_by, due, .. }) = read(&input, Rules::Strict)
+        else {
+            panic!("it is a change");
+        };
+        assert_eq!((remove_blocks, remove_blocked_by), (vec![TaskId::number(2)], vec![TaskId::number(3)]));
+        assert_eq!(due.as_deref(), Some("none"));
+        let metadata = json!({ "priority": "high", "tags": null, "parent": "4" });
+        assert_eq!(patch.metadata, metadata.as_object().cloned());
+        assert!(read(&input, OLD).is_err() && read(&input, NEW).is_err());
+        let edges = read(&json!({ "taskId": "1", "blockedBy": ["2"] }), Rules::Strict).unwrap_err().to_string();
+        assert!(edges.ends_with("`blockedBy` was provided; did you mean `addBlockedBy`?"), "{edges}");
+    }
+
+    #[test]
+    fn strict_rules_delete_nothing_with_other_changes() {
+        let input = json!({ "taskId": "1", "status": "deleted", "subject": "s", "note": "n" });
+        let text = read(&input, Rules::Strict).unwrap_err().to_string();
+        assert!(
+            text.starts_with("TaskUpdate cannot take `subject`, `note` together with `status: deleted`."),
+            "{text}"
+        );
+        let subject = json!({ "taskId": "1", "status": "deleted", "subject": "s" });
+        assert!([OLD, NEW].iter().all(|rules| read(&subject, *rules).is_ok()));
     }
 
     #[test]

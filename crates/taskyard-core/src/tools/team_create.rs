@@ -21,11 +21,31 @@ pub const TOOL: Tool = Tool {
         ],
         unknown: Unknown::Refused,
     },
+    output: Object::answer(&[
+        Field::required("team_name", Shape::Text),
+        Field::required("team_file_path", Shape::Text),
+        Field::required("lead_agent_id", Shape::Text),
+    ]),
     annotations: Annotations::ADDS,
     scope: Scope::Work,
     set: ToolSet::All,
     system: System::Tasks,
 };
+
+/// Makes a team under client rules: the list of its name begins empty.
+const CLIENTS_TOOL: Tool = Tool {
+    description: "Make a team and lead it, when several agents shall work on one task list and write to each other. Its members \
+        share the task list of the team's name, which is emptied first. Not for work you do alone.",
+    ..TOOL
+};
+
+/// Returns the tool as it is in these rules.
+pub const fn tool(rules: Rules) -> &'static Tool {
+    match rules {
+        Rules::Strict => &TOOL,
+        Rules::Client(_) => &CLIENTS_TOOL,
+    }
+}
 
 /// A team that is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]

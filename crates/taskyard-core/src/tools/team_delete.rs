@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::said::said;
-use super::schema::{Object, Unknown};
+use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::Rules;
 use crate::rules::hooks::gate::System;
@@ -14,11 +14,31 @@ pub const TOOL: Tool = Tool {
     description: "End the team you lead, once its members have left: ask each to end with SendMessage (shutdown_request) first. \
         Its inboxes go; its tasks stay.",
     input: Object { fields: &[], unknown: Unknown::Refused },
+    output: Object::answer(&[
+        Field::required("success", Shape::Flag),
+        Field::required("message", Shape::Text),
+        Field::optional("team_name", Shape::Text),
+    ]),
     annotations: Annotations::REPLACES,
     scope: Scope::All,
     set: ToolSet::All,
     system: System::Tasks,
 };
+
+/// Ends a team under client rules: its list goes with it.
+const CLIENTS_TOOL: Tool = Tool {
+    description: "End the team you lead, once its members have left: ask each to end with SendMessage (shutdown_request) first. \
+        Its inboxes and its task list go, with every task in it.",
+    ..TOOL
+};
+
+/// Returns the tool as it is in these rules.
+pub const fn tool(rules: Rules) -> &'static Tool {
+    match rules {
+        Rules::Strict => &TOOL,
+        Rules::Client(_) => &CLIENTS_TOOL,
+    }
+}
 
 /// Reads an input, which holds nothing.
 pub fn read(input: &Value, rules: Rules) -> Result<(), InputError> {

@@ -16,23 +16,47 @@ pub const TOOL: Tool = Tool {
         steps; not for a single quick thing. Keep exactly one item in_progress, and mark each completed as soon as it is \
         entirely done. When all are completed, the list is cleared.",
     input: Object { fields: &[Field::required("todos", Shape::List(&Shape::Object(ITEM)))], unknown: Unknown::Refused },
+    output: Object::answer(&[
+        Field::required("oldTodos", TODOS).saying("The todo list before the update"),
+        Field::required("newTodos", TODOS).saying("The todo list after the update"),
+    ]),
     annotations: Annotations::REPLACES,
     scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Todos,
 };
 
-/// What an item has to be. Models add keys of their own to it; they are not kept.
+/// Replaces the todo list, with the client's words for its parameters.
+const CLIENTS_TOOL: Tool = Tool {
+    input: Object {
+        fields: &[Field::required("todos", Shape::List(&Shape::Object(CLIENTS_ITEM))).saying("The updated todo list")],
+        unknown: Unknown::Refused,
+    },
+    ..TOOL
+};
+
+/// What an item has to be. Models add keys of their own to it; the client leaves them out.
 const ITEM: Object = Object {
     fields: &[
-        Field::required("content", Shape::FilledText("Content cannot be empty"))
-            .saying("Imperative: \"Run the tests\""),
-        Field::required("status", Shape::Choice(&["pending", "in_progress", "completed"])),
-        Field::required("activeForm", Shape::FilledText("Active form cannot be empty"))
-            .saying("Shown while in progress: \"Running the tests\""),
+        CONTENT.saying("Imperative: \"Run the tests\""),
+        STATUS,
+        ACTIVE_FORM.saying("Shown while in progress: \"Running the tests\""),
     ],
     unknown: Unknown::Dropped,
 };
+const CLIENTS_ITEM: Object = Object { fields: &[CONTENT, STATUS, ACTIVE_FORM], unknown: Unknown::Dropped };
+const TODOS: Shape = Shape::List(&Shape::Object(CLIENTS_ITEM));
+const CONTENT: Field = Field::required("content", Shape::FilledText("Content cannot be empty"));
+const STATUS: Field = Field::required("status", Shape::Choice(&["pending", "in_progress", "completed"]));
+const ACTIVE_FORM: Field = Field::required("activeForm", Shape::FilledText("Active form cannot be empty"));
+
+/// Returns the tool as it is in these rules.
+pub const fn tool(rules: Rules) -> &'static Tool {
+    match rules {
+        Rules::Strict => &TOOL,
+        Rules::Client(_) => &CLIENTS_TOOL,
+    }
+}
 
 const MODIFIED: &str = "Todos have been modified successfully. Ensure that you continue to use the todo list to track your \
     progress. Please proceed with the current tasks if applicable";
@@ -85,8 +109,17 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_an_item_are_left_out_by_the_client_alone() {
+        let input = json!({ "todos": [{"content": "a", "status": "pending", "activeForm": "b", "priority": "high"}] });
+        for rules in [OLD, Rules::Client(ClientVersion::V2_1_325)] {
+            assert_eq!(read(&input, rules).unwrap().len(), 1);
+        }
+        assert!(refusal(input, Rules::Strict).contains("An unexpected parameter `todos[0].priority` was provided;"));
+    }
+
+    #[test]
     fn a_list_in_a_text_is_read_by_the_newest_client_alone() {
-        let text = r#"[{"content":"a","status":"pending","activeForm":"b","id":1}]"#;
+        let text = r#"[{"content":"a","status":"pending","activeForm":"b"}]"#;
         assert_eq!(read(&json!({ "todos": text }), Rules::Strict).unwrap().len(), 1);
         assert!(read(&json!({ "todos": text }), OLD).is_err());
         for no_list in ["{}", "[", "5", ""] {

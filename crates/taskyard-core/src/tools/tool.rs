@@ -3,9 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::input_error::InputError;
-use super::schema::{Object, check, json_schema};
-use crate::Rules;
+use super::repairing::task_id;
+use super::schema::{Issue, Object, check, json_schema};
 use crate::rules::hooks::gate::System;
+use crate::{Rules, TaskId};
 
 /// A tool that agents call.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub struct Tool {
     pub description: &'static str,
     /// What it takes.
     pub input: Object,
+    /// What it answers for programs, if it does what it is asked for or says why not.
+    pub output: Object,
     /// What a call may do.
     pub annotations: Annotations,
     /// What a caller has to be allowed to do.
@@ -100,10 +103,22 @@ impl Tool {
         json_schema(&self.input)
     }
 
+    /// Returns the JSON Schema of what it answers for programs.
+    pub fn output_schema(&self) -> Value {
+        json_schema(&self.output)
+    }
+
+    /// Refuses parameters that cannot be given together with another one; `Ok` if there are none.
+    pub(super) fn refuse_clash(&self, names: &[&str], with: &'static str, rules: Rules) -> Result<(), InputError> {
+        let issues: Vec<Issue> = names.iter().map(|name| Issue::clash(name, with)).collect();
+        let client = rules.client_version();
+        if issues.is_empty() { Ok(()) } else { Err(InputError { tool: self.name, hint: None, issues, client }) }
+    }
+
     /// Checks an input, which may have been repaired before.
     pub(super) fn check(&self, input: &Value, hint: Option<&'static str>, rules: Rules) -> Result<Fields, InputError> {
         let client = rules.client_version();
-        let checked = check(&self.input, input);
+        let checked = check(&self.input, input, rules);
         checked.map(Fields).map_err(|issues| InputError { tool: self.name, hint, issues, client })
     }
 }
@@ -118,6 +133,22 @@ impl From<Map<String, Value>> for Fields {
 }
 
 impl Fields {
+    /// Returns the names of all fields that were given.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.0.keys().map(String::as_str).collect()
+    }
+
+    /// Returns a value and leaves it there.
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    /// Takes the ids of tasks out that are given under any of these names.
+    pub(super) fn task_ids(&mut self, names: &[&str], rules: Rules) -> Vec<TaskId> {
+        let ids = names.iter().flat_map(|name| self.list(name));
+        ids.filter_map(|id| Some(task_id(id.as_str()?.to_owned(), rules))).collect()
+    }
+
     /// Takes any value out.
     pub(super) fn take(&mut self, name: &str) -> Option<Value> {
         self.0.shift_remove(name)

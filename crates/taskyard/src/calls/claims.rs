@@ -5,7 +5,7 @@ use taskyard_core::render::loss_in_words;
 use taskyard_core::rules::claims::claiming::ClaimRefusal;
 use taskyard_core::tools::task_claim::{TaskClaim, Won, held_by_name};
 use taskyard_core::tools::task_release::TaskRelease;
-use taskyard_core::tools::{Answer, task_claim, task_release};
+use taskyard_core::tools::{Answer, task_claim, task_release, unreadable_line};
 use taskyard_core::{AgentName, TaskId};
 
 use super::Toolbox;
@@ -48,6 +48,7 @@ impl Toolbox {
                     self.explained(|around| task_claim::lost(id.as_ref(), &refusal, task.as_deref(), around))?;
                 if matches!(refusal, ClaimRefusal::NothingReady { .. }) {
                     answer.text.push_str(&self.loss()?);
+                    answer.text.push_str(&unreadable_line(&self.unreadable()?));
                     if claim.resuming != Resuming::All {
                         answer.text.push_str(&held_by_name(self.yard.actor(), &self.yard.held()?));
                     }

@@ -12,6 +12,7 @@ use taskyard_core::tools::{Answer, catalogue, explain};
 use taskyard_core::{AgentName, Metadata, Status, Task, TaskId};
 
 use super::Toolbox;
+use super::tasks::logged;
 use super::toolbox::NoAnswer;
 use crate::operations::{ClaimOutcome, Filter, NewTask, Update};
 use crate::{Outcome, clock};
@@ -26,12 +27,12 @@ impl Toolbox {
             "TodoWrite" => self.write_todo(input),
             "TodoRead" => {
                 let wanted = document::read_read(input, self.yard.rules())?;
-                Ok(document::shown(&self.elements()?, &wanted))
+                Ok(document::shown(&self.elements()?, &wanted, &self.unreadable()?))
             }
             "create_task" => self.create_taught(input),
             "list_tasks" => {
                 teaching::read_list(input, self.yard.rules())?;
-                Ok(teaching::listed(&self.tasks()?))
+                Ok(teaching::listed(&self.tasks()?, &self.unreadable()?))
             }
             "get_task" => {
                 let id = teaching::read_id(&teaching::GET, input, self.yard.rules())?;
@@ -43,7 +44,7 @@ impl Toolbox {
             "TaskUpdate" => self.move_exported(input),
             "TaskList" => {
                 export::read_list(input, self.yard.rules())?;
-                Ok(export::listed(&self.tasks()?))
+                Ok(export::listed(&self.tasks()?, &self.unreadable()?))
             }
             name => Ok(catalogue::not_available(name)),
         }
@@ -224,6 +225,13 @@ impl Toolbox {
         let mut tasks = self.yard.list(&Filter::default())?.tasks;
         tasks.sort_by(|one, two| one.id.cmp(&two.id));
         Ok(tasks)
+    }
+
+    /// Returns the names of files that could not be read, and logs them; under client rules none is named.
+    pub(super) fn unreadable(&self) -> Result<Vec<String>, NoAnswer> {
+        let list = self.yard.store().read(self.yard.list_id()).map_err(crate::Error::from)?;
+        let named = logged(&list.problems().map_err(crate::Error::from)?);
+        Ok(if self.yard.rules().is_client() { Vec::new() } else { named })
     }
 
     fn find(&self, id: &TaskId) -> Result<Option<Task>, NoAnswer> {

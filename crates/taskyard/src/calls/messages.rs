@@ -9,7 +9,7 @@ use taskyard_core::rules::agents::naming::name_of;
 use taskyard_core::rules::teams::mailing::recipient;
 use taskyard_core::tools::send_message::{Routed, SendMessage, Unsendable};
 use taskyard_core::tools::{Answer, inbox_read, send_message};
-use taskyard_core::{ClientVersion, LEAD, MessageKey, Protocol, Rules, TeamName, Timestamp};
+use taskyard_core::{ClientVersion, LEAD, Member, MessageKey, Protocol, Rules, TeamName, Timestamp};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
@@ -114,7 +114,8 @@ impl Post<'_> {
                 let request = sent.request.as_deref().unwrap_or_default();
                 Ok(send_message::asked_to_end(&sent.to, request, self.rules))
             }
-            SendMessage::ShutdownResponse { request, rejection } => {
+            SendMessage::ShutdownResponse { request, rejection, addressed } => {
+                must_be_the_lead(seat, addressed.as_deref())?;
                 let rejection = rejection.as_deref();
                 self.judged(self.teams.answer_shutdown(seat, request, rejection))?;
                 // The client's lead takes a member out when it has read the answer; ours goes by itself.
@@ -124,7 +125,8 @@ impl Post<'_> {
                 }
                 Ok(send_message::answered_shutdown(&seat.name, request, rejection, self.rules))
             }
-            SendMessage::PlanApprovalRequest { plan } => {
+            SendMessage::PlanApprovalRequest { plan, addressed } => {
+                must_be_the_lead(seat, addressed.as_deref())?;
                 let sent = self.judged(self.teams.show_plan(seat, plan))?;
                 Ok(send_message::plan_shown(&sent.to, sent.request.as_deref().unwrap_or_default()))
             }
@@ -156,7 +158,7 @@ impl Post<'_> {
                 };
                 Ok(send_message::sent(&routed, self.rules))
             }
-            SendMessage::ShutdownResponse { request, rejection } => {
+            SendMessage::ShutdownResponse { request, rejection, .. } => {
                 let (request, from, timestamp) = (request.clone(), NAMELESS.to_owned(), now.to_string());
                 let said = match rejection {
                     None => Protocol::ShutdownApproved {
@@ -228,6 +230,16 @@ impl Post<'_> {
             other => Answer::error(format!("Not sent: {other}.")),
         }
     }
+}
+
+/// Refuses a message for the lead that is addressed to another member.
+fn must_be_the_lead(seat: &Seat, addressed: Option<&str>) -> Result<(), NoAnswer> {
+    if addressed.is_none_or(|to| recipient(&seat.team, to).is_ok_and(Member::is_lead)) {
+        return Ok(());
+    }
+    let lead = seat.team.lead();
+    let text = format!("Not sent: only the lead of the team gets this. Set `to` to \"{lead}\".");
+    Err(NoAnswer::Answer(Answer::error(text)))
 }
 
 fn no_team() -> Answer {

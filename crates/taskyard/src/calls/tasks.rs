@@ -1,20 +1,36 @@
 //! `TaskCreate`, `TaskGet`, `TaskUpdate`, `TaskList`
 
 use serde_json::Value;
+use taskyard_core::timing::{Clock, PartOfDay, parse_moment};
 use taskyard_core::tools::task_create::TaskCreate;
 use taskyard_core::tools::task_update::{Changed, TaskUpdate};
 use taskyard_core::tools::{Answer, task_create, task_get, task_list, task_update};
-use taskyard_core::{Status, TaskId};
+use taskyard_core::{DUE, Metadata, Status, TaskId};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
-use crate::Outcome;
 use crate::operations::{Field, Filter, NewTask, TaskMessage, Update};
+use crate::store::UnreadableTask;
+use crate::{Error, Outcome};
 
 impl Toolbox {
     pub(super) fn create(&self, input: &Value) -> Result<Answer, NoAnswer> {
-        let TaskCreate { subject, description, active_form, metadata } = task_create::read(input, self.yard.rules())?;
-        let new = NewTask { subject, description, active_form, metadata, ..NewTask::default() };
+        let TaskCreate { subject, description, active_form, metadata, status, owner, blocked_by, blocks, due } =
+            task_create::read(input, self.yard.rules())?;
+        // A new task has no time that could be taken away.
+        let due = due.map(|words| self.due(&words)).transpose()?.filter(|due| !due.is_null());
+        let metadata = with_due(metadata, due);
+        let new = NewTask {
+            subject,
+            description,
+            active_form,
+            status,
+            owner,
+            blocked_by,
+            blocks,
+            metadata,
+            ..NewTask::default()
+        };
         match self.yard.create(new)? {
             Outcome::Done(created) => Ok(task_create::created(&created.task, self.yard.rules())),
             Outcome::Refused(refusal) => self.explained(|around| task_create::refused(&refusal, around)),
@@ -24,7 +40,14 @@ impl Toolbox {
     pub(super) fn get(&self, input: &Value) -> Result<Answer, NoAnswer> {
         let id = task_get::read(input, self.yard.rules())?;
         match self.yard.show(&id)? {
-            Outcome::Done(shown) => Ok(task_get::found(&shown.task, self.yard.rules())),
+            Outcome::Done(shown) => {
+                let mut answer = task_get::found(&shown.task, self.yard.rules());
+                if let Some(problem) = &shown.problem {
+                    logged(std::slice::from_ref(problem));
+                    answer.text.push_str(&task_get::last_known(&problem.file(), &problem.why.to_string()));
+                }
+                Ok(answer)
+            }
             Outcome::Refused(refusal) => self.explained(|around| task_get::refused(&refusal, around)),
         }
     }
@@ -46,8 +69,26 @@ impl Toolbox {
                     None => self.explained(|around| task_update::refused(&task, &refusal, around)),
                 },
             },
-            TaskUpdate::Change { task, patch, add_blocks, add_blocked_by, note } => {
-                let update = Update { patch: *patch, add_blocks, add_blocked_by, ..Update::default() };
+            TaskUpdate::Change {
+                task,
+                mut patch,
+                add_blocks,
+                add_blocked_by,
+                remove_blocks,
+                remove_blocked_by,
+                due,
+                note,
+            } => {
+                let due = due.map(|words| self.due(&words)).transpose()?;
+                patch.metadata = with_due(patch.metadata.take(), due);
+                let update = Update {
+                    patch: *patch,
+                    add_blocks,
+                    add_blocked_by,
+                    remove_blocks,
+                    remove_blocked_by,
+                    ..Update::default()
+                };
                 if let Some(text) = note.as_deref().filter(|_| update == Update::default()) {
                     return self.note(&task, text);
                 }
@@ -93,6 +134,18 @@ impl Toolbox {
         }
     }
 
+    /// Reads when a task is due: a bare day is its end, and `none` takes the time away.
+    fn due(&self, words: &str) -> Result<Value, NoAnswer> {
+        if words.trim().eq_ignore_ascii_case("none") {
+            return Ok(Value::Null);
+        }
+        let now = self.yard.store().now().map_err(Error::from)?.wall;
+        let clock = Clock { now, zone: self.zone.clone() };
+        let moment = parse_moment(words, PartOfDay::End, &clock);
+        let moment = moment.map_err(|bad| NoAnswer::Answer(Answer::error(format!("{bad}. Nothing was changed."))))?;
+        Ok(moment.to_string().into())
+    }
+
     /// Adds a note and changes nothing else, whichever agent has the task.
     fn note(&self, task: &TaskId, text: &str) -> Result<Answer, NoAnswer> {
         match self.yard.note(task, text)? {
@@ -112,9 +165,25 @@ impl Toolbox {
         self.last_listing.keep(&self.yard, || {
             let listing = self.yard.list(&everything)?;
             let (list, gone) = (self.yard.list_id(), listing.gone.as_ref());
-            Ok((task_list::listed(list, listing.tasks, gone, self.yard.rules()), listing.leases))
+            let unreadable = logged(&listing.problems);
+            let answer = task_list::listed(list, listing.tasks, gone, &unreadable, self.yard.rules());
+            Ok((answer, listing.leases))
         })
     }
+}
+
+/// Logs files that could not be read as the client does, and returns their names.
+pub(super) fn logged(unreadable: &[UnreadableTask]) -> Vec<String> {
+    unreadable.iter().for_each(|task| tracing::warn!("{}", task.log_line()));
+    unreadable.iter().map(UnreadableTask::file).collect()
+}
+
+/// Adds to the metadata of a task when it is due, if that was said.
+fn with_due(metadata: Option<Metadata>, due: Option<Value>) -> Option<Metadata> {
+    let Some(due) = due else { return metadata };
+    let mut metadata = metadata.unwrap_or_default();
+    metadata.insert(DUE.to_owned(), due);
+    Some(metadata)
 }
 
 /// Names the agents that were told.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use taskyard_core::rules::hooks::gate::System;
+use taskyard_core::timing::TimeZone;
 use taskyard_core::tools::catalogue::{self, Surface};
 use taskyard_core::tools::{Answer, InputError, Scope, Surroundings, ToolNames, todo_write};
 
@@ -26,6 +27,7 @@ pub struct Toolbox {
     pub(super) last_listing: Arc<LastListing>,
     pub(super) claimed_for: Arc<ClaimedFor>,
     pub(super) rights: Rights,
+    pub(super) zone: TimeZone,
     /// Says that the caller no longer waits.
     pub(super) cancel: Cancel,
     /// The call, where several agents share the connection it came over.
@@ -58,6 +60,7 @@ impl Toolbox {
             last_listing: Arc::default(),
             claimed_for: Arc::default(),
             rights: Rights::ALL,
+            zone: TimeZone::UTC,
             cancel: Cancel::new(),
             shared: None,
         }
@@ -74,6 +77,12 @@ impl Toolbox {
     #[must_use]
     pub fn with_todos(self, todos: Arc<TodoList>) -> Self {
         Self { todos, ..self }
+    }
+
+    /// Reads days and times of day in this zone rather than in UTC.
+    #[must_use]
+    pub fn in_zone(self, zone: TimeZone) -> Self {
+        Self { zone, ..self }
     }
 
     /// Lets the tools work on jobs. Without this there are none.

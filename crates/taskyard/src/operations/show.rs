@@ -25,6 +25,8 @@ pub struct Shown {
     pub changed: Option<Entry>,
     /// The lease of the agent that works on it, and its state now.
     pub lease: Option<(Lease, LeaseState)>,
+    /// Why its file cannot be read, if this is the last known state of the task.
+    pub problem: Option<UnreadableTask>,
 }
 
 impl Yard {
@@ -63,8 +65,8 @@ impl Yard {
     fn show_as_it_is(&self, id: &TaskId) -> Result<(Outcome<Shown>, Vec<Entry>), Error> {
         let Reading { tasks, problems, leases, .. } = self.look()?;
         let key = TaskId::stored(id.file_stem());
+        let problem = problems.into_iter().find(|problem| problem.task == key && !self.rules().is_client());
         let Some(task) = tasks.iter().find(|task| task.id == key).cloned() else {
-            let problem = problems.into_iter().find(|problem| problem.task == key && !self.rules().is_client());
             let absent = Refusal::NoSuchTask { task: id.clone() };
             return Ok((Outcome::Refused(problem.map_or(absent, UnreadableTask::into_refusal)), Vec::new()));
         };
@@ -76,6 +78,7 @@ impl Yard {
             subtasks: those(&|other| other.parent().as_ref() == Some(&key)),
             changed: recent.last().cloned(),
             lease: leases.into_iter().find(|(lease, _)| holds(lease, &task)),
+            problem: problem.filter(|problem| problem.last_known.as_deref() == Some(&task)),
             task,
         };
         Ok((Outcome::Done(shown), recent))

@@ -43,6 +43,24 @@ pub struct UnreadableTask {
 }
 
 impl UnreadableTask {
+    /// Returns the name of the file, and of the task in it if the file has several.
+    pub fn file(&self) -> String {
+        let name = self.path.file_name().map_or_else(|| self.path.to_string_lossy(), |name| name.to_string_lossy());
+        match self.path.file_stem().is_some_and(|stem| stem.to_string_lossy() == self.task.file_stem()) {
+            true => name.into_owned(),
+            false => format!("{name} (task {})", self.task),
+        }
+    }
+
+    /// Returns what the client writes to its log when it meets such a file.
+    pub fn log_line(&self) -> String {
+        let Self { task, why, .. } = self;
+        match why.is_of_schema() {
+            true => format!("[Tasks] Task {task} failed schema validation: {why}"),
+            false => format!("[Tasks] Failed to read task {task}: {why}"),
+        }
+    }
+
     /// Returns the refusal of a change that this stands in the way of.
     pub fn into_refusal(self) -> Refusal {
         Refusal::Unreadable { task: self.task, path: self.path, why: self.why }

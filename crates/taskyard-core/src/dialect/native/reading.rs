@@ -91,6 +91,14 @@ pub enum Unreadable {
 }
 
 impl Unreadable {
+    /// Tells whether it is JSON that is no task, rather than a file that cannot be read at all.
+    pub fn is_of_schema(&self) -> bool {
+        matches!(
+            self,
+            Self::NotAnObject { .. } | Self::Missing { .. } | Self::WrongType { .. } | Self::BadStatus { .. }
+        )
+    }
+
     /// Tells whether the file may be in the middle of being written: look again before believing it.
     pub fn may_be_torn(&self) -> bool {
         matches!(self, Self::Empty | Self::NotUtf8 { .. } | Self::NotJson { .. })

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::dialect::document::{for_agents, parts_of};
 use crate::rules::hooks::gate::System;
 use crate::tools::answer::{LONGEST, units};
-use crate::tools::fitting::{elements_that_fit, folded};
+use crate::tools::fitting::{elements_that_fit, folded, unreadable_line};
 use crate::tools::schema::{Field, Object, Shape, Unknown};
 use crate::tools::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::{Metadata, Rules, Status, TaskId};
@@ -29,11 +29,31 @@ pub const WRITE: Tool = Tool {
         ],
         unknown: Unknown::Refused,
     },
+    output: Object::answer(&[
+        Field::required("task", Shape::AnyOf(&[Shape::Record, Shape::Null])),
+        Field::optional("now_ready", Shape::List(&Shape::Record)),
+    ]),
     annotations: Annotations::REPLACES,
     scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Document,
 };
+
+/// Makes or changes a task under client rules, which let a blocked task begin.
+const CLIENTS_WRITE: Tool = Tool {
+    description: "Create a task, or change the one whose id you give. Its first line is the title. `dependencies` are the ids of \
+        tasks that should be completed first. Set a task in_progress before you work on it and completed as soon as it is \
+        entirely done.",
+    ..WRITE
+};
+
+/// Returns the tool that makes and changes tasks as it is in these rules.
+pub const fn write(rules: Rules) -> &'static Tool {
+    match rules {
+        Rules::Strict => &WRITE,
+        Rules::Client(_) => &CLIENTS_WRITE,
+    }
+}
 
 /// What the metadata of a task has to be, as far as the format knows it.
 const METADATA: Object = Object {
@@ -58,6 +78,16 @@ pub const READ: Tool = Tool {
         ],
         unknown: Unknown::Refused,
     },
+    output: Object::answer(&[
+        Field::required("tasks", Shape::List(&Shape::Record)),
+        Field::required("count", Shape::Integer),
+        Field::required("pending_count", Shape::Integer),
+        Field::required("in_progress_count", Shape::Integer),
+        Field::required("completed_count", Shape::Integer),
+        Field::required("blocked_count", Shape::Integer),
+        Field::optional("left_out", Shape::Text),
+        Field::optional("unreadable", Shape::Text),
+    ]),
     annotations: Annotations::LOOKS,
     scope: Scope::Read,
     set: ToolSet::Core,
@@ -155,7 +185,7 @@ pub fn written(id: &TaskId, now_ready: &[TaskId], elements: &[Value]) -> Answer 
 
 /// Returns the answer: the tasks that are wanted, how many those are, and the counts of the whole list. Where that is too long, the
 /// open ones of them, their texts shortened as far as they have to be.
-pub fn shown(elements: &[Value], wanted: &TodoRead) -> Answer {
+pub fn shown(elements: &[Value], wanted: &TodoRead, unreadable: &[String]) -> Answer {
     let status = |element: &Value| element.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
     let asked_for_completed = wanted.status.as_deref() == Some("completed");
     let is_wanted = |element: &&Value| {
@@ -175,6 +205,9 @@ pub fn shown(elements: &[Value], wanted: &TodoRead) -> Answer {
             "completed_count": count("completed"),
             "blocked_count": count("blocked"),
         });
+        if !unreadable.is_empty() {
+            answer["unreadable"] = unreadable_line(unreadable).trim_start().into();
+        }
         if shown.len() < tasks.len() {
             answer["left_out"] = folded(tasks.len() - shown.len(), COMPLETED_SEEN).trim_start().into();
         }
@@ -243,7 +276,7 @@ mod tests {
         let element = |status: &str, assignee: Value| json!({"status": status, "assignee": assignee});
         let elements =
             [element("completed", json!("ana")), element("blocked", json!(null)), element("pending", json!("ana"))];
-        let told = |wanted: &TodoRead| shown(&elements, wanted).structured.unwrap();
+        let told = |wanted: &TodoRead| shown(&elements, wanted, &[]).structured.unwrap();
         let all = told(&TodoRead::default());
         assert_eq!((&all["count"], &all["completed_count"], &all["blocked_count"]), (&json!(2), &json!(1), &json!(1)));
         assert_eq!(told(&TodoRead { include_completed: true, ..TodoRead::default() })["count"], 3);
@@ -258,7 +291,7 @@ mod tests {
             json!({"id": number.to_string(), "description": "x".repeat(400), "status": status, "assignee": null})
         };
         let elements: Vec<Value> = (0..1000).map(element).collect();
-        let answer = shown(&elements, &TodoRead { include_completed: true, ..TodoRead::default() });
+        let answer = shown(&elements, &TodoRead { include_completed: true, ..TodoRead::default() }, &[]);
         assert!(answer.text.chars().count() <= 100_000);
         let told: Value = serde_json::from_str(&answer.text).unwrap();
         let ids: Vec<&str> =

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::dialect::export;
 use crate::rules::hooks::gate::System;
 use crate::tools::answer::{LONGEST, units};
-use crate::tools::fitting::{elements_that_fit, folded};
+use crate::tools::fitting::{elements_that_fit, folded, unreadable_line};
 use crate::tools::schema::{Field, Object, Shape, Unknown};
 use crate::tools::tool::Fields;
 use crate::tools::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
@@ -25,6 +25,7 @@ pub const CREATE: Tool = Tool {
         ],
         unknown: Unknown::Refused,
     },
+    output: Object::answer(&[Field::required("task", Shape::AnyOf(&[Shape::Record, Shape::Null]))]),
     annotations: Annotations::ADDS,
     scope: Scope::Work,
     set: ToolSet::Core,
@@ -50,6 +51,7 @@ pub const UPDATE: Tool = Tool {
         ],
         unknown: Unknown::Refused,
     },
+    output: Object::answer(&[Field::required("task", Shape::AnyOf(&[Shape::Record, Shape::Null]))]),
     annotations: Annotations::REPLACES,
     scope: Scope::Work,
     set: ToolSet::Core,
@@ -61,6 +63,7 @@ pub const LIST: Tool = Tool {
     name: "TaskList",
     description: "Return all tasks of the shared task list as a JSON array.",
     input: Object { fields: &[], unknown: Unknown::Refused },
+    output: Object::answer(&[Field::required("tasks", Shape::List(&Shape::Record))]),
     annotations: Annotations::LOOKS,
     scope: Scope::Read,
     set: ToolSet::Core,
@@ -100,7 +103,7 @@ pub struct Move {
 /// Reads what is to be made.
 pub fn read_create(input: &Value, rules: Rules) -> Result<Create, InputError> {
     let mut fields = CREATE.check(input, None, rules)?;
-    let (owner, metadata) = owner_and_rest(&mut fields);
+    let (owner, metadata) = owner_and_rest(&mut fields, &CREATE, rules)?;
     Ok(Create {
         owner: owner.filter(|name| !name.is_empty()),
         metadata,
@@ -120,7 +123,7 @@ pub fn read_update(input: &Value, rules: Rules) -> Result<Move, InputError> {
         }
     }
     let mut fields = UPDATE.check(&input, None, rules)?;
-    let (owner, metadata) = owner_and_rest(&mut fields);
+    let (owner, metadata) = owner_and_rest(&mut fields, &UPDATE, rules)?;
     Ok(Move {
         owner,
         metadata,
@@ -130,12 +133,15 @@ pub fn read_update(input: &Value, rules: Rules) -> Result<Move, InputError> {
     })
 }
 
-/// Takes whose a task is, by either of its names, and what else is to be kept with it.
-fn owner_and_rest(fields: &mut Fields) -> (Option<String>, Metadata) {
+/// Takes whose a task is, by either of its names, and what else is to be kept with it. Two owners are refused.
+fn owner_and_rest(fields: &mut Fields, tool: &Tool, rules: Rules) -> Result<(Option<String>, Metadata), InputError> {
     let mut metadata = fields.record("metadata").unwrap_or_default();
-    let stated = metadata.shift_remove("subagent_id");
-    let owner = fields.text("assigned_to").or_else(|| stated?.as_str().map(str::to_owned));
-    (owner, metadata)
+    let stated = metadata.shift_remove("subagent_id").and_then(|name| name.as_str().map(str::to_owned));
+    let owner = fields.text("assigned_to");
+    let differ = owner.is_some() && stated.is_some() && owner != stated;
+    let clash: &[&str] = if differ { &["assigned_to"] } else { &[] };
+    tool.refuse_clash(clash, "metadata.subagent_id", rules)?;
+    Ok((owner.or(stated), metadata))
 }
 
 /// Checks that nothing was given.
@@ -151,22 +157,29 @@ pub fn one(tasks: &[Task], id: &TaskId) -> Answer {
     Answer::new(text, json!({ "task": element }))
 }
 
-/// Returns the answer: the array. Where that is too long, the array of open tasks, and a line on the others.
-pub fn listed(tasks: &[Task]) -> Answer {
+/// Returns the answer: the array, and a line on the files that could not be read. Where that is too long, the array of open tasks, and a
+/// line on the others.
+pub fn listed(tasks: &[Task], unreadable: &[String]) -> Answer {
     let elements: Vec<Value> = export::write_tasks(tasks).iter().map(export::for_agents).collect();
+    let last = unreadable_line(unreadable);
+    let room = LONGEST.saturating_sub(units(&last));
     let whole = export::print(&elements);
-    let text = if units(&whole) <= LONGEST { whole } else { open_alone(&elements) };
-    Answer::new(text, json!({ "tasks": elements }))
+    let text = if units(&whole) <= room { whole } else { open_alone(&elements, room) };
+    let mut structured = json!({ "tasks": elements });
+    if !unreadable.is_empty() {
+        structured["unreadable"] = json!(unreadable);
+    }
+    Answer::new(format!("{text}{last}"), structured)
 }
 
 /// How tasks are seen that are not listed.
 const COMPLETED_SEEN: &str = "`taskyard list --status completed` shows them.";
 
-fn open_alone(elements: &[Value]) -> String {
+fn open_alone(elements: &[Value], room: usize) -> String {
     let is_over = |element: &&Value| matches!(element["status"].as_str(), Some("completed" | "cancelled"));
     let open: Vec<Value> = elements.iter().filter(|element| !is_over(element)).cloned().collect();
     let folded = folded(elements.len() - open.len(), COMPLETED_SEEN);
-    format!("{}{folded}", elements_that_fit(&open, LONGEST - units(&folded), export::print))
+    format!("{}{folded}", elements_that_fit(&open, room.saturating_sub(units(&folded)), export::print))
 }
 
 #[cfg(test)]
@@ -183,7 +196,7 @@ mod tests {
         for task in &mut tasks[..300] {
             task.status = Status::Completed;
         }
-        let text = listed(&tasks).text;
+        let text = listed(&tasks, &[]).text;
         assert!(text.chars().count() <= 100_000, "{}", text.len());
         let (array, folded) = text.rsplit_once('\n').unwrap();
         assert!(folded.starts_with("+300 completed"), "{folded}");

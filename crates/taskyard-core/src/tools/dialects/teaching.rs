@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 
 use crate::dialect::teaching;
 use crate::rules::hooks::gate::System;
-use crate::tools::fitting::{ListLine, few_blockers, lines_that_fit, shortened};
+use crate::tools::fitting::{ListLine, few_blockers, lines_that_fit, shortened, unreadable_line};
 use crate::tools::schema::{Field, Object, Shape, Unknown};
 use crate::tools::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::{Rules, Status, Task, TaskId};
 
+const ONE_TASK: Object = Object::answer(&[Field::required("task", Shape::Record)]);
 const ID: Object = Object { fields: &[Field::required("task_id", Shape::Text)], unknown: Unknown::Refused };
 
 /// Makes a task.
@@ -23,6 +24,7 @@ pub const CREATE: Tool = Tool {
         ],
         unknown: Unknown::Refused,
     },
+    output: ONE_TASK,
     annotations: Annotations::ADDS,
     scope: Scope::Work,
     set: ToolSet::Core,
@@ -34,6 +36,7 @@ pub const LIST: Tool = Tool {
     name: "list_tasks",
     description: "List all tasks, one line each, with their status, owner and what they wait for.",
     input: Object { fields: &[], unknown: Unknown::Refused },
+    output: Object::answer(&[Field::required("tasks", Shape::List(&Shape::Record))]),
     annotations: Annotations::LOOKS,
     scope: Scope::Read,
     set: ToolSet::Core,
@@ -45,6 +48,7 @@ pub const GET: Tool = Tool {
     name: "get_task",
     description: "Show one task in full, as JSON: its description and dependencies, too.",
     input: ID,
+    output: ONE_TASK,
     annotations: Annotations::LOOKS,
     scope: Scope::Read,
     set: ToolSet::Core,
@@ -59,17 +63,36 @@ pub const CLAIM: Tool = Tool {
         fields: &[Field::required("task_id", Shape::Text), Field::optional("owner", Shape::Text)],
         unknown: Unknown::Refused,
     },
+    output: ONE_TASK,
     annotations: Annotations::SETTLES,
     scope: Scope::Work,
     set: ToolSet::Core,
     system: System::Teaching,
 };
 
+/// Takes a task under client rules, which never change its status.
+const CLIENTS_CLAIM: Tool = Tool {
+    description: "Claim a pending task whose dependencies are all completed: you become its owner, and its status stays.",
+    ..CLAIM
+};
+
+/// Returns the tool that takes a task as it is in these rules.
+pub const fn claim(rules: Rules) -> &'static Tool {
+    match rules {
+        Rules::Strict => &CLAIM,
+        Rules::Client(_) => &CLIENTS_CLAIM,
+    }
+}
+
 /// Completes a task.
 pub const COMPLETE: Tool = Tool {
     name: "complete_task",
     description: "Complete a task that is in_progress. The answer says which tasks that unblocked.",
     input: ID,
+    output: Object::answer(&[
+        Field::required("task", Shape::Record),
+        Field::required("unblocked", Shape::List(&Shape::Text)),
+    ]),
     annotations: Annotations::SETTLES,
     scope: Scope::Work,
     set: ToolSet::Core,
@@ -118,11 +141,17 @@ pub fn created(task: &Task) -> Answer {
     Answer::new(format!("Created {}: {}", task.id, task.shown_subject()), json!({ "task": shape(task) }))
 }
 
-/// Returns the answer: one line for each task.
-pub fn listed(tasks: &[Task]) -> Answer {
+/// Returns the answer: one line for each task, and one for the files that could not be read.
+pub fn listed(tasks: &[Task], unreadable: &[String]) -> Answer {
     let lines: Vec<Line<'_>> = tasks.iter().map(|task| Line { task, blockers: open_blockers(task, tasks) }).collect();
-    let text = if lines.is_empty() { "No tasks.".to_owned() } else { lines_that_fit(&lines, COMPLETED_SEEN) };
-    Answer::new(text, json!({ "tasks": tasks.iter().map(shape).collect::<Vec<_>>() }))
+    let last = unreadable_line(unreadable);
+    let text =
+        if lines.is_empty() { format!("No tasks.{last}") } else { lines_that_fit(&lines, COMPLETED_SEEN, &last) };
+    let mut structured = json!({ "tasks": tasks.iter().map(shape).collect::<Vec<_>>() });
+    if !unreadable.is_empty() {
+        structured["unreadable"] = json!(unreadable);
+    }
+    Answer::new(text, structured)
 }
 
 /// How completed tasks are seen that are not listed.

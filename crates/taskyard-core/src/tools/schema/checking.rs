@@ -4,11 +4,14 @@ use serde_json::{Map, Value};
 
 use super::issue::{Issue, Received, Step, Wrong};
 use super::shape::{Field, Object, Shape, Unknown};
+use crate::Rules;
 use crate::dialect::native;
 
 /// Returns the fields of an input that is as it should be, or all that is wrong with it.
-pub fn check(object: &Object, input: &Value) -> Result<Map<String, Value>, Vec<Issue>> {
-    let mut check = Check::default();
+///
+/// Under client rules some unknown keys are left out, as the client does. Strict rules leave out nothing.
+pub fn check(object: &Object, input: &Value, rules: Rules) -> Result<Map<String, Value>, Vec<Issue>> {
+    let mut check = Check::new(rules);
     match check.object(object, Some(input)) {
         Value::Object(fields) if check.issues.is_empty() => Ok(fields),
         _ => Err(check.issues),
@@ -16,17 +19,25 @@ pub fn check(object: &Object, input: &Value) -> Result<Map<String, Value>, Vec<I
 }
 
 /// A check on its way through a value. What it returns counts only where it found no issue.
-#[derive(Default)]
 struct Check {
+    rules: Rules,
     path: Vec<Step>,
     issues: Vec<Issue>,
 }
 
 impl Check {
+    fn new(rules: Rules) -> Self {
+        Self { rules, path: Vec::new(), issues: Vec::new() }
+    }
+
     fn shape(&mut self, shape: &Shape, value: Option<&Value>) -> Value {
         match (shape, value) {
             (Shape::Text, Some(value @ Value::String(_))) | (Shape::Flag, Some(value @ Value::Bool(_))) => {
                 value.clone()
+            }
+            (Shape::Null, Some(Value::Null)) => Value::Null,
+            (Shape::Integer, Some(Value::Number(number))) if number.is_i64() || number.is_u64() => {
+                number.clone().into()
             }
             (Shape::FilledText(message), value) => self.filled_text(message, value),
             (Shape::Number { minimum, maximum }, Some(value @ Value::Number(_))) => {
@@ -42,12 +53,14 @@ impl Check {
             }
             (Shape::Record, Some(Value::Object(object))) => {
                 // JavaScript would set the prototype with this key, so zod passes it over.
-                let kept = object.iter().filter(|(key, _)| *key != "__proto__");
+                let kept = object.iter().filter(|(key, _)| !self.rules.is_client() || *key != "__proto__");
                 Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
             }
             (Shape::Object(object), value) => self.object(object, value),
             (Shape::Text, value) => self.wrong_type("string", value),
             (Shape::Flag, value) => self.wrong_type("boolean", value),
+            (Shape::Null, value) => self.wrong_type("null", value),
+            (Shape::Integer, value) => self.wrong_type("int", value),
             (Shape::Number { .. }, value) => self.wrong_type("number", value),
             (Shape::List(_), value) => self.wrong_type("array", value),
             (Shape::Record, value) => self.wrong_type("record", value),
@@ -83,13 +96,14 @@ impl Check {
         }
         let is_unknown = |key: &&String| !object.fields.iter().any(|field| field.name == **key);
         match object.unknown {
-            Unknown::Refused => {
-                let unknown: Vec<String> = native::keys(given).into_iter().filter(is_unknown).cloned().collect();
-                if !unknown.is_empty() {
-                    self.found(Wrong::UnknownKeys(unknown));
+            Unknown::Dropped if self.rules.is_client() => {}
+            Unknown::Refused | Unknown::Dropped => {
+                let keys: Vec<String> = native::keys(given).into_iter().filter(is_unknown).cloned().collect();
+                if !keys.is_empty() {
+                    let allowed = || object.fields.iter().map(|field| field.name).collect();
+                    self.found(Wrong::UnknownKeys { keys, allowed: (!self.rules.is_client()).then(allowed) });
                 }
             }
-            Unknown::Dropped => {}
             Unknown::Kept => checked.extend(
                 given.iter().filter(|(key, _)| is_unknown(key)).map(|(key, value)| (key.clone(), value.clone())),
             ),
@@ -122,14 +136,26 @@ impl Check {
     fn any_of(&mut self, shapes: &[Shape], value: Option<&Value>) -> Value {
         let mut branches = Vec::with_capacity(shapes.len());
         for shape in shapes {
-            let mut branch = Self::default();
+            let mut branch = Self::new(self.rules);
             let checked = branch.shape(shape, value);
             if branch.issues.is_empty() {
                 return checked;
             }
             branches.push(branch.issues);
         }
-        self.found(Wrong::Union(branches));
+        // A value that would have this shape without its unknown keys was meant to have it: strict rules name those keys.
+        let only_keys = |issues: &&Vec<Issue>| {
+            let named = |issue: &Issue| matches!(issue.wrong, Wrong::UnknownKeys { allowed: Some(_), .. });
+            issues.iter().all(named)
+        };
+        match branches.iter().find(only_keys) {
+            Some(meant) => {
+                let placed = |issue: &Issue| Issue { path: [&self.path[..], &issue.path].concat(), ..issue.clone() };
+                let placed: Vec<Issue> = meant.iter().map(placed).collect();
+                self.issues.extend(placed);
+            }
+            None => self.found(Wrong::Union(branches)),
+        }
         Value::Null
     }
 
@@ -168,6 +194,9 @@ mod tests {
 
     use super::check;
     use crate::tools::schema::{Field, Object, Preset, Shape, Unknown};
+    use crate::{ClientVersion, Rules};
+
+    const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_325);
 
     const ITEM: Object = Object {
         fields: &[
@@ -195,14 +224,14 @@ mod tests {
             let json = issue.to_json();
             format!("{} {} {}", json["code"].as_str().unwrap(), issue.place(), json["message"].as_str().unwrap())
         };
-        check(&INPUT, &input).unwrap_err().iter().map(told).collect()
+        check(&INPUT, &input, CLIENT).unwrap_err().iter().map(told).collect()
     }
 
     #[test]
     fn what_is_as_it_should_be_comes_back_in_the_order_of_the_fields() {
         let input = json!({ "more": {"a": [null]}, "time": 10, "state": "gone", "items": [
             {"extra": 1, "rows": [["x"], []], "kind": "b", "name": "n"}] });
-        let checked = check(&INPUT, &input).unwrap();
+        let checked = check(&INPUT, &input, CLIENT).unwrap();
         let text = r#"{"items":[{"name":"n","kind":"b","rows":[["x"],[]]}],"time":10,"state":"gone","more":{"a":[null]},"often":3}"#;
         assert_eq!(serde_json::to_string(&checked).unwrap(), text);
     }
@@ -232,15 +261,41 @@ mod tests {
     #[test]
     fn keys_that_are_kept_come_after_the_fields_as_they_are() {
         const OPEN: Object = Object { unknown: Unknown::Kept, ..ITEM };
-        let checked = check(&OPEN, &json!({ "zz": [null], "kind": "a", "name": "n" })).unwrap();
+        let checked = check(&OPEN, &json!({ "zz": [null], "kind": "a", "name": "n" }), CLIENT).unwrap();
         assert_eq!(serde_json::to_string(&checked).unwrap(), r#"{"name":"n","kind":"a","zz":[null]}"#);
-        assert!(check(&OPEN, &json!({ "zz": 1, "kind": "c", "name": "n" })).is_err());
+        assert!(check(&OPEN, &json!({ "zz": 1, "kind": "c", "name": "n" }), CLIENT).is_err());
+    }
+
+    #[test]
+    fn strict_rules_leave_out_no_key_of_an_item() {
+        let input = json!({ "items": [{"name": "n", "kind": "a", "extra": 1}] });
+        assert!(check(&INPUT, &input, CLIENT).is_ok());
+        let issues = check(&INPUT, &input, Rules::Strict).unwrap_err();
+        assert_eq!(issues.len(), 1);
+        assert_eq!(issues[0].place(), "items[0]");
+        let more = json!({ "more": {"__proto__": 1} });
+        assert_eq!(check(&INPUT, &more, Rules::Strict).unwrap()["more"], json!({ "__proto__": 1 }));
+        assert_eq!(check(&INPUT, &more, CLIENT).unwrap()["more"], json!({}));
+    }
+
+    #[test]
+    fn strict_rules_name_the_unknown_keys_of_the_shape_meant() {
+        const ONE: Shape =
+            Shape::Object(Object { fields: &[Field::required("type", Shape::Word("one"))], unknown: Unknown::Dropped });
+        const EITHER: Object = Object {
+            fields: &[Field::required("value", Shape::AnyOf(&[Shape::Text, ONE]))],
+            unknown: Unknown::Refused,
+        };
+        let input = json!({ "value": {"type": "one", "extra": 1} });
+        assert!(check(&EITHER, &input, CLIENT).is_ok());
+        let issues = check(&EITHER, &input, Rules::Strict).unwrap_err();
+        assert_eq!((issues.len(), issues[0].place().as_str()), (1, "value"));
     }
 
     #[test]
     fn a_union_tells_what_each_of_its_shapes_found() {
         assert_eq!(issues(json!({ "state": 5 })), ["invalid_union state Invalid input"]);
-        let found = check(&INPUT, &json!({ "state": "x" })).unwrap_err()[0].to_json();
+        let found = check(&INPUT, &json!({ "state": "x" }), CLIENT).unwrap_err()[0].to_json();
         assert_eq!(found["errors"][1][0]["message"], "Invalid input: expected \"gone\"");
         assert_eq!(found["errors"][0][0]["path"], json!([]));
     }

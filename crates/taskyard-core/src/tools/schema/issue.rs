@@ -33,7 +33,17 @@ pub enum Wrong {
         received: Received,
     },
     /// It has keys it should not have.
-    UnknownKeys(Vec<String>),
+    UnknownKeys {
+        /// Those keys.
+        keys: Vec<String>,
+        /// The keys it may have; `None` under client rules, whose words name no other key.
+        allowed: Option<Vec<&'static str>>,
+    },
+    /// It cannot be given together with this other parameter, because one of the two would be ignored. The schema allows both.
+    Clash {
+        /// The other parameter.
+        with: &'static str,
+    },
     /// It is none of the words.
     Value(Vec<&'static str>),
     /// It is nothing that one of several shapes takes; what each found wrong.
@@ -109,6 +119,11 @@ impl fmt::Display for Received {
 }
 
 impl Issue {
+    /// Returns the issue of a parameter that cannot be given together with another one.
+    pub fn clash(name: &str, with: &'static str) -> Self {
+        Self { path: vec![Step::Key(name.to_owned())], wrong: Wrong::Clash { with } }
+    }
+
     /// Returns the way to the value as the client writes it: `todos[1].status`.
     pub fn place(&self) -> String {
         let mut place = String::new();
@@ -139,7 +154,8 @@ impl Wrong {
     fn to_json(&self) -> Map<String, Value> {
         let object = match self {
             Self::Type { expected, .. } => json!({ "expected": expected, "code": "invalid_type" }),
-            Self::UnknownKeys(keys) => json!({ "code": "unrecognized_keys", "keys": keys }),
+            Self::UnknownKeys { keys, .. } => json!({ "code": "unrecognized_keys", "keys": keys }),
+            Self::Clash { .. } => json!({ "code": "custom" }),
             Self::Value(words) => json!({ "code": "invalid_value", "values": words }),
             Self::Union(branches) => {
                 let told = |issues: &Vec<Issue>| issues.iter().map(Issue::to_json).collect::<Value>();
@@ -165,10 +181,11 @@ impl Wrong {
     fn message(&self) -> String {
         match self {
             Self::Type { expected, received } => format!("Invalid input: expected {expected}, received {received}"),
-            Self::UnknownKeys(keys) => {
+            Self::UnknownKeys { keys, .. } => {
                 let plural = if keys.len() > 1 { "s" } else { "" };
                 format!("Unrecognized key{plural}: {}", quoted(keys, ", "))
             }
+            Self::Clash { with } => format!("cannot be given together with `{with}`"),
             Self::Value(words) if words.len() == 1 => format!("Invalid input: expected {}", quoted(words, "")),
             Self::Value(words) => format!("Invalid option: expected one of {}", quoted(words, "|")),
             Self::Union(_) | Self::Discriminator(_) => "Invalid input".to_owned(),

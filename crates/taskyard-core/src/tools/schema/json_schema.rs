@@ -36,6 +36,8 @@ fn shape_schema(shape: &Shape) -> Value {
         Shape::Text => json!({ "type": "string" }),
         Shape::FilledText(_) => json!({ "type": "string", "minLength": 1 }),
         Shape::Flag => json!({ "type": "boolean" }),
+        Shape::Null => json!({ "type": "null" }),
+        Shape::Integer => json!({ "type": "integer" }),
         Shape::Number { minimum, maximum } => json!({ "type": "number", "minimum": minimum, "maximum": maximum }),
         Shape::Choice(words) => json!({ "type": "string", "enum": words }),
         Shape::Word(word) => json!({ "type": "string", "const": word }),

@@ -11,6 +11,10 @@ pub enum Shape {
     FilledText(&'static str),
     /// True or false.
     Flag,
+    /// Nothing: JSON's null.
+    Null,
+    /// A whole number.
+    Integer,
     /// A number in a range.
     Number {
         /// The least it may be.
@@ -41,12 +45,19 @@ pub struct Object {
     pub unknown: Unknown,
 }
 
+impl Object {
+    /// Describes what a tool answers for programs. Other keys may come beside these.
+    pub const fn answer(fields: &'static [Field]) -> Self {
+        Self { fields, unknown: Unknown::Kept }
+    }
+}
+
 /// What becomes of keys that an object does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
     /// They are an issue.
     Refused,
-    /// They are left out.
+    /// They are left out under client rules; under strict rules they are an issue.
     Dropped,
     /// They are kept as they are.
     Kept,

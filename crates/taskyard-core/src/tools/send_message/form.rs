@@ -12,7 +12,7 @@ use crate::tools::{Annotations, Scope, Tool, ToolSet};
 pub const TOOL: Tool = Tool {
     name: "SendMessage",
     description: "Write to a member of your team, or to all of them with to \"*\". What you write as plain text outside of this \
-        tool reaches nobody. Give a summary of a few words. An object as message asks a member to end (shutdown_request), \
+        tool reaches nobody. With a text give a summary of a few words. An object as message asks a member to end (shutdown_request), \
         answers such a request (shutdown_response), shows the lead your plan (plan_approval_request) or answers one \
         (plan_approval_response).",
     input: Object {
@@ -23,6 +23,15 @@ pub const TOOL: Tool = Tool {
         ],
         unknown: Unknown::Refused,
     },
+    output: Object::answer(&[
+        Field::required("success", Shape::Flag),
+        Field::optional("message", Shape::Text),
+        Field::optional("msg_id", Shape::Text),
+        Field::optional("routing", Shape::Object(ROUTING)),
+        Field::optional("recipients", Shape::List(&Shape::Text)),
+        Field::optional("request_id", Shape::Text),
+        Field::optional("target", Shape::Text),
+    ]),
     annotations: Annotations::ADDS,
     scope: Scope::Work,
     set: ToolSet::Team,
@@ -37,6 +46,16 @@ pub(super) const CLIENTS_TOOL: Tool = Tool {
         (plan_approval_response).",
     ..TOOL
 };
+
+/// Which way a message went.
+const ROUTING: Object = Object::answer(&[
+    Field::required("sender", Shape::Text),
+    Field::optional("senderColor", Shape::Text),
+    Field::required("target", Shape::Text),
+    Field::optional("targetColor", Shape::Text),
+    Field::optional("summary", Shape::Text),
+    Field::required("content", Shape::Text),
+]);
 
 const REQUEST: Shape = Shape::Object(Object {
     fields: &[Field::required("type", Shape::Word("shutdown_request")), Field::optional("reason", Shape::Text)],
@@ -83,14 +102,29 @@ pub(super) fn read_new(input: &Value, rules: Rules) -> Result<SendMessage, Unsen
     let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
     let request = text("request_id").unwrap_or_default();
     let is_approved = object.get("approve").and_then(Value::as_bool).unwrap_or(false);
+    if !rules.is_client() {
+        if summary.is_some() {
+            return Err(refuse("Not sent: `summary` goes with a text as `message`, not with an object. Leave it out."));
+        }
+        let unheard = ["reason", "feedback"].into_iter().find(|key| is_approved && text(key).is_some());
+        if let Some(key) = unheard {
+            return Err(refuse(&format!(
+                "Not sent: an approval carries no `{key}`. Leave it out, and send it as a message of its own."
+            )));
+        }
+    }
+    // The client sends these to the lead whatever `to` says.
+    let addressed = (!rules.is_client()).then(|| to.clone());
     Ok(match object.get("type").and_then(Value::as_str) {
         Some("shutdown_request") => SendMessage::ShutdownRequest { to: named(to)?, reason: text("reason") },
         Some("shutdown_response") => {
             let rejection =
                 rejection(is_approved, text("reason"), "reason is required when rejecting a shutdown request")?;
-            SendMessage::ShutdownResponse { request, rejection }
+            SendMessage::ShutdownResponse { request, rejection, addressed }
         }
-        Some("plan_approval_request") => SendMessage::PlanApprovalRequest { plan: text("plan").unwrap_or_default() },
+        Some("plan_approval_request") => {
+            SendMessage::PlanApprovalRequest { plan: text("plan").unwrap_or_default(), addressed }
+        }
         _ => SendMessage::PlanApprovalResponse {
             to: named(to)?,
             request,

@@ -77,6 +77,23 @@ mod tests {
     }
 
     #[test]
+    fn strict_rules_send_nothing_that_they_would_have_to_cut() {
+        let answer = json!({"type": "shutdown_response", "request_id": "r", "approve": true, "reason": "done"});
+        for (input, named) in [
+            (
+                json!({"to": "bob", "message": {"type": "shutdown_request"}, "summary": "s"}),
+                "`summary` goes with a text",
+            ),
+            (json!({"to": "bob", "message": {"type": "shutdown_request", "why": "x"}}), "`message.why`"),
+            (json!({"to": "team-lead", "message": answer}), "an approval carries no `reason`"),
+            (json!({"type": "broadcast", "recipient": "bob", "content": "x", "summary": "s"}), "`recipient`"),
+        ] {
+            let text = refused(input.clone(), Rules::Strict);
+            assert!(text.contains(named), "{input}: {text}");
+        }
+    }
+
+    #[test]
     fn requests_and_answers_come_as_objects() {
         let read = |message: Value| read(&json!({"to": "bob", "message": message}), NEW).unwrap();
         assert_eq!(
@@ -89,7 +106,7 @@ mod tests {
         );
         assert_eq!(
             read(json!({"type": "shutdown_response", "request_id": "r", "approve": true})),
-            SendMessage::ShutdownResponse { request: "r".into(), rejection: None }
+            SendMessage::ShutdownResponse { request: "r".into(), rejection: None, addressed: None }
         );
     }
 }

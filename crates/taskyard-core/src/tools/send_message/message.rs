@@ -34,11 +34,15 @@ pub enum SendMessage {
         request: String,
         /// Why not; none where it is approved.
         rejection: Option<String>,
+        /// The member it is addressed to, who has to be the lead; `None` if it goes to the lead whatever was said.
+        addressed: Option<String>,
     },
     /// A plan is shown to the lead.
     PlanApprovalRequest {
         /// The whole plan, as text for the lead.
         plan: String,
+        /// The member it is addressed to, who has to be the lead; `None` if it goes to the lead whatever was said.
+        addressed: Option<String>,
     },
     /// A plan is answered.
     PlanApprovalResponse {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::form::TOOL;
-use super::message::{SendMessage, Unsendable, named, rejection};
+use super::message::{SendMessage, Unsendable, named, refuse, rejection};
 use crate::Rules;
 use crate::tools::schema::{Field, Issue, Object, Shape, Step, Unknown, Wrong, check};
 use crate::tools::tool::Fields;
@@ -64,6 +64,11 @@ pub(super) fn read_old(input: &Value, rules: Rules) -> Result<SendMessage, Unsen
     let is_approved = fields.take("approve") == Some(Value::Bool(true));
     let request = fields.text("request_id").unwrap_or_default();
     let to = fields.text("recipient");
+    if !rules.is_client() && is_approved && content.is_some() {
+        return Err(refuse(
+            "Not sent: an approval carries no `content`. Leave it out, and send it as a message of its own.",
+        ));
+    }
     Ok(match word {
         "message" => SendMessage::Message {
             to: named(to.unwrap_or_default())?,
@@ -74,7 +79,7 @@ pub(super) fn read_old(input: &Value, rules: Rules) -> Result<SendMessage, Unsen
         "shutdown_request" => SendMessage::ShutdownRequest { to: named(to.unwrap_or_default())?, reason: content },
         "shutdown_response" => {
             let why = "content (reason) is required when rejecting a shutdown request";
-            SendMessage::ShutdownResponse { request, rejection: rejection(is_approved, content, why)? }
+            SendMessage::ShutdownResponse { request, rejection: rejection(is_approved, content, why)?, addressed: None }
         }
         _ => SendMessage::PlanApprovalResponse {
             to: named(to.unwrap_or_default())?,
@@ -90,16 +95,18 @@ fn old_fields(input: &Value, kind: Field, rest: &[Field], rules: Rules) -> Resul
     let mut checked = Map::new();
     let mut issues = Vec::new();
     for field in std::iter::once(&kind).chain(rest) {
-        match check_one(field, input) {
+        match check_one(field, input, rules) {
             Ok(value) => checked.extend(value.map(|value| (field.name.to_owned(), value))),
             Err(found) => issues.extend(found),
         }
     }
     let given = input.as_object().map(|object| object.keys().collect::<Vec<_>>()).unwrap_or_default();
-    let other: Vec<String> =
-        given.into_iter().filter(|key| !known(key) && !ALL.contains(&key.as_str())).cloned().collect();
-    if !other.is_empty() {
-        issues.push(Issue { path: Vec::new(), wrong: Wrong::UnknownKeys(other) });
+    let is_passed_over = |key: &str| rules.is_client() && ALL.contains(&key);
+    let keys: Vec<String> = given.into_iter().filter(|key| !known(key) && !is_passed_over(key)).cloned().collect();
+    if !keys.is_empty() {
+        let allowed = || std::iter::once(&kind).chain(rest).map(|field| field.name).collect();
+        let allowed = (!rules.is_client()).then(allowed);
+        issues.push(Issue { path: Vec::new(), wrong: Wrong::UnknownKeys { keys, allowed } });
     }
     match issues.is_empty() {
         true => Ok(Fields::from(checked)),
@@ -107,10 +114,10 @@ fn old_fields(input: &Value, kind: Field, rest: &[Field], rules: Rules) -> Resul
     }
 }
 
-/// Every key of the older client's input; those a type does not need are passed over.
+/// Every key of the older client's input; the client passes over those a type does not need.
 const ALL: [&str; 7] = ["type", "recipient", "content", "summary", "request_id", "approve", "feedback"];
 
-fn check_one(field: &Field, input: &Value) -> Result<Option<Value>, Vec<Issue>> {
+fn check_one(field: &Field, input: &Value, rules: Rules) -> Result<Option<Value>, Vec<Issue>> {
     const TEXT: Object = Object { fields: &[Field::required("value", Shape::Text)], unknown: Unknown::Dropped };
     const FLAG: Object = Object { fields: &[Field::required("value", Shape::Flag)], unknown: Unknown::Dropped };
     let value = input.get(field.name);
@@ -121,7 +128,7 @@ fn check_one(field: &Field, input: &Value) -> Result<Option<Value>, Vec<Issue>> 
     let mut wrapped = Map::new();
     wrapped.extend(value.map(|value| ("value".to_owned(), value.clone())));
     let renamed = |issue: Issue| Issue { path: vec![Step::Key(field.name.to_owned())], ..issue };
-    match check(object, &Value::Object(wrapped)) {
+    match check(object, &Value::Object(wrapped), rules) {
         Ok(mut fields) => Ok(fields.shift_remove("value")),
         Err(issues) => Err(issues.into_iter().map(renamed).collect()),
     }
