@@ -11,10 +11,11 @@ use taskyard::core::live::LiveList;
 use taskyard::core::view::WatchedList;
 use taskyard::core::{Event, Revision, Status};
 use taskyard::leases::Warden;
+use taskyard::store::UnreadableTask;
 use taskyard::stream::{Cursor, Happening, Interest, ListsFollowed, Stream, StreamControl};
 use taskyard::{Error, Yard};
 
-use super::news::{Loaded, Moved, News, Teller};
+use super::news::{Loaded, Moved, News, Teller, cannot_be_read};
 use crate::problem::Problem;
 
 /// So much is told at once; the rest comes next.
@@ -189,8 +190,19 @@ impl Follower {
                 }
             }
         }
-        let unreadable = snapshot.problems()?.len();
+        let problems = snapshot.problems()?;
         drop(snapshot);
+        // To the client a file it cannot read is not there; strict rules show the last known state of its task.
+        for task in problems.iter().filter_map(|problem| problem.last_known.as_deref()) {
+            if !yard.rules().is_client()
+                && live.image(&task.id).is_none()
+                && let Ok(image) = native::write(None, task, yard.rules())
+            {
+                live.put_read(task, image);
+            }
+        }
+        let why = |problem: &UnreadableTask| (problem.task.clone(), cannot_be_read(&problem.file(), &problem.why));
+        let unreadable = problems.iter().map(why).collect();
         let gone = if live.is_empty() { yard.gone()? } else { None };
         let watched = WatchedList::at(live, revision, yard.store().now()?.wall);
         let loaded = Loaded { list: list.clone(), watched, exists, gone, unreadable };

@@ -1,8 +1,10 @@
 //! What the thread that draws is told.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::Sender;
 
+use taskyard::core::dialect::native::Unreadable;
+use taskyard::core::render::escaping;
 use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::rules::looking::query::Times;
 use taskyard::core::view::{GraphPicture, JobRow, ListRow, Step, Thread, TodosShown, WatchedList};
@@ -61,8 +63,13 @@ pub(crate) struct Loaded {
     pub(crate) exists: bool,
     /// What is gone, where no task file is left though no agent deleted the tasks.
     pub(crate) gone: Option<Gone>,
-    /// How many files lie among the tasks and are none.
-    pub(crate) unreadable: usize,
+    /// Why files among the tasks cannot be read, by the name of the task.
+    pub(crate) unreadable: BTreeMap<TaskId, String>,
+}
+
+/// Says that a file among the tasks cannot be read.
+pub(super) fn cannot_be_read(file: &str, why: &Unreadable) -> String {
+    format!("{} cannot be read: {}", escaping::one_line(file), escaping::one_line(&why.to_string()))
 }
 
 /// What has moved, beside the tasks of the list.

@@ -58,6 +58,11 @@ impl LiveList {
         }
     }
 
+    /// Returns the rules by which its tasks are judged.
+    pub const fn rules(&self) -> Rules {
+        self.rules
+    }
+
     /// Takes in a task as it is now. Where none can be read from the image it is as if it were not there, and the answer says why.
     pub fn put(&mut self, id: &TaskId, image: Image) -> Result<(), Unreadable> {
         match image.task(id) {

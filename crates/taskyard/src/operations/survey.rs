@@ -11,6 +11,7 @@ use taskyard_core::view::{Glance, chosen_by};
 use taskyard_core::{Lease, Revision, Task, TaskId, Timestamp};
 
 use super::reading::Reading;
+use crate::store::UnreadableTask;
 use crate::{Error, Yard};
 
 /// A whole list, and what a board says of it.
@@ -38,8 +39,8 @@ pub struct Survey {
     pub now: Timestamp,
     /// What is gone, where no task file is left though no agent deleted the tasks.
     pub gone: Option<Gone>,
-    /// How many files lie among the tasks and are none.
-    pub unreadable: usize,
+    /// What lies among the tasks and is none. If its last state is known, that is among the tasks.
+    pub problems: Vec<UnreadableTask>,
 }
 
 impl Yard {
@@ -54,7 +55,6 @@ impl Yard {
         let glance = Glance::at(&tasks, &around);
         let chosen = chosen_by(query, &tasks, &around);
         let Selection { tasks, blockers, progress, times, .. } = select(tasks, &filter, &around, self.rules());
-        let unreadable = problems.len();
-        Ok(Survey { tasks, chosen, glance, blockers, progress, times, leases, revision, exists, now, gone, unreadable })
+        Ok(Survey { tasks, chosen, glance, blockers, progress, times, leases, revision, exists, now, gone, problems })
     }
 }

@@ -300,8 +300,13 @@ impl App {
             self.show(View::Agents);
         } else if self.jobs.iter().any(|job| job.needs_a_person) {
             self.show(View::Jobs);
-        } else {
+        } else if self.mail.unread() > 0 {
             self.show(View::Mail);
+        } else if let Some((task, why)) = self.unreadable.first_key_value() {
+            let (task, why) = (task.clone(), why.clone());
+            self.show(View::List);
+            self.go_to_task(&task);
+            self.say(SaidKind::Refused, why, Some("taskyard doctor".to_owned()));
         }
     }
 }

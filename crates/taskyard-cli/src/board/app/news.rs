@@ -9,7 +9,7 @@ use taskyard::core::{Event, ListId, TaskId, Timestamp};
 use super::state::Past;
 use super::{App, Mode, SaidKind, View};
 use crate::board::deed::About;
-use crate::board::news::{Did, Loaded, News};
+use crate::board::news::{Did, Loaded, News, cannot_be_read};
 
 /// How long a change glows, in milliseconds.
 const GLOW: i64 = 1200;
@@ -154,11 +154,22 @@ impl App {
         self.take_in_answers();
     }
 
-    fn take_in_commit(&mut self, commit: Event) {
+    fn take_in_commit(&mut self, mut commit: Event) {
         let Some(watched) = self.watched.as_mut().filter(|_| commit.list == self.list) else { return };
         let is_by_others = commit.entries.iter().any(|entry| entry.actor != self.actor || entry.op.is_elsewhere());
         let has_files = commit.entries.iter().any(|entry| entry.after.is_some());
         let newest = commit.clone();
+        for entry in &commit.entries {
+            self.unreadable.remove(&entry.task);
+            if let Some(Err(why)) = entry.after.as_ref().map(|image| image.task(&entry.task)) {
+                let file = format!("{}.json", entry.task.file_stem());
+                self.unreadable.insert(entry.task.clone(), cannot_be_read(&file, &why));
+            }
+        }
+        if !watched.live().rules().is_client() {
+            // The last known state of a task stays in view if its file can no longer be read.
+            commit.entries.retain(|entry| !self.unreadable.contains_key(&entry.task));
+        }
         let changed = watched.apply(commit, self.now);
         if let Some(times) = &mut self.times {
             note_times(times, &newest);

@@ -1,6 +1,6 @@
 //! Everything the board remembers while it is open.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ratatui::layout::Rect;
 use taskyard::core::render::Look;
@@ -136,7 +136,8 @@ pub(crate) struct App {
     pub(crate) watched: Option<WatchedList>,
     pub(crate) exists: bool,
     pub(crate) gone: Option<Gone>,
-    pub(crate) unreadable: usize,
+    /// Why files among the tasks cannot be read, by the name of the task.
+    pub(crate) unreadable: BTreeMap<TaskId, String>,
     /// Why the list is not followed at the moment.
     pub(crate) lost: Option<String>,
     pub(crate) arrangement: Arrangement,
@@ -222,7 +223,7 @@ impl App {
             watched: None,
             exists: true,
             gone: None,
-            unreadable: 0,
+            unreadable: BTreeMap::new(),
             lost: None,
             arrangement: Arrangement::default(),
             tally: Tally::default(),
@@ -358,7 +359,7 @@ impl App {
     pub(crate) fn count_needs(&self) -> usize {
         let jobs = self.jobs.iter().filter(|job| job.needs_a_person).count();
         let agents = self.agents.iter().filter(|agent| agent.needs_a_person()).count();
-        let others = usize::from(self.mail.unread() > 0) + usize::from(self.unreadable > 0);
+        let others = usize::from(self.mail.unread() > 0) + usize::from(!self.unreadable.is_empty());
         self.needs.len() + jobs + agents + others
     }
 }

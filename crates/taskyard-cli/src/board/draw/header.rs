@@ -128,6 +128,14 @@ fn notices(app: &App, width: usize) -> Vec<Line> {
         let text = format!(" {} cannot be followed, trying again: {why}", look.either("▲", "!"));
         lines.push(Line::new().with(Tone::Error, &text));
     }
+    if let Some(why) = app.unreadable.values().next() {
+        let more = match app.unreadable.len() - 1 {
+            0 => String::new(),
+            more => format!(" ({more} more)"),
+        };
+        let text = format!(" {} {why}{more}; run `taskyard doctor`", look.either("▲", "!"));
+        lines.push(Line::new().with(Tone::Error, &text));
+    }
     if let Some(mistake) = &app.filter_mistake {
         let mut line = Line::new().with(Tone::Hint, &format!(" /{}", app.filter_text));
         line.push(Tone::Warning, &format!("  {mistake}"));

@@ -117,6 +117,8 @@ fn empty(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let tasks = if gone.open == 1 { "1 open task is".to_owned() } else { format!("{} open tasks are", gone.open) };
         say(format!("{tasks} gone: another program removed the files"));
         say(format!("{} brings them back, {} shows what happened", key(Action::Restore), key(Action::ShowHistory)));
+    } else if !app.unreadable.is_empty() {
+        say("no task can be read; `taskyard doctor` says what is wrong".to_owned());
     } else {
         say("nothing to do yet".to_owned());
         say(format!("{} makes the first task, {} explains the keys", key(Action::Create), key(Action::Help)));

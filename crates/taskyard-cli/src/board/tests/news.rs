@@ -3,7 +3,7 @@
 use taskyard::core::rules::looking::query::Times;
 use taskyard::core::rules::teams::mailing::Delivery;
 use taskyard::core::view::threads;
-use taskyard::core::{Message, Op, Status, TaskId, Timestamp};
+use taskyard::core::{Image, Message, Op, Status, TaskId, Timestamp};
 
 use super::samples::{NOW, app_with, by_client, deeds, list, press, rocket, screen, task};
 use crate::board::app::{Effect, View};
@@ -87,6 +87,29 @@ fn a_conversation_is_answered_and_acknowledged_as_one() {
     press(&mut app, "A");
     let sent = What::Send { to: "bo".into(), text: "thanks".into() };
     assert_eq!(deeds(&mut app), [sent, What::Acknowledge(keys)]);
+}
+
+#[test]
+fn a_file_that_breaks_is_named_and_its_last_known_state_stays() {
+    let docs = task(12, "Write the docs", Status::Pending);
+    let broken = |view| {
+        let mut app = app_with(std::slice::from_ref(&docs), view);
+        let News::Commits(mut commits) = by_client(10, Op::ChangedElsewhere, &docs) else { panic!("no commits") };
+        commits[0].entries[0].after = Some(Image::new(&b"{"[..]));
+        app.on_news(News::Commits(commits), NOW);
+        let shown = screen(&mut app, 110, 12);
+        assert!(shown.contains("12.json cannot be read: not JSON") && shown.contains("taskyard doctor"), "{shown}");
+        assert!(shown.contains("1 needs you"), "{shown}");
+        app
+    };
+    broken(View::Jobs);
+    let mut app = broken(View::List);
+    press(&mut app, "!");
+    let shown = screen(&mut app, 110, 12);
+    assert!(shown.contains("Write the docs"), "{shown}");
+    app.on_news(by_client(11, Op::ChangedElsewhere, &docs), NOW);
+    let mended = screen(&mut app, 110, 12);
+    assert!(!mended.contains("1 needs you") && mended.contains("Write the docs"), "{mended}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A board to look at, and hands to type with.
 
+use std::collections::BTreeMap;
+
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -69,11 +71,11 @@ pub(super) fn loaded(tasks: &[Task]) -> News {
         live.put_read(task, native::write(None, task, Rules::Strict).unwrap());
     }
     let watched = WatchedList::at(live, Revision(9), NOW);
-    News::Loaded(Box::new(Loaded { list: list(), watched, exists: true, gone: None, unreadable: 0 }))
+    News::Loaded(Box::new(Loaded { list: list(), watched, exists: true, gone: None, unreadable: BTreeMap::new() }))
 }
 
 pub(super) fn settings() -> Settings {
-    let keymap = Keymap::with(&std::collections::BTreeMap::new()).unwrap();
+    let keymap = Keymap::with(&BTreeMap::new()).unwrap();
     Settings {
         keymap,
         theme: Theme::of(ThemeChoice::Terminal),

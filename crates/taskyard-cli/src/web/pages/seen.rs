@@ -154,7 +154,8 @@ impl Seen {
     pub(super) fn needs(&self) -> usize {
         let agents = self.agents.iter().filter(|row| row.needs_a_person()).count();
         let jobs = self.job_rows.iter().filter(|row| row.needs_a_person).count();
-        self.survey.glance.needs.len() + agents + jobs + usize::from(self.mail.unread() > 0)
+        let others = usize::from(self.mail.unread() > 0) + usize::from(!self.survey.problems.is_empty());
+        self.survey.glance.needs.len() + agents + jobs + others
     }
 
     /// Returns the address of a task beside what is shown.

@@ -52,7 +52,7 @@ fn part(address: &PageAddress, class: &str, sign: &str, count: usize, words: &st
     }
 }
 
-/// Draws what needs a person and is no task: agents, jobs, messages.
+/// Draws what needs a person and is no task: agents, jobs, files that cannot be read, messages.
 fn others(seen: &Seen) -> Markup {
     let at = |view| seen.address.at(seen.address.list.clone(), view);
     let unread = seen.mail.unread();
@@ -65,6 +65,11 @@ fn others(seen: &Seen) -> Markup {
             @for row in seen.job_rows.iter().filter(|row| row.needs_a_person) {
                 li { span.alarm { "▲ " } a href=(PageAddress { open: Some(row.id.as_str().to_owned()), ..at(View::Jobs) }.href()) { (one_line(&row.description)) }
                     " " (row.how.as_deref().unwrap_or(row.state.as_str())) }
+            }
+            @for problem in &seen.survey.problems {
+                li { span.alarm { "▲ " } (one_line(&problem.file())) " cannot be read: " (one_line(&problem.why.to_string()))
+                    @if problem.last_known.is_some() { "; its last known state is shown" }
+                    "; run " code { "taskyard doctor" } }
             }
             @if unread > 0 {
                 li { span.alarm { "▲ " } a href=(at(View::Messages).href()) { (count(unread, "message", "messages")) } " unread" }
