@@ -102,7 +102,7 @@ pub(crate) fn read(yard: &Yard, uri: &str) -> Result<Option<ResourceContents>, E
             let Some(seat) = teams.only_seat(yard.actor())? else { return Ok(None) };
             (inbox_read::shown(&teams.look_into(&seat)?.deliveries, 0).text, "text/plain")
         }
-        GRAPH => (graph::mermaid(&yard.graph()?.tasks), "text/vnd.mermaid"),
+        GRAPH => (graph::mermaid(&yard.graph()?.tasks, yard.rules()), "text/vnd.mermaid"),
         uri => {
             let Some(id) = uri.strip_prefix(TASK).filter(|id| !id.is_empty()) else { return Ok(None) };
             match yard.show(&TaskId::stored(id))? {

@@ -99,7 +99,7 @@ impl Eyes {
             }
             About::Page(task) => News::Page(Box::new(self.page(yard, task)?)),
             About::Graph(folded) => {
-                let picture = GraphPicture::of(&yard.graph()?.tasks, &folded.iter().cloned().collect());
+                let picture = GraphPicture::of(&yard.graph()?.tasks, &folded.iter().cloned().collect(), yard.rules());
                 News::Graph(list, Box::new(picture))
             }
             About::Times => News::Times(list, yard.known_times()?),

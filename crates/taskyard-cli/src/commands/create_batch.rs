@@ -6,6 +6,7 @@ use std::io::{self, Read};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use taskyard::Yard;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::forms::batch::{BatchEntry, BatchMistake, read};
 use taskyard::core::render::{Line, Tone, graph, numbered};
@@ -50,7 +51,7 @@ pub(super) fn create_batch(from: &str, dry_run: bool, context: &Context, output:
         return Ok(Exit::Done);
     }
     if dry_run {
-        return draw(&created, yard.list_id().as_str(), output);
+        return draw(&created, &yard, output);
     }
     for task in &created.tasks {
         match output.is_quiet() {
@@ -76,13 +77,15 @@ fn names(batch: &[BatchEntry], tasks: &[Task]) -> Map<String, Value> {
 }
 
 /// Draws what would wait for what, and tells what would be a part of what.
-fn draw(created: &CreatedBatch, list: &str, output: &mut Output) -> Result<Exit, Problem> {
+fn draw(created: &CreatedBatch, yard: &Yard, output: &mut Output) -> Result<Exit, Problem> {
     let count = created.tasks.len();
     let many = if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") };
-    output.say(&Line::new().with(Tone::Dim, &format!("Would create {many} in {list}, and created nothing:")))?;
+    output.say(
+        &Line::new().with(Tone::Dim, &format!("Would create {many} in {}, and created nothing:", yard.list_id())),
+    )?;
     let mut tasks: Vec<Task> = created.neighbours.iter().chain(&created.tasks).cloned().collect();
     tasks.sort_by(|one, two| one.id.cmp(&two.id));
-    output.lines(&graph::text(&tasks, &output.look()))?;
+    output.lines(&graph::text(&tasks, &output.look(), yard.rules()))?;
     let mut parents: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
     for task in &created.tasks {
         if let Some(parent) = task.parent() {

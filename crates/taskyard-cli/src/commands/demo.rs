@@ -95,7 +95,7 @@ impl Tour<'_> {
         self.step("What waits for what", &["taskyard graph"])?;
         let look = self.output.look();
         let narrower = Look { width: look.width.map(|width| width.saturating_sub(2)), ..look };
-        let indented = graph::text(&self.yard.graph()?.tasks, &narrower).into_iter().map(|line| {
+        let indented = graph::text(&self.yard.graph()?.tasks, &narrower, self.yard.rules()).into_iter().map(|line| {
             let mut indented = Line::plain("  ");
             indented.append(line);
             indented

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::output::{Output, Shapes};
 use crate::problem::Problem;
 
-/// Draw what waits for what
+/// Draw what waits for what, with the parts of each task below it
 #[derive(Debug, Args)]
 pub(crate) struct Graph {
     /// The kind of picture
@@ -21,7 +21,7 @@ pub(crate) struct Graph {
 /// The kinds of pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Lines of text: below each task those that wait for it
+    /// Lines of text: below each task its parts, and with an arrow those that wait for it
     Text,
     /// For Mermaid, which many pages draw by themselves
     Mermaid,
@@ -40,12 +40,13 @@ struct Answer<'a> {
 
 impl Graph {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let tasks = context.yard()?.graph()?.tasks;
+        let yard = context.yard()?;
+        let (tasks, rules) = (yard.graph()?.tasks, yard.rules());
         let picture = match self.format {
             Format::Text => None,
-            Format::Mermaid => Some(graph::mermaid(&tasks)),
-            Format::Dot => Some(graph::dot(&tasks)),
-            Format::Svg => Some(graph::svg(&tasks)),
+            Format::Mermaid => Some(graph::mermaid(&tasks, rules)),
+            Format::Dot => Some(graph::dot(&tasks, rules)),
+            Format::Svg => Some(graph::svg(&tasks, rules)),
         };
         if output.is_json() {
             output.document(Answer { tasks: Shapes(&tasks), graph: picture })?;
@@ -54,7 +55,7 @@ impl Graph {
         match picture {
             Some(picture) => output.text(&picture)?,
             None if tasks.is_empty() => output.say(&Line::new().with(Tone::Plain, "No tasks found"))?,
-            None => output.lines(&graph::text(&tasks, &output.look()))?,
+            None => output.lines(&graph::text(&tasks, &output.look(), rules))?,
         }
         Ok(Exit::Done)
     }

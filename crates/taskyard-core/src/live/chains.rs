@@ -1,7 +1,11 @@
-//! How long the chains of open tasks are that wait for each other, kept up to date.
+//! How long the chains of open tasks are that come after each other, kept up to date.
+
+use std::collections::HashSet;
 
 use super::list::LiveList;
-use super::record::{Key, Slot};
+use super::readiness::Above;
+use super::record::Slot;
+use crate::rules::graph::chains::{Member, Steps};
 
 impl LiveList {
     /// Works out the chains that may have changed. Returns the tasks whose chain has.
@@ -17,8 +21,9 @@ impl LiveList {
     fn judge_noted_chains(&mut self, mut unsettled: Vec<Slot>) -> bool {
         // A circle goes on for ever, and some lists are worked out sooner as a whole.
         let mut steps = 4 * self.records.len();
+        let mut above = Above::default();
         while let Some(slot) = unsettled.pop() {
-            let length = self.chain_behind(slot);
+            let length = self.chain_behind(slot, &mut above);
             let record = &mut self.records[slot as usize];
             if record.chain == length {
                 continue;
@@ -29,70 +34,83 @@ impl LiveList {
             steps -= 1;
             record.chain = length;
             self.unjudged.readiness.insert(slot);
-            unsettled.extend(self.records[slot as usize].blocked_by());
+            unsettled.extend(&self.records[slot as usize].parts);
+            // What a task waits for also holds up its parts.
+            let line = std::iter::successors(Some(slot), |at| above.parent(self, *at));
+            unsettled.extend(line.flat_map(|at| self.records[at as usize].blocked_by().iter().copied()));
         }
         true
     }
 
-    fn chain_behind(&self, slot: Slot) -> u32 {
+    fn chain_behind(&self, slot: Slot, above: &mut Above) -> u32 {
         if !self.records[slot as usize].is_open_and_visible() {
             return 0;
         }
-        self.behind(slot).map(|next| self.records[next as usize].chain + 1).max().unwrap_or(0)
+        let mut longest = 0;
+        self.visit_next(slot, above, &mut |next| longest = longest.max(self.records[next as usize].chain + 1));
+        let parent = above.parent(self, slot).map(|parent| &self.records[parent as usize]);
+        let behind_parent = parent.filter(|parent| parent.is_open_and_visible()).map_or(0, |parent| parent.chain + 1);
+        longest.max(behind_parent)
     }
 
-    /// Returns the open tasks that wait for a task, in no order.
-    fn behind(&self, slot: Slot) -> impl Iterator<Item = Slot> {
-        let waiting = self.records[slot as usize].waiting.iter().copied();
-        waiting.filter(move |next| *next != slot && self.records[*next as usize].is_open_and_visible())
-    }
-
-    /// Returns how many open tasks wait for a task.
-    pub(super) fn count_behind(&self, slot: Slot) -> usize {
-        self.behind(slot).count()
-    }
-
-    /// Works out every chain, each task entered once, in the order of the list: where circles are, the order decides.
-    fn judge_all_chains(&mut self) -> Vec<Slot> {
-        self.has_circle = false;
-        let order: Vec<Slot> = self.places.values().copied().collect();
-        let mut entered = vec![false; self.records.len()];
-        let mut lengths: Vec<Option<u32>> = vec![None; self.records.len()];
-        for start in &order {
-            if std::mem::replace(&mut entered[*start as usize], true) {
+    /// Calls `visit` with the open tasks that wait for a task by their own word, and with the parts that wait with them; one may come twice.
+    fn visit_next(&self, slot: Slot, above: &mut Above, visit: &mut dyn FnMut(Slot)) {
+        for waiting in self.records[slot as usize].waiting.iter().copied() {
+            if waiting == slot || !self.is_open(waiting) {
                 continue;
             }
-            // A walk in depth with a stack of our own: a chain may be longer than the thread's stack is deep.
-            let mut walk = vec![(*start, self.behind_in_order(*start), 0)];
-            while let Some((at, behind, step)) = walk.last_mut() {
-                if let Some(next) = behind.get(*step).copied() {
-                    *step += 1;
-                    if !std::mem::replace(&mut entered[next as usize], true) {
-                        let behind = self.behind_in_order(next);
-                        walk.push((next, behind, 0));
-                    }
-                    continue;
+            // A task that waits for its own part holds up none of the others.
+            let holds_up_parts = !above.is_below(self, slot, waiting);
+            let mut pending = vec![waiting];
+            while let Some(next) = pending.pop() {
+                if self.records[next as usize].is_open_and_visible() {
+                    visit(next);
                 }
-                let known = behind.iter().map(|next| lengths[*next as usize]);
-                // What was entered and has no length yet lies on the way here.
-                self.has_circle |= known.clone().any(|length| length.is_none());
-                lengths[*at as usize] = Some(known.flatten().map(|length| length + 1).max().unwrap_or(0));
-                walk.pop();
+                let parts = self.records[next as usize].parts.iter().copied().filter(|_| holds_up_parts);
+                pending.extend(parts.filter(|part| above.parent(self, *part) == Some(next)));
             }
         }
-        for slot in &order {
-            self.records[*slot as usize].chain = lengths[*slot as usize].unwrap_or(0);
-        }
-        order
     }
 
-    fn behind_in_order(&self, slot: Slot) -> Vec<Slot> {
-        if !self.records[slot as usize].is_open_and_visible() {
-            return Vec::new();
+    /// Returns how many open tasks wait for a task: those that wait for it or for what it is a part of, their parts, and what it is a part of.
+    pub(super) fn count_behind(&self, slot: Slot) -> usize {
+        let mut above = Above::default();
+        let mut behind = HashSet::new();
+        let mut at = Some(slot);
+        while let Some(end) = at {
+            self.visit_next(end, &mut above, &mut |next| {
+                behind.insert(next);
+            });
+            at = above.parent(self, end).filter(|parent| self.records[*parent as usize].is_open_and_visible());
+            behind.extend(at);
         }
-        let mut behind: Vec<(&Key, Slot)> =
-            self.behind(slot).map(|next| (&self.records[next as usize].key, next)).collect();
-        behind.sort();
-        behind.into_iter().map(|(_, next)| next).collect()
+        behind.remove(&slot);
+        behind.len()
+    }
+
+    /// Works out every chain, in the order of the list: where circles are, the order decides.
+    fn judge_all_chains(&mut self) -> Vec<Slot> {
+        let order: Vec<Slot> = self.places.values().copied().collect();
+        let mut positions = vec![usize::MAX; self.records.len()];
+        order.iter().enumerate().for_each(|(position, slot)| positions[*slot as usize] = position);
+        let mut above = Above::default();
+        let members: Vec<Member> = order
+            .iter()
+            .map(|slot| {
+                let record = &self.records[*slot as usize];
+                Member {
+                    is_open: record.is_open(),
+                    is_visible: record.facts.as_ref().is_some_and(|facts| !facts.is_internal),
+                    blockers: record.blocked_by().iter().map(|blocker| positions[*blocker as usize]).collect(),
+                    parent: above.parent(self, *slot).map(|parent| positions[parent as usize]),
+                }
+            })
+            .collect();
+        let steps = Steps::of(&members, |position, other| above.is_below(self, order[position], order[other]));
+        self.has_circle = steps.has_circle;
+        for (slot, length) in order.iter().zip(&steps.lengths) {
+            self.records[*slot as usize].chain = u32::try_from(*length).unwrap_or(u32::MAX);
+        }
+        order
     }
 }

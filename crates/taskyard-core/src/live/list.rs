@@ -321,6 +321,16 @@ impl LiveList {
         above.extend(record.blocked_by().iter().chain(after.map(|facts| &*facts.blocked_by).unwrap_or_default()));
         self.unjudged.chains.insert(slot);
         self.unjudged.chains.extend(&above);
+        self.unjudged.chains.extend(&self.records[slot as usize].parts);
+        // What holds up one that it is a part of holds it up, too.
+        let mut lines = HashSet::new();
+        let mut line: Vec<Slot> = old_parent.into_iter().chain(new_parent).collect();
+        while let Some(at) = line.pop() {
+            if lines.insert(at) {
+                self.unjudged.chains.extend(self.records[at as usize].blocked_by());
+                line.extend(self.parent_slot(at));
+            }
+        }
         // What a task waits for also holds up its parts, and theirs.
         let mut below = HashSet::new();
         while let Some(next) = changed.pop() {

@@ -7,6 +7,7 @@ use std::ops::Bound;
 use super::list::LiveList;
 use super::rank::Rank;
 use super::record::{Facts, Key, Slot};
+use crate::rules::claims::readiness::RankKey;
 use crate::rules::graph::part_tree::Lineage;
 use crate::{Status, Task, TaskId, Timestamp};
 
@@ -17,7 +18,7 @@ pub struct ReadyTask {
     pub id: TaskId,
     /// How many open tasks stand in the longest chain behind it.
     pub chain: usize,
-    /// How many open tasks wait for it directly.
+    /// How many open tasks wait for it, also through parts.
     pub unblocks: usize,
     /// Whether it says who may take it.
     pub is_for_some: bool,
@@ -119,9 +120,8 @@ impl LiveList {
     fn judge_readiness(&mut self, slot: Slot, above: &mut Above) {
         let can_start = self.can_start(slot, above);
         let record = &self.records[slot as usize];
-        let is_overdue = |facts: &Facts| facts.due.is_some_and(|due| due < self.now);
         let ranked = record.facts.as_ref().filter(|_| can_start);
-        let ranked = ranked.map(|facts| (facts.priority, is_overdue(facts), record.chain));
+        let ranked = ranked.map(|facts| RankKey::of(facts.priority, facts.due, record.chain as usize, self.now));
         if record.ranked == ranked {
             return;
         }
@@ -211,18 +211,18 @@ impl LiveList {
         self.parent_slot(slot).filter(|_| !is_in_circle)
     }
 
-    fn parent_slot(&self, slot: Slot) -> Option<Slot> {
+    pub(super) fn parent_slot(&self, slot: Slot) -> Option<Slot> {
         self.records[slot as usize].parent().filter(|parent| self.records[*parent as usize].facts.is_some())
     }
 
-    fn is_open(&self, slot: Slot) -> bool {
+    pub(super) fn is_open(&self, slot: Slot) -> bool {
         self.records[slot as usize].is_open()
     }
 }
 
 /// What tasks have from those that they are parts of, worked out once for each while many are judged.
 #[derive(Default)]
-struct Above {
+pub(super) struct Above {
     lineage: Lineage<Slot>,
     inherited: HashMap<Slot, Inherited>,
 }
@@ -265,7 +265,14 @@ impl Above {
         let Ok(()) = self.lineage.see(&slot, |at| Ok::<_, Infallible>(list.parent_slot(*at)));
     }
 
-    fn is_below(&mut self, list: &LiveList, slot: Slot, other: Slot) -> bool {
+    /// Returns what a task is a part of. Those that are parts of each other are parts of nothing.
+    pub(super) fn parent(&mut self, list: &LiveList, slot: Slot) -> Option<Slot> {
+        self.see_line(list, slot);
+        self.lineage.parent(&slot).copied()
+    }
+
+    /// Tells whether a task is a part of another, or of one of its parts.
+    pub(super) fn is_below(&mut self, list: &LiveList, slot: Slot, other: Slot) -> bool {
         self.see_line(list, slot);
         self.see_line(list, other);
         self.lineage.is_below(&slot, &other)
@@ -285,7 +292,7 @@ mod tests {
 
     use super::super::LiveList;
     use crate::dialect::native;
-    use crate::rules::claims::readiness::rank;
+    use crate::rules::claims::readiness::{SOON, rank};
     use crate::rules::graph::open_tasks::OpenTasks;
     use crate::rules::looking::listing::count;
     use crate::{Rules, Status, Task, TaskId, Timestamp};
@@ -310,7 +317,9 @@ mod tests {
         let owner = prop::option::weighted(0.2, prop_oneof![Just("ana"), Just("ben@team"), Just("")]);
         let parent = prop::option::weighted(0.3, id());
         let moment = || prop::option::weighted(0.3, 0..100_i64);
-        let times = (moment(), moment());
+        // Some are due soon, others a week later.
+        let due = prop::option::weighted(0.3, prop_oneof![0..100_i64, SOON..SOON + 100]);
+        let times = (due, moment());
         (id(), status, priority, owner, prop::collection::vec(id(), 0..3), parent, prop::bool::weighted(0.1), times)
             .prop_map(|(id, status, priority, owner, blocked_by, parent, is_internal, (due, defer))| {
                 let mut metadata = json!({ "priority": priority });

@@ -1,5 +1,6 @@
 //! What is remembered of one task.
 
+use crate::rules::claims::readiness::{RankKey, SOON};
 use crate::{Image, Priority, Rules, Status, Task, TaskId, Timestamp};
 
 /// Where a task stands in the memory of its list.
@@ -37,7 +38,7 @@ pub(super) struct Record {
     /// How many open tasks stand in the longest chain behind it.
     pub(super) chain: u32,
     /// What it is ranked by among those that can start; none where it cannot.
-    pub(super) ranked: Option<(Priority, bool, u32)>,
+    pub(super) ranked: Option<RankKey>,
 }
 
 /// What decides where a task stands.
@@ -88,9 +89,9 @@ impl Record {
 }
 
 impl Facts {
-    /// Returns the moments at which it is judged otherwise than before: it may start, or is overdue.
+    /// Returns the moments at which it is judged otherwise than before: it may start, or is due soon.
     pub(super) fn moments(&self) -> impl Iterator<Item = Timestamp> {
-        self.defer.into_iter().chain(self.due.map(|due| Timestamp(due.0.saturating_add(1))))
+        self.defer.into_iter().chain(self.due.map(|due| Timestamp(due.0.saturating_sub(SOON))))
     }
 
     /// Takes the facts from a task, its neighbours being in these slots.

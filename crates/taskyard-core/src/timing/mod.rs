@@ -5,4 +5,4 @@ mod spans;
 
 pub use jiff::tz::TimeZone;
 pub use moments::{BadMoment, Clock, PartOfDay, moment_in_words, parse_moment};
-pub use spans::{BadSpan, parse_span, span_in_full, span_in_words};
+pub use spans::{BadSpan, parse_span, span_in_full, span_in_speech, span_in_words};

@@ -64,6 +64,22 @@ pub fn span_in_words(span: Duration) -> String {
     if words.is_empty() { "0s".to_owned() } else { words }
 }
 
+/// Returns a span of milliseconds as people say it, its longest unit rounded to the nearest: `2 days`, `1 hour`.
+pub fn span_in_speech(milliseconds: i64) -> String {
+    let seconds = (milliseconds.max(0).unsigned_abs() + 500) / 1_000;
+    // Two days are said as hours by no one; one and a half are.
+    let (unit, length) = match seconds {
+        0..90 => ("second", 1),
+        90..5_400 => ("minute", 60),
+        5_400..129_600 => ("hour", 3_600),
+        129_600..5_184_000 => ("day", 86_400),
+        5_184_000..63_072_000 => ("month", 2_592_000),
+        _ => ("year", 31_536_000),
+    };
+    let count = (seconds + length / 2) / length;
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Returns a span so that [`parse_span`] reads it as the same: in words where they say all of it, else in seconds.
 pub fn span_in_full(span: Duration) -> String {
     let words = span_in_words(span);
@@ -74,7 +90,7 @@ pub fn span_in_full(span: Duration) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{parse_span, span_in_words};
+    use super::{parse_span, span_in_speech, span_in_words};
 
     fn seconds(text: &str) -> Option<u64> {
         parse_span(text).ok().map(|span| span.as_secs())
@@ -95,6 +111,20 @@ mod tests {
         for text in ["", "2", "h", "30m1h", "1h1h", "-2d", "2x", "1e3s", "1..5h", "9999999999999999999999w", "2dé"] {
             assert_eq!(seconds(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_span_is_said_in_the_unit_that_fits() {
+        let said = |seconds: i64| span_in_speech(seconds * 1_000);
+        assert_eq!(said(0), "0 seconds");
+        assert_eq!(said(1), "1 second");
+        assert_eq!(said(60), "60 seconds");
+        assert_eq!(said(5_399), "90 minutes");
+        assert_eq!(said(7_200), "2 hours");
+        assert_eq!(said(86_400 * 2 - 100), "2 days");
+        assert_eq!(said(86_400 * 90), "3 months");
+        assert_eq!(said(86_400 * 800), "2 years");
+        assert_eq!(said(-5), "0 seconds");
     }
 
     #[test]

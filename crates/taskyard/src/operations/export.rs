@@ -64,7 +64,7 @@ impl Yard {
             lose(&mut losses, before - tasks.len(), "the client's own bookkeeping");
             tell_unsaid(format, &tasks, &mut losses);
         }
-        let mut written = written(format, &tasks)?;
+        let mut written = written(format, &tasks, self.rules())?;
         match (&mut written, format) {
             (Written::Folder(files), ExportFormat::Native | ExportFormat::Macf) => put_halves_back(files, &halved),
             _ => lose(&mut losses, halved.len(), "halves of characters; U+FFFD stands in their places"),
@@ -99,7 +99,7 @@ fn put_halves_back(files: &mut BTreeMap<String, Vec<u8>>, halved: &BTreeMap<Task
     }
 }
 
-fn written(format: ExportFormat, tasks: &[Task]) -> Result<Written, Error> {
+fn written(format: ExportFormat, tasks: &[Task], rules: Rules) -> Result<Written, Error> {
     Ok(match format {
         ExportFormat::Native => Written::Folder(task_files(tasks.iter().cloned())?),
         ExportFormat::Macf => Written::Folder(task_files(tasks.iter().map(macf::write_task))?),
@@ -119,7 +119,7 @@ fn written(format: ExportFormat, tasks: &[Task]) -> Result<Written, Error> {
         ExportFormat::Export => Written::File(export::print(&export::write_tasks(tasks)) + "\n"),
         ExportFormat::Markdown => Written::File(markdown::write(tasks)),
         ExportFormat::Csv => Written::File(csv::write(tasks)),
-        ExportFormat::Mermaid => Written::File(graph::mermaid(tasks)),
+        ExportFormat::Mermaid => Written::File(graph::mermaid(tasks, rules)),
         ExportFormat::Jsonl => Written::File(tasks.iter().map(line).collect()),
     })
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use taskyard::core::render::escaping::is_unsafe;
 use taskyard::core::view::GraphPicture;
-use taskyard::core::{Status, Task, TaskId};
+use taskyard::core::{Rules, Status, Task, TaskId};
 
 use super::samples::{NOW, app_with, drawn, list, task};
 use crate::board::app::View;
@@ -65,7 +65,7 @@ proptest! {
         }).collect();
         for view in View::ALL {
             let mut app = app_with(&tasks, view);
-            app.on_news(News::Graph(list(), Box::new(GraphPicture::of(&tasks, &HashSet::new()))), NOW);
+            app.on_news(News::Graph(list(), Box::new(GraphPicture::of(&tasks, &HashSet::new(), Rules::Strict))), NOW);
             let terminal = drawn(&mut app, columns, 12);
             for cell in terminal.backend().buffer().content() {
                 prop_assert!(!cell.symbol().chars().any(is_unsafe), "{:?}: {:?}", view, cell.symbol());

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use taskyard::core::view::GraphPicture;
-use taskyard::core::{Status, Task, TaskId};
+use taskyard::core::{Rules, Status, Task, TaskId};
 
 use super::samples::{NOW, app_with, deeds, list, press, screen, task};
 use crate::board::app::{App, Effect, View};
@@ -30,7 +30,7 @@ fn graph(tasks: &[Task]) -> App {
 
 fn tell(app: &mut App, tasks: &[Task], folded: &[u64]) {
     let folded: HashSet<TaskId> = folded.iter().copied().map(TaskId::number).collect();
-    app.on_news(News::Graph(list(), Box::new(GraphPicture::of(tasks, &folded))), NOW);
+    app.on_news(News::Graph(list(), Box::new(GraphPicture::of(tasks, &folded, Rules::Strict))), NOW);
 }
 
 fn at(app: &App) -> &str {

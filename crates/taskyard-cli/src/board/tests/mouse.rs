@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use taskyard::core::view::GraphPicture;
-use taskyard::core::{Status, TaskId};
+use taskyard::core::{Rules, Status, TaskId};
 
 use super::samples::{NOW, app_with, deeds, list, press, rocket, screen};
 use crate::board::app::{App, Hit, View};
@@ -51,7 +51,7 @@ fn a_card_is_dragged_to_another_column() {
 #[test]
 fn a_task_of_the_graph_is_clicked() {
     let mut app = app_with(&rocket(), View::Graph);
-    app.on_news(News::Graph(list(), Box::new(GraphPicture::of(&rocket(), &HashSet::new()))), NOW);
+    app.on_news(News::Graph(list(), Box::new(GraphPicture::of(&rocket(), &HashSet::new(), Rules::Strict))), NOW);
     click(&mut app, &Hit::Node(TaskId::number(15)));
     assert_eq!(app.at_task, Some(TaskId::number(15)));
     click(&mut app, &Hit::Node(TaskId::number(15)));

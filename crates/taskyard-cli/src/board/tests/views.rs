@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use taskyard::core::rules::teams::mailing::{Delivery, DeliveryState};
 use taskyard::core::view::{GraphPicture, JobRow, ListRow, SentText, TodosShown, steps, threads};
-use taskyard::core::{ListId, Message, Op, Status, Timestamp, Todo};
+use taskyard::core::{ListId, Message, Op, Rules, Status, Timestamp, Todo};
 
 use super::samples::{NOW, app_with, at_three_widths, drawn, entry, job, list, press, rocket, screen, team};
 use crate::board::app::{ClientStyle, View};
@@ -37,7 +37,7 @@ fn columns_stand_side_by_side() {
 fn what_waits_for_what() {
     insta::assert_snapshot!(at_three_widths(|| {
         let mut app = app_with(&rocket(), View::Graph);
-        app.on_news(News::Graph(list(), Box::new(GraphPicture::of(&rocket(), &HashSet::new()))), NOW);
+        app.on_news(News::Graph(list(), Box::new(GraphPicture::of(&rocket(), &HashSet::new(), Rules::Strict))), NOW);
         app
     }));
 }
@@ -141,7 +141,10 @@ fn every_view_fits_every_width_from_60_to_300() {
     for view in View::ALL {
         for columns in [60, 61, 79, 80, 99, 100, 120, 177, 240, 300] {
             let mut app = app_with(&rocket(), view);
-            app.on_news(News::Graph(list(), Box::new(GraphPicture::of(&rocket(), &HashSet::new()))), NOW);
+            app.on_news(
+                News::Graph(list(), Box::new(GraphPicture::of(&rocket(), &HashSet::new(), Rules::Strict))),
+                NOW,
+            );
             app.on_news(News::Team(list(), Some(Box::new(team()))), NOW);
             app.on_news(News::Jobs(list(), vec![JobRow::of(&job())]), NOW);
             for rows in [3, 8, 24, 60] {
@@ -157,7 +160,7 @@ fn without_more_than_ascii_nothing_else_is_drawn() {
     for view in View::ALL {
         let mut app = app_with(&rocket(), view);
         app.settings.unicode = false;
-        app.on_news(News::Graph(list(), Box::new(GraphPicture::of(&rocket(), &HashSet::new()))), NOW);
+        app.on_news(News::Graph(list(), Box::new(GraphPicture::of(&rocket(), &HashSet::new(), Rules::Strict))), NOW);
         app.on_news(News::Team(list(), Some(Box::new(team()))), NOW);
         let shown = screen(&mut app, 120, 16);
         assert!(shown.is_ascii(), "{view:?}:\n{shown}");

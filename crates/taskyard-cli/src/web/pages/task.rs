@@ -1,8 +1,11 @@
 //! One task beside the list: on a phone, and without a script, it is a page of its own.
 
+use std::collections::HashSet;
+
 use maud::{Markup, PreEscaped, html};
 use taskyard::core::render::{markdown_html, state_in_words};
 use taskyard::core::rules::changes::notes::{notes_of, read_note};
+use taskyard::core::rules::graph::chains::Chains;
 use taskyard::core::view::JobRow;
 use taskyard::core::{Entry, Status, Task, TaskId, Timestamp};
 use taskyard::store::HistoryQuery;
@@ -87,8 +90,17 @@ fn moves(task: &Task) -> Markup {
 /// Draws what a task waits for, and what waits for it; what it is a part of, and its parts.
 fn edges(seen: &Seen, task: &Task) -> Markup {
     let (mut behind, mut parts): (Vec<&Task>, Vec<&Task>) = (Vec::new(), Vec::new());
-    for other in &seen.survey.tasks {
-        if other.blocked_by.contains(&task.id) || task.blocks.contains(&other.id) {
+    let tasks = &seen.survey.tasks;
+    let position = tasks.iter().position(|other| other.id == task.id);
+    // What waits for a task that it is a part of waits for it, too.
+    let waiting: HashSet<&TaskId> = position
+        .map(|position| Chains::of(tasks, seen.yard.rules()).behind(position).map(|other| &other.id).collect())
+        .unwrap_or_default();
+    let above = std::iter::successors(task.parent(), |id| seen.task(id)?.parent());
+    let above: Vec<TaskId> = above.take(tasks.len()).collect();
+    for other in tasks {
+        let is_direct = other.blocked_by.contains(&task.id) || task.blocks.contains(&other.id);
+        if is_direct || (waiting.contains(&other.id) && !above.contains(&other.id)) {
             behind.push(other);
         }
         if other.parent().as_ref() == Some(&task.id) {

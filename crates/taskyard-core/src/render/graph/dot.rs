@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use crate::render::escaping::one_line;
-use crate::{Status, Task};
+use crate::{Rules, Status, Task};
 
 use super::network::Network;
 
 /// Returns the graph for `dot`.
-pub fn dot(tasks: &[Task]) -> String {
-    let network = Network::new(tasks);
+pub fn dot(tasks: &[Task], rules: Rules) -> String {
+    let network = Network::new(tasks, rules);
     let mut text = String::from(
         "digraph tasks {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\"];\n",
     );
@@ -21,7 +21,8 @@ pub fn dot(tasks: &[Task]) -> String {
     }
     for edge in &network.edges {
         let (from, to) = (&tasks[edge.from].id, &tasks[edge.to].id);
-        let _ = writeln!(text, "  {} -> {};", quoted(from.as_str()), quoted(to.as_str()));
+        let style = if edge.is_part { " [style=dashed, arrowhead=none]" } else { "" };
+        let _ = writeln!(text, "  {} -> {}{style};", quoted(from.as_str()), quoted(to.as_str()));
     }
     text.push_str("}\n");
     text
@@ -44,11 +45,11 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::dot;
-    use crate::{Task, TaskId};
+    use crate::{Rules, Task, TaskId};
 
     #[test]
     fn labels_cannot_break_out_of_their_quotes() {
-        let text = dot(&[Task::new(TaskId::number(1), "a \\\" -> \"b\"")]);
+        let text = dot(&[Task::new(TaskId::number(1), "a \\\" -> \"b\"")], Rules::Strict);
         assert!(text.contains(r##"label="#1 a \\\" -> \"b\"""##), "{text}");
     }
 }

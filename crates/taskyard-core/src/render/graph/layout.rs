@@ -260,7 +260,7 @@ mod tests {
                 task
             })
             .collect();
-        let network = Network::new(&tasks);
+        let network = Network::new(&tasks, crate::Rules::Strict);
         let drawing = layout(&network);
         for (edge, _) in &drawing.routes {
             assert!(drawing.boxes[edge.from].0 + BOX_WIDTH < drawing.boxes[edge.to].0);

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::{Status, Task};
+use crate::{Rules, Status, Task};
 
 use super::network::Network;
 
 /// Returns the graph as a Mermaid flowchart.
-pub fn mermaid(tasks: &[Task]) -> String {
-    let network = Network::new(tasks);
+pub fn mermaid(tasks: &[Task], rules: Rules) -> String {
+    let network = Network::new(tasks, rules);
     let mut text = String::from("flowchart LR\n");
     for (place, task) in tasks.iter().enumerate() {
         let (open, close) = if task.status == Status::InProgress { ("([", "])") } else { ("[", "]") };
@@ -16,7 +16,8 @@ pub fn mermaid(tasks: &[Task]) -> String {
         let _ = writeln!(text, "    {}{open}\"{}\"{close}:::{}", name(task, place), escape(&label), class(task));
     }
     for edge in &network.edges {
-        let _ = writeln!(text, "    {} --> {}", name(&tasks[edge.from], edge.from), name(&tasks[edge.to], edge.to));
+        let line = if edge.is_part { "-.-" } else { "-->" };
+        let _ = writeln!(text, "    {} {line} {}", name(&tasks[edge.from], edge.from), name(&tasks[edge.to], edge.to));
     }
     text.push_str("    classDef pending fill:#f6f8fa,stroke:#8c959f,color:#1f2328\n");
     text.push_str("    classDef in_progress fill:#fff8c5,stroke:#bf8700,color:#1f2328\n");
@@ -55,13 +56,13 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::mermaid;
-    use crate::{Task, TaskId};
+    use crate::{Rules, Task, TaskId};
 
     #[test]
     fn labels_cannot_break_out_of_their_quotes() {
         let mut second = Task::new(TaskId::number(2), "say \"hi\"; <b>");
         second.blocked_by = vec![TaskId::stored("odd name")];
-        let text = mermaid(&[Task::new(TaskId::stored("odd name"), "end"), second]);
+        let text = mermaid(&[Task::new(TaskId::stored("odd name"), "end"), second], Rules::Strict);
         let lines: Vec<&str> = text.lines().take(4).collect();
         assert_eq!(
             lines,

@@ -1,14 +1,13 @@
 //! The graph as a picture for browsers and documents.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::render::escaping::one_line;
 use crate::render::{Look, cut_text, state_in_words};
-use crate::rules::graph::chains::Chains;
-use crate::{Priority, Status, Task, TaskId};
+use crate::rules::graph::chains::Chain;
+use crate::{Priority, Rules, Status, Task};
 
 use super::layout::{BOX_HEIGHT, BOX_WIDTH, layout};
 use super::network::{Edge, Network};
@@ -42,31 +41,30 @@ const STYLE: &str = "\
 .taskyard .cancelled .title{fill:var(--soft);text-decoration:line-through}\
 .taskyard .edge{fill:none;stroke:var(--line);stroke-width:1.5}\
 .taskyard .edge.past{stroke:var(--rim)}\
+.taskyard .edge.part{stroke-dasharray:2 4}\
 .taskyard .edge.circle{stroke:var(--alarm);stroke-dasharray:5 4}\
 .taskyard .head{fill:context-stroke;stroke:none}";
 
-/// Returns the graph as a complete SVG document: a box for every task, an arrow from each task to those that wait for it.
-pub fn svg(tasks: &[Task]) -> String {
-    drawn(tasks, None)
+/// Returns the graph as a complete SVG document: a box for every task, an arrow from each task to those that wait for it, and a dotted line
+/// to its parts.
+pub fn svg(tasks: &[Task], rules: Rules) -> String {
+    drawn(tasks, None, rules)
 }
 
-/// Returns the same as a part of a page, which brings the colours along: every box leads where `href` says, and the arrows of the critical
-/// path are marked.
-pub fn svg_part(tasks: &[Task], href: &dyn Fn(&Task) -> String) -> String {
-    let chain = Chains::of(tasks).longest();
-    let follows = chain.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-    drawn(tasks, Some(&Part { href, follows }))
+/// Returns the same as a part of a page, which brings the colours along: every box leads where `href` says, and the lines of the longest
+/// chain, which may be longer than what is drawn, are marked.
+pub fn svg_part(tasks: &[Task], longest: &Chain, href: &dyn Fn(&Task) -> String, rules: Rules) -> String {
+    drawn(tasks, Some(&Part { href, longest }), rules)
 }
 
 /// What a part of a page has that a document has not.
 struct Part<'a> {
     href: &'a dyn Fn(&Task) -> String,
-    /// Which task follows which on the critical path.
-    follows: HashMap<TaskId, TaskId>,
+    longest: &'a Chain,
 }
 
-fn drawn(tasks: &[Task], part: Option<&Part<'_>>) -> String {
-    let network = Network::new(tasks);
+fn drawn(tasks: &[Task], part: Option<&Part<'_>>, rules: Rules) -> String {
+    let network = Network::new(tasks, rules);
     let drawing = layout(&network);
     let (width, height) = (drawing.width, drawing.height);
     let mut text = String::with_capacity(1024 + tasks.len() * 640);
@@ -110,14 +108,14 @@ fn arrow(
     let start = (from.0 + BOX_WIDTH, from.1 + BOX_HEIGHT / 2);
     let end = (to.0 - 2, to.1 + BOX_HEIGHT / 2);
     let (before, behind) = (&tasks[edge.from].id, &tasks[edge.to].id);
-    let class = if part.is_some_and(|part| part.follows.get(before) == Some(behind)) {
-        "edge critical"
-    } else if edge.closes_circle {
-        "edge circle"
-    } else if tasks[edge.from].status.is_open() {
-        "edge"
-    } else {
-        "edge past"
+    let is_critical = part.is_some_and(|part| part.longest.links.contains(&(before.clone(), behind.clone())));
+    let class = match edge {
+        _ if is_critical && edge.is_part => "edge part critical",
+        _ if is_critical => "edge critical",
+        Edge { closes_circle: true, .. } => "edge circle",
+        Edge { is_part: true, .. } => "edge part",
+        _ if tasks[edge.from].status.is_open() => "edge",
+        _ => "edge past",
     };
     let _ = write!(
         text,
@@ -139,7 +137,10 @@ fn arrow(
         }
         curve(text, last, end);
     }
-    text.push_str("\" marker-end=\"url(#taskyard-head)\"/>\n");
+    // A part does not wait for its parent to end, so no arrow leads to it.
+    let end =
+        if edge.is_part { "\" stroke-dasharray=\"2 4\"/>\n" } else { "\" marker-end=\"url(#taskyard-head)\"/>\n" };
+    text.push_str(end);
 }
 
 fn curve(text: &mut String, from: (i64, i64), to: (i64, i64)) {
@@ -236,13 +237,14 @@ fn xml(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{svg, svg_part};
-    use crate::{Status, Task, TaskId};
+    use crate::rules::graph::chains::Chains;
+    use crate::{Rules, Status, Task, TaskId};
 
     #[test]
     fn what_a_task_says_cannot_become_markup() {
         let mut task = Task::new(TaskId::stored("\"><script>"), "</text><script>alert('x')</script>\x1b");
         task.owner = Some("a&b".into());
-        let picture = svg(&[task]);
+        let picture = svg(&[task], Rules::Strict);
         assert!(!picture.contains("<script"), "{picture}");
         assert!(picture.contains("a&amp;b"));
         assert!(!picture.contains('\x1b'));
@@ -254,7 +256,7 @@ mod tests {
         second.blocked_by = vec![TaskId::number(1)];
         let mut first = Task::new(TaskId::number(1), "a");
         first.status = Status::Completed;
-        let picture = svg(&[first, second, Task::new(TaskId::number(3), "c")]);
+        let picture = svg(&[first, second, Task::new(TaskId::number(3), "c")], Rules::Strict);
         assert_eq!(picture.matches("class=\"task ").count(), 3);
         assert_eq!(picture.matches("<path class=\"edge").count(), 1);
         assert!(picture.contains("class=\"task completed\" data-id=\"1\""));
@@ -264,7 +266,7 @@ mod tests {
     fn a_title_in_bold_is_cut_earlier_and_short_ones_are_whole() {
         let shown = |title: &str, status| {
             let task = Task { status, ..Task::new(TaskId::number(1), title) };
-            let picture = svg(&[task]);
+            let picture = svg(&[task], Rules::Strict);
             let text = picture.split_once("y=\"41\"").unwrap().1.split_once('>').unwrap().1;
             text.split_once('<').unwrap().0.chars().count()
         };
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn an_empty_list_is_an_empty_picture() {
-        assert!(svg(&[]).starts_with("<svg "));
+        assert!(svg(&[], Rules::Strict).starts_with("<svg "));
     }
 
     #[test]
@@ -286,10 +288,20 @@ mod tests {
             Task { blocked_by, ..Task::new(TaskId::number(id), "\"><script>") }
         };
         let tasks = [after(1, &[]), after(2, &[1]), after(3, &[2, 1])];
-        let picture = svg_part(&tasks, &|task| format!("?a=1&task={}", task.id));
+        let longest = Chains::of(&tasks, Rules::Strict).longest();
+        let picture = svg_part(&tasks, &longest, &|task| format!("?a=1&task={}", task.id), Rules::Strict);
         assert!(!picture.contains("<style") && !picture.contains("<script"), "{picture}");
         assert_eq!(picture.matches("<a href=\"?a=1&amp;task=").count(), 3);
         assert_eq!(picture.matches("class=\"edge critical\"").count(), 2, "{picture}");
         assert_eq!(picture.matches("class=\"edge\"").count(), 1);
+    }
+
+    #[test]
+    fn a_part_hangs_on_its_parent_by_a_dotted_line() {
+        let metadata = serde_json::json!({ "parent": "1" }).as_object().cloned();
+        let part = Task { metadata, ..Task::new(TaskId::number(2), "b") };
+        let picture = svg(&[Task::new(TaskId::number(1), "a"), part], Rules::Strict);
+        assert_eq!(picture.matches("<path class=\"edge part\" data-from=\"1\" data-to=\"2\"").count(), 1, "{picture}");
+        assert!(!picture.contains("marker-end"), "{picture}");
     }
 }

@@ -1,18 +1,18 @@
 //! The graph as a tree of lines, each task drawn once.
 
-use crate::Task;
 use crate::render::task_line::{numbered, task_line};
 use crate::render::{Line, Look, Tone};
+use crate::{Rules, Task};
 
 use super::network::Network;
 
 /// How deep a branch goes before it is continued from the margin.
 const DEEPEST: usize = 12;
 
-/// Returns the tasks as lines: below each task those that wait for it. A task that waits for several stands below the last
-/// of them to be drawn, with the others named; every task is drawn once.
-pub fn text(tasks: &[Task], look: &Look) -> Vec<Line> {
-    let network = Network::new(tasks);
+/// Returns the tasks as lines: below each task its parts, and with an arrow those that wait for it. A task that waits for several stands
+/// below the last of them to be drawn, with the others named; a part stands with its parent. Every task is drawn once.
+pub fn text(tasks: &[Task], look: &Look, rules: Rules) -> Vec<Line> {
+    let network = Network::new(tasks, rules);
     let id_width = tasks.iter().map(|task| task.id.as_str().len() + 1).max().unwrap_or(0);
     let mut drawing = Drawing { tasks, network: &network, look, id_width, lines: Vec::new() };
     drawing.draw();
@@ -34,19 +34,31 @@ struct Next {
     below: String,
     depth: usize,
     continues: bool,
+    /// Whether it stands below what it is a part of.
+    is_with_parent: bool,
 }
 
 impl Drawing<'_> {
     fn draw(&mut self) {
         let count = self.tasks.len();
-        let home = homes(self.network, count);
+        let home = homes(self.network);
+        let is_with_parent = |place: usize| home[place].is_some() && home[place] == self.network.parent[place];
         let mut below = vec![Vec::new(); count];
         for (place, above) in home.iter().enumerate() {
             if let Some(above) = above {
                 below[*above].push(place);
             }
         }
-        let root = |place, continues| Next { place, guides: String::new(), below: String::new(), depth: 0, continues };
+        // The parts of a task come before what waits for it.
+        below.iter_mut().for_each(|places| places.sort_by_key(|place| !is_with_parent(*place)));
+        let root = |place, continues| Next {
+            place,
+            guides: String::new(),
+            below: String::new(),
+            depth: 0,
+            continues,
+            is_with_parent: is_with_parent(place),
+        };
         let mut roots: Vec<Next> =
             (0..count).filter(|place| home[*place].is_none()).rev().map(|place| root(place, false)).collect();
         while let Some(start) = roots.pop() {
@@ -63,17 +75,20 @@ impl Drawing<'_> {
                 }
                 for (number, child) in children.iter().enumerate().rev() {
                     let last = number + 1 == children.len();
-                    let (branch, bar) = if last {
-                        (self.look.either("└─▸ ", "`-> "), "    ")
-                    } else {
-                        (self.look.either("├─▸ ", "|-> "), self.look.either("│   ", "|   "))
+                    let branch = match (last, is_with_parent(*child)) {
+                        (true, false) => self.look.either("└─▸ ", "`-> "),
+                        (true, true) => self.look.either("└── ", "`-- "),
+                        (false, false) => self.look.either("├─▸ ", "|-> "),
+                        (false, true) => self.look.either("├── ", "|-- "),
                     };
+                    let bar = if last { "    " } else { self.look.either("│   ", "|   ") };
                     pending.push(Next {
                         place: *child,
                         guides: format!("{}{branch}", next.below),
                         below: format!("{}{bar}", next.below),
                         depth: next.depth + 1,
                         continues: false,
+                        is_with_parent: is_with_parent(*child),
                     });
                 }
             }
@@ -86,12 +101,13 @@ impl Drawing<'_> {
         let guides = if next.continues { self.look.either("⋮ ", ": ") } else { next.guides.as_str() };
         let mut others = Vec::new();
         let mut circle = Vec::new();
-        for edge in self.network.into[next.place].iter().map(|number| self.network.edges[*number]) {
+        let edges = self.network.into[next.place].iter().map(|number| self.network.edges[*number]);
+        for edge in edges.filter(|edge| !edge.is_part) {
             let id = self.tasks[edge.from].id.clone();
             if edge.closes_circle { circle.push(id) } else { others.push(id) }
         }
         let mut after = Line::new();
-        if others.len() > 1 {
+        if others.len() > usize::from(!next.is_with_parent) {
             after.push(Tone::Dim, &format!("  waits for {}", numbered(&others)));
         }
         if !circle.is_empty() {
@@ -105,12 +121,15 @@ impl Drawing<'_> {
 }
 
 /// Returns the task each one is drawn below: of those it waits for the one furthest from the beginning, so that it stands
-/// after all of them wherever the tree allows.
-fn homes(network: &Network, count: usize) -> Vec<Option<usize>> {
-    let mut home: Vec<Option<usize>> = vec![None; count];
-    for edge in network.edges.iter().filter(|edge| !edge.closes_circle) {
-        let better = home[edge.to].is_none_or(|other| network.layer[edge.from] >= network.layer[other]);
-        if better {
+/// after all of them wherever the tree allows. A part is drawn below its parent, or below another part of it that it waits for.
+fn homes(network: &Network) -> Vec<Option<usize>> {
+    let mut home: Vec<Option<usize>> = vec![None; network.out.len()];
+    let onward = || network.edges.iter().filter(|edge| !edge.closes_circle);
+    onward().filter(|edge| edge.is_part).for_each(|edge| home[edge.to] = Some(edge.from));
+    for edge in onward().filter(|edge| !edge.is_part) {
+        let is_in_family = network.parent[edge.to].is_none_or(|parent| network.parent[edge.from] == Some(parent));
+        let is_better = home[edge.to].is_none_or(|other| network.layer[edge.from] >= network.layer[other]);
+        if is_in_family && is_better {
             home[edge.to] = Some(edge.from);
         }
     }
@@ -121,7 +140,7 @@ fn homes(network: &Network, count: usize) -> Vec<Option<usize>> {
 mod tests {
     use super::text;
     use crate::render::Look;
-    use crate::{Task, TaskId};
+    use crate::{Rules, Task, TaskId};
 
     fn waiting(number: u64, on: &[u64]) -> Task {
         let mut task = Task::new(TaskId::number(number), format!("t{number}"));
@@ -130,7 +149,7 @@ mod tests {
     }
 
     fn drawn(tasks: &[Task]) -> Vec<String> {
-        text(tasks, &Look::PIPE).iter().map(ToString::to_string).collect()
+        text(tasks, &Look::PIPE, Rules::Strict).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -140,6 +159,33 @@ mod tests {
             drawn(&tasks),
             ["◻ #1 t1", "├─▸ ◻ #2 t2", "└─▸ ◻ #3 t3", "    └─▸ ◻ #4 t4  waits for #2, #3", "◻ #5 t5",]
         );
+    }
+
+    #[test]
+    fn parts_stand_below_their_parent_and_before_what_waits() {
+        let part = |number: u64, parent: u64, on: &[u64]| Task {
+            metadata: serde_json::json!({ "parent": parent.to_string() }).as_object().cloned(),
+            ..waiting(number, on)
+        };
+        let tasks = [
+            waiting(1, &[]),
+            waiting(2, &[1]),
+            part(3, 1, &[]),
+            part(4, 1, &[3]),
+            part(5, 2, &[]),
+            part(6, 2, &[7]),
+            waiting(7, &[]),
+        ];
+        let expected = [
+            "◻ #1 t1",
+            "├── ◻ #3 t3",
+            "│   └─▸ ◻ #4 t4",
+            "└─▸ ◻ #2 t2",
+            "    ├── ◻ #5 t5",
+            "    └── ◻ #6 t6  waits for #7",
+            "◻ #7 t7",
+        ];
+        assert_eq!(drawn(&tasks), expected);
     }
 
     #[test]

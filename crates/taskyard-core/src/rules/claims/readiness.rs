@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use crate::rules::graph::chains::Chains;
 use crate::rules::graph::open_tasks::OpenTasks;
 use crate::rules::looking::ordering::NumberOrder;
+use crate::timing::span_in_speech;
 use crate::{Priority, Rules, Task, TaskId, Timestamp};
 
 /// A task that can start now, and why it stands where it does.
@@ -16,21 +17,50 @@ pub struct Ranked {
     pub why: String,
     /// How many open tasks stand in the longest chain behind it.
     pub chain: usize,
-    /// The open tasks that wait for it directly.
+    /// The open tasks that wait for it: by their own word, because they wait for a task that it is a part of, or because it is a part of them;
+    /// and the parts of those that wait.
     pub unblocks: Vec<TaskId>,
 }
 
-/// Returns the tasks that can start now, at most so many: by priority, what is overdue first, then by the longest chain behind each,
-/// then by number.
+/// How long before its due date a task comes before others, in milliseconds: a week.
+pub(crate) const SOON: i64 = 7 * 86_400_000;
+
+/// What ready tasks are ranked by, the best least: the priority; what is overdue or due soon, by date; the longest chain behind it; the
+/// due date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RankKey {
+    priority: Reverse<Priority>,
+    /// The due date if it is near, else the latest of all.
+    due_soon: Timestamp,
+    chain: Reverse<usize>,
+    due: Timestamp,
+}
+
+impl RankKey {
+    /// Ranks a task of this priority and due date, with a chain behind it.
+    pub(crate) fn of(priority: Priority, due: Option<Timestamp>, chain: usize, now: Timestamp) -> Self {
+        let never = Timestamp(i64::MAX);
+        let due_soon = due.filter(|due| is_soon(*due, now)).unwrap_or(never);
+        Self { priority: Reverse(priority), due_soon, chain: Reverse(chain), due: due.unwrap_or(never) }
+    }
+}
+
+/// Tells whether a due date is near, or has passed.
+fn is_soon(due: Timestamp, now: Timestamp) -> bool {
+    due.0.saturating_sub(SOON) <= now.0
+}
+
+/// Returns the tasks that can start now, at most `limit`: by priority; what is overdue or due within a week first, by date; then by the
+/// longest chain behind each, by due date, and by number. The client knows no due dates.
 pub fn rank(tasks: &[Task], limit: Option<usize>, now: Timestamp, rules: Rules) -> Vec<Ranked> {
     let open = OpenTasks::of(tasks, rules);
-    let chains = Chains::of(tasks);
+    let chains = Chains::of(tasks, rules);
     let can_start = |place: &usize| open.is_ready(&tasks[*place], now);
     let mut ready: Vec<usize> = (0..tasks.len()).filter(can_start).collect();
     ready.sort_by_cached_key(|place| {
         let task = &tasks[*place];
-        let is_overdue = !rules.is_client() && task.is_overdue(now);
-        (Reverse(task.priority()), Reverse(is_overdue), Reverse(chains.length(*place)), NumberOrder::of(&task.id))
+        let due = if rules.is_client() { None } else { task.due() };
+        (RankKey::of(task.priority(), due, chains.length(*place), now), NumberOrder::of(&task.id))
     });
     ready.truncate(limit.unwrap_or(usize::MAX));
     let ranked = |place: usize| {
@@ -48,8 +78,10 @@ pub(crate) fn why(task: &Task, chain: usize, unblocks: usize, now: Timestamp) ->
     if let Some(priority @ (Priority::High | Priority::Low)) = task.stated_priority() {
         reasons.push(format!("{priority} priority"));
     }
-    if task.is_overdue(now) {
-        reasons.push("overdue".to_owned());
+    match task.due().filter(|due| is_soon(*due, now)) {
+        Some(due) if due < now => reasons.push("overdue".to_owned()),
+        Some(due) => reasons.push(format!("due in {}", span_in_speech(due.0 - now.0))),
+        None => {}
     }
     match (unblocks, chain) {
         (0, _) => reasons.push("nothing waits for it".to_owned()),
@@ -177,16 +209,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_overdue_comes_first_within_its_priority() {
+    fn what_is_overdue_or_due_soon_comes_first_in_its_priority() {
+        const DAY: i64 = 86_400_000;
         let tasks = [
             task(1, &[], "high"),
             task(2, &[], "medium"),
-            at(999, task(3, &[], "medium"), "due"),
-            at(1_001, task(4, &[], "medium"), "due"),
+            at(1_001 + 2 * DAY, task(3, &[], "medium"), "due"),
+            at(999, task(4, &[], "medium"), "due"),
+            task(5, &[], "medium"),
+            task(6, &[5], "medium"),
+            at(1_000 + 8 * DAY, task(7, &[], "medium"), "due"),
         ];
         let ranked = rank(&tasks, None, NOW, Rules::Strict);
         let order: Vec<&str> = ranked.iter().map(|ranked| ranked.task.id.as_str()).collect();
-        assert_eq!(order, ["1", "3", "2", "4"]);
+        assert_eq!(order, ["1", "4", "3", "5", "7", "2"]);
         assert_eq!(ranked[1].why, "overdue; nothing waits for it");
+        assert_eq!(ranked[2].why, "due in 2 days; nothing waits for it");
+        let client = rank(&tasks, None, NOW, Rules::Client(ClientVersion::V2_1_325));
+        assert_eq!(client[1].task.id.as_str(), "5");
+    }
+
+    #[test]
+    fn a_part_unblocks_what_waits_for_its_parent() {
+        let part_of =
+            |parent: u64, task: Task| Task { metadata: json!({ "parent": parent }).as_object().cloned(), ..task };
+        let tasks = [task(1, &[], "medium"), part_of(1, task(2, &[], "medium")), task(3, &[1], "medium")];
+        let ranked = rank(&tasks, None, NOW, Rules::Strict);
+        assert_eq!(ranked[0].why, "unblocks 2 tasks (chain of 2)");
+        assert_eq!(ranked[0].unblocks, [TaskId::number(1), TaskId::number(3)]);
     }
 }

@@ -1,107 +1,207 @@
-//! How long the chains of open tasks are that wait for each other.
+//! How long the chains of open tasks are that come after each other.
+//!
+//! Every task has a beginning and an end. It ends after its blockers and its parts; its parts begin after its blockers, too. So what waits
+//! for a parent comes after each of its open parts. Circles, which foreign files may hold, end a chain.
 
+use std::collections::{BTreeSet, HashSet};
+
+use super::part_tree::Tree;
 use super::positions::Positions;
-use crate::{Task, TaskId};
+use crate::{Rules, Task, TaskId};
 
-/// The open, visible tasks of a list, and what waits behind each. Circles, which foreign files may hold, end a chain.
+/// The open, visible tasks of a list, and what waits behind each.
 #[derive(Debug)]
 pub struct Chains<'a> {
     tasks: &'a [Task],
-    /// For each task, the open tasks that wait for it.
-    behind: Vec<Vec<usize>>,
-    /// For each task, how many tasks the longest chain behind it has.
-    lengths: Vec<usize>,
+    steps: Steps,
+}
+
+/// A chain of tasks, each of which comes after the one before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// The tasks, the first one first.
+    pub tasks: Vec<TaskId>,
+    /// The links it runs along, as a drawing has them: from a blocker to what waits for it, and from a parent to its part.
+    pub links: HashSet<(TaskId, TaskId)>,
 }
 
 impl<'a> Chains<'a> {
-    /// Works out the chains of a list.
-    pub fn of(tasks: &'a [Task]) -> Self {
-        let behind = dependents(tasks);
-        let lengths = lengths(&behind);
-        Self { tasks, behind, lengths }
+    /// Works out the chains of a list. The client knows no parts.
+    pub fn of(tasks: &'a [Task], rules: Rules) -> Self {
+        let positions = Positions::of(tasks, |_| true);
+        let tree = if rules.is_client() { None } else { Tree::of(tasks) };
+        let member = |(position, task): (usize, &Task)| Member {
+            is_open: task.status.is_open(),
+            is_visible: !task.is_internal(),
+            blockers: task.blocked_by.iter().filter_map(|id| positions.get(id)).collect(),
+            parent: tree.as_ref().and_then(|tree| tree.above(position)),
+        };
+        let members: Vec<Member> = tasks.iter().enumerate().map(member).collect();
+        let is_below = |position, other| tree.as_ref().is_some_and(|tree| tree.is_below(position, other));
+        Self { tasks, steps: Steps::of(&members, is_below) }
     }
 
-    /// Returns the open tasks that wait for the task at this position, by number.
+    /// Returns the open tasks that wait for the task at this position, by number: those that wait for it or for a task that it is a part of,
+    /// their parts, and the tasks that it is a part of.
     pub fn behind(&self, position: usize) -> impl Iterator<Item = &'a Task> {
         let tasks = self.tasks;
-        self.behind[position].iter().map(move |other| &tasks[*other])
+        self.steps.behind(position).into_iter().map(move |other| &tasks[other])
     }
 
     /// Returns how many tasks stand in the longest chain behind the task at this position.
     pub fn length(&self, position: usize) -> usize {
-        self.lengths[position]
+        self.steps.lengths[position]
     }
 
-    /// Returns the longest chain of all, each task waiting for the one before it. A task alone is no chain.
-    pub fn longest(&self) -> Vec<TaskId> {
-        let by_length = |position: &usize| (self.lengths[*position], std::cmp::Reverse(*position));
-        let Some(start) = (0..self.tasks.len()).max_by_key(by_length).filter(|position| self.lengths[*position] > 0)
-        else {
-            return Vec::new();
+    /// Returns the longest chain of all. A task alone is no chain.
+    pub fn longest(&self) -> Chain {
+        let (steps, count) = (&self.steps, self.tasks.len());
+        let by_length = |position: &usize| (steps.lengths[*position], std::cmp::Reverse(*position));
+        let Some(start) = (0..count).max_by_key(by_length).filter(|position| steps.lengths[*position] > 0) else {
+            return Chain::default();
         };
-        let mut chain = vec![self.tasks[start].id.clone()];
+        let id = |step: usize| self.tasks[step % count].id.clone();
+        let mut chain = Chain { tasks: vec![id(start)], links: HashSet::new() };
         let mut at = start;
-        // The length falls with every step, so that a circle cannot hold us.
-        while let Some(next) = self.behind[at].iter().find(|next| self.lengths[**next] + 1 == self.lengths[at]) {
-            chain.push(self.tasks[*next].id.clone());
-            at = *next;
+        let comes_next = |at: usize, next: usize| steps.lengths[next] + steps.weight(next) == steps.lengths[at];
+        // The length falls with every end, and beginnings lead down a tree, so that a circle cannot hold us.
+        while let Some(next) = steps.after[at].iter().copied().find(|next| comes_next(at, *next)) {
+            let is_parent = at < count && steps.parents[at] == Some(next);
+            if next % count != at % count {
+                chain.links.insert(if is_parent { (id(next), id(at)) } else { (id(at), id(next)) });
+            }
+            if next < count {
+                chain.tasks.push(id(next));
+            }
+            at = next;
         }
         chain
     }
 }
 
-fn dependents(tasks: &[Task]) -> Vec<Vec<usize>> {
-    let counts = |task: &Task| task.status.is_open() && !task.is_internal();
-    let positions = Positions::of(tasks, counts);
-    let mut behind = vec![Vec::new(); tasks.len()];
-    for (position, task) in tasks.iter().enumerate().filter(|(_, task)| counts(task)) {
-        for blocker in &task.blocked_by {
-            match positions.get(blocker) {
-                Some(other) if other != position && behind[other].last() != Some(&position) => {
-                    behind[other].push(position)
-                }
-                Some(_) | None => {}
-            }
-        }
-    }
-    behind
+/// A task as chains see it.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) is_open: bool,
+    pub(crate) is_visible: bool,
+    /// The positions of what it waits for.
+    pub(crate) blockers: Vec<usize>,
+    /// The position of what it is a part of, in a tree without circles.
+    pub(crate) parent: Option<usize>,
 }
 
-fn lengths(behind: &[Vec<usize>]) -> Vec<usize> {
-    let mut lengths: Vec<Option<usize>> = vec![None; behind.len()];
-    let mut entered = vec![false; behind.len()];
-    for start in 0..behind.len() {
-        if entered[start] {
-            continue;
+impl Member {
+    const fn counts(&self) -> bool {
+        self.is_open && self.is_visible
+    }
+}
+
+/// The ends of tasks, by their positions, and behind them the beginnings of those that have parts.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    count: usize,
+    /// For each step, those that come after it.
+    after: Vec<Vec<usize>>,
+    /// For each step, how many tasks end in the longest chain behind it.
+    pub(crate) lengths: Vec<usize>,
+    /// For each task, the open one that it is a part of.
+    parents: Vec<Option<usize>>,
+    /// Whether steps come after each other in a circle.
+    pub(crate) has_circle: bool,
+}
+
+impl Steps {
+    /// Puts the steps of tasks in order. `is_below` tells whether the task at one position is a part of the other, or of one of its parts.
+    pub(crate) fn of(tasks: &[Member], mut is_below: impl FnMut(usize, usize) -> bool) -> Self {
+        let count = tasks.len();
+        let mut has_parts = vec![false; count];
+        tasks.iter().filter_map(|task| task.parent).for_each(|parent| has_parts[parent] = true);
+        let mut after = vec![Vec::new(); if has_parts.contains(&true) { 2 * count } else { count }];
+        let mut parents = vec![None; count];
+        for (position, task) in tasks.iter().enumerate() {
+            let begins =
+                if has_parts[position] { Some(count + position) } else { Some(position).filter(|_| task.counts()) };
+            let ends = Some(position).filter(|_| task.counts());
+            let holds = |blocker: &&usize| **blocker != position && tasks[**blocker].counts();
+            for blocker in task.blockers.iter().filter(holds).filter(|_| task.is_open) {
+                // A task that waits for its own part holds up none of the others.
+                let held_up = if has_parts[position] && is_below(*blocker, position) { ends } else { begins };
+                if let Some(step) = held_up.filter(|step| after[*blocker].last() != Some(step)) {
+                    after[*blocker].push(step);
+                }
+            }
+            if let Some(parent) = task.parent {
+                after[count + parent].extend(begins);
+                if task.counts() && tasks[parent].counts() {
+                    parents[position] = Some(parent);
+                    after[position].push(parent);
+                }
+            }
+            if has_parts[position] {
+                after[count + position].extend(ends);
+            }
         }
-        entered[start] = true;
-        // A walk in depth with a stack of our own: a chain may be longer than the thread's stack is deep.
-        let mut walk = vec![(start, 0)];
-        while let Some((at, step)) = walk.last_mut() {
-            match behind[*at].get(*step) {
-                Some(next) => {
+        let mut steps = Self { count, lengths: Vec::new(), after, parents, has_circle: false };
+        steps.measure();
+        steps
+    }
+
+    /// Returns how much a step adds to a chain.
+    fn weight(&self, step: usize) -> usize {
+        usize::from(step < self.count)
+    }
+
+    fn measure(&mut self) {
+        let mut lengths: Vec<Option<usize>> = vec![None; self.after.len()];
+        let mut entered = vec![false; self.after.len()];
+        for start in 0..self.count {
+            if std::mem::replace(&mut entered[start], true) {
+                continue;
+            }
+            // A walk in depth with a stack of our own: a chain may be longer than the thread's stack is deep.
+            let mut walk = vec![(start, 0)];
+            while let Some((at, step)) = walk.last_mut() {
+                if let Some(next) = self.after[*at].get(*step) {
                     *step += 1;
-                    if !entered[*next] {
-                        entered[*next] = true;
+                    if !std::mem::replace(&mut entered[*next], true) {
                         walk.push((*next, 0));
                     }
+                    continue;
                 }
-                None => {
-                    // What was entered and has no length yet lies on the way here: a circle.
-                    let known = behind[*at].iter().filter_map(|next| lengths[*next]);
-                    lengths[*at] = Some(known.map(|length| length + 1).max().unwrap_or(0));
-                    walk.pop();
+                let known = self.after[*at].iter().map(|next| Some(lengths[*next]? + self.weight(*next)));
+                // What was entered and has no length yet lies on the way here.
+                let meets_circle = known.clone().any(|length| length.is_none());
+                lengths[*at] = Some(known.flatten().max().unwrap_or(0));
+                self.has_circle |= meets_circle;
+                walk.pop();
+            }
+        }
+        self.lengths = lengths.into_iter().map(Option::unwrap_or_default).collect();
+    }
+
+    fn behind(&self, position: usize) -> BTreeSet<usize> {
+        let mut behind = BTreeSet::new();
+        let mut begun = HashSet::new();
+        // What waits for those that it is a part of waits for it, too.
+        for end in std::iter::successors(Some(position), |at| self.parents[*at]) {
+            let mut pending = self.after[end].clone();
+            while let Some(step) = pending.pop() {
+                if step < self.count {
+                    behind.insert(step);
+                } else if begun.insert(step) {
+                    pending.extend(&self.after[step]);
                 }
             }
         }
+        behind.remove(&position);
+        behind
     }
-    lengths.into_iter().map(Option::unwrap_or_default).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::Chains;
-    use crate::{Status, Task, TaskId};
+    use crate::{ClientVersion, Rules, Status, Task, TaskId};
 
     fn list(edges: &[(u64, &[u64])]) -> Vec<Task> {
         let task = |(number, on): &(u64, &[u64])| Task {
@@ -118,27 +218,61 @@ mod tests {
     #[test]
     fn the_longest_chain_counts() {
         let tasks = list(&[(1, &[]), (2, &[1]), (3, &[1]), (4, &[3, 1]), (5, &[])]);
-        let chains = Chains::of(&tasks);
+        let chains = Chains::of(&tasks, Rules::Strict);
         assert_eq!((0..5).map(|position| chains.length(position)).collect::<Vec<_>>(), [2, 0, 1, 0, 0]);
-        assert_eq!(numbers(&chains.longest()), [1, 3, 4]);
+        assert_eq!(numbers(&chains.longest().tasks), [1, 3, 4]);
         assert_eq!(chains.behind(0).count(), 3);
+    }
+
+    /// Storage (1) has the parts 2 and 3; Rollout (4) waits for Storage and has the parts 5 and 6, of which the last waits for the first.
+    fn plan() -> Vec<Task> {
+        let mut tasks = list(&[(1, &[]), (2, &[]), (3, &[]), (4, &[1]), (5, &[]), (6, &[5])]);
+        for (part, parent) in [(1, 1), (2, 1), (4, 4), (5, 4)] {
+            tasks[part].metadata = serde_json::json!({ "parent": parent.to_string() }).as_object().cloned();
+        }
+        tasks
+    }
+
+    #[test]
+    fn what_waits_for_a_parent_waits_for_each_part() {
+        let mut tasks = plan();
+        tasks[1].status = Status::Completed;
+        let chains = Chains::of(&tasks, Rules::Strict);
+        let behind: Vec<TaskId> = chains.behind(2).map(|task| task.id.clone()).collect();
+        assert_eq!(numbers(&behind), [1, 4, 5, 6]);
+        assert_eq!((chains.length(2), chains.length(0), chains.length(4), chains.length(5)), (4, 3, 2, 1));
+        let longest = chains.longest();
+        assert_eq!(numbers(&longest.tasks), [3, 1, 5, 6, 4]);
+        let link = |from: u64, to: u64| (TaskId::number(from), TaskId::number(to));
+        assert_eq!(longest.links, [link(1, 3), link(1, 4), link(4, 5), link(5, 6), link(4, 6)].into());
+        let client = Chains::of(&tasks, Rules::Client(ClientVersion::V2_1_325));
+        assert_eq!((client.length(2), numbers(&client.longest().tasks)), (0, vec![1, 4]));
+    }
+
+    #[test]
+    fn a_parent_that_waits_for_its_part_holds_up_no_other() {
+        let mut tasks = plan();
+        tasks[0].blocked_by = vec![TaskId::number(2)];
+        let chains = Chains::of(&tasks, Rules::Strict);
+        assert_eq!((chains.length(1), chains.length(2)), (4, 4));
+        assert!(!chains.behind(1).any(|task| task.id == TaskId::number(3)));
     }
 
     #[test]
     fn completed_and_internal_tasks_are_in_no_chain() {
         let mut tasks = list(&[(1, &[]), (2, &[1]), (3, &[2])]);
         tasks[1].status = Status::Completed;
-        assert!(Chains::of(&tasks).longest().is_empty());
+        assert!(Chains::of(&tasks, Rules::Strict).longest().tasks.is_empty());
         tasks[1].status = Status::Pending;
         tasks[2].metadata = serde_json::json!({ "_internal": true }).as_object().cloned();
-        assert_eq!(numbers(&Chains::of(&tasks).longest()), [1, 2]);
+        assert_eq!(numbers(&Chains::of(&tasks, Rules::Strict).longest().tasks), [1, 2]);
     }
 
     #[test]
     fn a_circle_ends_a_chain_and_hangs_nothing() {
         let tasks = list(&[(1, &[3]), (2, &[1]), (3, &[2, 3]), (4, &[3])]);
-        let chains = Chains::of(&tasks);
-        assert!(chains.longest().len() >= 3);
+        let chains = Chains::of(&tasks, Rules::Strict);
+        assert!(chains.longest().tasks.len() >= 3);
     }
 
     #[test]
@@ -149,8 +283,8 @@ mod tests {
                 ..Task::new(TaskId::number(number), "x")
             })
             .collect();
-        let chains = Chains::of(&tasks);
+        let chains = Chains::of(&tasks, Rules::Strict);
         assert_eq!(chains.length(0), 99_999);
-        assert_eq!(chains.longest().len(), 100_000);
+        assert_eq!(chains.longest().tasks.len(), 100_000);
     }
 }

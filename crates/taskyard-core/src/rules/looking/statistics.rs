@@ -37,7 +37,7 @@ pub struct Stats {
     pub unreadable: usize,
     /// How many edges there are.
     pub edges: usize,
-    /// The longest chain of open tasks, each waiting for the one before.
+    /// The longest chain of open tasks, each of which comes after the one before it, parents after their parts.
     pub longest_chain: Vec<TaskId>,
     /// The newest commit counted.
     pub revision: Revision,
@@ -87,7 +87,7 @@ pub fn tally(tasks: &[Task], unreadable: usize, revision: Revision, now: Timesta
     stats.priorities = priorities.into_iter().map(|(priority, count)| (priority.0.to_string(), count)).collect();
     stats.tags = tags.into_iter().map(|(tag, count)| (tag.to_owned(), count)).collect();
     stats.tags.sort_by_key(|(_, count)| Reverse(*count));
-    stats.longest_chain = Chains::of(tasks).longest();
+    stats.longest_chain = Chains::of(tasks, rules).longest().tasks;
     stats
 }
 

@@ -143,6 +143,7 @@ fn gap_line(wires: &[&Wire], row: usize, width: usize, look: &Look) -> Line {
     }
     let mut cells = vec![Arms::default(); width];
     let mut leads_to_task = false;
+    let mut leads_to_part = true;
     for wire in wires {
         let (first, last) = wire.span();
         if row < first || row > last {
@@ -152,6 +153,7 @@ fn gap_line(wires: &[&Wire], row: usize, width: usize, look: &Look) -> Line {
             let is_heavy = wire.ends.iter().any(|end| end.is_critical);
             cells.iter_mut().for_each(|cell| cell.add([false, false, true, true], is_heavy));
             leads_to_task |= wire.ends.iter().any(|end| end.is_task);
+            leads_to_part &= wire.ends.iter().all(|end| end.is_part);
             continue;
         };
         // A free column before the slots, and one behind them with the point of the arrow.
@@ -170,6 +172,7 @@ fn gap_line(wires: &[&Wire], row: usize, width: usize, look: &Look) -> Line {
                 cells[turn].add([false, false, false, true], heavy);
                 cells[turn + 1..].iter_mut().for_each(|cell| cell.add([false, false, true, true], heavy));
                 leads_to_task |= end.is_task;
+                leads_to_part &= end.is_part;
             }
         }
     }
@@ -180,7 +183,7 @@ fn gap_line(wires: &[&Wire], row: usize, width: usize, look: &Look) -> Line {
         if leads_to_task && place == width - 1 {
             line.push(tone, " ");
         } else if place == point && cell.goes_right() {
-            line.push(tone, look.either("▸", ">"));
+            line.push(tone, if leads_to_part { look.either("•", "o") } else { look.either("▸", ">") });
         } else {
             line.push(tone, cell.joint(look).encode_utf8(&mut [0; 4]));
         }
@@ -197,7 +200,7 @@ mod tests {
     use super::{GraphWindow, graph_lines};
     use crate::render::{Line, Look};
     use crate::view::graph::GraphPicture;
-    use crate::{Task, TaskId};
+    use crate::{Rules, Task, TaskId};
 
     fn waiting(number: u64, on: &[u64]) -> Task {
         let mut task = Task::new(TaskId::number(number), "x");
@@ -207,7 +210,7 @@ mod tests {
 
     fn drawn(tasks: &[Task], folded: &[u64]) -> Vec<String> {
         let folded: HashSet<TaskId> = folded.iter().copied().map(TaskId::number).collect();
-        let picture = GraphPicture::of(tasks, &folded);
+        let picture = GraphPicture::of(tasks, &folded, Rules::Strict);
         let window = GraphWindow { first_rank: 0, ranks: 9, first_row: 0, rows: 99, width: 0 };
         let label = |node: &super::GraphNode, _| Line::plain(&format!("#{}", node.task));
         let lines = graph_lines(&picture, &window, &Look::PIPE, label);
@@ -234,6 +237,16 @@ mod tests {
     }
 
     #[test]
+    fn parts_hang_on_their_parent_by_a_dot_instead_of_an_arrow() {
+        let part = |number: u64, parent: u64| Task {
+            metadata: serde_json::json!({ "parent": parent.to_string() }).as_object().cloned(),
+            ..waiting(number, &[])
+        };
+        let tasks = [waiting(1, &[]), part(2, 1), part(3, 1), waiting(4, &[1]), part(5, 4)];
+        insta::assert_snapshot!(drawn(&tasks, &[]).join("\n"));
+    }
+
+    #[test]
     fn what_is_folded_is_not_drawn() {
         let tasks = [waiting(1, &[]), waiting(2, &[1]), waiting(3, &[2])];
         assert_eq!(drawn(&tasks, &[2]).len(), 1);
@@ -251,7 +264,7 @@ mod tests {
                     waiting(number, &on)
                 })
                 .collect();
-            let picture = GraphPicture::of(&tasks, &HashSet::new());
+            let picture = GraphPicture::of(&tasks, &HashSet::new(), Rules::Strict);
             let window = GraphWindow { first_rank: 0, ranks: 40, first_row: 0, rows: 999, width: 0 };
             let label = |node: &super::GraphNode, _| Line::plain(&format!("#{}", node.task));
             let lines = graph_lines(&picture, &window, &Look::PIPE, label);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::render::graph::Network;
 use crate::rules::graph::chains::Chains;
-use crate::{Task, TaskId};
+use crate::{Rules, Task, TaskId};
 
 use super::folding::folded_away;
 use super::ranks::{Cell, arrange};
@@ -32,7 +32,7 @@ pub struct GraphNode {
     pub rank: usize,
     /// The row it stands on.
     pub row: usize,
-    /// Whether it is part of the critical path: the longest chain of tasks that wait for each other.
+    /// Whether it is on the critical path: the longest chain of tasks that come after each other.
     pub is_critical: bool,
     /// Whether what waits for it alone is folded away.
     pub is_folded: bool,
@@ -40,7 +40,7 @@ pub struct GraphNode {
     pub folded_away: usize,
     /// What it waits for without a line to it: a circle, or a graph with too many lines to draw.
     pub waits_unseen_for: Vec<TaskId>,
-    /// The tasks it waits for and the tasks that wait for it, by their place among the nodes.
+    /// The tasks it waits for or is a part of, and the tasks that wait for it or are its parts, by their place among the nodes.
     before: Vec<usize>,
     behind: Vec<usize>,
 }
@@ -66,18 +66,17 @@ impl GraphNode {
 }
 
 impl GraphPicture {
-    /// Draws the open, visible ones of some tasks. Behind those that are folded only what also waits for others is shown.
-    pub fn of(tasks: &[Task], folded: &HashSet<TaskId>) -> Self {
+    /// Draws the open, visible ones of the tasks of a list. Behind those that are folded only what also waits for others is shown.
+    pub fn of(tasks: &[Task], folded: &HashSet<TaskId>, rules: Rules) -> Self {
         let open: Vec<Task> =
             tasks.iter().filter(|task| task.status.is_open() && !task.is_internal()).cloned().collect();
-        let network = Network::new(&open);
-        let chain = Chains::of(&open).longest();
-        let follows: HashMap<&TaskId, &TaskId> = chain.windows(2).map(|pair| (&pair[0], &pair[1])).collect();
-        let critical: HashSet<&TaskId> = chain.iter().collect();
+        let network = Network::new(&open, rules);
+        let chain = Chains::of(tasks, rules).longest();
+        let critical: HashSet<&TaskId> = chain.tasks.iter().collect();
         let is_folded: Vec<bool> = open.iter().map(|task| folded.contains(&task.id)).collect();
         let away = folded_away(&network, &is_folded);
         let is_shown: Vec<bool> = away.is_hidden.iter().map(|hidden| !hidden).collect();
-        let is_critical = |from: usize, to: usize| follows.get(&open[from].id) == Some(&&open[to].id);
+        let is_critical = |from: usize, to: usize| chain.links.contains(&(open[from].id.clone(), open[to].id.clone()));
         let arranged = arrange(&network, &is_shown, &is_critical);
 
         let mut places: Vec<usize> = (0..open.len()).filter(|place| is_shown[*place]).collect();
@@ -103,7 +102,7 @@ impl GraphPicture {
             if from == usize::MAX || to == usize::MAX {
                 continue;
             }
-            if edge.closes_circle || arranged.is_left_out(number) {
+            if !edge.is_part && (edge.closes_circle || arranged.is_left_out(number)) {
                 nodes[to].waits_unseen_for.push(open[edge.from].id.clone());
             }
             nodes[from].behind.push(to);
@@ -111,7 +110,7 @@ impl GraphPicture {
         }
         let ranks = arranged.ranks.into_iter().map(|rank| named_by_node(rank, &node_of)).collect();
         let by_task = nodes.iter().enumerate().map(|(node, shown)| (shown.task.clone(), node)).collect();
-        Self { nodes, ranks, gaps: arranged.gaps, by_task, rows: arranged.rows, critical: chain.len() }
+        Self { nodes, ranks, gaps: arranged.gaps, by_task, rows: arranged.rows, critical: chain.tasks.len() }
     }
 
     /// Tells whether there is no task in it.
@@ -181,7 +180,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::{GraphPicture, Neighbour};
-    use crate::{Status, Task, TaskId};
+    use crate::{Rules, Status, Task, TaskId};
 
     pub(super) fn waiting(number: u64, on: &[u64]) -> Task {
         let mut task = Task::new(TaskId::number(number), format!("t{number}"));
@@ -196,7 +195,7 @@ mod tests {
     #[test]
     fn a_task_stands_behind_all_it_waits_for_and_the_longest_chain_is_critical() {
         let tasks = [waiting(1, &[]), waiting(2, &[1]), waiting(3, &[1]), waiting(4, &[2, 1]), waiting(5, &[])];
-        let picture = GraphPicture::of(&tasks, &HashSet::new());
+        let picture = GraphPicture::of(&tasks, &HashSet::new(), Rules::Strict);
         let ranks: Vec<usize> = (1..=5).map(|number| picture.node(&id(number)).unwrap().rank).collect();
         assert_eq!(ranks, [0, 1, 1, 2, 0]);
         let critical: Vec<u64> = (1..=5).filter(|number| picture.node(&id(*number)).unwrap().is_critical).collect();
@@ -207,7 +206,7 @@ mod tests {
     fn what_is_done_or_internal_is_not_shown() {
         let mut done = waiting(1, &[]);
         done.status = Status::Completed;
-        let picture = GraphPicture::of(&[done, waiting(2, &[1])], &HashSet::new());
+        let picture = GraphPicture::of(&[done, waiting(2, &[1])], &HashSet::new(), Rules::Strict);
         assert_eq!(picture.nodes().len(), 1);
         assert_eq!(picture.node(&id(2)).unwrap().rank, 0);
     }
@@ -215,7 +214,7 @@ mod tests {
     #[test]
     fn a_fold_hides_what_waits_for_nothing_else() {
         let tasks = [waiting(1, &[]), waiting(2, &[1]), waiting(3, &[2]), waiting(4, &[2, 5]), waiting(5, &[])];
-        let picture = GraphPicture::of(&tasks, &HashSet::from([id(1)]));
+        let picture = GraphPicture::of(&tasks, &HashSet::from([id(1)]), Rules::Strict);
         let shown: Vec<&str> = picture.nodes().iter().map(|node| node.task.as_str()).collect();
         assert_eq!(shown, ["5", "1", "4"]);
         let folded = picture.node(&id(1)).unwrap();
@@ -225,7 +224,7 @@ mod tests {
     #[test]
     fn neighbours_are_found_along_the_lines() {
         let tasks = [waiting(1, &[]), waiting(2, &[1]), waiting(3, &[1]), waiting(4, &[3])];
-        let picture = GraphPicture::of(&tasks, &HashSet::new());
+        let picture = GraphPicture::of(&tasks, &HashSet::new(), Rules::Strict);
         let step = |from, which| picture.neighbour(&id(from), which).map(TaskId::as_str);
         assert_eq!(step(1, Neighbour::Behind), Some("2"));
         assert_eq!(step(2, Neighbour::Below), Some("3"));
@@ -237,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_circle_is_named_where_no_line_can_show_it() {
-        let picture = GraphPicture::of(&[waiting(1, &[2]), waiting(2, &[1])], &HashSet::new());
+        let picture = GraphPicture::of(&[waiting(1, &[2]), waiting(2, &[1])], &HashSet::new(), Rules::Strict);
         assert_eq!(picture.node(&id(1)).unwrap().waits_unseen_for, [id(2)]);
     }
 }

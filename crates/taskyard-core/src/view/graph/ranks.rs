@@ -54,10 +54,20 @@ struct Item {
     task: Option<usize>,
     rank: usize,
     left: Vec<usize>,
-    /// What it leads to, and whether that is the critical path.
-    right: Vec<(usize, bool)>,
+    /// What it leads to.
+    right: Vec<Onward>,
     is_critical: bool,
     row: usize,
+}
+
+/// A line to the next item.
+#[derive(Clone, Copy)]
+struct Onward {
+    to: usize,
+    /// Whether it belongs to the critical path.
+    is_critical: bool,
+    /// Whether it only leads to a part.
+    is_part: bool,
 }
 
 /// Arranges the tasks that are shown.
@@ -101,10 +111,12 @@ pub(super) fn arrange(network: &Network, is_shown: &[bool], is_critical: &dyn Fn
                 items.len() - 1
             });
             items[lane].is_critical |= heavy;
-            connect(&mut items, &mut joined, (at, lane), heavy);
+            let onward = Onward { to: lane, is_critical: heavy, is_part: edge.is_part };
+            connect(&mut items, &mut joined, at, onward);
             at = lane;
         }
-        connect(&mut items, &mut joined, (at, item_of[edge.to]), heavy);
+        let onward = Onward { to: item_of[edge.to], is_critical: heavy, is_part: edge.is_part };
+        connect(&mut items, &mut joined, at, onward);
     }
     let rows = place_rows(&mut items);
     let mut row = vec![0; is_shown.len()];
@@ -115,17 +127,18 @@ pub(super) fn arrange(network: &Network, is_shown: &[bool], is_critical: &dyn Fn
         let cell = match item.task {
             Some(place) => {
                 row[place] = item.row;
-                let is_critical = item.right.iter().any(|(_, is_critical)| *is_critical);
+                let is_critical = item.right.iter().any(|onward| onward.is_critical);
                 Cell::Task { place, goes_on: !item.right.is_empty(), is_critical }
             }
             None => Cell::Lane { is_critical: item.is_critical },
         };
         ranks[item.rank].insert(item.row, cell);
         if !item.right.is_empty() {
-            let end = |(to, is_critical): &(usize, bool)| WireEnd {
-                row: items[*to].row,
-                is_critical: *is_critical,
-                is_task: items[*to].task.is_some(),
+            let end = |onward: &Onward| WireEnd {
+                row: items[onward.to].row,
+                is_critical: onward.is_critical,
+                is_task: items[onward.to].task.is_some(),
+                is_part: onward.is_part,
             };
             wires[item.rank].push(Wire::new(item.row, item.right.iter().map(end).collect()));
         }
@@ -141,14 +154,17 @@ impl Item {
 }
 
 /// Joins two items; several lines of a task may share a lane.
-fn connect(items: &mut [Item], joined: &mut HashMap<(usize, usize), usize>, (from, to): (usize, usize), heavy: bool) {
+fn connect(items: &mut [Item], joined: &mut HashMap<(usize, usize), usize>, from: usize, onward: Onward) {
     let next = items[from].right.len();
-    let place = *joined.entry((from, to)).or_insert(next);
+    let place = *joined.entry((from, onward.to)).or_insert(next);
     match items[from].right.get_mut(place) {
-        Some((_, known)) => *known |= heavy,
+        Some(known) => {
+            known.is_critical |= onward.is_critical;
+            known.is_part &= onward.is_part;
+        }
         None => {
-            items[from].right.push((to, heavy));
-            items[to].left.push(from);
+            items[from].right.push(onward);
+            items[onward.to].left.push(from);
         }
     }
 }
@@ -181,7 +197,7 @@ fn groups(items: &[Item]) -> Vec<Vec<usize>> {
         let mut next = vec![start];
         while let Some(at) = next.pop() {
             members.push(at);
-            for other in items[at].left.iter().copied().chain(items[at].right.iter().map(|(to, _)| *to)) {
+            for other in items[at].left.iter().copied().chain(items[at].right.iter().map(|onward| onward.to)) {
                 if !std::mem::replace(&mut seen[other], true) {
                     next.push(other);
                 }
@@ -212,7 +228,7 @@ fn place_group(items: &mut [Item], members: Vec<usize>, top: usize) -> usize {
             let mean = |item: &usize| {
                 let at = &items[*item];
                 let beside: Vec<usize> =
-                    if forward { at.left.clone() } else { at.right.iter().map(|(to, _)| *to).collect() };
+                    if forward { at.left.clone() } else { at.right.iter().map(|onward| onward.to).collect() };
                 match beside.len() {
                     0 => order[item],
                     count => beside.iter().map(|other| order[other]).sum::<usize>() / count,

@@ -30,6 +30,8 @@ pub(super) struct WireEnd {
     pub(super) is_critical: bool,
     /// Whether it ends at a task; else it goes on in a lane.
     pub(super) is_task: bool,
+    /// Whether it leads from a parent to its part.
+    pub(super) is_part: bool,
 }
 
 impl Wire {
@@ -109,7 +111,7 @@ mod tests {
     use super::{Gap, Wire, WireEnd};
 
     fn wire(from: usize, to: &[usize]) -> Wire {
-        let end = |row: &usize| WireEnd { row: *row, is_critical: false, is_task: true };
+        let end = |row: &usize| WireEnd { row: *row, is_critical: false, is_task: true, is_part: false };
         Wire::new(from, to.iter().map(end).collect())
     }
 
