@@ -3,6 +3,7 @@
 mod acting;
 mod choosing;
 mod input;
+mod meaning;
 mod newer;
 mod newer_databases;
 mod other_stores;

@@ -44,6 +44,8 @@ pub struct Yard {
     departing: Option<AgentName>,
     /// How a task has to be for a change to be made.
     expectation: Option<Expectation>,
+    /// Whether changes are judged and not made.
+    rehearses: bool,
 }
 
 /// The lease that an agent gets with a task which it starts.
@@ -95,6 +97,7 @@ impl Yard {
             puts_back: true,
             departing: None,
             expectation: None,
+            rehearses: false,
         }
     }
 
@@ -108,6 +111,13 @@ impl Yard {
     #[must_use]
     pub fn with_hooks(self, hooks: Arc<Hooks>) -> Self {
         Self { hooks: Some(hooks), ..self }
+    }
+
+    /// Returns a yard whose changes of the list are judged and answered as ever, and not made: the answers carry no revision. Hooks, checks and
+    /// teams are neither asked nor told.
+    #[must_use]
+    pub fn rehearsing(self) -> Self {
+        Self { rehearses: true, hooks: None, teams: None, ..self }
     }
 
     /// Has teams count: who acts may be a member of one, and its members are told of what concerns them.
@@ -295,6 +305,11 @@ impl Yard {
     /// Returns what the writes of this yard bring against leases.
     pub(crate) fn proof(&self) -> Proof {
         self.proof
+    }
+
+    /// Tells whether changes are judged and not made.
+    pub(crate) const fn rehearses(&self) -> bool {
+        self.rehearses
     }
 
     /// Returns whose departure is told with all that came back.

@@ -1,11 +1,13 @@
 //! The flags that end up in a task's metadata.
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::{Value, json};
 use taskyard::core::json_text;
 use taskyard::core::{DEFER, DUE, ESTIMATE, Metadata, Priority, TaskId};
 
-use super::times::{parse_defer, parse_due, parse_estimate};
+use super::times::{Estimate, parse_defer, parse_due, parse_estimate};
 use super::values::parse_id;
 
 /// The flags that end up in a task's metadata.
@@ -28,17 +30,17 @@ pub(crate) struct MetadataFlags {
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
 
-    /// When it is due: `tomorrow`, `fri 17:00`, `2h`, `2026-11-20` (its end); `none` takes it away
+    /// When it is due: `tomorrow 9:00`, `fri`, `20 nov`, `eow`, `next week`, `2h`, `1mo`, `2026-11-20` (its end); `none` takes it away
     #[arg(long, value_name = "TIME", value_parser = parse_due)]
     pub(crate) due: Option<Value>,
 
-    /// The task is not ready before this moment: `mon`, `2h`, `2026-11-20` (its beginning); `none` takes it away
+    /// The task is not ready before this moment: `mon`, `2h`, `next week`, `2026-11-20` (its beginning); `none` takes it away
     #[arg(long, value_name = "TIME", value_parser = parse_defer)]
     pub(crate) defer: Option<Value>,
 
-    /// How long it should take: `30m`, `2h`, `1d`; `none` takes it away
+    /// How long it should take: `30m`, `2h`, `1d` (a working day, 8 h by default); `none` takes it away
     #[arg(long, value_name = "DURATION", value_parser = parse_estimate)]
-    pub(crate) estimate: Option<Value>,
+    pub(crate) estimate: Option<Estimate>,
 
     /// Anything else to keep with it; the value is JSON, so text needs quotes of its own: 'note="soon"'
     #[arg(long = "meta", value_name = "KEY=JSON", value_parser = parse_meta)]
@@ -46,8 +48,13 @@ pub(crate) struct MetadataFlags {
 }
 
 impl MetadataFlags {
-    /// Returns the metadata, where any was given. What `--meta` says comes last and counts.
-    pub(crate) fn metadata(self) -> Option<Metadata> {
+    /// Tells whether how long a working day is makes a difference.
+    pub(crate) const fn has_estimate(&self) -> bool {
+        self.estimate.is_some()
+    }
+
+    /// Returns the metadata, if any was given, with working days of this length. What `--meta` says comes last and counts.
+    pub(crate) fn metadata(self, working_day: Duration) -> Option<Metadata> {
         let mut metadata = Metadata::new();
         if let Some(priority) = self.priority {
             metadata.insert("priority".into(), json!(priority.as_str()));
@@ -61,7 +68,8 @@ impl MetadataFlags {
         if let Some(kind) = self.kind {
             metadata.insert("kind".into(), json!(kind));
         }
-        for (key, value) in [(DUE, self.due), (DEFER, self.defer), (ESTIMATE, self.estimate)] {
+        let estimate = self.estimate.map(|estimate| estimate.value(working_day));
+        for (key, value) in [(DUE, self.due), (DEFER, self.defer), (ESTIMATE, estimate)] {
             metadata.extend(value.map(|value| (key.to_owned(), value)));
         }
         metadata.extend(self.meta);
@@ -89,6 +97,7 @@ fn parse_meta(text: &str) -> Result<(String, Value), String> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use taskyard::core::timing::WORKING_DAY;
 
     use super::{MetadataFlags, parse_meta};
 
@@ -102,9 +111,9 @@ mod tests {
 
     #[test]
     fn no_flags_are_no_metadata() {
-        assert_eq!(MetadataFlags::default().metadata(), None);
+        assert_eq!(MetadataFlags::default().metadata(WORKING_DAY), None);
         let flags =
             MetadataFlags { tags: vec!["a".into()], meta: vec![("tags".into(), json!([]))], ..Default::default() };
-        assert_eq!(flags.metadata(), json!({"tags": []}).as_object().cloned());
+        assert_eq!(flags.metadata(WORKING_DAY), json!({"tags": []}).as_object().cloned());
     }
 }

@@ -13,10 +13,10 @@ pub(crate) use globals::Globals;
 pub(crate) use lease::LeaseFlags;
 pub(crate) use metadata::MetadataFlags;
 pub(crate) use public_url::PublicUrl;
-pub(crate) use query::{query_of, query_of_words, with_negations};
+pub(crate) use query::with_negations;
 pub(crate) use times::{parse_defer, parse_due, parse_estimate, writers_clock};
 pub(crate) use values::{
-    ListedState, parse_agent, parse_bytes, parse_id, parse_lifetime, parse_listed_state, parse_pause, parse_revision,
-    parse_revisions, parse_status,
+    ListedState, Since, parse_agent, parse_bytes, parse_id, parse_lifetime, parse_listed_state, parse_pause,
+    parse_revisions, parse_since, parse_status,
 };
 pub(crate) use which::{IdRange, WhichTasks, parse_range};

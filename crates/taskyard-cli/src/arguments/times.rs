@@ -1,16 +1,19 @@
 //! When, and how long, in the writer's words.
 
-use jiff::tz::TimeZone;
+use std::time::Duration;
+
 use serde_json::Value;
 use taskyard::core::Timestamp;
-use taskyard::core::timing::{Clock, PartOfDay, parse_moment, parse_span};
+use taskyard::core::timing::{Clock, PartOfDay, WorkSpan, parse_moment};
+
+use crate::output::local_zone;
 
 /// The word that takes a time away.
 const NONE: &str = "none";
 
 /// Returns the clock by which times are meant that the user types: this machine's, in the zone of `TZ` or of the system.
 pub(crate) fn writers_clock() -> Clock {
-    Clock { now: Timestamp(jiff::Timestamp::now().as_millisecond()), zone: TimeZone::system() }
+    Clock::new(Timestamp(jiff::Timestamp::now().as_millisecond()), local_zone().clone())
 }
 
 /// Reads when a task is due: a bare day is its end.
@@ -23,12 +26,23 @@ pub(crate) fn parse_defer(text: &str) -> Result<Value, String> {
     moment(text, PartOfDay::Start)
 }
 
-/// Reads how long a task is expected to take, in seconds.
-pub(crate) fn parse_estimate(text: &str) -> Result<Value, String> {
-    if text.trim().eq_ignore_ascii_case(NONE) {
-        return Ok(Value::Null);
+/// How long a task is expected to take; `None` takes the estimate away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Estimate(Option<WorkSpan>);
+
+impl Estimate {
+    /// Returns it in seconds, with working days of this length.
+    pub(crate) fn value(self, working_day: Duration) -> Value {
+        self.0.map_or(Value::Null, |span| span.with_days_of(working_day).as_secs().into())
     }
-    parse_span(text).map(|span| Value::from(span.as_secs())).map_err(|error| error.to_string())
+}
+
+/// Reads how long a task is expected to take.
+pub(crate) fn parse_estimate(text: &str) -> Result<Estimate, String> {
+    if text.trim().eq_ignore_ascii_case(NONE) {
+        return Ok(Estimate(None));
+    }
+    WorkSpan::parse(text).map(|span| Estimate(Some(span))).map_err(|error| error.to_string())
 }
 
 fn moment(text: &str, part: PartOfDay) -> Result<Value, String> {

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use taskyard::config::{parse_duration, parse_size};
-use taskyard::core::{AgentName, Revision, Status, TaskId};
+use taskyard::core::timing::When;
+use taskyard::core::{AgentName, Revision, Status, TaskId, Timestamp};
 use taskyard::operations::UndoRange;
+
+use super::times::writers_clock;
 
 /// Reads a task's id; `#7` and ` 7` are 7.
 pub(crate) fn parse_id(text: &str) -> Result<TaskId, String> {
@@ -61,6 +64,25 @@ pub(crate) fn parse_listed_state(text: &str) -> Result<ListedState, String> {
 pub(crate) fn parse_revision(text: &str) -> Result<Revision, String> {
     let number = text.trim().trim_start_matches(['r', 'R']);
     number.parse().map(Revision).map_err(|_| format!("`{}` is no revision; use a number", text.escape_debug()))
+}
+
+/// The point after which history is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Since {
+    Revision(Revision),
+    Moment(Timestamp),
+}
+
+/// Reads a revision (`41`, `r41`), or a time that has passed (`yesterday`, `2h`, `fri 17:00`).
+pub(crate) fn parse_since(text: &str) -> Result<Since, String> {
+    if let Ok(revision) = parse_revision(text) {
+        return Ok(Since::Revision(revision));
+    }
+    let bad = || {
+        format!("`{}` is no revision and no time; write `41`, `2h`, `yesterday` or `fri 17:00`", text.escape_debug())
+    };
+    let moment = When::parse(text).ok().and_then(|when| when.past_moment(&writers_clock()));
+    moment.map(Since::Moment).ok_or_else(bad)
 }
 
 /// Reads a revision or a range of them: `41` or `41..45`.

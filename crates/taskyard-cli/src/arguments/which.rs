@@ -1,13 +1,9 @@
 //! Which tasks a command is about.
 
 use clap::Args;
-use taskyard::Yard;
 use taskyard::core::TaskId;
-use taskyard::operations::Query;
 
-use super::query::query_of;
 use super::values::parse_id;
-use crate::problem::Problem;
 
 /// So many tasks a range may name: more are a slip of the finger.
 const LONGEST_RANGE: u64 = 10_000;
@@ -27,6 +23,10 @@ pub(crate) struct WhichTasks {
     #[arg(long)]
     pub(crate) keep_going: bool,
 
+    /// Show what would be done, and do nothing; hooks and checks are not asked
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
     /// Whether they are answered for as several are, though there may be one only.
     #[arg(skip)]
     pub(crate) is_several: bool,
@@ -40,24 +40,6 @@ pub(crate) enum IdRange {
 }
 
 impl WhichTasks {
-    /// Returns the ids, in the order in which they were given or by number; those of a query as the list is now.
-    pub(crate) fn ids(&self, yard: &Yard) -> Result<Vec<TaskId>, Problem> {
-        if let Some(query) = self.query()? {
-            return Ok(yard.chosen(&query)?.into_iter().map(|task| task.id).collect());
-        }
-        Ok(self.ids.iter().flat_map(IdRange::ids).collect())
-    }
-
-    /// Returns the query, where one was given. An empty one is true of every task, and no more than a variable that is not set.
-    pub(crate) fn query(&self) -> Result<Option<Query>, Problem> {
-        let query = self.query.as_ref().map(|query| query_of(std::slice::from_ref(query))).transpose()?;
-        match query {
-            Some(query) if query.is_empty() => Err(Problem::usage("bad_query", "`--where` stands without a query")
-                .hint("`--where status:open` chooses everything that is open")),
-            query => Ok(query),
-        }
-    }
-
     /// Returns the task, where one was named and no more.
     pub(crate) fn only_one(&self) -> Option<&TaskId> {
         match self.ids.as_slice() {

@@ -14,7 +14,7 @@ use crate::board::{
 };
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, local_zone};
 use crate::places;
 use crate::problem::Problem;
 
@@ -116,6 +116,7 @@ impl Board {
                 BoardStyle::V2_1_20 => ClientStyle::V2_1_20,
             }),
             todo_period: context.todos().is_ok().then_some(period),
+            zone: local_zone(),
             commands: commands(program),
         })
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 use taskyard::operations::Move;
 
-use super::several::move_these;
+use super::several::{is_agreed, move_these};
 use crate::arguments::{LeaseFlags, WhichTasks};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -23,6 +23,10 @@ pub(crate) struct Cancel {
     #[arg(long)]
     pub(crate) with_parts: bool,
 
+    /// Do not ask, however many tasks `--where` chooses
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+
     #[command(flatten)]
     pub(crate) lease: LeaseFlags,
 }
@@ -30,10 +34,13 @@ pub(crate) struct Cancel {
 impl Cancel {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
-        let mut ids = self.which.ids(&yard)?;
+        let mut ids = context.ids_of(&self.which, &yard)?;
         if self.with_parts {
             ids = yard.with_open_parts(&ids)?;
         }
-        move_these("Cancelled", &Move::Cancel, (&self.which, &ids), &yard, output)
+        if !self.yes && !is_agreed("Cancel", (&self.which, &ids), &yard, output)? {
+            return Ok(Exit::Refused);
+        }
+        move_these(("Cancelled", "Would cancel"), &Move::Cancel, (&self.which, &ids), &yard, output)
     }
 }

@@ -13,6 +13,7 @@ use taskyard::liveness::mark_of;
 use taskyard::operations::{self, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE, Gone, Resuming};
 
 use super::claim_several::claim_several;
+use super::several::tell_rehearsal;
 use crate::arguments::{WhichTasks, parse_lifetime, parse_pause};
 use crate::context::Context;
 use crate::displays::answers::did;
@@ -89,6 +90,7 @@ struct Won<'a> {
 impl Claim {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
+        let yard = if self.which.dry_run { yard.rehearsing() } else { yard };
         let claim = self.terms(context)?;
         let only = self.which.only_one().filter(|_| !self.which.keep_going);
         if !self.next && only.is_none() {
@@ -106,6 +108,9 @@ impl Claim {
             None => yard.claim_next(&claim)?,
         };
         match outcome {
+            ClaimOutcome::Claimed(claimed) if self.which.dry_run => {
+                tell_rehearsal("Would claim", &[&claimed.task], &[], output)
+            }
             ClaimOutcome::Claimed(claimed) => {
                 context.note_write(yard.list_id());
                 context.note_claim(&claimed);
@@ -145,7 +150,7 @@ impl Claim {
             ttl,
             holder,
             resuming: context.resuming(),
-            query: self.which.query()?.filter(|_| self.next).unwrap_or_default(),
+            query: context.where_query(&self.which)?.filter(|_| self.next).unwrap_or_default(),
             ..operations::Claim::default()
         })
     }

@@ -3,12 +3,13 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use taskyard::Yard;
+use taskyard::core::Task;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::Tone;
 use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::operations::{Claim, ClaimRefusal, ClaimedTogether, RefusedClaim};
 
-use super::several::none_is_like_that;
+use super::several::{none_is_like_that, tell_rehearsal};
 use crate::arguments::WhichTasks;
 use crate::context::Context;
 use crate::displays::answers::did;
@@ -47,14 +48,24 @@ pub(super) fn claim_several(
     context: &Context,
     output: &mut Output,
 ) -> Result<Exit, Problem> {
-    let ids = which.ids(yard)?;
+    let ids = context.ids_of(which, yard)?;
     if ids.is_empty() {
         return none_is_like_that(output);
     }
+    let rehearsal = which.dry_run.then(|| yard.clone().rehearsing());
+    let yard = rehearsal.as_ref().unwrap_or(yard);
     let outcome = match which.keep_going {
         true => yard.claim_possible(&ids, claim)?,
         false => yard.claim_together(&ids, claim)?,
     };
+    if which.dry_run {
+        if let Some(first) = outcome.refused.first().filter(|_| !which.keep_going) {
+            return lost(Some(&first.id), &first.refusal, (first.task.as_deref(), None, &[]), output);
+        }
+        let tasks: Vec<&Task> = outcome.claimed.iter().map(|claimed| &claimed.task).collect();
+        tell_rehearsal("Would claim", &tasks, &[], output)?;
+        return Ok(exit_of(&outcome.refused));
+    }
     if !outcome.claimed.is_empty() {
         context.note_write(yard.list_id());
     }

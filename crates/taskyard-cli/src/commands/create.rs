@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use taskyard::config::Marks;
 use taskyard::core::dialect::macf::{BadBlock, Block, Kind, UnknownKind, stated_parent, take_facts_of_making};
 use taskyard::core::dialect::native::{LARGEST, Shape};
-use taskyard::core::render::{Line, Tone};
-use taskyard::core::{DEFER, DUE, ESTIMATE, Metadata, TaskId};
+use taskyard::core::render::{Line, Look, Tone};
+use taskyard::core::timing::work_in_words;
+use taskyard::core::{DEFER, DUE, ESTIMATE, Metadata, Task, TaskId};
 use taskyard::operations::NewTask;
 
 use super::create_batch::create_batch;
@@ -150,7 +151,7 @@ impl Create {
             return Err(Problem::usage("not_a_mission", "--repo and --version are facts of a mission")
                 .hint("add `--kind mission`, or keep them with `--meta repo='\"NAME\"'`"));
         }
-        let mut metadata = self.metadata.metadata();
+        let mut metadata = context.metadata_of(self.metadata)?;
         if let Some(metadata) = metadata.as_mut() {
             // A new task has no time that could be taken away.
             metadata.retain(|key, value| !value.is_null() || ![DUE, DEFER, ESTIMATE].contains(&key.as_str()));
@@ -200,6 +201,7 @@ impl Create {
         } else {
             let mut line = did("Created", &created.task);
             line.push(Tone::Dim, &format!(" in {}", yard.list_id()));
+            understood(&created.task, &output.look()).iter().for_each(|words| line.push(Tone::Dim, words));
             output.say(&line)?;
             output.consider_list_named();
             if let Some(why) = block_left {
@@ -209,6 +211,14 @@ impl Create {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Says how times were understood: a day has many names.
+fn understood(task: &Task, look: &Look) -> Vec<String> {
+    let due = task.due().map(|due| format!(", due {}", look.planned(due)));
+    let defer = task.defer().map(|defer| format!(", deferred to {}", look.planned(defer)));
+    let estimate = task.estimate().map(|estimate| format!(", estimate {}", work_in_words(estimate)));
+    [due, defer, estimate].into_iter().flatten().collect()
 }
 
 /// The fact of a block that names the task of which the task is a part.

@@ -13,7 +13,6 @@ use taskyard::core::render::{Line, Tone, graph, numbered};
 use taskyard::core::{Task, TaskId};
 use taskyard::operations::CreatedBatch;
 
-use crate::arguments::writers_clock;
 use crate::context::Context;
 use crate::displays::answers::{did, way_back};
 use crate::exit::Exit;
@@ -37,7 +36,7 @@ struct Answer<'a> {
 /// Makes the tasks of a batch, or draws what would be made.
 pub(super) fn create_batch(from: &str, dry_run: bool, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let text = text_of(from, context)?;
-    let batch = read(&text, &writers_clock()).map_err(|mistake| problem(from, &mistake))?;
+    let batch = read(&text, &context.clock()?).map_err(|mistake| problem(from, &mistake))?;
     let yard = context.yard()?;
     let outcome = if dry_run { yard.preview_batch(&batch)? } else { yard.create_batch(&batch)? };
     let created = outcome.done()?.map_err(|mistake| problem(from, &mistake))?;

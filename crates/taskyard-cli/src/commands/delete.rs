@@ -6,7 +6,7 @@ use serde_json::Value;
 use taskyard::core::TaskId;
 use taskyard::core::render::{Line, Tone, numbered};
 
-use super::several::none_is_like_that;
+use super::several::{is_agreed, none_is_like_that, tell_rehearsal};
 use crate::arguments::{LeaseFlags, WhichTasks};
 use crate::context::Context;
 use crate::displays::answers::{did, way_back};
@@ -29,6 +29,10 @@ pub(crate) struct Delete {
     #[arg(long)]
     pub(crate) with_parts: bool,
 
+    /// Do not ask, however many tasks `--where` chooses
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+
     #[command(flatten)]
     pub(crate) lease: LeaseFlags,
 }
@@ -49,16 +53,24 @@ struct Answer<'a> {
 impl Delete {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
-        let ids = self.which.ids(&yard)?;
+        let ids = context.ids_of(&self.which, &yard)?;
         if ids.is_empty() {
             return none_is_like_that(output);
         }
+        if !self.yes && !is_agreed("Delete", (&self.which, &ids), &yard, output)? {
+            return Ok(Exit::Refused);
+        }
+        let yard = if self.which.dry_run { yard.rehearsing() } else { yard };
         let (deleted, refused) = match (self.which.keep_going, self.with_parts) {
             (false, true) => (Some(yard.delete_with_parts(&ids)?.done()?), Vec::new()),
             (false, false) => (Some(yard.delete(&ids)?.done()?), Vec::new()),
             (true, true) => yard.delete_possible_with_parts(&ids)?,
             (true, false) => yard.delete_possible(&ids)?,
         };
+        if self.which.dry_run {
+            let tasks = deleted.map(|deleted| deleted.tasks).unwrap_or_default();
+            return tell_rehearsal("Would delete", &tasks.iter().collect::<Vec<_>>(), &refused, output);
+        }
         if output.is_json() {
             let some = |ids: &'_ Vec<TaskId>| !ids.is_empty();
             let deleted = deleted.as_ref();

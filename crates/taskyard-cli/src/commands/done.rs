@@ -3,7 +3,7 @@
 use clap::Args;
 use taskyard::operations::Move;
 
-use super::several::make_move;
+use super::several::{is_agreed, move_these};
 use crate::arguments::{LeaseFlags, WhichTasks};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -20,6 +20,10 @@ pub(crate) struct Done {
     #[command(flatten)]
     pub(crate) which: WhichTasks,
 
+    /// Do not ask, however many tasks `--where` chooses
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+
     #[command(flatten)]
     pub(crate) lease: LeaseFlags,
 }
@@ -27,6 +31,10 @@ pub(crate) struct Done {
 impl Done {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
-        make_move("Done", &Move::Done, &self.which, &yard, output)
+        let ids = context.ids_of(&self.which, &yard)?;
+        if !self.yes && !is_agreed("Complete", (&self.which, &ids), &yard, output)? {
+            return Ok(Exit::Refused);
+        }
+        move_these(("Done", "Would complete"), &Move::Done, (&self.which, &ids), &yard, output)
     }
 }

@@ -15,7 +15,8 @@ use taskyard::core::{Metadata, Task, TaskId};
 use taskyard::edits::{Desk, Sheet};
 use taskyard::operations::{Draft, Edited, NewTask, Updated};
 
-use crate::arguments::{IdRange, LeaseFlags, parse_range, writers_clock};
+use super::several::tell_rehearsal;
+use crate::arguments::{IdRange, LeaseFlags, parse_range};
 use crate::context::Context;
 use crate::displays::answers::{self, did};
 use crate::exit::Exit;
@@ -38,6 +39,10 @@ pub(crate) struct Edit {
     /// Go on with a text that could not be saved
     #[arg(long)]
     resume: bool,
+
+    /// Show what the edit would change, and change nothing
+    #[arg(long, requires = "ids")]
+    dry_run: bool,
 
     #[command(flatten)]
     lease: LeaseFlags,
@@ -64,13 +69,14 @@ impl Edit {
     /// Edits tasks one after the other, whichever agent holds them.
     pub(super) fn of(tasks: &[TaskId]) -> Self {
         let ids = tasks.iter().cloned().map(IdRange::One).collect();
-        Self { ids, resume: false, lease: LeaseFlags::default() }
+        Self { ids, resume: false, dry_run: false, lease: LeaseFlags::default() }
     }
 
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
+        let yard = if self.dry_run { yard.rehearsing() } else { yard };
         let desk = Desk::in_data(&places::data(context.environment())?);
-        let editing = Editing { yard: &yard, context, desk, resume: self.resume, clock: writers_clock() };
+        let editing = Editing { yard: &yard, context, desk, resume: self.resume, clock: context.clock()? };
         if self.ids.is_empty() {
             return editing.write_new(output);
         }
@@ -85,7 +91,7 @@ impl Edit {
         }
         for id in &ids {
             match editing.edit(id, output)? {
-                Ended::Saved(updated) if output.is_json() => saved.push(*updated),
+                Ended::Saved(updated) if output.is_json() || self.dry_run => saved.push(*updated),
                 Ended::Saved(updated) => answers::updated("Updated", &updated, &yard, output)?,
                 Ended::Unchanged(task) if output.is_json() => {
                     let unchanged = yard.update(&task.id, taskyard::operations::Update::default())?.done()?;
@@ -93,6 +99,10 @@ impl Edit {
                 }
                 Ended::Unchanged(task) => output.say(&did("Nothing was changed in", &task))?,
             }
+        }
+        if self.dry_run {
+            let tasks: Vec<&Task> = saved.iter().map(|updated| &updated.task).collect();
+            return tell_rehearsal("Would update", &tasks, &[], output);
         }
         match &saved[..] {
             _ if !output.is_json() => {}

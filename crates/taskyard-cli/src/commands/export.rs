@@ -11,7 +11,6 @@ use taskyard::core::rules::looking::query::FIELDS;
 use taskyard::interchange::{Written, save};
 
 use super::import::{losses_as_json, tasks, warn_of_losses};
-use crate::arguments::query_of;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -30,6 +29,10 @@ pub(crate) struct Export {
     /// Only tasks that match (see `taskyard list --help`)
     #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true)]
     pub(crate) query: Option<String>,
+
+    /// Show how many tasks would be written and what would be left out, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 
     /// What to write
     #[arg(long, value_name = "DIALECT", value_parser = formats())]
@@ -61,17 +64,17 @@ impl Export {
             )
             .hint(format!("choose tasks with `--where {path}`; write ./{path} for a file of that name")));
         }
-        let query = query_of(self.query.as_slice())?;
+        let query = context.query_of(self.query.as_slice())?;
         let exported = context.yard()?.export(self.to, &query)?;
         let path = match &self.path {
             Some(path) => Some(context.directory()?.join(path)),
             None => None,
         };
-        if let Some(path) = &path {
+        if let Some(path) = path.as_ref().filter(|_| !self.dry_run) {
             save(&exported.written, path)?;
         }
         let text = match &exported.written {
-            Written::File(text) | Written::Document(text) if path.is_none() => Some(text),
+            Written::File(text) | Written::Document(text) if path.is_none() && !self.dry_run => Some(text),
             _ => None,
         };
         if output.is_json() {
@@ -85,6 +88,7 @@ impl Export {
             return Ok(Exit::Done);
         }
         match (&self.path, text) {
+            _ if self.dry_run => output.say(&Line::plain(&format!("Would write {}", tasks(exported.count))))?,
             (Some(path), _) => {
                 let mut line = Line::plain(&format!("Wrote {} to ", tasks(exported.count)));
                 line.push(Tone::Strong, &path.display().to_string());

@@ -7,7 +7,7 @@ use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{Entry, Revision, TaskId};
 use taskyard::store::HistoryQuery;
 
-use crate::arguments::{parse_id, parse_revision};
+use crate::arguments::{Since, parse_id, parse_since};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Output, StreamedEntries};
@@ -26,9 +26,9 @@ pub(crate) struct History {
     #[arg(value_name = "ID", value_parser = parse_id)]
     pub(crate) id: Option<TaskId>,
 
-    /// Only what happened after this revision
-    #[arg(long, value_name = "REV", value_parser = parse_revision)]
-    pub(crate) since: Option<Revision>,
+    /// Only what happened after this revision (`41`), or since a time: `2h`, `yesterday`, `fri 17:00`, `2026-11-20`
+    #[arg(long, value_name = "REV|TIME", value_parser = parse_since)]
+    pub(crate) since: Option<Since>,
 
     /// At most so many revisions, the newest
     #[arg(long, short = 'n', value_name = "N")]
@@ -51,14 +51,19 @@ struct Answer<P: Serialize> {
 impl History {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let shown = (output.is_terminal() && self.since.is_none()).then_some(SHOWN);
+        let yard = context.yard()?;
+        let since = match self.since {
+            Some(Since::Moment(moment)) => yard.revision_before(moment)?,
+            Some(Since::Revision(revision)) => revision,
+            None => Revision::default(),
+        };
         let query = HistoryQuery {
             task: self.id.clone(),
-            since: self.since.unwrap_or_default(),
+            since,
             until: self.before.map(|before| Revision(before.0.saturating_sub(1))),
             newest: self.number.or(shown),
             ..HistoryQuery::default()
         };
-        let yard = context.yard()?;
         let mut pages = yard.history_in_pages(query)?;
         // What is wrong from the beginning is told before anything is written.
         let first = pages.next().transpose()?;
@@ -80,6 +85,10 @@ impl History {
                 }
                 None => Ok(written.map(|()| Exit::Done)?),
             };
+        }
+        if let Some(Since::Moment(moment)) = self.since.filter(|_| output.is_terminal()) {
+            let since = output.look().moment(moment);
+            output.say(&Line::new().with(Tone::Dim, &format!("since {since}")))?;
         }
         if is_empty {
             output.say(&Line::plain("Nothing has happened here yet"))?;

@@ -11,7 +11,7 @@ use taskyard::core::rules::graph::parts::Progress;
 use taskyard::core::{Priority, Status, Task, TaskId};
 use taskyard::operations::{Filter, Listing, SortOrder};
 
-use crate::arguments::{ListedState, parse_id, parse_listed_state, query_of};
+use crate::arguments::{ListedState, parse_id, parse_listed_state};
 use crate::context::Context;
 use crate::displays::answers::{counts_as_json, defects_as_json, warn_of_defects};
 use crate::displays::lost_tasks::{tell_of_clearing, tell_of_loss};
@@ -26,9 +26,9 @@ pub(super) const COMPLETED_SHOWN: usize = 5;
 ///
 /// On a terminal it is a tree of tasks and their parts; in a pipe it is the client's own line for each task.
 ///
-/// A query chooses: `status:pending priority:high tag:db not tag:old owner:ana parent:3 ready blocked overdue older:2d changed:1h
-/// "exact words"`, with `or` between alternatives; side by side means all of it. Inside one quoted argument also `-tag:old`, `age>2d`
-/// and brackets.
+/// A query chooses: `open priority:high tag:db not tag:old owner:ana parent:3 ready blocked overdue older:2d changed:1h due:today no:owner
+/// "exact words"`, with `or` between alternatives; side by side means all of it. Inside one quoted argument also `!tag:old`, `tag!=old`,
+/// `a && b`, `a | b`, `due<2026-12-01`, `age>2d` and brackets. Words such as `done`, `open` and `blocked` are states; in quotes they are text.
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Only tasks that match
@@ -134,7 +134,7 @@ impl List {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         context.do_without_newer();
         let template: Option<Template> = self.format.as_deref().map(str::parse).transpose()?;
-        let query = query_of(&self.query)?;
+        let query = context.query_of(&self.query)?;
         let yard = context.yard()?;
         let filter = Filter {
             statuses: self.statuses(),

@@ -3,11 +3,11 @@
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::{Value, json};
-use taskyard::core::AgentName;
 use taskyard::core::dialect::native::Shape;
+use taskyard::core::{AgentName, Task};
 use taskyard::operations::{Departed, Departure, Possible};
 
-use super::several::none_is_like_that;
+use super::several::{none_is_like_that, tell_rehearsal};
 use crate::arguments::{LeaseFlags, WhichTasks, parse_agent};
 use crate::context::Context;
 use crate::displays::answers::did;
@@ -72,16 +72,25 @@ impl Release {
                 Reason::Shutdown => Departure::Shutdown,
                 Reason::Terminated => Departure::Terminated,
             };
+            if self.which.dry_run {
+                let left = yard.rehearsing().depart(agent, departure)?;
+                return tell_rehearsal("Would release", &left.tasks.iter().collect::<Vec<_>>(), &[], output);
+            }
             return departed(agent, &yard.depart(agent, departure)?, output);
         }
-        let ids = self.which.ids(&yard)?;
+        let ids = context.ids_of(&self.which, &yard)?;
         if ids.is_empty() {
             return none_is_like_that(output);
         }
+        let yard = if self.which.dry_run { yard.rehearsing() } else { yard };
         let Possible { done: released, refused } = match self.which.keep_going {
             true => yard.release_possible(&ids)?,
             false => Possible { done: yard.release_together(&ids)?.done()?, refused: Vec::new() },
         };
+        if self.which.dry_run {
+            let tasks: Vec<&Task> = released.iter().map(|released| &released.task).collect();
+            return tell_rehearsal("Would release", &tasks, &refused, output);
+        }
         if output.is_json() {
             let revision = released.iter().find_map(|released| released.revision).map(|revision| revision.0);
             match (self.which.only_one(), released.as_slice()) {

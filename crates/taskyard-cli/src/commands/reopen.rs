@@ -34,6 +34,6 @@ impl Reopen {
             true => Move::ReopenForOwner(context.config()?.lease().unwrap_or(DEFAULT_LEASE)),
             false => Move::Reopen,
         };
-        make_move("Reopened", &wanted, &self.which, &yard, output)
+        make_move(("Reopened", "Would reopen"), &wanted, &self.which, (context, &yard), output)
     }
 }

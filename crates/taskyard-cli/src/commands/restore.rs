@@ -11,6 +11,7 @@ use taskyard::opening::Address;
 use taskyard::operations::{Absence, CopiesWanted, Restorable, RestoreWhich, Restored};
 
 use super::restore_from::RestoreFrom;
+use super::several::tell_rehearsal;
 use crate::arguments::parse_id;
 use crate::context::Context;
 use crate::displays::answers::did;
@@ -38,8 +39,8 @@ pub(crate) struct Restore {
     #[arg(long, value_name = "PATH")]
     pub(crate) from: Option<PathBuf>,
 
-    /// With --from: only show what would come back
-    #[arg(long, requires = "from")]
+    /// Only show what would come back
+    #[arg(long)]
     pub(crate) dry_run: bool,
 
     /// Also bring back what was deleted or cleared on purpose; among named tasks also those that moved to another list
@@ -79,6 +80,7 @@ impl Restore {
             return if self.dry_run { from.look(context, output) } else { from.run(context, output) };
         }
         let yard = context.yard()?;
+        let yard = if self.dry_run { yard.rehearsing() } else { yard };
         let which = match (self.all, self.ids) {
             (true, _) => RestoreWhich::All,
             (false, ids) if !ids.is_empty() => RestoreWhich::Some(ids),
@@ -86,6 +88,9 @@ impl Restore {
             (false, _) => return choices(&yard.restorable()?, self.deleted, output),
         };
         let restored = if self.deleted { yard.restore_with_deleted(which) } else { yard.restore(which) }?.done()?;
+        if self.dry_run {
+            return tell_rehearsal("Would restore", &restored.tasks.iter().collect::<Vec<_>>(), &[], output);
+        }
         if output.is_json() {
             output.document(shape(&restored))?;
             return Ok(Exit::Done);

@@ -8,7 +8,6 @@ use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, client_line, cut_text, escaping, task_line};
 use taskyard::operations::{Field, Hit};
 
-use crate::arguments::query_of_words;
 use crate::context::Context;
 use crate::displays::lost_tasks::{loss_as_json, tell_of_loss};
 use crate::exit::Exit;
@@ -55,7 +54,7 @@ struct HitShape<'a> {
 
 impl Search {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let query = query_of_words(&self.query)?;
+        let query = context.query_of_words(&self.query)?;
         if query.is_empty() {
             return Err(Problem::usage("no_words", "there are no words to search for"));
         }

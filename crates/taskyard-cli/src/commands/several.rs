@@ -2,38 +2,56 @@
 
 use serde_json::json;
 use taskyard::Yard;
-use taskyard::core::render::{Line, Tone};
-use taskyard::operations::Move;
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::render::{Line, Tone, task_line};
+use taskyard::core::{Task, TaskId};
+use taskyard::operations::{Move, Possible, RefusedTask};
 
 use crate::arguments::WhichTasks;
+use crate::context::Context;
 use crate::displays::answers;
-use crate::displays::refused_tasks::exit_of;
+use crate::displays::refused_tasks::{exit_of, refused_as_json, tell_refused};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Makes a move with the tasks that are meant, and tells what became of each, beginning with the verb.
+/// From more tasks than this on, a person is asked before those that a query chose are closed or deleted.
+const UNASKED: usize = 5;
+/// How many of the tasks are shown to a person who is asked.
+const SHOWN: usize = 20;
+
+/// Makes a move with the tasks that are meant, and tells what became of each, beginning with the first of the verbs; of a rehearsal with
+/// the second.
 pub(super) fn make_move(
-    verb: &str,
+    verbs: (&str, &str),
     wanted: &Move,
     which: &WhichTasks,
-    yard: &Yard,
+    (context, yard): (&Context, &Yard),
     output: &mut Output,
 ) -> Result<Exit, Problem> {
-    let ids = which.ids(yard)?;
-    move_these(verb, wanted, (which, &ids), yard, output)
+    let ids = context.ids_of(which, yard)?;
+    move_these(verbs, wanted, (which, &ids), yard, output)
 }
 
 /// Makes a move with these tasks.
 pub(super) fn move_these(
-    verb: &str,
+    (verb, would): (&str, &str),
     wanted: &Move,
-    (which, ids): (&WhichTasks, &[taskyard::core::TaskId]),
+    (which, ids): (&WhichTasks, &[TaskId]),
     yard: &Yard,
     output: &mut Output,
 ) -> Result<Exit, Problem> {
     if ids.is_empty() {
         return none_is_like_that(output);
+    }
+    if which.dry_run {
+        let yard = yard.clone().rehearsing();
+        let Possible { done, refused } = match which.keep_going {
+            true => yard.move_possible(ids, wanted)?,
+            false => Possible { done: yard.move_together(ids, wanted)?.done()?, refused: Vec::new() },
+        };
+        let tasks: Vec<&Task> = done.iter().map(|updated| &updated.task).collect();
+        return tell_rehearsal(would, &tasks, &refused, output);
     }
     if which.keep_going {
         let possible = yard.move_possible(ids, wanted)?;
@@ -46,6 +64,55 @@ pub(super) fn move_these(
         _ => answers::updated_all(verb, &updated, yard, output)?,
     }
     Ok(Exit::Done)
+}
+
+/// Tells what would have become of tasks.
+pub(super) fn tell_rehearsal(
+    would: &str,
+    tasks: &[&Task],
+    refused: &[RefusedTask],
+    output: &mut Output,
+) -> Result<Exit, Problem> {
+    if output.is_json() {
+        let tasks: Vec<Shape<'_>> = tasks.iter().map(|task| Shape(task)).collect();
+        let mut answer = json!({ "dryRun": true, "tasks": tasks });
+        if let Some(refused) = refused_as_json(refused) {
+            answer["refused"] = refused;
+        }
+        output.document(answer)?;
+        return Ok(exit_of(refused));
+    }
+    tasks.iter().try_for_each(|task| output.say(&answers::did(would, task)))?;
+    tell_refused(refused, output)?;
+    output.say(&Line::new().with(Tone::Dim, "Nothing was changed."))?;
+    Ok(exit_of(refused))
+}
+
+/// Asks a person before many tasks that a query chose are closed or deleted, and shows them. A program is not asked.
+pub(super) fn is_agreed(
+    verb: &str,
+    (which, ids): (&WhichTasks, &[TaskId]),
+    yard: &Yard,
+    output: &mut Output,
+) -> Result<bool, Problem> {
+    if which.query.is_none() || which.dry_run || ids.len() <= UNASKED || !output.can_ask() {
+        return Ok(true);
+    }
+    let list = yard.store().read(yard.list_id()).map_err(taskyard::Error::from)?;
+    for id in ids.iter().take(SHOWN) {
+        if let Some(task) = list.find(id).map_err(taskyard::Error::from)?.task() {
+            let line = task_line("  ", 0, &task, &[], &output.look());
+            output.line(&line)?;
+        }
+    }
+    if ids.len() > SHOWN {
+        output.line(&Line::new().with(Tone::Dim, &format!("  and {} more", ids.len() - SHOWN)))?;
+    }
+    let agreed = output.ask(&format!("{verb} these {} tasks?", ids.len()))?;
+    if !agreed {
+        output.say(&Line::new().with(Tone::Dim, "Nothing was changed."))?;
+    }
+    Ok(agreed)
 }
 
 /// Says that a query is true of no task.

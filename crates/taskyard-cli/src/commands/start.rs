@@ -28,6 +28,6 @@ pub(crate) struct Start {
 impl Start {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
-        make_move("Started", &Move::Start, &self.which, &yard, output)
+        make_move(("Started", "Would start"), &Move::Start, &self.which, (context, &yard), output)
     }
 }

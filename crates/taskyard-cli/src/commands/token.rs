@@ -142,7 +142,7 @@ fn list(
 }
 
 fn until(record: &TokenRecord, output: &Output) -> String {
-    record.expires.map(|at| format!(", counts until {}", output.look().time(Timestamp(at)))).unwrap_or_default()
+    record.expires.map(|at| format!(", counts until {}", output.look().planned(Timestamp(at)))).unwrap_or_default()
 }
 
 fn told(problem: TokenProblem, name: &str) -> Problem {

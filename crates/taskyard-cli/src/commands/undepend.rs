@@ -3,6 +3,7 @@
 use clap::Args;
 use taskyard::core::TaskId;
 
+use super::several::tell_rehearsal;
 use crate::arguments::{LeaseFlags, parse_id};
 use crate::context::Context;
 use crate::displays::answers;
@@ -21,6 +22,10 @@ pub(crate) struct Undepend {
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',', required = true)]
     pub(crate) on: Vec<TaskId>,
 
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
     #[command(flatten)]
     pub(crate) lease: LeaseFlags,
 }
@@ -28,6 +33,10 @@ pub(crate) struct Undepend {
 impl Undepend {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
+        if self.dry_run {
+            let updated = yard.rehearsing().undepend(&self.id, &self.on)?.done()?;
+            return tell_rehearsal("Would update", &[&updated.task], &[], output);
+        }
         let updated = yard.undepend(&self.id, &self.on)?.done()?;
         answers::updated("Updated", &updated, &yard, output)?;
         Ok(Exit::Done)

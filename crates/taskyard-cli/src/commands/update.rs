@@ -95,7 +95,7 @@ impl Update {
                 active_form: self.active_form,
                 status: self.status,
                 owner,
-                metadata: self.metadata.metadata(),
+                metadata: context.metadata_of(self.metadata)?,
             },
             add_blocks: self.add_blocks,
             add_blocked_by: self.add_blocked_by,
@@ -111,6 +111,6 @@ impl Update {
                 .hint("`taskyard update --help` shows what can be changed"));
         }
         let yard = self.lease.on(context.yard()?);
-        make_move("Updated", &Move::Update(Box::new(update)), &self.which, &yard, output)
+        make_move(("Updated", "Would update"), &Move::Update(Box::new(update)), &self.which, (context, &yard), output)
     }
 }

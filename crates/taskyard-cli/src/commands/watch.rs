@@ -10,7 +10,7 @@ use taskyard::leases::Warden;
 use taskyard::notices::Notice;
 use taskyard::stream::{Cursor, Happening, Interest};
 
-use crate::arguments::{parse_revision, query_of};
+use crate::arguments::{Since, parse_since};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{EntryShape, JobShape, Output, when_reader_leaves};
@@ -30,9 +30,9 @@ pub(crate) struct Watch {
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
 
-    /// Begin after this revision; without it, with what happens from now on
-    #[arg(long, value_name = "REV", value_parser = parse_revision)]
-    since: Option<Revision>,
+    /// Begin after this revision (`41`), or at a time that has passed (`2h`, `yesterday`); without it, with what happens from now on
+    #[arg(long, value_name = "REV|TIME", value_parser = parse_since)]
+    since: Option<Since>,
 }
 
 /// A line in a pipe: the entry, and whether the commit it belongs to is told in full with it.
@@ -62,14 +62,15 @@ struct WentBack {
 
 impl Watch {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let query = query_of(&self.query)?;
+        let query = context.query_of(&self.query)?;
         let yard = context.yard()?;
         let since = match self.since {
-            Some(revision) => revision,
+            Some(Since::Revision(revision)) => revision,
+            Some(Since::Moment(moment)) => yard.revision_before(moment)?,
             None => yard.store().read(yard.list_id())?.revision(),
         };
         let cursor = match self.since {
-            Some(since) => Cursor::after(yard.list_id(), since),
+            Some(_) => Cursor::after(yard.list_id(), since),
             None => Cursor { lists: BTreeMap::from([(yard.list_id().clone(), since)]), ..Cursor::now() },
         };
         // What the dead held comes back as soon as they are dead, and not when an agent next writes.
@@ -109,7 +110,7 @@ fn tell(entries: &[Entry], output: &mut Output) -> Result<(), Problem> {
     for (number, entry) in entries.iter().enumerate() {
         if output.is_terminal() {
             let now = Some(Timestamp(jiff::Timestamp::now().as_millisecond()));
-            output.line(&entry_line(entry, &Look { now, ..output.look() }))?;
+            output.line(&entry_line(entry, &Look { now, by_clock: true, ..output.look() }))?;
         } else {
             output.document(EntryLine { entry: EntryShape(entry), last: number + 1 == entries.len() })?;
         }
@@ -131,7 +132,7 @@ fn tell_of_end(notice: &Notice, output: &mut Output) -> Result<(), Problem> {
     let job = &notice.job;
     if output.is_terminal() {
         let now = Some(Timestamp(jiff::Timestamp::now().as_millisecond()));
-        output.line(&job_line("", job, &Look { now, ..output.look() }))?;
+        output.line(&job_line("", job, &Look { now, by_clock: true, ..output.look() }))?;
     } else {
         output.document(Notified {
             at: notice.queued.to_string(),

@@ -1,5 +1,6 @@
 //! `taskyard work`
 
+use std::collections::HashSet;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
@@ -10,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 use taskyard::Yard;
-use taskyard::core::{AgentName, Holder};
+use taskyard::core::{AgentName, Holder, TaskId};
 use taskyard::jobs::{JobSettings, Jobs};
 use taskyard::liveness::own_mark;
 use taskyard::operations::{DEFAULT_LEASE, Departure, Gone};
@@ -18,7 +19,8 @@ use taskyard::process::Stop;
 use taskyard::teams::{NewMember, Presence};
 use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
 
-use crate::arguments::{parse_pause, query_of};
+use super::several::tell_rehearsal;
+use crate::arguments::parse_pause;
 use crate::context::Context;
 use crate::displays::departures::taken_out;
 use crate::displays::lost_tasks::{loss_as_json, tell_of_loss};
@@ -69,6 +71,10 @@ pub(crate) struct Work {
     #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true)]
     query: Option<String>,
 
+    /// Show the tasks that are ready for it, best first, and run nothing
+    #[arg(long, conflicts_with = "team")]
+    dry_run: bool,
+
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD", num_args = 1..)]
     command: Vec<String>,
@@ -103,6 +109,13 @@ struct Report<'a> {
 impl Work {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let order = self.order(context)?;
+        if self.dry_run {
+            let yard = context.yard()?;
+            let chosen: HashSet<TaskId> = yard.chosen(&order.query)?.into_iter().map(|task| task.id).collect();
+            let ready = yard.ready(None)?.ranked;
+            let tasks = ready.iter().map(|ranked| &ranked.task).filter(|task| chosen.contains(&task.id));
+            return tell_rehearsal("Would work on", &tasks.collect::<Vec<_>>(), &[], output);
+        }
         let yard = match &self.team {
             Some(team) => join(team, &order, context, output)?,
             None => context.yard()?,
@@ -184,7 +197,7 @@ impl Work {
             workers,
             limit: config.claim_limit(),
             resuming: context.resuming(),
-            query: query_of(self.query.as_slice())?,
+            query: context.query_of(self.query.as_slice())?,
             ttl,
             retries: self.retries,
             waits: self.wait,

@@ -227,9 +227,9 @@ impl Output {
         self.stdout.write_all(b"\n")
     }
 
-    /// Tells whether a person can be asked: input and output are a terminal.
+    /// Tells whether a person can be asked.
     pub(crate) fn can_ask(&self) -> bool {
-        self.is_terminal() && io::stdin().is_terminal()
+        self.is_terminal() && !self.json && io::stdin().is_terminal()
     }
 
     /// Asks a person for a yes; a program is not asked, and the answer is no then.

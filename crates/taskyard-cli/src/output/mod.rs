@@ -21,4 +21,4 @@ pub(crate) use other_lists::{OtherLists, quoted};
 pub(crate) use pager::Pager;
 pub(crate) use reader::when_reader_leaves;
 pub(crate) use streamed_entries::StreamedEntries;
-pub(crate) use terminal::{ColorChoice, Terminal};
+pub(crate) use terminal::{ColorChoice, Terminal, local_zone};

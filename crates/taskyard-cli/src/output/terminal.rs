@@ -1,7 +1,9 @@
 //! What the place our output goes to can show.
 
 use std::io::IsTerminal as _;
+use std::sync::OnceLock;
 
+use jiff::tz::TimeZone;
 use taskyard::core::Timestamp;
 use taskyard::core::render::Look;
 
@@ -39,6 +41,12 @@ pub(crate) struct Terminal {
     pub(crate) screen: Option<Screen>,
 }
 
+/// Returns the zone of `TZ`, or of the system.
+pub(crate) fn local_zone() -> &'static TimeZone {
+    static ZONE: OnceLock<TimeZone> = OnceLock::new();
+    ZONE.get_or_init(TimeZone::system)
+}
+
 impl Terminal {
     /// Returns what a program is shown that asks for JSON.
     pub(crate) const fn none() -> Self {
@@ -64,7 +72,13 @@ impl Terminal {
         };
         let look = if is_terminal {
             let width = width(columns_of(std::io::stdout()), environment);
-            Look { unicode: is_utf8(environment), width: Some(width), now: Some(now) }
+            Look {
+                unicode: is_utf8(environment),
+                width: Some(width),
+                now: Some(now),
+                zone: local_zone(),
+                by_clock: false,
+            }
         } else {
             Look::PIPE
         };

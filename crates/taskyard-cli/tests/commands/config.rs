@@ -38,3 +38,15 @@ fn a_wrong_value_is_told_with_its_line() {
 fn what_is_no_toml_is_told_with_its_line() {
     Test::new().file("home/project/taskyard.toml", "list = \"x\"\n[claims\n").run("list").snapshot();
 }
+
+#[test]
+fn a_working_day_is_as_long_as_configured() {
+    Test::new()
+        .file("home/.config/taskyard/taskyard.toml", "[time]\nworking_day = 7.5")
+        .run("create one --estimate 2d")
+        .run("list 'estimate=2d'")
+        .run("list 'estimate>2d'")
+        .file("home/.config/taskyard/taskyard.toml", "[time]\nworking_day = 25")
+        .run("create two --estimate 1d")
+        .snapshot();
+}

@@ -165,6 +165,8 @@ fn times_are_said_in_the_writers_zone_and_kept_in_utc() {
         .run("show 1 --json")
         .run("update 2 --due 2026-11-21 --defer none --estimate none")
         .run("update 2 --due none --json")
+        .run("create 'With times' --due '2026-11-20 17:00' --defer '18 nov 2026' --estimate 1w")
+        .on_terminal(100, "update 2 --due '20 Nov 2020, 17:00'", "")
         .run("create three --due soon")
         .run("create three --estimate 5")
         .snapshot();

@@ -57,3 +57,30 @@ fn several_tasks_are_deleted_by_range_and_query() {
         .run("list")
         .snapshot();
 }
+
+#[test]
+fn a_query_deletes_what_it_says_and_a_rehearsal_nothing() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 completed; 4 in_progress")
+        .run("delete --where 'not open' --dry-run")
+        .run("delete --where 'not open' --dry-run --json")
+        .run("delete 2 9 --dry-run")
+        .run("delete --where 'not open'")
+        .run("list")
+        .snapshot();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_person_is_asked_before_a_query_deletes_many() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending; 4 pending; 5 pending; 6 pending; 7 completed")
+        .on_terminal(60, "delete --where open", "n\n")
+        .on_terminal(60, "cancel --where open", "\n")
+        .run("list")
+        .on_terminal(60, "delete --where done", "")
+        .on_terminal(60, "done --where open", "y\n")
+        .on_terminal(60, "delete --where done --yes", "")
+        .run("list")
+        .snapshot();
+}

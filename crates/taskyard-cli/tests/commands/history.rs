@@ -44,3 +44,16 @@ fn a_revision_of_many_tasks_is_one_line_and_verbose_lists_them() {
         .run("history --since 4")
         .snapshot();
 }
+
+#[test]
+fn history_since_a_time_takes_the_latest_that_has_passed() {
+    Test::new()
+        .quietly("create one")
+        .quietly("start 1")
+        .run("history --since 1h")
+        .run("history --since yesterday")
+        .run("history --since r1")
+        .run("history --since 2100-01-01")
+        .run("history --since soon")
+        .snapshot();
+}

@@ -155,3 +155,25 @@ fn a_list_can_be_sorted_cut_and_written_by_a_template() {
         .run("list --sort subject --style flat")
         .snapshot();
 }
+
+#[test]
+fn status_words_and_operators_mean_what_they_say() {
+    Test::new()
+        .list("1 completed Open; 2 pending (ana) <- 3; 3 in_progress; 4 pending")
+        .quietly("update 4 --tag ops --due 2020-01-02")
+        .quietly("update 1 --due 2020-01-02")
+        .run("list done")
+        .run("list open")
+        .run("list 'not open'")
+        .run("list -blocked -done")
+        .run("list '!blocked tag!=ops'")
+        .run("list 'done || tag=ops'")
+        .run("list 'pending && no:owner'")
+        .run("list '\"open\"'")
+        .run("list 'due<2020-02-01'")
+        .run("list 'due<2020-02-01' --status completed")
+        .run("list 'R&D'")
+        .run("list 'not(blocked'")
+        .run("list due:soon")
+        .snapshot();
+}

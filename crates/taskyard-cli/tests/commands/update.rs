@@ -87,3 +87,26 @@ fn several_tasks_change_in_one_revision_or_none_does() {
         .run("update --tag x")
         .snapshot();
 }
+
+#[test]
+fn a_rehearsal_judges_as_the_change_would_and_changes_nothing() {
+    Test::new()
+        .list("1 pending; 2 pending <- 1; 3 in_progress (ana); 4 completed")
+        .run("start 1-2 --dry-run")
+        .run("start 1-2 --dry-run --keep-going")
+        .run("done 1 3 --dry-run --json")
+        .run("cancel 1 --dry-run")
+        .run("reopen 4 --dry-run")
+        .run("update 1,4 --priority high --dry-run")
+        .run("claim 1 --dry-run --as ben")
+        .run("claim --next --dry-run --as ben")
+        .run("release --where owner:ana --dry-run")
+        .run("release --agent ana --dry-run")
+        .run("depend 1 --on 2,3 --dry-run")
+        .run("depend 4 --on 1,3 --dry-run")
+        .run("work --where pending --dry-run -- true")
+        .run("export --to csv --where done --dry-run")
+        .run("list --json")
+        .run("history -n 1")
+        .snapshot();
+}

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::difference::{Change, between};
 use super::{Look, cut_text, escaping};
-use crate::timing::span_in_words;
-use crate::{ESTIMATE, Task};
+use crate::timing::work_in_words;
+use crate::{DEFER, DUE, ESTIMATE, Task, Timestamp};
 
 /// So many characters are shown of each side of a text that changed.
 const SHOWN: usize = 32;
@@ -23,7 +23,10 @@ fn in_words(change: &Change, look: &Look) -> String {
     let side = |side: Option<&str>| match side {
         None | Some("") => "none".to_owned(),
         Some(seconds) if field == ESTIMATE && seconds.parse::<u64>().is_ok() => {
-            span_in_words(Duration::from_secs(seconds.parse().unwrap_or(0)))
+            work_in_words(Duration::from_secs(seconds.parse().unwrap_or(0)))
+        }
+        Some(text) if matches!(field, DUE | DEFER) && Timestamp::parse(text).is_some() => {
+            Timestamp::parse(text).map(|moment| look.moment(moment)).unwrap_or_default()
         }
         Some(text) => {
             let text = list_in_words(text).unwrap_or_else(|| text.split_whitespace().collect::<Vec<_>>().join(" "));

@@ -1,9 +1,15 @@
 //! What the place of display can show.
 
+use jiff::tz::TimeZone;
+
 use crate::rules::leases::leasing::LeaseState;
+use crate::timing::{moment_in_speech, span_in_speech, time_in_speech};
 use crate::{Lease, Status, Task, Timestamp};
 
 use super::{Line, Tone};
+
+/// The zone of those of whom nothing is known.
+const UTC: &TimeZone = &TimeZone::UTC;
 
 /// What the place of display can show: its characters, its width, and whether times are told as ages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,13 +18,17 @@ pub struct Look {
     pub unicode: bool,
     /// Its width in columns; none where lines may be of any length.
     pub width: Option<usize>,
-    /// The present moment, where times are shown as ages; none where they are shown in full.
+    /// The present moment, if times are shown to people; `None` if they are shown in full.
     pub now: Option<Timestamp>,
+    /// The zone of the people to whom times are shown.
+    pub zone: &'static TimeZone,
+    /// Whether people see when something happened by the clock; as an age otherwise.
+    pub by_clock: bool,
 }
 
 impl Look {
     /// Returns the look of a pipe: any width, times in full.
-    pub const PIPE: Self = Self { unicode: true, width: None, now: None };
+    pub const PIPE: Self = Self { unicode: true, width: None, now: None, zone: UTC, by_clock: false };
 
     /// Returns the mark of a task's state.
     pub fn mark(&self, task: &Task) -> (Tone, &'static str) {
@@ -58,10 +68,31 @@ impl Look {
         if self.unicode { unicode } else { ascii }
     }
 
-    /// Returns when something happened, as an age or in full.
+    /// Returns when something happened, as an age, by the clock, or in full.
     pub fn time(&self, moment: Timestamp) -> String {
         match self.now {
+            Some(now) if self.by_clock => time_in_speech(moment, now, self.zone),
             Some(now) => age(now.0.saturating_sub(moment.0)),
+            None => moment.to_string(),
+        }
+    }
+
+    /// Returns the moment at which something is planned: with the time until then, `Mon 23 Nov, 00:00 (in 2 days)`, or in full.
+    pub fn planned(&self, moment: Timestamp) -> String {
+        match self.now {
+            Some(now) => {
+                let distance = span_in_speech((moment.0 - now.0).saturating_abs());
+                let distance = if moment < now { format!("{distance} ago") } else { format!("in {distance}") };
+                format!("{} ({distance})", moment_in_speech(moment, now, self.zone))
+            }
+            None => moment.to_string(),
+        }
+    }
+
+    /// Returns a moment by the clock of the people to whom it is shown, or in full.
+    pub fn moment(&self, moment: Timestamp) -> String {
+        match self.now {
+            Some(now) => moment_in_speech(moment, now, self.zone),
             None => moment.to_string(),
         }
     }
@@ -163,5 +194,16 @@ mod tests {
     #[test]
     fn a_pipe_gets_the_full_time() {
         assert_eq!(Look::PIPE.time(Timestamp(0)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(Look::PIPE.planned(Timestamp(0)), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn people_get_the_time_of_their_clock() {
+        let look = Look { now: Some(Timestamp(1_000)), by_clock: true, ..Look::PIPE };
+        assert_eq!(look.time(Timestamp(0)), "00:00:00");
+        assert_eq!(look.time(Timestamp(-1)), "Wed 31 Dec 1969, 23:59:59");
+        assert_eq!(look.planned(Timestamp(172_800_000)), "Sat 3 Jan, 00:00 (in 2 days)");
+        assert_eq!(look.planned(Timestamp(-7_200_000)), "Wed 31 Dec 1969, 22:00 (2 hours ago)");
+        assert_eq!(look.moment(Timestamp(172_800_000)), "Sat 3 Jan, 00:00");
     }
 }

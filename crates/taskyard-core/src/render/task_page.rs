@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::dialect::macf::Block;
 use crate::rules::changes::notes::{notes_of, read_note};
 use crate::rules::leases::leasing::LeaseState;
-use crate::timing::span_in_words;
-use crate::{ESTIMATE, Entry, Job, Lease, Task, Timestamp};
+use crate::timing::work_in_words;
+use crate::{DEFER, DUE, ESTIMATE, Entry, Job, Lease, Task, Timestamp};
 
 use super::entry_lines::did;
 use super::job_line::job_line;
@@ -70,8 +70,13 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
         facts.push(("id".into(), Line::new().with(Tone::Warning, &text)));
     }
     for (key, value) in task.metadata.iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str())) {
-        let estimate = task.estimate().filter(|_| key == ESTIMATE).map(span_in_words);
-        let words = estimate.unwrap_or_else(|| value_in_words(value));
+        let words = match key.as_str() {
+            DUE => task.due().map(|due| look.planned(due)),
+            DEFER => task.defer().map(|defer| look.planned(defer)),
+            ESTIMATE => task.estimate().map(work_in_words),
+            _ => None,
+        };
+        let words = words.unwrap_or_else(|| value_in_words(value));
         facts.push((key.as_str().into(), Line::plain(&words)));
     }
     facts.extend(facts_of_block(task).map(|(key, line)| (key.into(), line)));

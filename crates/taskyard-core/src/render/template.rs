@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::near_miss::nearest;
 use crate::rules::looking::query::{Mistake, Times};
-use crate::timing::span_in_words;
+use crate::timing::work_in_words;
 use crate::{Task, TaskId};
 
 /// What is written for each task.
@@ -128,7 +128,7 @@ fn value(field: &str, task: &Task, list: &str, times: Option<&Times>) -> String 
         "kind" => task.meta("kind").map(in_words).unwrap_or_default(),
         "due" => moment(task.due()),
         "defer" => moment(task.defer()),
-        "estimate" => task.estimate().map(span_in_words).unwrap_or_default(),
+        "estimate" => task.estimate().map(work_in_words).unwrap_or_default(),
         "description" => task.description.clone(),
         "activeForm" => task.active_form.clone().unwrap_or_default(),
         "blocks" => joined(&task.blocks),

@@ -4,5 +4,7 @@ mod moments;
 mod spans;
 
 pub use jiff::tz::TimeZone;
-pub use moments::{BadMoment, Clock, PartOfDay, moment_in_words, parse_moment};
-pub use spans::{BadSpan, parse_span, span_in_full, span_in_speech, span_in_words};
+pub use moments::{BadMoment, Clock, PartOfDay, When, moment_in_speech, moment_in_words, parse_moment, time_in_speech};
+pub use spans::{
+    BadSpan, WORKING_DAY, WorkSpan, parse_span, span_in_speech, span_in_words, work_in_full, work_in_words,
+};

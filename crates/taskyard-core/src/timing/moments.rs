@@ -1,19 +1,30 @@
-//! Moments as people say them: `tomorrow`, `fri 17:00`, `2h`, `2026-11-20`.
+//! Times as people write them: `tomorrow 9:00`, `fri`, `next week`, `20 nov`, `1mo`, `2026-11-20`.
+
+use std::time::Duration;
 
 use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
-use jiff::{ToSpan as _, Zoned};
+use jiff::{Span, ToSpan as _, Zoned};
 
-use super::spans::parse_span;
+use super::spans::{WORKING_DAY, parse_span};
 use crate::Timestamp;
 
-/// The writer's clock: what time it is, and where.
+/// The writer's clock: what time it is, where, and how long a working day is.
 #[derive(Clone, Debug)]
 pub struct Clock {
     /// The present moment.
     pub now: Timestamp,
     /// The zone in which dates and times of day are meant.
     pub zone: TimeZone,
+    /// How long a day of an estimate is.
+    pub working_day: Duration,
+}
+
+impl Clock {
+    /// Returns a clock with working days of the usual length.
+    pub fn new(now: Timestamp, zone: TimeZone) -> Self {
+        Self { now, zone, working_day: WORKING_DAY }
+    }
 }
 
 /// Which moment of a day is meant by the bare day.
@@ -27,70 +38,267 @@ pub enum PartOfDay {
 
 /// Text that names no moment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no time; write `tomorrow`, `fri 17:00`, `2h`, `2026-11-20` or `2026-11-20 17:00`", .text.escape_debug())]
+#[error(
+    "`{}` is no time; write `tomorrow 9:00`, `fri`, `20 nov`, `next week`, `2h`, `1mo`, `2026-11-20` or `2026-11-20 17:00`",
+    .text.escape_debug()
+)]
 pub struct BadMoment {
     /// What was given.
     pub text: String,
 }
 
-/// Reads a moment: a day, a time of day, both, or how long from now. Of a bare day the part that is asked for is meant; a weekday and a
-/// time of day are the first that are still to come.
+/// A time as it was written. Which moment it is depends on when and in which zone it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct When {
+    written: Written,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Written {
+    Moment(Timestamp),
+    FromNow(Offset),
+    TimeOfDay(Time),
+    Days(Days),
+    At(Days, Time),
+}
+
+/// How long before or after the present: months as the calendar counts them, then a fixed span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Offset {
+    months: i64,
+    span: Duration,
+    is_ago: bool,
+}
+
+/// A day, or several that have a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Days {
+    On(Date),
+    /// Today, and so many days later.
+    FromToday(i64),
+    /// The first of this weekday that is still to come.
+    Weekday(Weekday),
+    /// That weekday of this week, or of the week so many weeks later.
+    WeekdayOf(Weekday, i64),
+    /// A day of a month, of the first year in which it has not passed; it may have to be a certain weekday.
+    OfMonth(i8, i8, Option<Weekday>),
+    LastOfWeek,
+    LastOfMonth,
+    /// This week, or the one so many weeks later. Weeks begin on Monday.
+    Week(i64),
+    /// This month, or the one so many months later.
+    Month(i64),
+}
+
+impl When {
+    /// Reads a time: a day, a week or a month, a time of day, a day and a time of day, or how long from now.
+    pub fn parse(text: &str) -> Result<Self, BadMoment> {
+        let bad = || BadMoment { text: text.to_owned() };
+        if let Some(moment) = Timestamp::parse(text.trim()) {
+            return Ok(Self { written: Written::Moment(moment) });
+        }
+        let lowered = text.trim().to_lowercase().replace(',', " ");
+        if let Some(offset) = offset(&lowered) {
+            return Ok(Self { written: Written::FromNow(offset) });
+        }
+        // A day and a time of day, with a space or the `T` of ISO 8601 between them.
+        let lowered = if lowered.contains(' ') { lowered } else { iso_apart(&lowered) };
+        let words: Vec<&str> = lowered.split_whitespace().filter(|word| !matches!(*word, "at" | "on" | "by")).collect();
+        let written = match words.as_slice() {
+            [] => None,
+            [word] => time(word).map(Written::TimeOfDay).or_else(|| days(&words).map(Written::Days)),
+            [before @ .., last] if time(last).is_some() => at(before, last),
+            [first, after @ ..] if time(first).is_some() => at(after, first),
+            words => days(words).map(Written::Days),
+        };
+        written.map(|written| Self { written }).ok_or_else(bad)
+    }
+
+    /// Returns the moment that is meant when something is planned: of whole days the part that is asked for; weekdays, days of a month and
+    /// times of day are the first still to come. `None` if there is no such moment.
+    pub fn moment(&self, part: PartOfDay, clock: &Clock) -> Option<Timestamp> {
+        let present = zoned(clock.now, &clock.zone)?;
+        let civil = match self.written {
+            Written::Moment(moment) => return Some(moment),
+            Written::FromNow(offset) => return offset.from(&present),
+            Written::TimeOfDay(time) => next_time(time, &present),
+            Written::At(days, time) => days.dates(&present, Some(time)).map(|(day, _)| day.to_datetime(time)),
+            Written::Days(days) => match part {
+                PartOfDay::Start => days.dates(&present, Some(Time::midnight())).map(|(first, _)| beginning(first)),
+                PartOfDay::End => days.dates(&present, None).map(|(_, last)| end(last)),
+            },
+        };
+        in_zone(civil?, &clock.zone)
+    }
+
+    /// Returns the moment that is meant by "since": the latest one that has passed. A span lies before the present, and of whole days the
+    /// beginning is meant.
+    pub fn past_moment(&self, clock: &Clock) -> Option<Timestamp> {
+        let present = zoned(clock.now, &clock.zone)?;
+        let (days, time) = match self.written {
+            Written::Moment(moment) => return Some(moment),
+            Written::FromNow(offset) => return Offset { is_ago: true, ..offset }.from(&present),
+            Written::TimeOfDay(time) => (None, time),
+            Written::Days(days) => (Some(days), Time::midnight()),
+            Written::At(days, time) => (Some(days), time),
+        };
+        let today = present.date();
+        let (day, recurs_after) = match days {
+            None => (today, 1.day()),
+            Some(Days::Weekday(weekday)) => (weekday_of(today, weekday)?, 1.week()),
+            Some(Days::OfMonth(month, day, _)) => (Date::new(today.year(), month, day).ok()?, 1.year()),
+            Some(days) => (days.dates(&present, None)?.0, 0.days()),
+        };
+        let moment = day.to_datetime(time);
+        let has_passed = moment <= present.datetime();
+        in_zone(if has_passed { moment } else { moment.checked_sub(recurs_after).ok()? }, &clock.zone)
+    }
+
+    /// Returns the first and the last moment that is meant: of whole days their beginning and their end, else the same moment twice.
+    pub fn period(&self, clock: &Clock) -> Option<(Timestamp, Timestamp)> {
+        let Written::Days(days) = self.written else {
+            let moment = self.moment(PartOfDay::End, clock)?;
+            return Some((moment, moment));
+        };
+        let (first, last) = days.dates(&zoned(clock.now, &clock.zone)?, None)?;
+        Some((in_zone(beginning(first), &clock.zone)?, in_zone(end(last), &clock.zone)?))
+    }
+
+    /// Tells whether it is a span from the present.
+    pub const fn is_from_now(&self) -> bool {
+        matches!(self.written, Written::FromNow(_))
+    }
+}
+
+/// Reads a moment at which something is planned, as [`When::moment`] understands it.
 pub fn parse_moment(text: &str, part: PartOfDay, clock: &Clock) -> Result<Timestamp, BadMoment> {
     let bad = || BadMoment { text: text.to_owned() };
-    let text = text.trim();
-    if let Some(moment) = Timestamp::parse(text) {
-        return Ok(moment);
-    }
-    let lowered = text.to_lowercase();
-    let from_now = lowered.strip_prefix("in ").or(lowered.strip_prefix('+')).unwrap_or(&lowered);
-    if let Ok(span) = parse_span(&from_now.replace(' ', "")) {
-        let milliseconds = i64::try_from(span.as_millis()).map_err(|_| bad())?;
-        return clock.now.0.checked_add(milliseconds).map(Timestamp).filter(is_tellable).ok_or_else(bad);
-    }
-    let present = zoned(clock).ok_or_else(bad)?;
-    // A day and a time of day, with a space or the `T` of ISO 8601 between them.
-    let lowered = if lowered.contains(' ') { lowered } else { iso_apart(&lowered) };
-    let words: Vec<&str> = lowered.split_whitespace().filter(|word| !matches!(*word, "at" | "on" | "by")).collect();
-    let civil = match words.as_slice() {
-        ["now"] => return Ok(clock.now),
-        [word] => match (time(word), day(word, &present)) {
-            (Some(time), _) => next_time(time, &present),
-            (None, Some(day)) => whole_day(day, part, &present),
-            (None, None) => None,
-        },
-        [first, second] => {
-            let (day, time) = (day(first, &present), time(second));
-            day.zip(time).and_then(|(day, time)| at_time(day, time, &present))
-        }
-        _ => None,
-    };
-    let moment = civil.and_then(|civil| civil.to_zoned(clock.zone.clone()).ok()).ok_or_else(bad)?;
-    Ok(Timestamp(moment.timestamp().as_millisecond()))
+    When::parse(text)?.moment(part, clock).ok_or_else(bad)
 }
 
 /// Returns a moment in words that [`parse_moment`] reads as the same: the bare day where it is that part of it, else the day and the time of
 /// day; in full, and in UTC, where those would be another moment.
 pub fn moment_in_words(moment: Timestamp, part: PartOfDay, clock: &Clock) -> String {
-    let there = zoned(&Clock { now: moment, zone: clock.zone.clone() });
+    let there = zoned(moment, &clock.zone);
     let forms = ["%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"];
     let mut words = there.iter().flat_map(|there| forms.map(|form| there.strftime(form).to_string()));
     words.find(|words| parse_moment(words, part, clock) == Ok(moment)).unwrap_or_else(|| moment.to_string())
 }
 
-/// A day as it was said.
-#[derive(Clone, Copy)]
-enum Day {
-    On(Date),
-    Next(Weekday),
+/// Returns a moment as people say it, in their zone: `Mon 23 Nov, 00:00`; with the year unless it is this one.
+pub fn moment_in_speech(moment: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+    let (Some(there), Some(present)) = (zoned(moment, zone), zoned(now, zone)) else { return moment.to_string() };
+    let form = if there.year() == present.year() { "%a %-d %b, %H:%M" } else { "%a %-d %b %Y, %H:%M" };
+    there.strftime(form).to_string()
 }
 
-fn zoned(clock: &Clock) -> Option<Zoned> {
-    let moment = jiff::Timestamp::from_millisecond(clock.now.0).ok()?;
-    Some(moment.to_zoned(clock.zone.clone()))
+/// Returns when something happened by the clock of people, to the second: `14:05:07`; with the day unless it is today.
+pub fn time_in_speech(moment: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+    let (Some(there), Some(present)) = (zoned(moment, zone), zoned(now, zone)) else { return moment.to_string() };
+    let form = match () {
+        () if there.date() == present.date() => "%H:%M:%S",
+        () if there.year() == present.year() => "%a %-d %b, %H:%M:%S",
+        () => "%a %-d %b %Y, %H:%M:%S",
+    };
+    there.strftime(form).to_string()
 }
 
-fn is_tellable(moment: &Timestamp) -> bool {
-    jiff::Timestamp::from_millisecond(moment.0).is_ok()
+fn zoned(moment: Timestamp, zone: &TimeZone) -> Option<Zoned> {
+    let moment = jiff::Timestamp::from_millisecond(moment.0).ok()?;
+    Some(moment.to_zoned(zone.clone()))
+}
+
+fn in_zone(civil: DateTime, zone: &TimeZone) -> Option<Timestamp> {
+    let moment = civil.to_zoned(zone.clone()).ok()?;
+    Some(Timestamp(moment.timestamp().as_millisecond()))
+}
+
+impl Offset {
+    fn from(self, present: &Zoned) -> Option<Timestamp> {
+        let sign = if self.is_ago { -1 } else { 1 };
+        let months = Span::new().try_months(self.months.checked_mul(sign)?).ok()?;
+        let base = present.checked_add(months).ok()?.timestamp().as_millisecond();
+        let milliseconds = i64::try_from(self.span.as_millis()).ok()?.checked_mul(sign)?;
+        let moment = base.checked_add(milliseconds)?;
+        jiff::Timestamp::from_millisecond(moment).ok().map(|_| Timestamp(moment))
+    }
+}
+
+impl Days {
+    /// Returns the first and the last day. A weekday may be today, unless this time of it has passed.
+    fn dates(self, present: &Zoned, time: Option<Time>) -> Option<(Date, Date)> {
+        let today = present.date();
+        let may_be_today = time.is_none_or(|time| today.to_datetime(time) > present.datetime());
+        let monday = weekday_of(today, Weekday::Monday)?;
+        let day = match self {
+            Self::On(date) => date,
+            Self::FromToday(days) => today.checked_add(Span::new().try_days(days).ok()?).ok()?,
+            Self::Weekday(weekday) if today.weekday() == weekday && may_be_today => today,
+            Self::Weekday(weekday) => today.nth_weekday(1, weekday).ok()?,
+            Self::WeekdayOf(weekday, weeks) => weekday_of(today, weekday)?.checked_add(weeks.weeks()).ok()?,
+            Self::OfMonth(month, day, weekday) => {
+                // A leap day may be up to eight years away.
+                let years = (0..=8).filter_map(|years| Date::new(today.year().checked_add(years)?, month, day).ok());
+                let fits = |date: &Date| weekday.is_none_or(|weekday| date.weekday() == weekday);
+                years.into_iter().find(|date| *date >= today).filter(fits)?
+            }
+            Self::LastOfWeek => monday.checked_add(6.days()).ok()?,
+            Self::LastOfMonth => today.last_of_month(),
+            Self::Week(weeks) => {
+                let first = monday.checked_add(weeks.weeks()).ok()?;
+                return Some((first, first.checked_add(6.days()).ok()?));
+            }
+            Self::Month(months) => {
+                let first = today.first_of_month().checked_add(months.months()).ok()?;
+                return Some((first, first.last_of_month()));
+            }
+        };
+        Some((day, day))
+    }
+}
+
+/// Returns that weekday of the week in which a day lies.
+fn weekday_of(day: Date, weekday: Weekday) -> Option<Date> {
+    let monday = day.checked_sub(i64::from(day.weekday().to_monday_zero_offset()).days()).ok()?;
+    monday.checked_add(i64::from(weekday.to_monday_zero_offset()).days()).ok()
+}
+
+fn beginning(day: Date) -> DateTime {
+    day.to_datetime(Time::midnight())
+}
+
+fn end(day: Date) -> DateTime {
+    day.to_datetime(Time::constant(23, 59, 59, 999_000_000))
+}
+
+/// Reads how long from now, or how long ago: `2h`, `in 2 days`, `+1mo`, `3 days ago`.
+fn offset(text: &str) -> Option<Offset> {
+    if text == "now" {
+        return Some(Offset { months: 0, span: Duration::ZERO, is_ago: false });
+    }
+    let (rest, is_ago) = text.strip_suffix(" ago").map_or((text, false), |rest| (rest, true));
+    let rest = if is_ago { rest } else { rest.strip_prefix("in ").or(rest.strip_prefix('+')).unwrap_or(rest) };
+    let rest = rest.replace(' ', "");
+    let (months, rest) = months(&rest).unwrap_or((0, rest.as_str()));
+    let span = if rest.is_empty() && months > 0 { Duration::ZERO } else { parse_span(rest).ok()? };
+    Some(Offset { months, span, is_ago })
+}
+
+/// Reads the months and years that a span begins with, and returns what stands behind them.
+fn months(text: &str) -> Option<(i64, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let count: i64 = text[..digits].parse().ok()?;
+    let after = &text[digits..];
+    let end = after.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(after.len());
+    let in_one = match &after[..end] {
+        "mo" | "mos" | "month" | "months" => 1,
+        "y" | "yr" | "yrs" | "year" | "years" => 12,
+        _ => return None,
+    };
+    let sum = count.checked_mul(in_one)?;
+    let more = if in_one == 12 { months(&after[end..]) } else { None };
+    let (more, rest) = more.unwrap_or((0, &after[end..]));
+    Some((sum.checked_add(more)?, rest))
 }
 
 fn iso_apart(word: &str) -> String {
@@ -100,16 +308,57 @@ fn iso_apart(word: &str) -> String {
     }
 }
 
-fn day(word: &str, present: &Zoned) -> Option<Day> {
-    let today = present.date();
-    let after = |days: i64| today.checked_add(days.days()).ok().map(Day::On);
-    match word {
-        "today" | "eod" => return Some(Day::On(today)),
-        "tomorrow" | "tom" => return after(1),
-        "yesterday" => return after(-1),
-        "eom" => return Some(Day::On(today.last_of_month())),
-        _ => {}
+fn at(words: &[&str], time_of_day: &str) -> Option<Written> {
+    let days = days(words)?;
+    let is_one = !matches!(days, Days::Week(_) | Days::Month(_));
+    Some(Written::At(days, time(time_of_day)?)).filter(|_| is_one)
+}
+
+/// Reads days: `tomorrow`, `fri`, `next week`, `20 nov`, `mon 23 nov`, `2026-11-20`.
+fn days(words: &[&str]) -> Option<Days> {
+    match words {
+        [word] => day(word),
+        [which @ ("this" | "next" | "last"), what] => {
+            let count = match *which {
+                "this" => 0,
+                "next" => 1,
+                _ => -1,
+            };
+            match *what {
+                "week" => Some(Days::Week(count)),
+                "month" => Some(Days::Month(count)),
+                what => weekday(what).map(|weekday| Days::WeekdayOf(weekday, count)),
+            }
+        }
+        [one, two] => day_of_month(one, two, None),
+        [one, two, year] if year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit()) => {
+            let Days::OfMonth(month, day, _) = day_of_month(one, two, None)? else { return None };
+            Date::new(year.parse().ok()?, month, day).ok().map(Days::On)
+        }
+        [first, one, two] => day_of_month(one, two, Some(weekday(first)?)),
+        [first, date @ ..] => match days(date)? {
+            Days::On(date) if Some(date.weekday()) == weekday(first) => Some(Days::On(date)),
+            _ => None,
+        },
+        _ => None,
     }
+}
+
+fn day(word: &str) -> Option<Days> {
+    Some(match word {
+        "today" | "eod" => Days::FromToday(0),
+        "tomorrow" | "tom" => Days::FromToday(1),
+        "yesterday" => Days::FromToday(-1),
+        "eow" => Days::LastOfWeek,
+        "eom" => Days::LastOfMonth,
+        word => match weekday(word) {
+            Some(weekday) => Days::Weekday(weekday),
+            None => Days::On(word.parse::<Date>().ok().filter(|_| word.contains('-'))?),
+        },
+    })
+}
+
+fn weekday(word: &str) -> Option<Weekday> {
     let weekdays = [
         ("monday", Weekday::Monday),
         ("tuesday", Weekday::Tuesday),
@@ -119,17 +368,48 @@ fn day(word: &str, present: &Zoned) -> Option<Day> {
         ("saturday", Weekday::Saturday),
         ("sunday", Weekday::Sunday),
     ];
-    let weekday = weekdays.iter().find(|(name, _)| word.len() > 2 && name.starts_with(word));
-    match weekday {
-        Some((_, weekday)) => Some(Day::Next(*weekday)),
-        None => word.parse::<Date>().ok().filter(|_| word.contains('-')).map(Day::On),
-    }
+    weekdays.iter().find(|(name, _)| word.len() > 2 && name.starts_with(word)).map(|(_, weekday)| *weekday)
+}
+
+/// Reads a day and a month, in either order: `20 nov`, `November 20th`.
+fn day_of_month(one: &str, two: &str, weekday: Option<Weekday>) -> Option<Days> {
+    let number = |word: &str| {
+        let digits = ["st", "nd", "rd", "th", "."].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
+        digits.parse::<i8>().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let (day, month) = match (number(one), month(two)) {
+        (Some(day), Some(month)) => (day, month),
+        _ => (number(two)?, month(one)?),
+    };
+    // 2024 has every day that a year can have.
+    Date::new(2024, month, day).ok().map(|_| Days::OfMonth(month, day, weekday))
+}
+
+fn month(word: &str) -> Option<i8> {
+    let months = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    let found = months.iter().position(|name| word.len() > 2 && name.starts_with(word))?;
+    i8::try_from(found + 1).ok()
 }
 
 /// Reads a time of day: `17:00`, `17:00:30`, `5pm`, `5:30pm`, `noon`, `midnight`.
 fn time(word: &str) -> Option<Time> {
-    if word == "noon" {
-        return Time::new(12, 0, 0, 0).ok();
+    match word {
+        "noon" => return Time::new(12, 0, 0, 0).ok(),
+        "midnight" => return Some(Time::midnight()),
+        _ => {}
     }
     let (digits, half) = match (word.strip_suffix("am"), word.strip_suffix("pm")) {
         (Some(digits), _) => (digits, Some(0)),
@@ -158,37 +438,17 @@ fn next_time(time: Time, present: &Zoned) -> Option<DateTime> {
     if today > present.datetime() { Some(today) } else { today.checked_add(1.day()).ok() }
 }
 
-fn whole_day(day: Day, part: PartOfDay, present: &Zoned) -> Option<DateTime> {
-    let time = match part {
-        PartOfDay::Start => Time::midnight(),
-        PartOfDay::End => Time::constant(23, 59, 59, 999_000_000),
-    };
-    at_time(day, time, present)
-}
-
-fn at_time(day: Day, time: Time, present: &Zoned) -> Option<DateTime> {
-    match day {
-        Day::On(date) => Some(date.to_datetime(time)),
-        Day::Next(weekday) => {
-            let today = present.date();
-            let is_to_come = today.weekday() == weekday && today.to_datetime(time) > present.datetime();
-            let date = if is_to_come { today } else { today.nth_weekday(1, weekday).ok()? };
-            Some(date.to_datetime(time))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use jiff::tz::{TimeZone, offset};
 
-    use super::{Clock, PartOfDay, moment_in_words, parse_moment};
+    use super::{Clock, PartOfDay, When, moment_in_speech, moment_in_words, parse_moment};
     use crate::Timestamp;
 
     /// A Monday, two hours ahead of UTC: 16 November 2026, 11:30 there.
     fn clock() -> Clock {
         let now = Timestamp::parse("2026-11-16T09:30:00Z").unwrap();
-        Clock { now, zone: TimeZone::fixed(offset(2)) }
+        Clock::new(now, TimeZone::fixed(offset(2)))
     }
 
     fn due(text: &str) -> Option<String> {
@@ -234,8 +494,68 @@ mod tests {
     }
 
     #[test]
+    fn weeks_months_and_days_of_a_month_have_names() {
+        for (text, from, to) in [
+            ("this week", "2026-11-15T22:00:00.000Z", "2026-11-22T21:59:59.999Z"),
+            ("next week", "2026-11-22T22:00:00.000Z", "2026-11-29T21:59:59.999Z"),
+            ("last month", "2026-09-30T22:00:00.000Z", "2026-10-31T21:59:59.999Z"),
+            ("eow", "2026-11-21T22:00:00.000Z", "2026-11-22T21:59:59.999Z"),
+            ("20 Nov", "2026-11-19T22:00:00.000Z", "2026-11-20T21:59:59.999Z"),
+            ("November 20th", "2026-11-19T22:00:00.000Z", "2026-11-20T21:59:59.999Z"),
+            ("Mon 23 Nov", "2026-11-22T22:00:00.000Z", "2026-11-23T21:59:59.999Z"),
+            ("16 nov", "2026-11-15T22:00:00.000Z", "2026-11-16T21:59:59.999Z"),
+            ("15 nov", "2027-11-14T22:00:00.000Z", "2027-11-15T21:59:59.999Z"),
+            ("20 nov 2027", "2027-11-19T22:00:00.000Z", "2027-11-20T21:59:59.999Z"),
+            ("29 feb", "2028-02-28T22:00:00.000Z", "2028-02-29T21:59:59.999Z"),
+            ("next fri", "2026-11-26T22:00:00.000Z", "2026-11-27T21:59:59.999Z"),
+        ] {
+            assert_eq!((defer(text).as_deref(), due(text).as_deref()), (Some(from), Some(to)), "{text}");
+            let period = When::parse(text).unwrap().period(&clock()).unwrap();
+            assert_eq!((period.0.to_string(), period.1.to_string()), (from.to_owned(), to.to_owned()), "{text}");
+        }
+        assert_eq!(due("mon 23 nov, 00:00").as_deref(), Some("2026-11-22T22:00:00.000Z"));
+        assert_eq!(due("tomorrow 9:00").as_deref(), Some("2026-11-17T07:00:00.000Z"));
+        assert_eq!(due("9:00 tomorrow").as_deref(), Some("2026-11-17T07:00:00.000Z"));
+        assert_eq!(due("1mo").as_deref(), Some("2026-12-16T09:30:00.000Z"));
+        assert_eq!(due("in 1 year 3 months 2 days").as_deref(), Some("2028-02-18T09:30:00.000Z"));
+    }
+
+    #[test]
+    fn since_means_the_latest_moment_that_has_passed() {
+        for (text, moment) in [
+            ("2h", "2026-11-16T07:30:00.000Z"),
+            ("2 days ago", "2026-11-14T09:30:00.000Z"),
+            ("1mo", "2026-10-16T09:30:00.000Z"),
+            ("9:00", "2026-11-16T07:00:00.000Z"),
+            ("17:00", "2026-11-15T15:00:00.000Z"),
+            ("mon", "2026-11-15T22:00:00.000Z"),
+            ("fri", "2026-11-12T22:00:00.000Z"),
+            ("fri 17:00", "2026-11-13T15:00:00.000Z"),
+            ("yesterday", "2026-11-14T22:00:00.000Z"),
+            ("20 nov", "2025-11-19T22:00:00.000Z"),
+            ("2026-11-10", "2026-11-09T22:00:00.000Z"),
+        ] {
+            let past = When::parse(text).unwrap().past_moment(&clock()).map(|moment| moment.to_string());
+            assert_eq!(past.as_deref(), Some(moment), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_moment_is_said_in_the_zone_and_read_as_the_same() {
+        let clock = clock();
+        let said = |text: &str| moment_in_speech(Timestamp::parse(text).unwrap(), clock.now, &clock.zone);
+        assert_eq!(said("2026-11-22T22:00:00Z"), "Mon 23 Nov, 00:00");
+        assert_eq!(said("2027-01-05T07:05:00Z"), "Tue 5 Jan 2027, 09:05");
+        assert_eq!(due(&said("2026-11-22T22:00:00Z")).as_deref(), Some("2026-11-22T22:00:00.000Z"));
+        assert_eq!(due(&said("2027-01-05T07:05:00Z")).as_deref(), Some("2027-01-05T07:05:00.000Z"));
+    }
+
+    #[test]
     fn nonsense_is_no_moment() {
-        for text in ["", "soon", "fri 25:00", "13pm", "2026-02-30", "17", "99999999999w", "20261120", "fr", "a b c"] {
+        let texts = ["", "soon", "fri 25:00", "13pm", "2026-02-30", "17", "99999999999w", "20261120", "fr", "a b c"];
+        let dates =
+            ["31 feb", "0 nov", "20 novembre", "next", "week", "next week 9:00", "tue 23 nov", "999999999999mo"];
+        for text in texts.into_iter().chain(dates) {
             assert_eq!(due(text), None, "{text}");
         }
     }

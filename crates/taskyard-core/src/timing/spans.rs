@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The units of spans, the longest first, with their seconds.
-const UNITS: [(&str, u64); 5] = [("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
+const UNITS: [(&str, u64); 5] = [("w", WEEK), ("d", DAY), ("h", 3_600), ("m", 60), ("s", 1)];
 
 /// Text that is no span of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,12 +13,55 @@ pub struct BadSpan {
     pub text: String,
 }
 
+/// The length of a working day if nothing else is configured.
+pub const WORKING_DAY: Duration = Duration::from_secs(8 * 3_600);
+
+/// A span of work, as in an estimate: a day is a working day, and a week has five of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkSpan {
+    /// Its days, each of 24 hours.
+    days: Duration,
+    rest: Duration,
+}
+
+impl WorkSpan {
+    /// Reads a span of work: `30m`, `1d`, `1w2d`.
+    pub fn parse(text: &str) -> Result<Self, BadSpan> {
+        let (mut days, mut rest) = (Duration::ZERO, Duration::ZERO);
+        let bad = || BadSpan { text: text.to_owned() };
+        for (span, unit) in pieces(text)? {
+            match unit {
+                WEEK => days = span.checked_mul(5).and_then(|work| days.checked_add(work / 7)).ok_or_else(bad)?,
+                DAY => days = days.checked_add(span).ok_or_else(bad)?,
+                _ => rest = rest.checked_add(span).ok_or_else(bad)?,
+            }
+        }
+        Ok(Self { days, rest })
+    }
+
+    /// Returns how long it is with working days of this length, in whole seconds.
+    pub fn with_days_of(self, working_day: Duration) -> Duration {
+        let seconds = self.days.as_secs_f64() * working_day.as_secs_f64() / Duration::from_secs(DAY).as_secs_f64();
+        let days = Duration::try_from_secs_f64(seconds.round()).unwrap_or(Duration::MAX);
+        days.saturating_add(self.rest)
+    }
+}
+
+const WEEK: u64 = 604_800;
+const DAY: u64 = 86_400;
+
 /// Reads a span: numbers with units, the longer unit first (`1h30m`). A number may have a fraction (`1.5h`).
 pub fn parse_span(text: &str) -> Result<Duration, BadSpan> {
     let bad = || BadSpan { text: text.to_owned() };
+    pieces(text)?.into_iter().try_fold(Duration::ZERO, |sum, (span, _)| sum.checked_add(span)).ok_or_else(bad)
+}
+
+/// Returns the spans of which a text is the sum, each with the seconds of its unit.
+fn pieces(text: &str) -> Result<Vec<(Duration, u64)>, BadSpan> {
+    let bad = || BadSpan { text: text.to_owned() };
     let word = text.trim().to_ascii_lowercase();
     let mut rest = word.as_str();
-    let (mut sum, mut longest) = (Duration::ZERO, u64::MAX);
+    let (mut pieces, mut longest) = (Vec::new(), u64::MAX);
     while !rest.is_empty() {
         let end = rest.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(bad)?;
         let (number, after) = rest.split_at(end);
@@ -28,11 +71,11 @@ pub fn parse_span(text: &str) -> Result<Duration, BadSpan> {
         let number: f64 = number.parse().ok().filter(|_| is_number).ok_or_else(bad)?;
         #[expect(clippy::cast_precision_loss, reason = "the seconds of a week are exact")]
         let span = Duration::try_from_secs_f64(number * seconds as f64).map_err(|_| bad())?;
-        sum = sum.checked_add(span).ok_or_else(bad)?;
+        pieces.push((span, seconds));
         longest = seconds;
         rest = &after[end..];
     }
-    if longest == u64::MAX { Err(bad()) } else { Ok(sum) }
+    if pieces.is_empty() { Err(bad()) } else { Ok(pieces) }
 }
 
 fn seconds_of(unit: &str) -> Option<u64> {
@@ -49,11 +92,20 @@ fn seconds_of(unit: &str) -> Option<u64> {
 
 /// Returns a span in words, its two longest units: `1h30m`, `3d`, `0s`.
 pub fn span_in_words(span: Duration) -> String {
+    // A week is more than people count in hours, and less than they count in days.
+    two_longest(span, &UNITS[1..])
+}
+
+/// Returns a span of work in words, in hours and shorter units: how long a working day is differs.
+pub fn work_in_words(span: Duration) -> String {
+    two_longest(span, &UNITS[2..])
+}
+
+fn two_longest(span: Duration, units: &[(&str, u64)]) -> String {
     let mut left = span.as_secs();
     let mut words = String::new();
     let mut told = 0;
-    // A week is more than people count in hours, and less than they count in days.
-    for (unit, seconds) in UNITS.into_iter().skip(1) {
+    for (unit, seconds) in units {
         let count = left / seconds;
         if count > 0 && told < 2 {
             words.push_str(&format!("{count}{unit}"));
@@ -80,9 +132,9 @@ pub fn span_in_speech(milliseconds: i64) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Returns a span so that [`parse_span`] reads it as the same: in words where they say all of it, else in seconds.
-pub fn span_in_full(span: Duration) -> String {
-    let words = span_in_words(span);
+/// Returns a span of work so that [`WorkSpan::parse`] reads it as the same: in words where they say all of it, else in seconds.
+pub fn work_in_full(span: Duration) -> String {
+    let words = work_in_words(span);
     if parse_span(&words) == Ok(span) { words } else { format!("{}s", span.as_secs_f64()) }
 }
 
@@ -90,7 +142,7 @@ pub fn span_in_full(span: Duration) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{parse_span, span_in_speech, span_in_words};
+    use super::{WORKING_DAY, WorkSpan, parse_span, span_in_speech, span_in_words, work_in_words};
 
     fn seconds(text: &str) -> Option<u64> {
         parse_span(text).ok().map(|span| span.as_secs())
@@ -111,6 +163,20 @@ mod tests {
         for text in ["", "2", "h", "30m1h", "1h1h", "-2d", "2x", "1e3s", "1..5h", "9999999999999999999999w", "2dé"] {
             assert_eq!(seconds(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_day_of_work_is_a_working_day() {
+        let hours =
+            |text: &str, day: Duration| WorkSpan::parse(text).unwrap().with_days_of(day).as_secs() as f64 / 3_600.0;
+        assert_eq!(hours("1d", WORKING_DAY), 8.0);
+        assert_eq!(hours("1.5d", WORKING_DAY), 12.0);
+        assert_eq!(hours("1w", WORKING_DAY), 40.0);
+        assert_eq!(hours("1w2d3h30m", WORKING_DAY), 59.5);
+        assert_eq!(hours("2d", Duration::from_secs(27_000)), 15.0);
+        assert!(WorkSpan::parse("2").is_err());
+        assert_eq!(work_in_words(Duration::from_secs(40 * 3_600)), "40h");
+        assert_eq!(work_in_words(Duration::from_secs(90 * 60)), "1h30m");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use jiff::tz::TimeZone;
+
 use crate::live::LiveList;
 use crate::rules::looking::query::{Mistake, Query, Surroundings, Times};
 use crate::{Task, TaskId, Timestamp};
@@ -26,9 +28,9 @@ pub struct FilteredList<'a> {
 }
 
 impl LiveFilter {
-    /// Begins to choose from a list; none where everything is meant.
-    pub fn begin(text: &str, list: &LiveList) -> Result<Option<Self>, Mistake> {
-        let query = Query::parse(text)?;
+    /// Begins to choose from a list, with days meant in this zone; `None` if everything is meant.
+    pub fn begin(text: &str, zone: &TimeZone, list: &LiveList) -> Result<Option<Self>, Mistake> {
+        let query = Query::parse(text)?.in_zone(zone.clone());
         if query.is_empty() {
             return Ok(None);
         }
@@ -38,6 +40,11 @@ impl LiveFilter {
     /// Tells whether it has to know when tasks were made and changed.
     pub fn asks_for_times(&self) -> bool {
         self.query.asks_for_times()
+    }
+
+    /// Returns when the next day begins, if the answer depends on the day.
+    pub fn next_day(&self, now: Timestamp) -> Option<Timestamp> {
+        self.query.next_day(now)
     }
 
     /// Looks at so many more tasks. Tells whether all have been looked at.
@@ -104,6 +111,8 @@ impl Surroundings for FilteredList<'_> {
 mod tests {
     use std::collections::HashMap;
 
+    use jiff::tz::TimeZone;
+
     use super::{FilteredList, LiveFilter};
     use crate::dialect::native;
     use crate::live::LiveList;
@@ -140,7 +149,7 @@ mod tests {
         for (number, subject) in [(1, "Write the Parser"), (2, "Write docs"), (3, "Read the parser")] {
             put(&mut list, number, subject, &[]);
         }
-        let mut filter = LiveFilter::begin("parser WRITE", &list).unwrap().unwrap();
+        let mut filter = LiveFilter::begin("parser WRITE", &TimeZone::UTC, &list).unwrap().unwrap();
         assert!(!go_on(&mut filter, &list, 2));
         assert!(filter.chosen().is_empty() && !filter.is_complete());
         assert!(go_on(&mut filter, &list, 2));
@@ -155,7 +164,7 @@ mod tests {
         let mut list = LiveList::new(Rules::Strict);
         put(&mut list, 1, "a", &[]);
         put(&mut list, 2, "b", &[1]);
-        let mut filter = LiveFilter::begin("blocked", &list).unwrap().unwrap();
+        let mut filter = LiveFilter::begin("blocked", &TimeZone::UTC, &list).unwrap().unwrap();
         go_on(&mut filter, &list, 9);
         assert_eq!(found(&filter), ["2"]);
         let done = Task { status: Status::Completed, ..list.task(&TaskId::number(1)).unwrap() };
@@ -177,7 +186,7 @@ mod tests {
             HashMap::from([(TaskId::number(1), at(0, 71 * HOUR)), (TaskId::number(2), at(70 * HOUR, 70 * HOUR))]);
         let from = FilteredList { list: &list, times: &times, now: Timestamp(72 * HOUR) };
         for (query, ids) in [("older:2d", vec!["1"]), ("changed:90m", vec!["1"]), ("not older:2d", vec!["2"])] {
-            let mut filter = LiveFilter::begin(query, &list).unwrap().unwrap();
+            let mut filter = LiveFilter::begin(query, &TimeZone::UTC, &list).unwrap().unwrap();
             assert!(filter.asks_for_times());
             filter.go_on(from, 9);
             assert_eq!(found(&filter), ids, "{query}");
@@ -187,7 +196,7 @@ mod tests {
     #[test]
     fn nothing_asked_for_is_no_filter_and_nonsense_is_a_mistake() {
         let list = LiveList::new(Rules::Strict);
-        assert!(LiveFilter::begin("  ", &list).unwrap().is_none());
-        assert!(LiveFilter::begin("status:nonsense", &list).is_err());
+        assert!(LiveFilter::begin("  ", &TimeZone::UTC, &list).unwrap().is_none());
+        assert!(LiveFilter::begin("status:nonsense", &TimeZone::UTC, &list).is_err());
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use taskyard_core::rules::agents::naming::is_same_agent;
+use taskyard_core::timing::WORKING_DAY;
 use taskyard_core::{AgentName, ClientVersion};
 
 use super::settings::Hook;
@@ -200,6 +201,11 @@ impl Config {
     /// Returns how the marks before the title of a new task are written.
     pub fn marks(&self) -> Option<Marks> {
         self.strongest(|settings| settings.kinds.marks).map(|(marks, _)| marks)
+    }
+
+    /// Returns how long a day of an estimate is.
+    pub fn working_day(&self) -> Duration {
+        self.strongest(|settings| settings.time.working_day).map_or(WORKING_DAY, |(day, _)| day)
     }
 
     /// Returns the command that shows what is longer than the screen.

@@ -23,6 +23,6 @@ pub use quantity::{BadQuantity, parse_duration, parse_size};
 pub use reading::read;
 pub use settings::{
     Board, BoardKeys, Claims, Display, Gc, Hook, HookInput, Jobs, Journal, Kinds, Marks, Mcp, Merge, RuleWord,
-    Settings, WhenUnset,
+    Settings, Time, WhenUnset,
 };
 pub use warning::ConfigWarning;

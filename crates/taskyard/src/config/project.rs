@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use taskyard_core::rules::lists::list_choice::SESSION;
 use taskyard_core::rules::lists::own_list::is_own_list;
 
-use super::{Board, Claims, Display, Gc, Jobs, Journal, Kinds, Mcp, Merge, Settings};
+use super::{Board, Claims, Display, Gc, Jobs, Journal, Kinds, Mcp, Merge, Settings, Time};
 use crate::opening::WrittenAddress;
 
 /// Why it is not known whether the user trusts a project.
@@ -42,6 +42,7 @@ impl Project<'_> {
             board,
             mcp,
             kinds,
+            time,
         } = settings;
         let Claims { lease, limit, roles, stale_owner } = claims;
         let Jobs { max_output, quota, keep, grace, output_form } = jobs;
@@ -52,6 +53,7 @@ impl Project<'_> {
         let Board { keys, theme } = board;
         let Mcp { when_unset } = mcp;
         let Kinds { marks } = kinds;
+        let Time { working_day } = time;
         let needs = [
             ("store", store.as_ref().is_some_and(|store| !self.is_own_store(store))),
             // A session's list is none of the project's own, whatever the project is called.
@@ -80,6 +82,7 @@ impl Project<'_> {
             ("board.theme", theme.is_some()),
             ("mcp.when_unset", when_unset.is_some()),
             ("kinds.marks", marks.is_some()),
+            ("time.working_day", working_day.is_some()),
         ];
         needs.into_iter().filter(|(_, needs)| *needs).map(|(key, _)| key).collect()
     }

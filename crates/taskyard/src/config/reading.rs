@@ -31,6 +31,7 @@ const KNOWN: &[(&str, &[&str])] = &[
             "board",
             "mcp",
             "kinds",
+            "time",
         ],
     ),
     ("claims", &["lease", "limit", "roles", "stale_owner"]),
@@ -42,6 +43,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("board", &["keys", "theme"]),
     ("mcp", &["when_unset"]),
     ("kinds", &["marks"]),
+    ("time", &["working_day"]),
 ];
 
 /// The keys of one hook.

@@ -45,6 +45,8 @@ pub struct Settings {
     pub mcp: Mcp,
     /// Tasks of a kind.
     pub kinds: Kinds,
+    /// How time is counted.
+    pub time: Time,
 }
 
 /// The server for agents.
@@ -83,6 +85,15 @@ pub enum Marks {
     Columns,
     /// Without columns, dim ended by `ESC [0m`.
     Compact,
+}
+
+/// How time is counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Time {
+    /// How long a day of an estimate is; a bare number is hours.
+    #[serde(deserialize_with = "hours")]
+    pub working_day: Option<Duration>,
 }
 
 /// How long history is kept.
@@ -235,6 +246,18 @@ fn command_type() -> String {
 
 fn client_version<'de, D: Deserializer<'de>>(input: D) -> Result<Option<ClientVersion>, D::Error> {
     String::deserialize(input)?.parse().map(Some).map_err(D::Error::custom)
+}
+
+fn hours<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Duration>, D::Error> {
+    let text = text_or_number(input)?;
+    let is_number = text.parse::<f64>().is_ok();
+    let day = parse_duration(&if is_number { format!("{text}h") } else { text }).map_err(D::Error::custom)?;
+    let is_plausible = !day.is_zero() && day <= Duration::from_secs(86_400);
+    if is_plausible {
+        Ok(Some(day))
+    } else {
+        Err(D::Error::custom("a working day has more than 0 and at most 24 hours"))
+    }
 }
 
 fn duration<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Duration>, D::Error> {

@@ -164,6 +164,9 @@ impl Yard {
     /// The claim exists: where the look fails, it is not told as one that failed.
     pub(super) fn confirmed(&self, claimed: Claimed, commit: Option<&Event>) -> Result<ClaimOutcome, Error> {
         let confirmed = |claimed| Ok(ClaimOutcome::Claimed(Box::new(claimed)));
+        if self.rehearses() {
+            return confirmed(claimed);
+        }
         if self.store().care().is_none() {
             // Where there are no files, only the process that commits has them.
             if let Some(holder) = &claimed.lease.holder {

@@ -1,6 +1,6 @@
 //! What happened to a list.
 
-use taskyard_core::Entry;
+use taskyard_core::{Entry, Revision, Timestamp};
 
 use crate::store::{HistoryBackwards, HistoryPages, HistoryQuery, Store, StoreError};
 use crate::{Error, Yard};
@@ -14,6 +14,17 @@ impl Yard {
             return Ok(self.store().history(self.list_id(), query)?);
         }
         Ok(entries)
+    }
+
+    /// Returns the newest revision that was made before a moment, by the times that the journal has.
+    pub fn revision_before(&self, moment: Timestamp) -> Result<Revision, Error> {
+        for page in self.backwards(HistoryQuery::default()) {
+            let page = page?;
+            if let Some(entry) = page.iter().rev().find(|entry| entry.at < moment) {
+                return Ok(entry.revision);
+            }
+        }
+        Ok(Revision::default())
     }
 
     /// Reads the journal of the list in pages, oldest entry first, as far as it has happened by now: for a caller that wants much of it.

@@ -1,5 +1,6 @@
 //! What can be picked, and what was typed to find it.
 
+use jiff::tz::TimeZone;
 use taskyard::core::TaskId;
 use taskyard::core::live::LiveList;
 use taskyard::core::render::numbered;
@@ -79,7 +80,7 @@ impl Picker {
         self.narrow();
     }
 
-    pub(super) fn refilter(&mut self, list: Option<&LiveList>) {
+    pub(super) fn refilter(&mut self, list: Option<&LiveList>, zone: &TimeZone) {
         let text = self.line.text().trim().to_owned();
         let has_tasks = matches!(self.picking, Picking::BlockedBy(_) | Picking::Unblock(_));
         // A number is looked for as one.
@@ -87,7 +88,7 @@ impl Picker {
             .strip_prefix('#')
             .filter(|rest| rest.parse::<u64>().is_ok())
             .map_or(text.clone(), |rest| format!("id:{rest}"));
-        let begun = list.filter(|_| has_tasks).map(|list| LiveFilter::begin(&text, list));
+        let begun = list.filter(|_| has_tasks).map(|list| LiveFilter::begin(&text, zone, list));
         if let Some(Ok(filter)) = begun {
             self.filter = filter;
         }

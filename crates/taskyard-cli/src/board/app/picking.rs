@@ -72,7 +72,7 @@ impl App {
     pub(super) fn refilter_picker(&mut self) {
         let live = self.watched.as_ref().map(|watched| watched.live());
         if let Mode::Picking(picker) = &mut self.mode {
-            picker.refilter(live);
+            picker.refilter(live, self.settings.zone);
         }
         self.is_dirty = true;
     }

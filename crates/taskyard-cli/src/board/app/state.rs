@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 use taskyard::core::render::Look;
 use taskyard::core::rules::leases::leasing::LeaseState;
@@ -33,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) style: Option<ClientStyle>,
     /// How often todo lists are looked at, in milliseconds; none where there are none to look at.
     pub(crate) todo_period: Option<i64>,
+    /// The zone in which days are meant and times are shown.
+    pub(crate) zone: &'static TimeZone,
     /// The commands of the command line, each with what it does.
     pub(crate) commands: Vec<(String, String)>,
 }
@@ -281,7 +284,13 @@ impl App {
 
     /// Returns how lines look, in so many columns.
     pub(crate) fn look(&self, width: usize) -> Look {
-        Look { unicode: self.settings.unicode, width: Some(width), now: Some(self.now) }
+        Look {
+            unicode: self.settings.unicode,
+            width: Some(width),
+            now: Some(self.now),
+            zone: self.settings.zone,
+            by_clock: false,
+        }
     }
 
     /// Works out the rows, where something has changed since.

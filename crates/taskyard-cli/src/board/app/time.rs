@@ -40,6 +40,11 @@ impl App {
             watched.pass(now);
             self.disarrange();
         }
+        if let (Some(filter), Some(watched)) = (self.filter.as_mut(), &self.watched)
+            && filter.next_day(before).is_some_and(|day| day <= now)
+        {
+            filter.look_at_all_again(watched.live());
+        }
         if self.view_period().is_some_and(|period| now.0 - self.asked_at.0 >= period) {
             self.ask_for_view();
         }
@@ -60,6 +65,7 @@ impl App {
         ends.extend(self.has_clock().then(|| (self.now.0 / SECOND + 1) * SECOND));
         ends.extend(self.view_period().map(|period| self.asked_at.0 + period));
         ends.extend(self.next_look_at_todos());
+        ends.extend(self.filter.as_ref().and_then(|filter| filter.next_day(self.now)).map(|day| day.0));
         ends.extend(self.answers.iter().map(|(until, _)| until.0));
         ends.extend(self.watched.as_ref().and_then(|watched| watched.next_need(self.now)).map(|need| need.0 + 1));
         ends.into_iter().min().map(|end| (end - self.now.0).max(0))
@@ -135,7 +141,10 @@ impl App {
     /// Filters by what was typed.
     pub(super) fn filter_by(&mut self, text: &str) {
         self.filter_text = text.to_owned();
-        let begun = self.watched.as_ref().map_or(Ok(None), |watched| LiveFilter::begin(text, watched.live()));
+        let begun = self
+            .watched
+            .as_ref()
+            .map_or(Ok(None), |watched| LiveFilter::begin(text, self.settings.zone, watched.live()));
         match begun {
             Ok(filter) => (self.filter, self.filter_mistake) = (filter, None),
             // What was found before stays while the user is in the middle of a word.

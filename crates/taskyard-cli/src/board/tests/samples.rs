@@ -8,6 +8,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::json;
 use taskyard::core::dialect::native;
 use taskyard::core::live::LiveList;
+use taskyard::core::render::Look;
 use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::view::WatchedList;
 use taskyard::core::{
@@ -83,6 +84,7 @@ pub(super) fn settings() -> Settings {
         completed_after: 3,
         style: None,
         todo_period: Some(3000),
+        zone: Look::PIPE.zone,
         commands: vec![("merge".into(), "Put a list into another".into()), ("done".into(), "Complete tasks".into())],
     }
 }

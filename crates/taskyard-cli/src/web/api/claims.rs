@@ -113,13 +113,15 @@ struct SeveralTerms {
     query: Option<String>,
     /// Take those that can be taken, and tell of the others
     keep_going: bool,
+    /// Answer what would be done, and do nothing
+    dry_run: bool,
     reserve: bool,
     ttl: Option<String>,
     roles: Vec<String>,
 }
 
 fn claim_several(_: &Parts, terms: SeveralTerms) -> Result<Command, Problem> {
-    let which = several(&terms.ids, terms.query, terms.keep_going)?;
+    let which = several(&terms.ids, terms.query, terms.keep_going, terms.dry_run)?;
     Ok(Command::Claim(Box::new(Claim {
         which,
         reserve: terms.reserve,
@@ -151,7 +153,7 @@ fn release(parts: &Parts, proof: Proof) -> Result<Command, Problem> {
 }
 
 fn release_several(_: &Parts, given: SeveralTasks) -> Result<Command, Problem> {
-    let which = several(&given.ids, given.query, given.keep_going)?;
+    let which = several(&given.ids, given.query, given.keep_going, given.dry_run)?;
     let lease = lease(given.token, given.force);
     Ok(Command::Release(Release { which, departed: None, reason: ReleaseReason::Shutdown, lease }))
 }

@@ -6,6 +6,7 @@ use taskyard::core::Revision;
 use taskyard::operations::UndoRange;
 
 use super::operation::{Operation, Parts, id, ids};
+use crate::arguments::Since;
 use crate::commands::{Command, History, Restore, Undo};
 use crate::problem::Problem;
 use crate::web::openapi::shapes;
@@ -61,7 +62,7 @@ struct HowMuch {
 fn history(_: &Parts, wanted: HowMuch) -> Result<Command, Problem> {
     Ok(Command::History(History {
         id: wanted.task.as_deref().map(id).transpose()?,
-        since: Some(Revision(wanted.since)),
+        since: Some(Since::Revision(Revision(wanted.since))),
         before: wanted.before.map(Revision),
         number: Some(wanted.limit.unwrap_or(NEWEST).clamp(1, MOST)),
         verbose: false,

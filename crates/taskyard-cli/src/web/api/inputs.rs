@@ -35,6 +35,8 @@ pub(crate) struct SeveralTasks {
     pub(crate) query: Option<String>,
     /// Change the tasks that can be changed and report the others
     pub(crate) keep_going: bool,
+    /// Answer what would be done, and do nothing; hooks and checks are not asked
+    pub(crate) dry_run: bool,
     /// The token of a lease
     pub(crate) token: Option<u64>,
     /// Overrule the leases of others
@@ -64,6 +66,8 @@ pub(crate) struct SeveralWithParts {
     pub(crate) query: Option<String>,
     /// Change the tasks that can be changed and report the others
     pub(crate) keep_going: bool,
+    /// Answer what would be done, and do nothing; hooks and checks are not asked
+    pub(crate) dry_run: bool,
     /// With their parts: the open ones are cancelled, all of them are deleted
     pub(crate) with_parts: bool,
     /// The token of a lease
@@ -99,14 +103,19 @@ pub(crate) fn only(parts: &Parts) -> Result<WhichTasks, Problem> {
 }
 
 /// Returns the tasks that a body names.
-pub(crate) fn several(texts: &[String], query: Option<String>, keep_going: bool) -> Result<WhichTasks, Problem> {
+pub(crate) fn several(
+    texts: &[String],
+    query: Option<String>,
+    keep_going: bool,
+    dry_run: bool,
+) -> Result<WhichTasks, Problem> {
     match (texts.is_empty(), &query) {
         (true, None) => Err(Problem::usage("no_tasks", "no task is named: give `ids` or `where`")),
         (false, Some(_)) => Err(Problem::usage("bad_input", "`ids` and `where` do not go together")),
         _ => {
             let range = |text: &String| parse_range(text).map_err(|why| Problem::usage("bad_id", why));
             let ids: Vec<IdRange> = texts.iter().map(range).collect::<Result<_, _>>()?;
-            Ok(WhichTasks { ids, query, keep_going, is_several: true })
+            Ok(WhichTasks { ids, query, keep_going, dry_run, is_several: true })
         }
     }
 }
@@ -137,9 +146,9 @@ pub(crate) struct Extras {
 impl Extras {
     /// Returns the same as flags of the commands say it.
     pub(crate) fn flags(self) -> Result<MetadataFlags, Problem> {
-        let time = |text: Option<String>, read: fn(&str) -> Result<Value, String>| {
+        fn time<T>(text: Option<String>, read: fn(&str) -> Result<T, String>) -> Result<Option<T>, Problem> {
             text.map(|text| read(&text).map_err(|why| Problem::usage("bad_time", why))).transpose()
-        };
+        }
         Ok(MetadataFlags {
             priority: self.priority.map(Priority::from),
             tags: self.tags,

@@ -35,7 +35,7 @@ struct Wanted {
 
 fn export(_: &Parts, wanted: Wanted) -> Result<Command, Problem> {
     let to = wanted.to.parse::<ExportFormat>().map_err(|()| no_format(&wanted.to))?;
-    Ok(Command::Export(Export { path: None, query: wanted.query, to }))
+    Ok(Command::Export(Export { path: None, query: wanted.query, dry_run: false, to }))
 }
 
 /// What is taken in.

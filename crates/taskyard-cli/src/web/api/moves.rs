@@ -46,28 +46,28 @@ fn start(parts: &Parts, proof: Proof) -> Result<Command, Problem> {
 }
 
 fn start_several(_: &Parts, given: SeveralTasks) -> Result<Command, Problem> {
-    let which = several(&given.ids, given.query, given.keep_going)?;
+    let which = several(&given.ids, given.query, given.keep_going, given.dry_run)?;
     Ok(Command::Start(Start { which, lease: lease(given.token, given.force) }))
 }
 
 fn done(parts: &Parts, proof: Proof) -> Result<Command, Problem> {
-    Ok(Command::Done(Done { which: only(parts)?, lease: lease(proof.token, proof.force) }))
+    Ok(Command::Done(Done { which: only(parts)?, yes: true, lease: lease(proof.token, proof.force) }))
 }
 
 fn done_several(_: &Parts, given: SeveralTasks) -> Result<Command, Problem> {
-    let which = several(&given.ids, given.query, given.keep_going)?;
-    Ok(Command::Done(Done { which, lease: lease(given.token, given.force) }))
+    let which = several(&given.ids, given.query, given.keep_going, given.dry_run)?;
+    Ok(Command::Done(Done { which, yes: true, lease: lease(given.token, given.force) }))
 }
 
 fn cancel(parts: &Parts, given: WithParts) -> Result<Command, Problem> {
     let lease = lease(given.token, given.force);
-    Ok(Command::Cancel(Cancel { which: only(parts)?, with_parts: given.with_parts, lease }))
+    Ok(Command::Cancel(Cancel { which: only(parts)?, with_parts: given.with_parts, yes: true, lease }))
 }
 
 fn cancel_several(_: &Parts, given: SeveralWithParts) -> Result<Command, Problem> {
-    let which = several(&given.ids, given.query, given.keep_going)?;
+    let which = several(&given.ids, given.query, given.keep_going, given.dry_run)?;
     let lease = lease(given.token, given.force);
-    Ok(Command::Cancel(Cancel { which, with_parts: given.with_parts, lease }))
+    Ok(Command::Cancel(Cancel { which, with_parts: given.with_parts, yes: true, lease }))
 }
 
 /// How a task is opened again.
@@ -95,13 +95,15 @@ struct Reopenings {
     #[serde(rename = "where")]
     query: Option<String>,
     keep_going: bool,
+    /// Answer what would be done, and do nothing; hooks and checks are not asked
+    dry_run: bool,
     keep_owner: bool,
     token: Option<u64>,
     force: bool,
 }
 
 fn reopen_several(_: &Parts, given: Reopenings) -> Result<Command, Problem> {
-    let which = several(&given.ids, given.query, given.keep_going)?;
+    let which = several(&given.ids, given.query, given.keep_going, given.dry_run)?;
     let lease = lease(given.token, given.force);
     Ok(Command::Reopen(Reopen { which, keep_owner: given.keep_owner, lease }))
 }
@@ -113,6 +115,9 @@ struct Edges {
     /// The tasks it waits for
     #[schemars(length(min = 1))]
     on: Vec<String>,
+    /// Answer what would be done, and do nothing
+    #[serde(default)]
+    dry_run: bool,
     #[serde(default)]
     token: Option<u64>,
     #[serde(default)]
@@ -129,9 +134,19 @@ impl Edges {
 }
 
 fn depend(parts: &Parts, edges: Edges) -> Result<Command, Problem> {
-    Ok(Command::Depend(Depend { id: parts.task()?, on: edges.on()?, lease: lease(edges.token, edges.force) }))
+    Ok(Command::Depend(Depend {
+        id: parts.task()?,
+        on: edges.on()?,
+        dry_run: edges.dry_run,
+        lease: lease(edges.token, edges.force),
+    }))
 }
 
 fn undepend(parts: &Parts, edges: Edges) -> Result<Command, Problem> {
-    Ok(Command::Undepend(Undepend { id: parts.task()?, on: edges.on()?, lease: lease(edges.token, edges.force) }))
+    Ok(Command::Undepend(Undepend {
+        id: parts.task()?,
+        on: edges.on()?,
+        dry_run: edges.dry_run,
+        lease: lease(edges.token, edges.force),
+    }))
 }

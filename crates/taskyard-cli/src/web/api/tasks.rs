@@ -7,7 +7,7 @@ use taskyard::core::Status;
 
 use super::inputs::{Extras, PriorityWord, SeveralWithParts, StatusWord, WithParts, lease, only, several};
 use super::operation::{Asked, Operation, Parts, id, ids};
-use crate::arguments::ListedState;
+use crate::arguments::{ListedState, WhichTasks};
 use crate::commands::{Command, Create, Delete, List, Note, Show, Update};
 use crate::problem::Problem;
 use crate::web::openapi::shapes;
@@ -256,6 +256,8 @@ struct Change {
     query: Option<String>,
     /// Of several, change those that can be changed, and tell of the others
     keep_going: bool,
+    /// Answer what would be done, and do nothing; hooks and checks are not asked
+    dry_run: bool,
     /// The token of the lease
     token: Option<u64>,
     /// Overrule the lease of another
@@ -268,11 +270,11 @@ fn update(parts: &Parts, change: Change) -> Result<Command, Problem> {
             Problem::usage("bad_input", "the path names the task").hint("PATCH /lists/{list}/tasks changes several")
         );
     }
-    changing(only(parts)?, change)
+    changing(WhichTasks { dry_run: change.dry_run, ..only(parts)? }, change)
 }
 
 fn update_several(_: &Parts, mut change: Change) -> Result<Command, Problem> {
-    changing(several(&change.ids, change.query.take(), change.keep_going)?, change)
+    changing(several(&change.ids, change.query.take(), change.keep_going, change.dry_run)?, change)
 }
 
 fn changing(which: crate::arguments::WhichTasks, change: Change) -> Result<Command, Problem> {
@@ -308,14 +310,15 @@ fn changing(which: crate::arguments::WhichTasks, change: Change) -> Result<Comma
 
 fn delete(parts: &Parts, deletion: WithParts) -> Result<Command, Problem> {
     let lease = lease(deletion.token, deletion.force);
-    Ok(Command::Delete(Delete { which: only(parts)?, with_parts: deletion.with_parts, lease }))
+    Ok(Command::Delete(Delete { which: only(parts)?, with_parts: deletion.with_parts, yes: true, lease }))
 }
 
 fn delete_several(_: &Parts, deletions: SeveralWithParts) -> Result<Command, Problem> {
-    let which = several(&deletions.ids, deletions.query, deletions.keep_going)?;
+    let which = several(&deletions.ids, deletions.query, deletions.keep_going, deletions.dry_run)?;
     Ok(Command::Delete(Delete {
         which,
         with_parts: deletions.with_parts,
+        yes: true,
         lease: lease(deletions.token, deletions.force),
     }))
 }

@@ -75,7 +75,7 @@ fn shown(seen: &Seen, step: &Step, offer: Option<&UndoOffer>, is_own_newest: boo
     }
 }
 
-const LOOK: Look = Look { unicode: true, width: Some(160), now: None };
+const LOOK: Look = Look { width: Some(160), ..Look::PIPE };
 
 /// Draws what one entry did to its task: who, what, and each field that changed.
 pub(super) fn entry_shown(entry: &Entry, seen: &Seen, who: &str) -> Markup {

@@ -73,7 +73,7 @@ impl Seen {
     ) -> Result<Self, Problem> {
         let yard = context.yard()?;
         let (query, mistake) = match Query::parse(&address.query) {
-            Ok(query) => (query, None),
+            Ok(query) => (context.as_meant(query)?, None),
             Err(mistake) => (Query::default(), Some(mistake)),
         };
         // An unknown key sorts nothing.

@@ -26,7 +26,7 @@ pub(super) fn facts(seen: &Seen, task: &Task) -> Markup {
             @if let Some((lease, state)) = lease {
                 dt { "lease" }
                 dd {
-                    (one_line(&Look { unicode: true, width: None, now: Some(now) }.lease(lease, state)))
+                    (one_line(&Look { now: Some(now), ..Look::PIPE }.lease(lease, state)))
                     ", taken " (since(lease.taken, now)) " ago"
                 }
             }

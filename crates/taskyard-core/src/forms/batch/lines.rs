@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::entry::{BatchEntry, BatchMistake, BatchParent};
 use crate::json_text;
 use crate::near_miss::nearest;
-use crate::timing::{Clock, PartOfDay, parse_moment, parse_span};
+use crate::timing::{Clock, PartOfDay, WorkSpan, parse_moment};
 use crate::{DEFER, DUE, ESTIMATE, Metadata, Priority, Task, TaskId};
 
 /// The keys a line may have.
@@ -141,7 +141,8 @@ impl Line<'_> {
                 metadata.insert(ESTIMATE.to_owned(), Value::Number(seconds.clone()));
             }
             Some(Value::String(text)) => {
-                let span = parse_span(text).map_err(|error| self.mistake(error.to_string()))?;
+                let span = WorkSpan::parse(text).map_err(|error| self.mistake(error.to_string()))?;
+                let span = span.with_days_of(self.clock.working_day);
                 metadata.insert(ESTIMATE.to_owned(), span.as_secs().into());
             }
             Some(_) => return Err(self.mistake("`estimate` is a span (`2h`) or a number of seconds")),

@@ -159,7 +159,7 @@ mod tests {
     type Pairs = Vec<(String, String)>;
 
     fn resolved(text: &str) -> Result<(Vec<Task>, Pairs), BatchMistake> {
-        let clock = Clock { now: Timestamp(0), zone: TimeZone::UTC };
+        let clock = Clock::new(Timestamp(0), TimeZone::UTC);
         let entries = read(text, &clock)?;
         let ids: Vec<TaskId> = (11..).map(TaskId::number).take(entries.len()).collect();
         let in_list = possible_ids(&entries).into_iter().filter(|id| id.as_str() == "0198c0de-1111").collect();

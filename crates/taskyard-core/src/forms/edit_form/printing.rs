@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::rules::changes::editing::{Conflict, Draft};
-use crate::timing::{Clock, PartOfDay, moment_in_words, span_in_full};
+use crate::timing::{Clock, PartOfDay, moment_in_words, work_in_full};
 use crate::{DEFER, DUE, ESTIMATE, TaskId, Timestamp};
 
 /// The line between the fields and the description.
@@ -58,7 +58,7 @@ fn form(draft: &Draft, heading: &str, conflicts: &[Conflict], help: &str, clock:
     for (name, moment) in [(DUE, draft.due), (DEFER, draft.defer)] {
         field(name, &moment.map(|moment| words(name, moment)).unwrap_or_default());
     }
-    field(ESTIMATE, &draft.estimate.map(span_in_full).unwrap_or_default());
+    field(ESTIMATE, &draft.estimate.map(work_in_full).unwrap_or_default());
     field("blockedBy", &ids(&draft.blocked_by));
     field("blocks", &ids(&draft.blocks));
     let _ = writeln!(text, "{BETWEEN}\n{}", draft.description);

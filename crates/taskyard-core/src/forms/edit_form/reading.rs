@@ -1,7 +1,7 @@
 //! Reading the form.
 
 use crate::rules::changes::editing::Draft;
-use crate::timing::{Clock, PartOfDay, parse_moment, parse_span};
+use crate::timing::{Clock, PartOfDay, WorkSpan, parse_moment};
 use crate::{Priority, Status, TaskId, Timestamp};
 
 use super::printing::BETWEEN;
@@ -93,8 +93,9 @@ fn take(field: &str, line: usize, draft: &mut Draft, clock: &Clock) -> Result<()
         "due" => draft.due = moment(given, PartOfDay::End, clock).map_err(bad)?,
         "defer" => draft.defer = moment(given, PartOfDay::Start, clock).map_err(bad)?,
         "estimate" => {
-            let span = given.filter(|text| !is_none(text)).map(|text| parse_span(&text));
-            draft.estimate = span.transpose().map_err(|error| bad(error.to_string()))?;
+            let span = given.filter(|text| !is_none(text)).map(|text| WorkSpan::parse(&text));
+            let span = span.transpose().map_err(|error| bad(error.to_string()))?;
+            draft.estimate = span.map(|span| span.with_days_of(clock.working_day));
         }
         "blockedby" => draft.blocked_by = ids(&value).map_err(bad)?,
         "blocks" => draft.blocks = ids(&value).map_err(bad)?,
@@ -135,7 +136,7 @@ mod tests {
 
     /// Noon of a Monday, 16 November 2026.
     fn clock() -> Clock {
-        Clock { now: Timestamp::parse("2026-11-16T12:00:00Z").unwrap(), zone: TimeZone::UTC }
+        Clock::new(Timestamp::parse("2026-11-16T12:00:00Z").unwrap(), TimeZone::UTC)
     }
 
     fn print(draft: &Draft, heading: &str, conflicts: &[Conflict]) -> String {

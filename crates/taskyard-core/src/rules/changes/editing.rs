@@ -8,7 +8,7 @@ use diffy::{ConflictStyle, MergeOptions};
 use serde_json::{Value, json};
 
 use crate::rules::changes::patching::{OwnerChange, Patch};
-use crate::timing::span_in_full;
+use crate::timing::work_in_full;
 use crate::{DEFER, DUE, ESTIMATE, Priority, Status, Task, TaskId, Timestamp};
 
 /// A task as it stands in an editor.
@@ -169,7 +169,7 @@ pub fn merge_drafts(base: &Draft, mine: &Draft, now: &Draft) -> MergedDraft {
         due: pick(&base.due, &mine.due, &now.due, || at_odds(DUE, moment_words(now.due))),
         defer: pick(&base.defer, &mine.defer, &now.defer, || at_odds(DEFER, moment_words(now.defer))),
         estimate: pick(&base.estimate, &mine.estimate, &now.estimate, || {
-            at_odds(ESTIMATE, Some(now.estimate.map(span_in_full).unwrap_or_default()));
+            at_odds(ESTIMATE, Some(now.estimate.map(work_in_full).unwrap_or_default()));
         }),
         blocked_by: both(&base.blocked_by, &mine.blocked_by, &now.blocked_by),
         blocks: both(&base.blocks, &mine.blocks, &now.blocks),

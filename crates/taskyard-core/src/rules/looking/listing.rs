@@ -136,7 +136,10 @@ fn is_wanted(task: &Task, filter: &Filter, around: &ListSurroundings) -> bool {
         && filter.parent.as_ref().is_none_or(|parent| task.parent().is_some_and(|other| other == *parent))
         && (!filter.ready || around.is_ready(task))
         && (!filter.blocked || around.is_blocked(task))
-        && filter.query.is_true_of(task, around)
+        && match filter.statuses.is_empty() {
+            true => filter.query.is_true_of(task, around),
+            false => filter.query.is_true_beside_status(task, around),
+        }
 }
 
 #[cfg(test)]

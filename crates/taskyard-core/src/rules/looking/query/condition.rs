@@ -2,13 +2,26 @@
 
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
+
 use super::texts::Needle;
-use crate::{Priority, Status, TaskId};
+use crate::timing::{Clock, PartOfDay, WORKING_DAY, When, WorkSpan, parse_moment};
+use crate::{Priority, Status, TaskId, Timestamp};
 
 /// What tasks are asked for. The empty query is true of every task.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     pub(super) root: Condition,
+    /// The zone in which its days are meant.
+    pub(super) zone: TimeZone,
+    /// How long a day of an estimate is.
+    pub(super) working_day: Duration,
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self { root: Condition::default(), zone: TimeZone::UTC, working_day: WORKING_DAY }
+    }
 }
 
 /// A statement about a task.
@@ -59,12 +72,49 @@ pub enum Term {
     Age(Comparison, Duration),
     /// It last changed this long ago.
     Changed(Comparison, Duration),
-    /// It is due in this long; one that is overdue is due in less than any span.
-    Due(Comparison, Duration),
+    /// It has one of these.
+    Has(Property),
+    /// It is due on these days, or compares like this; one that is overdue is due before any span has passed. Only of open tasks, unless
+    /// the query asks for a status.
+    Due(Comparison, When),
+    /// It may start on these days, or compares like this. Only of open tasks, unless the query asks for a status.
+    Defer(Comparison, When),
     /// It is expected to take this long.
-    Estimate(Comparison, Duration),
+    Estimate(Comparison, WorkSpan),
     /// This text occurs in one of its fields, in any case.
     Text(Needle),
+}
+
+/// What a task may have or lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Property {
+    Due,
+    Defer,
+    Estimate,
+    Owner,
+    Tag,
+    Note,
+    Parent,
+    Kind,
+    Priority,
+    Description,
+}
+
+impl Property {
+    /// Every property with its word.
+    pub(super) const WORDS: [(&'static str, Self); 10] = [
+        ("due", Self::Due),
+        ("defer", Self::Defer),
+        ("estimate", Self::Estimate),
+        ("owner", Self::Owner),
+        ("tag", Self::Tag),
+        ("note", Self::Note),
+        ("parent", Self::Parent),
+        ("kind", Self::Kind),
+        ("priority", Self::Priority),
+        ("description", Self::Description),
+    ];
 }
 
 /// A state that can be asked for.
@@ -125,13 +175,46 @@ impl Query {
         match (self.is_empty(), other.is_empty()) {
             (true, _) => other,
             (_, true) => self,
-            (false, false) => Self { root: Condition::All(vec![self.root, other.root]) },
+            (false, false) => Self { root: Condition::All(vec![self.root, other.root]), ..self },
         }
     }
 
     /// Returns the query that says one thing.
     pub fn term(term: Term) -> Self {
-        Self { root: Condition::Is(term) }
+        Self { root: Condition::Is(term), ..Self::default() }
+    }
+
+    /// Returns the query with its days meant in this zone; in UTC otherwise.
+    #[must_use]
+    pub fn in_zone(self, zone: TimeZone) -> Self {
+        Self { zone, ..self }
+    }
+
+    /// Returns the query with days of estimates of this length; with eight hours otherwise.
+    #[must_use]
+    pub fn with_working_day(self, working_day: Duration) -> Self {
+        Self { working_day, ..self }
+    }
+
+    /// Tells whether the answer depends on how long a working day is.
+    pub fn asks_for_work(&self) -> bool {
+        self.root.any_term(&|term| matches!(term, Term::Estimate(..)))
+    }
+
+    /// Tells whether the answer depends on the zone in which days are meant.
+    pub fn asks_for_days(&self) -> bool {
+        self.root.any_term(&|term| matches!(term, Term::Due(..) | Term::Defer(..)))
+    }
+
+    /// Returns when the next day begins in the zone of the query, if the answer depends on the day.
+    pub fn next_day(&self, now: Timestamp) -> Option<Timestamp> {
+        let clock = Clock::new(now, self.zone.clone());
+        if self.asks_for_days() { parse_moment("tomorrow", PartOfDay::Start, &clock).ok() } else { None }
+    }
+
+    /// Tells whether the query asks for a status.
+    pub(super) fn asks_for_status(&self) -> bool {
+        self.root.any_term(&|term| matches!(term, Term::State(_)))
     }
 
     /// Returns the texts that are to occur, each once; what is not to occur is left out.

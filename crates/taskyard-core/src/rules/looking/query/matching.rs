@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::condition::{Condition, Query, StateTerm, Term};
+use super::condition::{Comparison, Condition, Property, Query, StateTerm, Term};
 use super::texts::Needle;
 pub use crate::dialect::hook_input::Times;
+use crate::note::notes_of;
 use crate::rules::agents::naming::is_same_agent;
 use crate::rules::graph::open_tasks::OpenTasks;
+use crate::timing::{Clock, When};
 use crate::{Rules, Task, TaskId, Timestamp};
 
 /// What a query may ask of a task beside the task itself.
@@ -92,6 +94,12 @@ impl Query {
         self.is_true_with(task, around, &mut |needle| needle.is_in_task(task))
     }
 
+    /// Tells whether the query is true of a task, asked together with a status: `due:` then counts closed tasks too.
+    pub fn is_true_beside_status(&self, task: &Task, around: &impl Surroundings) -> bool {
+        let asked = Asked { query: self, counts_closed: true };
+        self.root.is_true(task, around, asked, &mut |needle| needle.is_in_task(task))
+    }
+
     /// Tells whether the query is true of a task, in which texts are found as `finds` finds them.
     pub(crate) fn is_true_with(
         &self,
@@ -99,24 +107,54 @@ impl Query {
         around: &impl Surroundings,
         finds: &mut dyn FnMut(&Needle) -> bool,
     ) -> bool {
-        self.root.is_true(task, around, finds)
+        self.root.is_true(task, around, Asked { query: self, counts_closed: self.asks_for_status() }, finds)
+    }
+}
+
+/// The query to which a term belongs.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    query: &'a Query,
+    /// Whether closed tasks have due dates.
+    counts_closed: bool,
+}
+
+impl Asked<'_> {
+    /// Tells whether a moment that a task has lies in the days that are asked for, or compares like this.
+    fn holds(self, task: &Task, has: Option<Timestamp>, asked: (Comparison, &When), now: Timestamp) -> bool {
+        let Some(has) = has.filter(|_| self.counts_closed || task.status.is_open()) else { return false };
+        let (comparison, when) = asked;
+        let clock = Clock::new(now, self.query.zone.clone());
+        when.period(&clock).is_some_and(|(first, last)| match comparison {
+            Comparison::Less => has < first,
+            Comparison::AtMost => has <= last,
+            Comparison::Same => (first..=last).contains(&has),
+            Comparison::AtLeast => has >= first,
+            Comparison::More => has > last,
+        })
     }
 }
 
 impl Condition {
-    fn is_true(&self, task: &Task, around: &impl Surroundings, finds: &mut dyn FnMut(&Needle) -> bool) -> bool {
+    fn is_true(
+        &self,
+        task: &Task,
+        around: &impl Surroundings,
+        asked: Asked<'_>,
+        finds: &mut dyn FnMut(&Needle) -> bool,
+    ) -> bool {
         match self {
-            Self::All(conditions) => conditions.iter().all(|condition| condition.is_true(task, around, finds)),
-            Self::Any(conditions) => conditions.iter().any(|condition| condition.is_true(task, around, finds)),
-            Self::Not(condition) => !condition.is_true(task, around, finds),
+            Self::All(conditions) => conditions.iter().all(|condition| condition.is_true(task, around, asked, finds)),
+            Self::Any(conditions) => conditions.iter().any(|condition| condition.is_true(task, around, asked, finds)),
+            Self::Not(condition) => !condition.is_true(task, around, asked, finds),
             Self::Is(Term::Text(needle)) => finds(needle),
-            Self::Is(term) => term.is_true(task, around),
+            Self::Is(term) => term.is_true(task, around, asked),
         }
     }
 }
 
 impl Term {
-    fn is_true(&self, task: &Task, around: &impl Surroundings) -> bool {
+    fn is_true(&self, task: &Task, around: &impl Surroundings, asked: Asked<'_>) -> bool {
         match self {
             Self::State(StateTerm::Is(status)) => task.status == *status,
             Self::State(StateTerm::Open) => task.status.is_open(),
@@ -139,15 +177,31 @@ impl Term {
                 let age = around.times(task).map(|times| since(times.updated, around.now()));
                 age.is_some_and(|age| comparison.holds(&age, span))
             }
-            Self::Due(comparison, span) => {
-                let left = |due: Timestamp| due.0.saturating_sub(around.now().0);
-                let span = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
-                task.due().is_some_and(|due| comparison.holds(&left(due), &span))
-            }
+            Self::Has(property) => property.is_of(task),
+            Self::Due(comparison, when) => asked.holds(task, task.due(), (*comparison, when), around.now()),
+            Self::Defer(comparison, when) => asked.holds(task, task.defer(), (*comparison, when), around.now()),
             Self::Estimate(comparison, span) => {
-                task.estimate().is_some_and(|estimate| comparison.holds(&estimate, span))
+                let asked = span.with_days_of(asked.query.working_day);
+                task.estimate().is_some_and(|estimate| comparison.holds(&estimate, &asked))
             }
             Self::Text(needle) => needle.is_in_task(task),
+        }
+    }
+}
+
+impl Property {
+    fn is_of(self, task: &Task) -> bool {
+        match self {
+            Self::Due => task.due().is_some(),
+            Self::Defer => task.defer().is_some(),
+            Self::Estimate => task.estimate().is_some(),
+            Self::Owner => task.owner().is_some(),
+            Self::Tag => task.tags().next().is_some(),
+            Self::Note => !notes_of(task).is_empty(),
+            Self::Parent => task.parent().is_some(),
+            Self::Kind => task.meta("kind").is_some_and(|kind| kind.as_str().is_some_and(|kind| !kind.is_empty())),
+            Self::Priority => task.stated_priority().is_some(),
+            Self::Description => !task.description.trim().is_empty(),
         }
     }
 }

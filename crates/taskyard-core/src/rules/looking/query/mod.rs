@@ -13,11 +13,11 @@ mod terms;
 mod texts;
 mod tokens;
 
-pub use condition::{Comparison, Condition, Query, StateTerm, Term};
+pub use condition::{Comparison, Condition, Property, Query, StateTerm, Term};
 pub use matching::{ListSurroundings, Surroundings, Times};
 pub use mistake::Mistake;
 pub use sorting::{SortKey, SortOrder, UnknownSortKey};
-pub use terms::FIELDS;
+pub use terms::{FIELDS, is_keyword};
 pub use texts::Needle;
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! From the text of a query to what it says.
 //!
-//! `or` binds least, words side by side mean all of them, `not` and `-` bind most. Brackets group.
+//! `or` binds least, words side by side mean all of them, `not` binds most. Brackets group. `|` is `or`, `&` is `and`, `!` and `-` are `not`.
 
 use std::ops::Range;
 use std::str::FromStr;
 
 use super::condition::{Condition, Query};
 use super::mistake::Mistake;
-use super::terms::{FLAGS, condition};
-use super::tokens::{Placed, Token, tokens};
+use super::terms::{condition, is_keyword};
+use super::tokens::{Placed, SIGNS, Token, tokens};
 
 /// How deep brackets and negations go. No user means more, and the stack is finite.
 const DEEPEST: usize = 64;
@@ -23,7 +23,7 @@ impl Query {
         let root = parser.any(0)?;
         match parser.peek() {
             Some(Placed { span, .. }) => Err(parser.mistake(span.clone(), "this bracket closes nothing")),
-            None => Ok(Self { root }),
+            None => Ok(Self { root, ..Self::default() }),
         }
     }
 
@@ -55,10 +55,10 @@ impl FromStr for Query {
 
 /// Tells whether an argument is several words that are nothing but words.
 fn is_text(argument: &str) -> bool {
-    let has_sign = argument.contains(['"', '(', ')', ':', '<', '>', '\\']);
+    let has_sign = argument.contains(['(', ')', ':', '\\']) || argument.contains(SIGNS);
     let is_word = |word: &str| {
-        let has_meaning = matches!(word, "or" | "OR" | "and" | "AND" | "not" | "NOT") || word.starts_with('-');
-        !has_meaning && !FLAGS.contains(&word.to_ascii_lowercase().as_str())
+        let is_operator = ["or", "and", "not"].iter().any(|operator| operator.eq_ignore_ascii_case(word));
+        !is_operator && !word.starts_with(['-', '\'', '+', '~', '^']) && !is_keyword(word)
     };
     !has_sign && argument.split_whitespace().count() > 1 && argument.split_whitespace().all(is_word)
 }
@@ -102,7 +102,7 @@ impl Parser<'_> {
                     let span = placed.span.clone();
                     let is_between = !conditions.is_empty() && self.tokens.get(self.at + 1).is_some_and(begins);
                     if !is_between {
-                        let what = "`and` stands between two statements";
+                        let what = format!("`{}` stands between two statements", &self.text[span.clone()]);
                         return Err(self.mistake(span, what).advising("put it in quotes to look for the word itself"));
                     }
                     self.at += 1;
@@ -124,10 +124,10 @@ impl Parser<'_> {
                 self.mistake(span.start..end.end, "there is nothing between these brackets")
             }
             (Some(Placed { token: Token::Or, span }), _) => {
-                self.mistake(span.clone(), "there is nothing after this `or`")
+                self.mistake(span.clone(), format!("there is nothing after this `{}`", &self.text[span.clone()]))
             }
             (_, Some(Placed { token: Token::Or, span })) => {
-                self.mistake(span.clone(), "there is nothing before this `or`")
+                self.mistake(span.clone(), format!("there is nothing before this `{}`", &self.text[span.clone()]))
             }
             (_, Some(Placed { span, .. })) => self.mistake(span.clone(), "this bracket closes nothing"),
             (_, None) => self.mistake(self.text.len()..self.text.len(), "the query ends too early"),
@@ -144,7 +144,7 @@ impl Parser<'_> {
             Token::Piece(piece) => condition(self.text, &span, &piece),
             Token::Not => {
                 if !self.peek().is_some_and(begins) {
-                    let what = "there is nothing after this `not`";
+                    let what = format!("there is nothing after this `{}`", &self.text[span.clone()]);
                     return Err(self.mistake(span, what).advising("put it in quotes to look for the word itself"));
                 }
                 Ok(Condition::Not(Box::new(self.one(depth + 1)?)))

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use jiff::tz::{TimeZone, offset};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -10,6 +11,8 @@ use crate::{Priority, Rules, Status, Task, TaskId, Timestamp};
 
 const NOW: Timestamp = Timestamp(1_800_000_000_000);
 const HOUR: i64 = 3_600_000;
+/// When the day of `NOW` began in the zone of the queries, two hours ahead of UTC.
+const DAY_BEGINS: i64 = 1_799_964_000_000;
 const WORDS: [&str; 6] = ["parser", "Parse", "ÜBER", "ready", "or", "a:b"];
 const TAGS: [&str; 3] = ["db", "old", "two words"];
 const AGENTS: [&str; 2] = ["ana", "ben"];
@@ -21,6 +24,9 @@ enum Thought {
     Any(Vec<Thought>),
     Not(Box<Thought>),
     Status(Status),
+    Open,
+    WithoutDue,
+    WithOwner,
     Priority(Priority),
     AbovePriority(Priority),
     Tag(&'static str),
@@ -36,6 +42,8 @@ enum Thought {
     YoungerThan(i64),
     Changed(i64),
     DueWithin(i64),
+    DueToday,
+    DueBeforeTomorrow,
     Text(&'static str),
 }
 
@@ -47,9 +55,13 @@ impl Thought {
         };
         match self {
             Self::All(thoughts) => several(thoughts, " "),
+            Self::Any(thoughts) if thoughts.len() == 2 => several(thoughts, " || "),
             Self::Any(thoughts) => several(thoughts, " or "),
-            Self::Not(thought) => format!("not {}", thought.written()),
-            Self::Status(status) => format!("status:{status}"),
+            Self::Not(thought) => format!("!{}", thought.written()),
+            Self::Status(status) => status.to_string(),
+            Self::Open => "status!=done".into(),
+            Self::WithoutDue => "no:due".into(),
+            Self::WithOwner => "has:owner".into(),
             Self::Priority(priority) => format!("priority:{priority}"),
             Self::AbovePriority(priority) => format!("priority>{priority}"),
             Self::Tag(tag) => format!("tag:\"{tag}\""),
@@ -65,12 +77,24 @@ impl Thought {
             Self::YoungerThan(hours) => format!("age<{hours}h"),
             Self::Changed(hours) => format!("changed:{hours}h"),
             Self::DueWithin(hours) => format!("due:{hours}h"),
+            Self::DueToday => "due:today".into(),
+            Self::DueBeforeTomorrow => "due<tomorrow".into(),
             Self::Text(text) => format!("\"{text}\""),
         }
     }
 
+    /// Tells whether a status is asked for. Then closed tasks are due like others.
+    fn asks_for_status(&self) -> bool {
+        match self {
+            Self::All(thoughts) | Self::Any(thoughts) => thoughts.iter().any(Self::asks_for_status),
+            Self::Not(thought) => thought.asks_for_status(),
+            Self::Status(_) | Self::Open => true,
+            _ => false,
+        }
+    }
+
     /// Tells what the thought says of a task, in the plainest way, looking at the whole list every time.
-    fn naive(&self, task: &Task, tasks: &[Task], times: &HashMap<TaskId, Times>) -> bool {
+    fn naive(&self, task: &Task, tasks: &[Task], times: &HashMap<TaskId, Times>, counts_closed: bool) -> bool {
         let meta = |key: &str| task.metadata.as_ref().and_then(|metadata| metadata.get(key)).cloned();
         let moment = |key: &str| meta(key).and_then(|value| Timestamp::parse(value.as_str().unwrap()));
         let is_open = task.status != Status::Completed;
@@ -94,12 +118,16 @@ impl Thought {
         let tags: Vec<String> = meta("tags").map_or(Vec::new(), |tags| {
             tags.as_array().unwrap().iter().map(|tag| tag.as_str().unwrap().to_owned()).collect()
         });
+        let due = moment("due").filter(|_| is_open || counts_closed);
         let hours = |since: Timestamp| (NOW.0 - since.0) as f64 / HOUR as f64;
         match self {
-            Self::All(thoughts) => thoughts.iter().all(|thought| thought.naive(task, tasks, times)),
-            Self::Any(thoughts) => thoughts.iter().any(|thought| thought.naive(task, tasks, times)),
-            Self::Not(thought) => !thought.naive(task, tasks, times),
+            Self::All(thoughts) => thoughts.iter().all(|thought| thought.naive(task, tasks, times, counts_closed)),
+            Self::Any(thoughts) => thoughts.iter().any(|thought| thought.naive(task, tasks, times, counts_closed)),
+            Self::Not(thought) => !thought.naive(task, tasks, times, counts_closed),
             Self::Status(status) => task.status == *status,
+            Self::Open => is_open,
+            Self::WithoutDue => moment("due").is_none(),
+            Self::WithOwner => task.owner.is_some(),
             Self::Priority(priority) => task.priority() == *priority,
             Self::AbovePriority(priority) => task.priority() > *priority,
             Self::Tag(tag) => tags.iter().any(|other| other == tag),
@@ -124,7 +152,9 @@ impl Thought {
             Self::Older(span) => times.get(&task.id).is_some_and(|times| hours(times.created) > *span as f64),
             Self::YoungerThan(span) => times.get(&task.id).is_some_and(|times| hours(times.created) < *span as f64),
             Self::Changed(span) => times.get(&task.id).is_some_and(|times| hours(times.updated) <= *span as f64),
-            Self::DueWithin(span) => moment("due").is_some_and(|due| due.0 - NOW.0 <= span * HOUR),
+            Self::DueWithin(span) => due.is_some_and(|due| due.0 - NOW.0 <= span * HOUR),
+            Self::DueToday => due.is_some_and(|due| (DAY_BEGINS..DAY_BEGINS + 24 * HOUR).contains(&due.0)),
+            Self::DueBeforeTomorrow => due.is_some_and(|due| due.0 < DAY_BEGINS + 24 * HOUR),
             Self::Text(text) => {
                 let mut texts = vec![task.subject.clone(), task.description.clone(), task.status.to_string()];
                 texts.extend(task.owner.clone());
@@ -147,6 +177,9 @@ fn thought() -> impl Strategy<Value = Thought> {
     let hours = || 0..60_i64;
     let smallest = prop_oneof![
         status().prop_map(Thought::Status),
+        Just(Thought::Open),
+        Just(Thought::WithoutDue),
+        Just(Thought::WithOwner),
         priority().prop_map(Thought::Priority),
         priority().prop_map(Thought::AbovePriority),
         tag().prop_map(Thought::Tag),
@@ -162,6 +195,8 @@ fn thought() -> impl Strategy<Value = Thought> {
         hours().prop_map(Thought::YoungerThan),
         hours().prop_map(Thought::Changed),
         hours().prop_map(Thought::DueWithin),
+        Just(Thought::DueToday),
+        Just(Thought::DueBeforeTomorrow),
         prop::sample::select(WORDS.to_vec()).prop_map(Thought::Text),
     ];
     smallest.prop_recursive(4, 24, 4, |inner| {
@@ -230,15 +265,16 @@ proptest! {
     fn a_query_chooses_what_a_plain_filter_chooses(thought in thought(), tasks in list(), times in times()) {
         let written = thought.written();
         let query = Query::parse(&written).unwrap_or_else(|mistake| panic!("{written}: {mistake}"));
+        let query = query.in_zone(TimeZone::fixed(offset(2)));
         let around = ListSurroundings::of(&tasks, NOW, Rules::Strict).with_times(times.clone());
         for task in &tasks {
-            let naive = thought.naive(task, &tasks, &times);
+            let naive = thought.naive(task, &tasks, &times, thought.asks_for_status());
             prop_assert_eq!(query.is_true_of(task, &around), naive, "{} of {:?}", written, task);
         }
     }
 
     #[test]
-    fn whatever_is_typed_is_a_query_or_a_mistake_that_stands_in_it(text in "[a-z:<>()\"\\- é名]{0,24}") {
+    fn whatever_is_typed_is_a_query_or_a_mistake_that_stands_in_it(text in "[a-z:<>()\"\\-!&|=*+'~ é名]{0,24}") {
         if let Err(mistake) = Query::parse(&text) {
             prop_assert!(mistake.span.end <= text.len() && mistake.span.start <= mistake.span.end);
             let [line, marks] = mistake.marked();

@@ -3,27 +3,25 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::condition::{Comparison, Condition, StateTerm, Term};
+use super::condition::{Comparison, Condition, Property, StateTerm, Term};
 use super::mistake::Mistake;
 use super::texts::Needle;
 use super::tokens::Piece;
 use crate::near_miss::nearest;
-use crate::timing::parse_span;
+use crate::timing::{BadSpan, When, WorkSpan, parse_span};
 use crate::{Priority, Status, TaskId};
 
 /// The fields of a query.
-pub const FIELDS: [&str; 13] = [
-    "status", "priority", "tag", "owner", "parent", "id", "kind", "older", "newer", "changed", "due", "estimate", "age",
+pub const FIELDS: [&str; 16] = [
+    "status", "priority", "tag", "owner", "parent", "id", "kind", "older", "newer", "changed", "due", "defer",
+    "estimate", "age", "has", "no",
 ];
 
-/// Words that say something of a task by themselves.
-pub(super) const FLAGS: [&str; 4] = ["ready", "blocked", "overdue", "deferred"];
-
-/// The states that can be asked for.
-const STATES: [&str; 7] = ["pending", "in_progress", "completed", "open", "blocked", "cancelled", "done"];
+/// The states that can be asked for, with `status:` before them or as they are.
+const STATES: [&str; 8] = ["pending", "in_progress", "completed", "open", "blocked", "cancelled", "done", "closed"];
 
 /// What other programs call our fields.
-const OTHER_NAMES: [(&str, &str); 9] = [
+const OTHER_NAMES: [(&str, &str); 12] = [
     ("state", "status"),
     ("is", "status"),
     ("prio", "priority"),
@@ -33,13 +31,16 @@ const OTHER_NAMES: [(&str, &str); 9] = [
     ("agent", "owner"),
     ("part", "parent"),
     ("updated", "changed"),
+    ("deadline", "due"),
+    ("wait", "defer"),
+    ("without", "no"),
 ];
 
 /// Returns what a piece of a query says.
 pub(super) fn condition(text: &str, span: &Range<usize>, piece: &Piece) -> Result<Condition, Mistake> {
     let Some((name, comparison)) = &piece.field else {
-        let flag = flag(&piece.value).filter(|_| !piece.is_quoted);
-        return Ok(Condition::Is(flag.unwrap_or_else(|| Term::Text(Needle::new(&piece.value)))));
+        let term = keyword(&piece.value).filter(|_| !piece.is_quoted);
+        return Ok(Condition::Is(term.unwrap_or_else(|| Term::Text(Needle::new(&piece.value)))));
     };
     let field = Field { text, span, name, comparison: *comparison, piece };
     if !FIELDS.contains(&name.as_str()) {
@@ -52,7 +53,28 @@ pub(super) fn condition(text: &str, span: &Range<usize>, piece: &Piece) -> Resul
     for (value, at) in field.values() {
         terms.push(Condition::Is(field.term(value, at)?));
     }
-    Ok(if terms.len() == 1 { terms.remove(0) } else { Condition::Any(terms) })
+    let condition = if terms.len() == 1 { terms.remove(0) } else { Condition::Any(terms) };
+    let is_negated = piece.is_negated != (name == "no");
+    Ok(if is_negated { Condition::Not(Box::new(condition)) } else { condition })
+}
+
+/// Tells whether a word of a query says something of a task by itself: `ready`, `overdue`, `done`. In quotes it is a text.
+pub fn is_keyword(word: &str) -> bool {
+    keyword(word).is_some()
+}
+
+fn keyword(word: &str) -> Option<Term> {
+    flag(word).or_else(|| state(word).map(Term::State))
+}
+
+fn state(word: &str) -> Option<StateTerm> {
+    Some(match word.to_ascii_lowercase().replace('-', "_").as_str() {
+        "open" => StateTerm::Open,
+        "blocked" => StateTerm::Blocked,
+        "cancelled" | "canceled" => StateTerm::Cancelled,
+        "done" | "closed" => StateTerm::Is(Status::Completed),
+        word => StateTerm::Is(word.parse().ok()?),
+    })
 }
 
 fn flag(word: &str) -> Option<Term> {
@@ -94,7 +116,7 @@ impl Field<'_> {
         let mistake = self.mistake(self.name_place(), format!("`{}` is no field of a query", self.name)).meaning(meant);
         match meant {
             Some(_) => mistake,
-            None => mistake.advising(format!("the fields are {}; text with a colon goes in quotes", FIELDS.join(", "))),
+            None => mistake.advising(format!("the fields are {}; text with a sign goes in quotes", FIELDS.join(", "))),
         }
     }
 
@@ -114,7 +136,10 @@ impl Field<'_> {
             "kind" => "kind:bug",
             "newer" => "newer:2d",
             "changed" => "changed:1h",
-            "due" => "due:2d",
+            "due" => "due:today",
+            "defer" => "defer:mon",
+            "has" => "has:note",
+            "no" => "no:due",
             "estimate" => "estimate>2h",
             "age" => "age>2d",
             _ => "older:2d",
@@ -136,7 +161,7 @@ impl Field<'_> {
     }
 
     fn term(&self, value: &str, at: Range<usize>) -> Result<Term, Mistake> {
-        let has_order = matches!(self.name, "priority" | "age" | "changed" | "due" | "estimate");
+        let has_order = matches!(self.name, "priority" | "age" | "changed" | "due" | "defer" | "estimate");
         if self.comparison.is_some() && !has_order {
             return Err(self.mistake(self.span.clone(), format!("`{}` cannot be compared", self.name)));
         }
@@ -154,8 +179,16 @@ impl Field<'_> {
             "older" => Term::Age(Comparison::More, self.span(value, at)?),
             "newer" => Term::Age(Comparison::Less, self.span(value, at)?),
             "changed" => Term::Changed(self.comparison.unwrap_or(Comparison::AtMost), self.span(value, at)?),
-            "due" => Term::Due(self.comparison.unwrap_or(Comparison::AtMost), self.span(value, at)?),
-            "estimate" => Term::Estimate(self.comparison.unwrap_or(Comparison::Same), self.span(value, at)?),
+            "due" => {
+                let (comparison, when) = self.when(value, at)?;
+                Term::Due(comparison, when)
+            }
+            "defer" => {
+                let (comparison, when) = self.when(value, at)?;
+                Term::Defer(comparison, when)
+            }
+            "has" | "no" => Term::Has(self.property(value, at)?),
+            "estimate" => Term::Estimate(self.comparison.unwrap_or(Comparison::Same), self.work(value, at)?),
             _ => match self.comparison {
                 Some(comparison) => Term::Age(comparison, self.span(value, at)?),
                 None => {
@@ -167,25 +200,42 @@ impl Field<'_> {
     }
 
     fn state(&self, value: &str, at: Range<usize>) -> Result<StateTerm, Mistake> {
-        let word = value.to_ascii_lowercase().replace('-', "_");
-        Ok(match word.as_str() {
-            "open" => StateTerm::Open,
-            "blocked" => StateTerm::Blocked,
-            "cancelled" | "canceled" => StateTerm::Cancelled,
-            "done" => StateTerm::Is(Status::Completed),
-            word => match word.parse() {
-                Ok(status) => StateTerm::Is(status),
-                Err(_) if flag(value).is_some() => {
-                    let what = format!("`{value}` needs no field before it");
-                    return Err(self.mistake(self.span.clone(), what).meaning(Some(word)));
-                }
-                Err(_) => {
-                    let meant = nearest(word, &STATES);
-                    let mistake = self.mistake(at, format!("`{value}` is no status")).meaning(meant);
-                    return Err(mistake.advising(format!("it is one of {}", STATES[..6].join(", "))));
-                }
-            },
+        if let Some(state) = state(value) {
+            return Ok(state);
+        }
+        if flag(value).is_some() {
+            let what = format!("`{value}` needs no field before it");
+            return Err(self.mistake(self.span.clone(), what).meaning(Some(value.to_ascii_lowercase())));
+        }
+        let mistake = self.mistake(at, format!("`{value}` is no status")).meaning(nearest(value, &STATES));
+        Err(mistake.advising(format!("it is one of {}", STATES[..6].join(", "))))
+    }
+
+    fn property(&self, value: &str, at: Range<usize>) -> Result<Property, Mistake> {
+        let word = value.to_ascii_lowercase();
+        let words = Property::WORDS.map(|(word, _)| word);
+        let found = Property::WORDS.iter().find(|(name, _)| *name == word || format!("{name}s") == word);
+        found.map(|(_, property)| *property).ok_or_else(|| {
+            let what = format!("`{}:` does not know `{value}`", self.name);
+            self.mistake(at, what)
+                .meaning(nearest(&word, &words))
+                .advising(format!("it is one of {}", words.join(", ")))
         })
+    }
+
+    /// Reads days and spans. A colon before a span means within it, before days on one of them.
+    fn when(&self, value: &str, at: Range<usize>) -> Result<(Comparison, When), Mistake> {
+        let of_words = || When::parse(&value.replace(['-', '_'], " "));
+        let when = When::parse(value).or_else(|error| of_words().map_err(|_| error)).map_err(|error| {
+            // A number alone may be of anything; days are what people count tasks by.
+            let days = value.parse::<u32>().ok().map(|number| format!("{number}d"));
+            match value.eq_ignore_ascii_case("none") {
+                true => self.mistake(self.span.clone(), error.to_string()).meaning(Some(format!("no:{}", self.name))),
+                false => self.mistake(at, error.to_string()).meaning(days),
+            }
+        })?;
+        let by_itself = if when.is_from_now() { Comparison::AtMost } else { Comparison::Same };
+        Ok((self.comparison.unwrap_or(by_itself), when))
     }
 
     fn priority(&self, value: &str, at: Range<usize>) -> Result<Priority, Mistake> {
@@ -216,10 +266,16 @@ impl Field<'_> {
     }
 
     fn span(&self, value: &str, at: Range<usize>) -> Result<Duration, Mistake> {
-        parse_span(value).map_err(|error| {
-            // A number alone may be of anything; days are what people count tasks by.
-            let meant = value.parse::<u32>().ok().map(|number| format!("{number}d"));
-            self.mistake(at, error.to_string()).meaning(meant)
-        })
+        parse_span(value).map_err(|error| self.no_span(value, at, &error))
+    }
+
+    fn work(&self, value: &str, at: Range<usize>) -> Result<WorkSpan, Mistake> {
+        WorkSpan::parse(value).map_err(|error| self.no_span(value, at, &error))
+    }
+
+    fn no_span(&self, value: &str, at: Range<usize>, error: &BadSpan) -> Mistake {
+        // A number alone may be of anything; days are what people count tasks by.
+        let meant = value.parse::<u32>().ok().map(|number| format!("{number}d"));
+        self.mistake(at, error.to_string()).meaning(meant)
     }
 }

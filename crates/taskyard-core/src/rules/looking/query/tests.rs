@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Comparison, Condition, ListSurroundings, Needle, Query, SortOrder, StateTerm, Term};
+use jiff::tz::{TimeZone, offset};
+
+use super::{Comparison, Condition, ListSurroundings, Needle, Property, Query, SortOrder, StateTerm, Term};
+use crate::timing::{When, WorkSpan};
 use crate::{Priority, Rules, Status, Task, TaskId, Timestamp};
 
 fn said(text: &str) -> Condition {
@@ -46,19 +49,110 @@ fn every_field_is_understood() {
         ("age<=1d", Term::Age(Comparison::AtMost, day)),
         ("changed:1d", Term::Changed(Comparison::AtMost, day)),
         ("changed<1d", Term::Changed(Comparison::Less, day)),
-        ("estimate>1d", Term::Estimate(Comparison::More, day)),
+        ("estimate>1d", Term::Estimate(Comparison::More, WorkSpan::parse("1d").unwrap())),
         ("OVERDUE", Term::Overdue),
+        ("due:2d", Term::Due(Comparison::AtMost, When::parse("2d").unwrap())),
+        ("due:today", Term::Due(Comparison::Same, When::parse("today").unwrap())),
+        ("due:this-week", Term::Due(Comparison::Same, When::parse("this week").unwrap())),
+        ("due:\"20 nov\"", Term::Due(Comparison::Same, When::parse("20 nov").unwrap())),
+        ("due<2026-12-01", Term::Due(Comparison::Less, When::parse("2026-12-01").unwrap())),
+        ("defer>=mon", Term::Defer(Comparison::AtLeast, When::parse("mon").unwrap())),
+        ("has:notes", Term::Has(Property::Note)),
+        ("tag=ops", Term::Tag("ops".into())),
     ] {
         assert_eq!(said(written), Condition::Is(term), "{written}");
     }
     assert_eq!(said("tag:a,b"), Condition::Any(vec![tag("a"), tag("b")]));
+    assert_eq!(said("no:due"), said("not has:due"));
+    assert_eq!(said("tag!=a,b"), said("not tag:a,b"));
+}
+
+#[test]
+fn status_words_are_statuses_and_text_in_quotes() {
+    for (written, field) in [
+        ("open", "status:open"),
+        ("Pending", "status:pending"),
+        ("in_progress", "status:in_progress"),
+        ("in-progress", "status:in_progress"),
+        ("done", "status:completed"),
+        ("closed", "status:completed"),
+        ("cancelled", "status:cancelled"),
+        ("not open", "not status:open"),
+        ("!done", "not status:done"),
+        ("NOT(open)", "not status:open"),
+    ] {
+        assert_eq!(said(written), said(field), "{written}");
+        assert_eq!(Query::of_arguments(&[written]).unwrap().condition(), &said(field), "{written}");
+    }
+    assert_eq!(said("\"open\""), text("open"));
+    assert_eq!(said("'open'"), text("open"));
+    assert_eq!(said("opened"), text("opened"));
+}
+
+#[test]
+fn operators_of_other_languages_mean_the_same_here() {
+    for (written, ours) in [
+        ("!blocked", "not blocked"),
+        ("! blocked", "not blocked"),
+        ("a && b", "a and b"),
+        ("a & b", "a and b"),
+        ("a || b", "a or b"),
+        ("a | b", "a or b"),
+        ("(a)|(b)", "a or b"),
+        ("tag:x &&!(a or b)", "tag:x not (a or b)"),
+        ("a Or b AND Not c", "a or b not c"),
+        ("tag:'two words'", "tag:\"two words\""),
+    ] {
+        assert_eq!(said(written), said(ours), "{written}");
+    }
+}
+
+#[test]
+fn due_days_are_those_of_the_zone_and_of_open_tasks() {
+    let now = Timestamp::parse("2026-11-18T23:30:00Z").unwrap();
+    let task = |number: u64, status, due: &str| Task {
+        status,
+        metadata: serde_json::json!({ "due": due }).as_object().cloned(),
+        ..Task::new(TaskId::number(number), "x")
+    };
+    // Two hours ahead of UTC it is Thursday the 19th already.
+    let tasks = [
+        task(1, Status::Pending, "2026-11-18T12:00:00Z"),
+        task(2, Status::Pending, "2026-11-19T12:00:00Z"),
+        task(3, Status::Completed, "2026-11-19T12:00:00Z"),
+        task(4, Status::InProgress, "2026-11-20T12:00:00Z"),
+        task(5, Status::Pending, "2026-11-24T12:00:00Z"),
+        Task::new(TaskId::number(6), "x"),
+    ];
+    let around = ListSurroundings::of(&tasks, now, Rules::Strict);
+    let chosen = |written: &str| {
+        let query = Query::parse(written).unwrap().in_zone(TimeZone::fixed(offset(2)));
+        let chosen = tasks.iter().filter(|task| query.is_true_of(task, &around));
+        chosen.filter_map(|task| task.id.as_number()).collect::<Vec<_>>()
+    };
+    assert_eq!(chosen("due:today"), [2]);
+    assert_eq!(chosen("due:today done"), [3]);
+    assert_eq!(chosen("due:thu"), [2]);
+    assert_eq!(chosen("due:fri"), [4]);
+    assert_eq!(chosen("due:this-week"), [1, 2, 4]);
+    assert_eq!(chosen("due:next-week"), [5]);
+    assert_eq!(chosen("due<2026-11-19"), [1]);
+    assert_eq!(chosen("due<=2026-11-19"), [1, 2]);
+    assert_eq!(chosen("due>today"), [4, 5]);
+    assert_eq!(chosen("due>=today"), [2, 4, 5]);
+    assert_eq!(chosen("due:2d"), [1, 2, 4]);
+    assert_eq!(chosen("no:due"), [6]);
+    assert_eq!(chosen("has:due"), [1, 2, 3, 4, 5]);
 }
 
 #[test]
 fn quotes_keep_words_from_meaning_anything() {
     assert_eq!(said("\"ready or not\""), text("ready or not"));
     assert_eq!(said(r#""a \"b\" \c""#), text(r#"a "b" \c"#));
-    assert_eq!(said("f(x) Vec<u8> 1<2"), Condition::All(vec![text("f(x)"), text("Vec<u8>"), text("1<2")]));
+    assert_eq!(
+        said("\"f(x)\" 'Vec<u8>' 12:30 don't"),
+        Condition::All(["f(x)", "Vec<u8>", "12:30", "don't"].map(text).to_vec())
+    );
 }
 
 #[test]
@@ -89,6 +183,37 @@ fn a_mistake_is_marked_and_says_what_was_meant() {
         ("or a", "^^", "there is nothing before this `or`"),
         ("a or or b", "  ^^", "there is nothing after this `or`"),
         ("a not", "  ^^^", "there is nothing after this `not`"),
+        ("a !", "  ^", "there is nothing after this `!`"),
+        ("a - b", "  ^", "there is nothing after this `-`"),
+        ("a -", "  ^", "there is nothing after this `-`"),
+        ("a ||", "  ^^", "there is nothing after this `||`"),
+        ("&& a", "^^", "`&&` stands between two statements"),
+        (
+            "tag:a|tag:b",
+            "^^^^^^^^^^^ did you mean `tag:a | tag:b`?",
+            "`|` needs a space before it, or quotes if it is a part of the text",
+        ),
+        (
+            "tag:a|b",
+            "^^^^^^^ did you mean `tag:a,b`?",
+            "`|` needs a space before it, or quotes if it is a part of the text",
+        ),
+        ("R&D", "^^^ did you mean `R & D`?", "`&` needs a space before it, or quotes if it is a part of the text"),
+        ("done!", "    ^", "`!` does not stand inside a word or value"),
+        ("1<2", " ^", "`<` does not stand inside a word or value"),
+        ("f(x)", " ^", "`(` does not stand inside a word or value"),
+        ("tag:a(b)", "     ^", "`(` does not stand inside a word or value"),
+        ("Vec<u8>", "      ^", "`>` does not stand inside a word or value"),
+        ("blocked-by=3", "^^^^^^^^^^", "`blocked-by` is no field of a query"),
+        ("tag<3", "^^^^^", "`tag` cannot be compared"),
+        ("due:<2d", "^^^^^^^ did you mean `due<2d`?", "`<` does not stand behind `due:`"),
+        ("tag:!old", "^^^^^^^^ did you mean `not tag:old`?", "`!` does not stand behind `tag:`"),
+        ("auth*", "    ^", "there are no wildcards: a word finds every text that contains it"),
+        ("+db", "^^^ did you mean `tag:db`?", "`+` does not begin a word of a query"),
+        ("~blocked", "^", "`~` does not stand inside a word or value"),
+        ("\"\"", "^^", "there is nothing between these quotes"),
+        ("has:nose", "    ^^^^ did you mean `note`?", "`has:` does not know `nose`"),
+        ("due:none", "^^^^^^^^ did you mean `no:due`?", &When::parse("none").unwrap_err().to_string()),
         ("(a or b", "^", "this bracket is never closed"),
         ("(a or b", "^", "this bracket is never closed"),
         ("a )", "  ^", "this bracket closes nothing"),

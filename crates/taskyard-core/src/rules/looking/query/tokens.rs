@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::condition::Comparison;
 use super::mistake::Mistake;
 
-/// Fields that can be compared: before another name, `<` and `>` are part of a word.
-const COMPARED: [&str; 5] = ["age", "changed", "due", "estimate", "priority"];
+/// Signs that mean something outside quotes, and are never a part of a word.
+pub(super) const SIGNS: [char; 8] = ['&', '|', '!', '<', '>', '=', '*', '"'];
 
 /// A piece of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(super) enum Token {
 pub(super) struct Piece {
     /// The field, and how it is to compare; none: `:`.
     pub(super) field: Option<(String, Option<Comparison>)>,
+    /// Whether the field is not to be this: `tag!=ops`.
+    pub(super) is_negated: bool,
     pub(super) value: String,
     /// Where the value stands, without its quotes.
     pub(super) value_place: Range<usize>,
@@ -39,7 +41,7 @@ pub(super) struct Placed {
 
 /// Takes a query apart.
 pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, Mistake> {
-    let mut reader = Reader { text, at: 0, depth: 0 };
+    let mut reader = Reader { text, at: 0 };
     let mut tokens = Vec::new();
     while let Some(placed) = reader.next()? {
         tokens.push(placed);
@@ -50,37 +52,36 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, Mistake> {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
-    /// How many brackets are open.
-    depth: usize,
 }
 
 impl Reader<'_> {
     fn next(&mut self) -> Result<Option<Placed>, Mistake> {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start().len();
-        let start = self.at;
-        let Some(first) = self.peek() else { return Ok(None) };
-        let token = match first {
-            '(' => {
-                self.at += 1;
-                self.depth += 1;
-                Token::Open
+        let (start, rest) = (self.at, rest.trim_start());
+        let Some(first) = rest.chars().next() else { return Ok(None) };
+        let (token, length) = match first {
+            '(' => (Token::Open, 1),
+            ')' => (Token::Close, 1),
+            '&' => (Token::And, if rest.starts_with("&&") { 2 } else { 1 }),
+            '|' => (Token::Or, if rest.starts_with("||") { 2 } else { 1 }),
+            '-' if rest[1..].starts_with(|next: char| !next.is_whitespace() && next != ')') => (Token::Not, 1),
+            '-' => {
+                let mistake = Mistake::new(self.text, start..start + 1, "there is nothing after this `-`");
+                return Err(
+                    mistake.advising("write it without a space to negate, in quotes to look for the sign itself")
+                );
             }
-            ')' => {
-                self.at += 1;
-                self.depth = self.depth.saturating_sub(1);
-                Token::Close
+            '!' if !rest.starts_with("!=") => (Token::Not, 1),
+            '"' | '\'' => {
+                let (value, value_place) = self.quoted(first)?;
+                (Token::Piece(Piece { field: None, is_negated: false, value, value_place, is_quoted: true }), 0)
             }
-            '-' if self.text[self.at + 1..].starts_with(|next: char| !next.is_whitespace() && next != ')') => {
-                self.at += 1;
-                Token::Not
-            }
-            '"' => {
-                let (value, value_place) = self.quoted()?;
-                Token::Piece(Piece { field: None, value, value_place, is_quoted: true })
-            }
-            _ => self.word()?,
+            '+' => return Err(self.plus()),
+            '~' | '^' if !rest.starts_with("~/") => return Err(self.sign_in_word(start, first)),
+            _ => (self.word()?, 0),
         };
+        self.at += length;
         Ok(Some(Placed { token, span: start..self.at }))
     }
 
@@ -89,7 +90,7 @@ impl Reader<'_> {
     }
 
     /// Reads what stands in quotes, in which a backslash keeps the next character from meaning anything.
-    fn quoted(&mut self) -> Result<(String, Range<usize>), Mistake> {
+    fn quoted(&mut self, quote: char) -> Result<(String, Range<usize>), Mistake> {
         let opening = self.at;
         self.at += 1;
         let start = self.at;
@@ -97,13 +98,16 @@ impl Reader<'_> {
         let mut is_escaped = false;
         for (offset, character) in self.text[start..].char_indices() {
             match character {
-                '"' if !is_escaped => {
+                character if character == quote && !is_escaped => {
                     self.at = start + offset + 1;
+                    if value.is_empty() {
+                        return Err(Mistake::new(self.text, opening..self.at, "there is nothing between these quotes"));
+                    }
                     return Ok((value, start..start + offset));
                 }
                 '\\' if !is_escaped => is_escaped = true,
                 character => {
-                    if is_escaped && character != '"' && character != '\\' {
+                    if is_escaped && character != quote && character != '\\' {
                         value.push('\\');
                     }
                     value.push(character);
@@ -112,72 +116,134 @@ impl Reader<'_> {
             }
         }
         Err(Mistake::new(self.text, opening..opening + 1, "this quote is never closed")
-            .advising("write one more `\"` where the words end"))
+            .advising(format!("write one more `{quote}` where the words end")))
     }
 
-    /// Reads up to the next space, or up to the bracket that closes what is open.
+    /// Reads up to the next space or bracket.
     fn word(&mut self) -> Result<Token, Mistake> {
         let start = self.at;
-        let mut inside = 0_usize;
-        while let Some(character) = self.peek().filter(|character| !character.is_whitespace()) {
+        while let Some(character) = self.peek().filter(|character| !character.is_whitespace() && *character != ')') {
+            let is_compared = matches!(character, ':' | '<' | '>' | '=') || self.text[self.at..].starts_with("!=");
             match character {
-                '(' => inside += 1,
-                ')' if inside > 0 => inside -= 1,
-                ')' if self.depth > 0 => break,
-                ':' | '<' | '>' if self.field(start).is_some() => return self.with_field(start),
-                _ => {}
+                _ if is_compared && is_name(&self.text[start..self.at]) => return self.with_field(start),
+                '(' if operator(&self.text[start..self.at]).is_some() => break,
+                '(' => return Err(self.sign_in_word(start, character)),
+                character if SIGNS.contains(&character) => return Err(self.sign_in_word(start, character)),
+                character => self.at += character.len_utf8(),
             }
-            self.at += character.len_utf8();
         }
         let word = &self.text[start..self.at];
-        Ok(match word {
-            "or" | "OR" => Token::Or,
-            "and" | "AND" => Token::And,
-            "not" | "NOT" => Token::Not,
-            word => Token::Piece(Piece {
-                field: None,
-                value: word.to_owned(),
-                value_place: start..self.at,
-                is_quoted: false,
-            }),
-        })
-    }
-
-    /// Returns the name of the field that ends here, where what follows is a comparison of one.
-    fn field(&self, start: usize) -> Option<String> {
-        let name = self.text[start..self.at].to_ascii_lowercase();
-        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
-        let is_compared = self.peek() == Some(':') || COMPARED.contains(&name.as_str());
-        Some(name).filter(|_| is_name && is_compared)
+        Ok(operator(word).unwrap_or_else(|| {
+            let (value, value_place) = (word.to_owned(), start..self.at);
+            Token::Piece(Piece { field: None, is_negated: false, value, value_place, is_quoted: false })
+        }))
     }
 
     fn with_field(&mut self, start: usize) -> Result<Token, Mistake> {
         let name = self.text[start..self.at].to_ascii_lowercase();
         let rest = &self.text[self.at..];
         let (sign, comparison) = [
+            ("!=", None),
             ("<=", Some(Comparison::AtMost)),
             (">=", Some(Comparison::AtLeast)),
             ("<", Some(Comparison::Less)),
             (">", Some(Comparison::More)),
+            ("==", None),
+            ("=", None),
             (":", None),
         ]
         .into_iter()
         .find(|(sign, _)| rest.starts_with(sign))
         .unwrap_or((":", None));
         self.at += sign.len();
-        let field = Some((name, comparison));
-        if self.peek() == Some('"') {
-            let (value, value_place) = self.quoted()?;
-            return Ok(Token::Piece(Piece { field, value, value_place, is_quoted: true }));
+        let (field, is_negated) = (Some((name, comparison)), sign == "!=");
+        if let Some(quote @ ('"' | '\'')) = self.peek() {
+            let (value, value_place) = self.quoted(quote)?;
+            return Ok(Token::Piece(Piece { field, is_negated, value, value_place, is_quoted: true }));
         }
-        let start = self.at;
-        while let Some(character) = self.peek().filter(|character| !character.is_whitespace()) {
-            if character == ')' && self.depth > 0 {
-                break;
+        let value_start = self.at;
+        while let Some(character) = self.peek().filter(|character| !character.is_whitespace() && *character != ')') {
+            let is_first = self.at == value_start;
+            match character {
+                '<' | '>' | '=' | '!' | '-' if is_first => return Err(self.sign_after_colon(start, sign, character)),
+                '(' => return Err(self.sign_in_word(start, character)),
+                character if SIGNS.contains(&character) => return Err(self.sign_in_word(start, character)),
+                character => self.at += character.len_utf8(),
             }
-            self.at += character.len_utf8();
         }
-        let value = self.text[start..self.at].to_owned();
-        Ok(Token::Piece(Piece { field, value, value_place: start..self.at, is_quoted: false }))
+        let (value, value_place) = (self.text[value_start..self.at].to_owned(), value_start..self.at);
+        Ok(Token::Piece(Piece { field, is_negated, value, value_place, is_quoted: false }))
     }
+
+    /// Reads the rest of the word, for a mistake that covers all of it.
+    fn whole_word(&self, start: usize) -> Range<usize> {
+        let rest = &self.text[self.at..];
+        start
+            ..self.at + rest.find(|character: char| character.is_whitespace() || character == ')').unwrap_or(rest.len())
+    }
+
+    /// Says that a sign stands inside a word.
+    fn sign_in_word(&self, start: usize, sign: char) -> Mistake {
+        let whole = self.whole_word(start);
+        let (before, after) = (&self.text[start..self.at], &self.text[self.at..whole.end]);
+        let right = after.trim_start_matches(['&', '|']);
+        let sign_place = self.at..self.at + sign.len_utf8();
+        match sign {
+            '&' | '|' if !right.is_empty() => {
+                let written = &after[..after.len() - right.len()];
+                let what = format!("`{written}` needs a space before it, or quotes if it is a part of the text");
+                // `tag:a|b` means two tags.
+                let is_one_field = sign == '|' && before.contains(':') && !right.contains(':');
+                let meant =
+                    if is_one_field { format!("{before},{right}") } else { format!("{before} {written} {right}") };
+                Mistake::new(self.text, whole, what).meaning(Some(meant))
+            }
+            '*' => {
+                Mistake::new(self.text, sign_place, "there are no wildcards: a word finds every text that contains it")
+                    .advising("put it in quotes to look for the sign itself")
+            }
+            sign => Mistake::new(self.text, sign_place, format!("`{sign}` does not stand inside a word or value"))
+                .advising("put the text in quotes to look for the sign itself"),
+        }
+    }
+
+    /// Says that a field has a colon and another sign, as in `due:<2d` and `tag:!old`.
+    fn sign_after_colon(&self, start: usize, sign: &str, second: char) -> Mistake {
+        let whole = self.whole_word(start);
+        let name = &self.text[start..self.at - sign.len()];
+        let value = self.text[self.at..whole.end].trim_start_matches(['<', '>', '=', '!', '-']);
+        let written = &self.text[self.at..whole.end - value.len()];
+        let meant = match (sign, written) {
+            _ if value.is_empty() => None,
+            (":", "<" | "<=" | ">" | ">=" | "=") => Some(format!("{name}{written}{value}")),
+            (":", "!" | "-" | "!=") => Some(format!("not {name}:{value}")),
+            _ => None,
+        };
+        let what = format!("`{second}` does not stand behind `{name}{sign}`");
+        Mistake::new(self.text, whole, what).meaning(meant).advising("put the value in quotes if it begins with a sign")
+    }
+
+    /// Says that `+tag`, which titles may carry, is no query.
+    fn plus(&mut self) -> Mistake {
+        let start = self.at;
+        self.at += 1;
+        let whole = self.whole_word(start);
+        let tag = &self.text[self.at..whole.end];
+        let meant = Some(format!("tag:{tag}")).filter(|_| is_name(tag));
+        Mistake::new(self.text, whole, "`+` does not begin a word of a query")
+            .meaning(meant)
+            .advising("put the text in quotes to look for the sign itself")
+    }
+}
+
+/// Returns what `or`, `and` and `not` are.
+fn operator(word: &str) -> Option<Token> {
+    let words = [("or", Token::Or), ("and", Token::And), ("not", Token::Not)];
+    words.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, token)| token)
+}
+
+/// Tells whether this may be the name of a field, if one of the signs stands behind it.
+fn is_name(text: &str) -> bool {
+    let is_inside = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
+    text.starts_with(char::is_alphabetic) && text.chars().all(is_inside)
 }
