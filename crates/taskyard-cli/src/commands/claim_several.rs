@@ -58,10 +58,12 @@ pub(super) fn claim_several(
         true => yard.claim_possible(&ids, claim)?,
         false => yard.claim_together(&ids, claim)?,
     };
+    // All or none: what is refused leaves nothing claimed.
+    if let Some(first) = outcome.refused.first().filter(|_| !which.keep_going) {
+        let since = owned_since(yard, &first.refusal, first.task.as_deref())?;
+        return lost(Some(&first.id), &first.refusal, (first.task.as_deref(), None, &[]), since, output);
+    }
     if which.dry_run {
-        if let Some(first) = outcome.refused.first().filter(|_| !which.keep_going) {
-            return lost(Some(&first.id), &first.refusal, (first.task.as_deref(), None, &[]), output);
-        }
         let tasks: Vec<&Task> = outcome.claimed.iter().map(|claimed| &claimed.task).collect();
         tell_rehearsal("Would claim", &tasks, &[], output)?;
         return Ok(exit_of(&outcome.refused));
@@ -70,13 +72,7 @@ pub(super) fn claim_several(
         context.note_write(yard.list_id());
     }
     outcome.claimed.iter().for_each(|claimed| context.note_claim(claimed));
-    match outcome.refused.first() {
-        Some(first) if !which.keep_going => {
-            let since = owned_since(yard, &first.refusal, first.task.as_deref())?;
-            lost(Some(&first.id), &first.refusal, (first.task.as_deref(), None, &[]), since, output)
-        }
-        _ => tell(&outcome, output),
-    }
+    tell(&outcome, output)
 }
 
 fn tell(outcome: &ClaimedTogether, output: &mut Output) -> Result<Exit, Problem> {

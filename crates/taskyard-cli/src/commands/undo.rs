@@ -111,7 +111,7 @@ impl Undo {
                 output.line(&line)?;
             }
         }
-        let others: BTreeSet<&str> = entries.iter().filter(|entry| !is_own(entry)).map(|entry| whose(entry)).collect();
+        let others: BTreeSet<&str> = entries.iter().filter(|entry| !is_own(entry)).map(whose).collect();
         let others: Vec<&str> = others.into_iter().collect();
         let question = format!("{} did this. Take it back?", others.join(", "));
         let revisions = (entries.first().map(|entry| entry.revision), entries.last().map(|entry| entry.revision));

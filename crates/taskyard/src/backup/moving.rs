@@ -315,7 +315,7 @@ impl<'a> Moving<'a> {
 fn leased(leases: &[Lease]) -> Refusal {
     let lease = &leases[0];
     let until = lease.ends.as_ref().map(|ends| ends.wall);
-    Refusal::Leased { task: lease.task.clone(), holder: lease.agent.clone(), until }
+    Refusal::Leased { task: lease.task.clone(), holder: lease.agent.clone(), since: Some(lease.taken), until }
 }
 
 fn remove(folder: &Path) -> Result<(), BackupError> {

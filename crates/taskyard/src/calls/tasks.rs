@@ -1,7 +1,7 @@
 //! `TaskCreate`, `TaskGet`, `TaskUpdate`, `TaskList`
 
 use serde_json::Value;
-use taskyard_core::timing::{Clock, PartOfDay, parse_moment};
+use taskyard_core::timing::{Clock, PartOfDay, WORKING_DAY, parse_moment};
 use taskyard_core::tools::task_create::TaskCreate;
 use taskyard_core::tools::task_update::{Changed, TaskUpdate};
 use taskyard_core::tools::{Answer, task_create, task_get, task_list, task_update};
@@ -140,7 +140,7 @@ impl Toolbox {
             return Ok(Value::Null);
         }
         let now = self.yard.store().now().map_err(Error::from)?.wall;
-        let clock = Clock { now, zone: self.zone.clone() };
+        let clock = Clock { now, zone: self.zone.clone(), working_day: WORKING_DAY };
         let moment = parse_moment(words, PartOfDay::End, &clock);
         let moment = moment.map_err(|bad| NoAnswer::Answer(Answer::error(format!("{bad}. Nothing was changed."))))?;
         Ok(moment.to_string().into())
