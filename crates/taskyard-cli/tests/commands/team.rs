@@ -42,6 +42,19 @@ fn member_is_told_the_list_it_works_on_and_leaves_no_task_there() {
 }
 
 #[test]
+fn member_of_two_teams_in_one_directory_leaves_no_task_there() {
+    let mut test = Test::new().quietly("team create alpha").quietly("team create beta");
+    assert_eq!(test.json("team join alpha --as bob --json")["list"], "alpha");
+    let joined = test.json("team join beta --as bob --json");
+    assert_eq!((&joined["list"], &joined["teamList"]), (&"project".into(), &"beta".into()));
+    let mut test = test.quietly("create Parser --as bob").quietly("start 1 --as bob");
+    let left = test.json("team leave beta --as bob --json");
+    assert_eq!(left["unassignedTasks"][0]["subject"], "Parser", "{left}");
+    assert_eq!(test.json("where --as bob --json")["list"], "alpha");
+    assert_eq!(test.json("show 1 --list project --json")["task"]["status"], "pending");
+}
+
+#[test]
 fn a_team_ends_when_nobody_is_left_or_by_force_and_its_tasks_stay() {
     Test::new()
         .quietly("team create alpha")

@@ -110,8 +110,7 @@ impl Yard {
         let name = AgentName::new(seat.name.clone()).unwrap_or_else(|_| AgentName::elsewhere());
         let list = teams.list_of(&seat.team.name).unwrap_or_else(|_| self.list_id().clone());
         let mut departed = self.on(list.clone()).give_back_all(&name, departure)?;
-        // Where teams do not count, members work on the list that everybody else works on.
-        if self.teams().is_none() && *self.list_id() != list && teams.joined_around_here(seat) {
+        if *self.list_id() != list && self.works_on_this_list(teams, seat, &name)? {
             departed = departed.with(self.give_back_all(&name, departure)?, &name, departure);
         }
         match teams.leave(seat)? {
@@ -129,6 +128,16 @@ impl Yard {
             }
         }
         Ok(Ok((departed, true)))
+    }
+
+    /// Tells whether a member that joined its team here works on the list of this yard all the same.
+    fn works_on_this_list(&self, teams: &Teams, seat: &Seat, name: &AgentName) -> Result<bool, TeamError> {
+        if !teams.joined_around_here(seat) {
+            return Ok(false);
+        }
+        // If teams do not count, everybody does; if they do, an agent that joined two of them in one directory.
+        let is_actor = is_same_agent(self.actor().as_str(), &seat.name);
+        Ok(self.teams().is_none() || (is_actor && teams.chosen_seat(name)?.is_none()))
     }
 
     /// Ends a team: what its members were at comes back, and its inboxes go. Its tasks stay.
@@ -172,7 +181,11 @@ impl Yard {
     /// Returns what each member of a team is doing.
     pub fn show_team(&self, teams: &Teams, team: &Team) -> Result<TeamShown, Error> {
         let list = teams.list_of(&team.name).unwrap_or_else(|_| self.list_id().clone());
-        let tasks = self.store().read(&list)?.tasks()?;
+        let mut tasks = self.store().read(&list)?.tasks()?;
+        // If teams do not count, its members work on the list that everybody else works on.
+        if self.teams().is_none() && list != *self.list_id() {
+            tasks.extend(self.store().read(self.list_id())?.tasks()?);
+        }
         Ok(teams.show(team, &tasks)?)
     }
 
