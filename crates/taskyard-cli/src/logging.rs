@@ -2,7 +2,7 @@
 
 use tracing_subscriber::EnvFilter;
 
-/// Starts writing log lines to stderr, where `TASKYARD_LOG` asks for them.
+/// Starts writing log lines to stderr, if there is a filter.
 pub(crate) fn start(filter: Option<&str>) {
     let Some(filter) = filter else { return };
     let subscriber = tracing_subscriber::fmt()

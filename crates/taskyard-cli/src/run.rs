@@ -100,7 +100,9 @@ fn to_tidy(context: &Context) -> Option<Household> {
 
 fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<Context>) {
     let Arguments { globals, command } = arguments;
-    logging::start(environment.log.as_deref());
+    // Clients keep what a server writes to stderr in a log of their own.
+    let is_mcp = matches!(command, Some(Command::Mcp(_)));
+    logging::start(environment.log.as_deref().or(is_mcp.then_some("warn")));
     survive_file_size_limits();
     let cancel = Cancel::new();
     let may_hold_locks = command.as_ref().is_none_or(Command::may_hold_locks);

@@ -402,8 +402,11 @@ fn no_tool_ignores_a_key_that_a_model_may_send() {
                     }
                     let other = World::new(system);
                     let answer = other.call(tool.name, &input);
+                    let after = other.tasks();
+                    // Ids are masked in what is compared.
+                    let is_id_given = key == "id" && after.iter().any(|task| value == task.id.as_str());
                     let is_ignored =
-                        if answer.is_error { answer.text == *text } else { changes(&other.tasks()) == *tasks };
+                        if answer.is_error { answer.text == *text } else { !is_id_given && changes(&after) == *tasks };
                     assert!(!is_ignored, "{told}\n{}", answer.text);
                     honoured += 1;
                 }

@@ -102,6 +102,12 @@ fn what_commands_show_of_a_list() {
 }
 
 #[test]
+fn what_is_shown_of_a_file_that_broke() {
+    let break_it = |place: &Path| fs::write(place.join(LIST).join("1.json"), "{").unwrap();
+    Keys::of(Test::new().list("1 pending").quietly("list").meanwhile(break_it)).ask("show 1").snapshot();
+}
+
+#[test]
 fn what_moves_tell_of_others() {
     Keys::of(Test::new().list("1 pending; 2 pending <- 1; 3 pending; 4 in_progress (ana)"))
         .ask("done 2")

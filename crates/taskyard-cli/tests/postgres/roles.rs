@@ -148,7 +148,7 @@ impl TwoRoles {
             &format!("team create {list} --as boss"),
             &format!("team join {list} --as ana"),
             &format!("send hello --team {list} --to ana --as boss"),
-            "undo",
+            "undo --anyone",
             "work -- true",
             "doctor",
             "job run --wait -- true",

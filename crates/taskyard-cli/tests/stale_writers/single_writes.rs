@@ -10,8 +10,8 @@ use crate::{entries, findings, home, read, verdicts, without_putting_back, write
 #[test]
 fn what_a_stale_write_took_back_is_put_back_in_a_revision_that_can_be_undone() {
     let home = home();
-    home.ask("create Parser -d Grammar");
-    write_stale(&home, "start 1 --as ana");
+    home.ask("create Parser -d Grammar --owner tester");
+    write_stale(&home, "start 1");
     let listed = home.ask("list");
     assert_eq!(listed["tasks"][0]["status"], json!("in_progress"), "{listed}");
     assert_eq!(listed["tasks"][0]["activeForm"], json!("theirs"));
@@ -69,7 +69,7 @@ fn where_nothing_is_put_back_doctor_tells_what_was_lost_and_mends_it() {
 fn a_write_that_only_takes_ours_back_or_writes_another_value_stands() {
     let home = home();
     for subject in ["Parser", "Lexer"] {
-        home.ask(&format!("create {subject}"));
+        home.ask(&format!("create {subject} --owner tester"));
     }
     let (before, mut other) = (read(&home, "1"), read(&home, "2"));
     home.ask("start 1");
@@ -158,7 +158,7 @@ fn a_deleted_task_that_a_stale_write_brings_back_is_told_of_and_deleted_again_on
 #[test]
 fn watch_marks_a_stale_write_and_puts_back_what_it_took() {
     let home = home();
-    home.ask("create Parser -d Grammar");
+    home.ask("create Parser -d Grammar --owner tester");
     let mut stale = read(&home, "1");
     home.ask("start 1");
     let mut watch = home.command("watch --since 2").start();
@@ -175,7 +175,7 @@ fn watch_marks_a_stale_write_and_puts_back_what_it_took() {
 #[test]
 fn in_the_clients_rules_nothing_is_put_back() {
     let home = home();
-    home.ask("create Parser -d Grammar");
+    home.ask("create Parser -d Grammar --owner tester");
     write_stale(&home, "start 1");
     home.ask("list --rules client");
     assert_eq!(verdicts(&home), [("status".to_owned(), "certain".to_owned())]);

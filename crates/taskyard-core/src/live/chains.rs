@@ -17,44 +17,50 @@ impl LiveList {
         noted.into_iter().collect()
     }
 
-    /// Works out chains from the ends towards the beginnings. Returns no where that has no end in sight.
+    /// Works out chains from the ends towards the beginnings. Returns `false` if that takes longer than to work out the whole list.
     fn judge_noted_chains(&mut self, mut unsettled: Vec<Slot>) -> bool {
-        // A circle goes on for ever, and some lists are worked out sooner as a whole.
-        let mut steps = 4 * self.records.len();
+        // A circle goes on for ever.
+        let most_visits = 8 * self.records.len();
+        let mut visits = 0;
         let mut above = Above::default();
         while let Some(slot) = unsettled.pop() {
-            let length = self.chain_behind(slot, &mut above);
+            if visits > most_visits {
+                return false;
+            }
+            let length = self.chain_behind(slot, &mut above, &mut visits);
             let record = &mut self.records[slot as usize];
             if record.chain == length {
                 continue;
             }
-            if steps == 0 {
-                return false;
-            }
-            steps -= 1;
             record.chain = length;
             self.unjudged.readiness.insert(slot);
             unsettled.extend(&self.records[slot as usize].parts);
             // What a task waits for also holds up its parts.
-            let line = std::iter::successors(Some(slot), |at| above.parent(self, *at));
-            unsettled.extend(line.flat_map(|at| self.records[at as usize].blocked_by().iter().copied()));
+            for at in std::iter::successors(Some(slot), |at| above.parent(self, *at)) {
+                visits += 1;
+                unsettled.extend(self.records[at as usize].blocked_by());
+            }
         }
         true
     }
 
-    fn chain_behind(&self, slot: Slot, above: &mut Above) -> u32 {
+    fn chain_behind(&self, slot: Slot, above: &mut Above, visits: &mut usize) -> u32 {
         if !self.records[slot as usize].is_open_and_visible() {
             return 0;
         }
         let mut longest = 0;
-        self.visit_next(slot, above, &mut |next| longest = longest.max(self.records[next as usize].chain + 1));
+        self.visit_next(slot, above, &mut HashSet::new(), &mut |next| {
+            longest = longest.max(self.records[next as usize].chain + 1);
+            *visits += 1;
+        });
         let parent = above.parent(self, slot).map(|parent| &self.records[parent as usize]);
         let behind_parent = parent.filter(|parent| parent.is_open_and_visible()).map_or(0, |parent| parent.chain + 1);
         longest.max(behind_parent)
     }
 
     /// Calls `visit` with the open tasks that wait for a task by their own word, and with the parts that wait with them; one may come twice.
-    fn visit_next(&self, slot: Slot, above: &mut Above, visit: &mut dyn FnMut(Slot)) {
+    /// What is in `held_up` was visited with its parts before.
+    fn visit_next(&self, slot: Slot, above: &mut Above, held_up: &mut HashSet<Slot>, visit: &mut dyn FnMut(Slot)) {
         for waiting in self.records[slot as usize].waiting.iter().copied() {
             if waiting == slot || !self.is_open(waiting) {
                 continue;
@@ -63,11 +69,17 @@ impl LiveList {
             let holds_up_parts = !above.is_below(self, slot, waiting);
             let mut pending = vec![waiting];
             while let Some(next) = pending.pop() {
+                if held_up.contains(&next) {
+                    continue;
+                }
                 if self.records[next as usize].is_open_and_visible() {
                     visit(next);
                 }
-                let parts = self.records[next as usize].parts.iter().copied().filter(|_| holds_up_parts);
-                pending.extend(parts.filter(|part| above.parent(self, *part) == Some(next)));
+                if holds_up_parts {
+                    held_up.insert(next);
+                    let parts = self.records[next as usize].parts.iter().copied();
+                    pending.extend(parts.filter(|part| above.parent(self, *part) == Some(next)));
+                }
             }
         }
     }
@@ -75,10 +87,10 @@ impl LiveList {
     /// Returns how many open tasks wait for a task: those that wait for it or for what it is a part of, their parts, and what it is a part of.
     pub(super) fn count_behind(&self, slot: Slot) -> usize {
         let mut above = Above::default();
-        let mut behind = HashSet::new();
+        let (mut behind, mut held_up) = (HashSet::new(), HashSet::new());
         let mut at = Some(slot);
         while let Some(end) = at {
-            self.visit_next(end, &mut above, &mut |next| {
+            self.visit_next(end, &mut above, &mut held_up, &mut |next| {
                 behind.insert(next);
             });
             at = above.parent(self, end).filter(|parent| self.records[*parent as usize].is_open_and_visible());

@@ -70,5 +70,8 @@ fn a_search_finds_words_in_every_field() {
 fn what_is_ready_comes_with_its_reason() {
     let ranked = yard(LIST).ready(None).unwrap().ranked;
     assert_eq!(ranked.len(), 1);
-    assert_eq!((ranked[0].task.id.as_str(), ranked[0].why.as_str()), ("4", "high priority; nothing waits for it"));
+    assert_eq!(
+        (ranked[0].task.id.as_str(), ranked[0].why.as_str()),
+        ("4", "high priority; unblocks 2 tasks (chain of 2)")
+    );
 }
