@@ -4,6 +4,7 @@ mod acting;
 mod choosing;
 mod input;
 mod meaning;
+mod name_source;
 mod newer;
 mod newer_databases;
 mod other_stores;
@@ -43,6 +44,7 @@ use crate::{candidates, places};
 use input::Input;
 use newer_databases::NewerDatabases;
 
+pub(crate) use name_source::NameSource;
 pub(crate) use requested::{ExpectedTask, Requested};
 
 /// What a command works with. Everything that costs something is looked up when it is first asked for.

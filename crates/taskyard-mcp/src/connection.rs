@@ -155,6 +155,12 @@ impl ServerHandler for Connection {
             true => ABOUT_TASKS,
             false => ABOUT_TODOS,
         };
+        // The name of any other agent is made from what its client says of itself later.
+        let of_session = self.hub.session_agent.as_ref().filter(|_| self.hub.options.leases == Leases::Connection);
+        let about = match self.hub.named_agent.as_ref().or(of_session).filter(|_| self.has_tasks()) {
+            Some(agent) => format!("{about} You act as {agent}."),
+            None => about.to_owned(),
+        };
         ServerConfig::new(capabilities).with_server_info(server).with_instructions(about)
     }
 

@@ -58,6 +58,7 @@ use super::update::Update;
 use super::use_list::Use;
 use super::watch::Watch;
 use super::where_is::Where;
+use super::whoami::Whoami;
 use super::work::Work;
 use crate::arguments::Globals;
 use crate::context::Context;
@@ -121,6 +122,7 @@ pub(crate) enum Command {
     Work(Box<Work>),
     Lists(Lists),
     Where(Where),
+    Whoami(Whoami),
     Use(Use),
     Adopt(Adopt),
     Merge(Merge),
@@ -162,6 +164,7 @@ impl Command {
         !matches!(
             self,
             Self::Where(_)
+                | Self::Whoami(_)
                 | Self::Use(_)
                 | Self::Todo(_)
                 | Self::Trust(_)
@@ -244,6 +247,7 @@ impl Command {
             Self::Work(command) => command.run(context, output),
             Self::Lists(command) => command.run(context, output),
             Self::Where(command) => command.run(context, output),
+            Self::Whoami(command) => command.run(context, output),
             Self::Use(command) => command.run(context, output),
             Self::Adopt(command) => command.run(context, output),
             Self::Merge(command) => command.run(context, output),

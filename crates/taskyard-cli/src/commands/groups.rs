@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Order", &["depend", "undepend", "graph"]),
     ("Sharing work", &["claim", "renew", "release", "work", "team", "send", "inbox", "todo"]),
     ("What happened", &["history", "undo", "restore", "watch", "board"]),
-    ("Lists", &["lists", "where", "use", "adopt", "merge", "move"]),
+    ("Lists", &["lists", "where", "whoami", "use", "adopt", "merge", "move"]),
     ("Background commands", &["job"]),
     ("Other programs", &["import", "export", "setup", "prime", "hook", "statusline", "mcp", "serve", "token"]),
     ("Care", &["doctor", "gc", "backup", "db", "grant", "trust", "demo", "completions", "man", "help"]),

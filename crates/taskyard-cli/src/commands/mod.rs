@@ -66,6 +66,7 @@ mod update;
 mod use_list;
 mod watch;
 mod where_is;
+mod whoami;
 mod work;
 
 pub(crate) use cancel::Cancel;
@@ -110,3 +111,4 @@ pub(crate) use undepend::Undepend;
 pub(crate) use undo::Undo;
 pub(crate) use update::Update;
 pub(crate) use where_is::Where;
+pub(crate) use whoami::Whoami;

@@ -29,7 +29,8 @@ pub(crate) struct Token {
 pub(crate) enum Action {
     /// Make a token and show it, once
     Create {
-        /// Its name; a program that uses it acts under this name unless it gives another
+        /// Its name: a program that uses it acts under this name unless it gives another, and so do the browsers that
+        /// its links let in
         name: String,
         /// What it may do
         #[arg(long, value_name = "SCOPE", default_value = "read")]
@@ -112,6 +113,8 @@ fn list(
                 "made": Timestamp(browser.made).to_string(),
                 "used": Timestamp(browser.used).to_string(),
                 "agent": browser.agent,
+                "actor": browser.actor,
+                "scope": browser.scope(),
             })
         };
         let browsers: Vec<Value> = browsers.iter().map(shape).collect();
@@ -134,7 +137,8 @@ fn list(
     for browser in browsers {
         let mut line = Line::new().with(Tone::Strong, &browser.name);
         let (made, used) = (look.time(Timestamp(browser.made)), look.time(Timestamp(browser.used)));
-        line.push(Tone::Plain, &format!("  let in {made}"));
+        let actor = browser.actor.as_deref().map(|actor| format!(" as {actor}")).unwrap_or_default();
+        line.push(Tone::Plain, &format!("  {}, let in{actor} {made}", browser.scope().as_str()));
         line.push(Tone::Dim, &format!(", last used {used}{}{}", look.dot(), browser.agent));
         output.line(&look.fitted(line))?;
     }

@@ -9,6 +9,7 @@ use taskyard::operations::{DEFAULT_LEASE, Resuming};
 use taskyard::todos::{TodoList, TodoLists};
 
 use super::Context;
+use super::name_source::NameSource;
 use crate::problem::Problem;
 
 impl Context {
@@ -55,13 +56,27 @@ impl Context {
 
     /// Returns who acts.
     pub(crate) fn actor(&self) -> Result<AgentName, Problem> {
+        self.actor_and_source().map(|(actor, _)| actor)
+    }
+
+    /// Returns who acts, and where that name comes from.
+    pub(crate) fn actor_and_source(&self) -> Result<(AgentName, NameSource), Problem> {
         if self.globals.agent.as_deref().is_some_and(|name| name.trim().is_empty()) {
             return Err(Problem::usage("bad_agent", "--as needs a name"));
         }
-        let named = self.named_agent().and_then(|name| AgentName::new(name).ok());
-        let user = || self.environment.user.as_deref().and_then(|name| AgentName::new(name).ok());
+        let given = if self.is_browser.is_some() { NameSource::Request } else { NameSource::Flag };
+        let read = |name: Option<&str>, source| Some((AgentName::new(name?).ok()?, source));
+        let variable = || read(self.environment.agent.as_deref(), NameSource::Variable);
+        let named = match self.globals.agent.as_deref() {
+            Some(name) => read(Some(name), given),
+            None => variable(),
+        };
+        let user = || read(self.environment.user.as_deref(), NameSource::Login);
         let someone = || AgentName::new("someone").map_err(|error| Problem::usage("bad_agent", error.to_string()));
-        named.or_else(|| self.session_agent()).or_else(user).map_or_else(someone, Ok)
+        match named.or_else(|| Some((self.session_agent()?, NameSource::Session))).or_else(user) {
+            Some(found) => Ok(found),
+            None => Ok((someone()?, NameSource::Nobody)),
+        }
     }
 
     /// Returns the todo list of the acting agent, and the name of its agent: in a session of the client that session's,

@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::open_files::{allow_many_open_files, open_files};
 use crate::problem::Problem;
 use crate::signals::hangup_means_reload;
-use crate::tokens::ServerToken;
+use crate::tokens::{LinkTerms, Scope, ServerToken};
 use crate::web::security::{Cookies, Credentials, Guard, Scheme};
 use crate::web::{Entrance, Site, let_in, routes};
 
@@ -82,10 +82,10 @@ impl Listening {
         Ok(Self { socket, tls: terms.tls, site, stop })
     }
 
-    /// Makes a link that opens the pages once.
+    /// Makes a link that opens the pages once, for the user who runs the server.
     pub(crate) fn link(&self) -> Result<String, Problem> {
-        let path = self.site.links().make().map_err(|error| Problem::io("cannot read random bytes", &error))?;
-        Ok(format!("{}{path}", self.site.entrance().public_url()))
+        let terms = LinkTerms { actor: None, scope: Scope::All, token: None };
+        self.site.make_link(terms).map(|(link, _)| link)
     }
 
     /// Returns what answers there.

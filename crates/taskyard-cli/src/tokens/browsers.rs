@@ -2,7 +2,7 @@
 
 use taskyard::core::Timestamp;
 
-use super::browser_record::{BrowserDigests, BrowserRecord};
+use super::browser_record::{BrowserDigests, BrowserRecord, LinkTerms};
 use super::digest::random_secret;
 use super::token_book::{TokenBook, TokenProblem};
 
@@ -17,10 +17,11 @@ impl TokenBook {
         &self,
         digests: BrowserDigests,
         agent: &str,
+        terms: LinkTerms,
         now: Timestamp,
     ) -> Result<BrowserRecord, TokenProblem> {
         let id = random_secret().map_err(|source| self.io(source))?;
-        let record = BrowserRecord::new(&id[..8], digests, agent, now);
+        let record = BrowserRecord::new(&id[..8], digests, agent, terms, now);
         self.change(|book| {
             book.browsers.retain(|browser| browser.counts(now));
             book.browsers.sort_by_key(|browser| browser.used);
@@ -34,8 +35,10 @@ impl TokenBook {
 
     /// Returns the browser whose cookie has this digest, if it counts, and records that it asked.
     pub(crate) fn find_browser(&self, cookie: &str, now: Timestamp) -> Result<Option<BrowserRecord>, TokenProblem> {
-        let is_it = |browser: &&BrowserRecord| browser.cookie == cookie && browser.counts(now);
-        let found = self.look(|book| book.browsers.iter().find(is_it).cloned())?;
+        let found = self.look(|book| {
+            let is_it = |browser: &&BrowserRecord| browser.cookie == cookie && browser.counts(now);
+            book.browsers.iter().find(is_it).filter(|browser| book.has_token_of(browser, now)).cloned()
+        })?;
         let Some(browser) = found else { return Ok(None) };
         // What a clock recorded that was wrong is set right.
         if now.0.abs_diff(browser.used) > EXACTNESS {
@@ -67,7 +70,7 @@ mod tests {
 
     use taskyard::core::Timestamp;
 
-    use super::{BrowserDigests, EXACTNESS, MOST, TokenBook};
+    use super::{BrowserDigests, EXACTNESS, LinkTerms, MOST, TokenBook};
     use crate::tokens::Scope;
     use crate::tokens::browser_record::IDLE;
 
@@ -75,6 +78,10 @@ mod tests {
 
     fn digests(number: usize) -> BrowserDigests {
         BrowserDigests { cookie: format!("c{number}"), page: format!("p{number}") }
+    }
+
+    fn terms() -> LinkTerms {
+        LinkTerms { actor: None, scope: Scope::All, token: None }
     }
 
     fn after(milliseconds: i64) -> Timestamp {
@@ -85,7 +92,7 @@ mod tests {
     fn a_browser_counts_while_it_asks_and_a_week_longer() {
         let data = tempfile::tempdir().unwrap();
         let book = TokenBook::of(data.path());
-        let made = book.let_browser_in(digests(1), "Fox\n/1", NOW).unwrap();
+        let made = book.let_browser_in(digests(1), "Fox\n/1", terms(), NOW).unwrap();
         assert_eq!((made.agent.as_str(), made.is_page("p1"), made.is_page("c1")), ("Fox/1", true, false));
         assert!(book.find_browser("c1", after(IDLE - 1)).unwrap().is_some());
         assert!(TokenBook::of(data.path()).find_browser("c1", after(IDLE * 2 - 2)).unwrap().is_some(), "it asked then");
@@ -95,12 +102,30 @@ mod tests {
     }
 
     #[test]
+    fn a_browser_has_the_name_and_scope_of_its_link_and_goes_with_its_token() {
+        let data = tempfile::tempdir().unwrap();
+        let book = TokenBook::of(data.path());
+        book.create("xia", Scope::Work, None, NOW).unwrap();
+        let of_token = LinkTerms { actor: Some("xia".into()), scope: Scope::Read, token: Some("xia".into()) };
+        book.let_browser_in(digests(1), "", of_token, NOW).unwrap();
+        let found = TokenBook::of(data.path()).find_browser("c1", NOW).unwrap().unwrap();
+        assert_eq!((found.actor.as_deref(), found.scope(), found.is_page("p1")), (Some("xia"), Scope::Read, true));
+        assert!(!found.is_page(""));
+        let text = fs::read_to_string(data.path().join("serve-tokens.json")).unwrap();
+        assert!(text.contains("\"page\": \"\""), "a release that knows no scopes lets it only read: {text}");
+        assert_eq!(book.valid(NOW).unwrap().len(), 2);
+        book.revoke("xia").unwrap();
+        assert!(book.find_browser("c1", NOW).unwrap().is_none());
+        assert_eq!(book.valid(NOW).unwrap().len(), 0);
+    }
+
+    #[test]
     fn a_record_is_written_once_an_hour() {
         let hour = i64::try_from(EXACTNESS).unwrap();
         let data = tempfile::tempdir().unwrap();
         let book = TokenBook::of(data.path());
         let used = || book.browsers(NOW).unwrap()[0].used;
-        book.let_browser_in(digests(1), "", NOW).unwrap();
+        book.let_browser_in(digests(1), "", terms(), NOW).unwrap();
         book.find_browser("c1", after(hour)).unwrap();
         assert_eq!(used(), NOW.0);
         for moved in [hour + 1, 3 * hour, hour] {
@@ -114,7 +139,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let book = TokenBook::of(data.path());
         for number in 0..=MOST {
-            book.let_browser_in(digests(number), "", after(i64::try_from(number).unwrap())).unwrap();
+            book.let_browser_in(digests(number), "", terms(), after(i64::try_from(number).unwrap())).unwrap();
         }
         assert!(book.find_browser("c0", NOW).unwrap().is_none() && book.find_browser("c1", NOW).unwrap().is_some());
         assert_eq!(book.browsers(NOW).unwrap().len(), MOST);
@@ -126,7 +151,7 @@ mod tests {
         let (book, path) = (TokenBook::of(data.path()), data.path().join("serve-tokens.json"));
         book.create("ci", Scope::Work, None, NOW).unwrap();
         assert!(!fs::read_to_string(&path).unwrap().contains("browsers"), "as earlier versions write it");
-        let name = book.let_browser_in(digests(1), "", NOW).unwrap().name;
+        let name = book.let_browser_in(digests(1), "", terms(), NOW).unwrap().name;
         let text = fs::read_to_string(&path).unwrap().replace("\"agent\"", "\"later\": 7, \"agent\"");
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();

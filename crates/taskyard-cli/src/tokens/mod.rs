@@ -7,7 +7,7 @@ mod scope;
 mod server_token;
 mod token_book;
 
-pub(crate) use browser_record::{BrowserDigests, BrowserRecord};
+pub(crate) use browser_record::{BrowserDigests, BrowserRecord, LinkTerms};
 pub(crate) use digest::{digest, random_secret, seal};
 pub(crate) use scope::Scope;
 pub(crate) use server_token::ServerToken;

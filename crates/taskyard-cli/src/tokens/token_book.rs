@@ -62,6 +62,14 @@ impl Default for Book {
     }
 }
 
+impl Book {
+    /// Tells whether the token by which the link of a browser was made still counts; the server's own always does.
+    pub(super) fn has_token_of(&self, browser: &BrowserRecord, now: Timestamp) -> bool {
+        let counts = |name: &String| self.tokens.iter().any(|token| token.name == *name && token.counts(now));
+        browser.token.as_ref().is_none_or(counts)
+    }
+}
+
 /// Why something cannot be done with a token.
 #[derive(Debug)]
 pub(crate) enum TokenProblem {
@@ -126,7 +134,8 @@ impl TokenBook {
     pub(crate) fn valid(&self, now: Timestamp) -> Result<HashSet<String>, TokenProblem> {
         self.look(|book| {
             let tokens = book.tokens.iter().filter(|token| token.counts(now)).map(|token| token.digest.clone());
-            tokens.chain(book.browsers.iter().map(|browser| browser.cookie.clone())).collect()
+            let browsers = book.browsers.iter().filter(|browser| book.has_token_of(browser, now));
+            tokens.chain(browsers.map(|browser| browser.cookie.clone())).collect()
         })
     }
 

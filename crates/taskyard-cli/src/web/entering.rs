@@ -18,7 +18,6 @@ use super::pages::opening;
 use super::security::{BrowserSecrets, Effort, Identity, Means, Refused, secured};
 use super::site::Site;
 use crate::connections::{Standing, Visit};
-use crate::tokens::Scope;
 
 /// The process at the other end of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +84,7 @@ async fn judge(site: &Site, head: &Parts) -> Result<Option<Identity>, Refused> {
         return Err(Refused::NoOrigin);
     }
     // Whatever it is that changes something: a cookie alone may have been sent to another port of this host, and from there to us.
-    if identity.means == Means::Cookie && !is_look && identity.scope == Scope::Read {
+    if !is_look && !identity.is_proved {
         return Err(Refused::Page);
     }
     if !entrance.requests.take(&identity.name) {
@@ -152,16 +151,16 @@ fn turned_away(refused: Refused, form: RefusalForm) -> Response {
 /// Answers a one-time link: gives the browser its two secrets in a page that then loads the board. A redirect would not do, because browsers
 /// do not send `SameSite=Strict` cookies with a navigation that another site started. Blocks on disk access.
 pub(crate) fn open(site: &Site, code: &str, agent: &str, peer: Option<IpAddr>) -> Response {
-    if !site.links().take(code) {
+    let Some(terms) = site.links().take(code) else {
         if peer.is_some_and(|peer| !site.entrance().failures.take(&peer)) {
             return turned_away(Refused::TooMany, RefusalForm::Page);
         }
         let words =
             "This link was used already. Ask for another: POST /api/v1/links, or start `taskyard serve` anew.\n";
         return (StatusCode::GONE, words).into_response();
-    }
+    };
     site.forget_opening_page_to(code);
-    match site.entrance().credentials.let_browser_in(agent) {
+    match site.entrance().credentials.let_browser_in(agent, terms) {
         Some(BrowserSecrets { cookie, page, .. }) => {
             let page = opening(&page, site.entrance().base()).into_string();
             ([(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")), (SET_COOKIE, cookie)], page)

@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE, USER_AGENT};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, get, on};
 use serde_json::json;
-use taskyard::core::ListId;
+use taskyard::core::{AgentName, ListId};
 use taskyard::process::Cancel;
 
-use super::api::{self, Caller, Does, FOLLOW_ALL, FOLLOW_LIST, LOG_OUT, MAKE_LINK, Operation, problem_response};
+use super::api::{
+    self, Caller, Does, FOLLOW_ALL, FOLLOW_LIST, LOG_OUT, MAKE_LINK, NewLink, Operation, problem_response,
+};
 use super::entering::{HEALTH, OPEN, Peer, open};
 use super::events::{EventId, Topic, keep_following, stream};
 use super::metrics;
@@ -24,7 +27,7 @@ use crate::context::Requested;
 use crate::exit::Exit;
 use crate::output::json_document;
 use crate::problem::Problem;
-use crate::tokens::Scope;
+use crate::tokens::{LinkTerms, Scope};
 
 /// Where the description of the API is.
 const DESCRIPTION: &str = "/api/v1/openapi.json";
@@ -81,6 +84,9 @@ fn method_of(operation: Operation) -> MethodRouter<Arc<Site>> {
         }
     }
 }
+
+/// The maximum length of a request for a link in bytes.
+const LONGEST_NEW_LINK: usize = 4096;
 
 async fn open_browser(State(site): State<Arc<Site>>, Path(code): Path<String>, request: Request) -> Response {
     // A browser that only looks ahead does not use the link up.
@@ -150,21 +156,42 @@ async fn begin_following(site: Arc<Site>, topic: Topic, scope: Scope, request: R
 }
 
 async fn make_link(State(site): State<Arc<Site>>, scope: Scope, request: Request) -> Response {
-    let (head, _) = request.into_parts();
-    let response = match Caller::of(&head).map(|caller| caller.within(scope)) {
+    let (head, body) = request.into_parts();
+    let response = match Caller::of(&head).map(|caller| caller.within(scope).map(|()| caller)) {
         Ok(Err(refused)) => api::refusal(refused),
-        Ok(Ok(())) => match site.links().make() {
-            Ok(path) => {
-                let link = format!("{}{path}", site.entrance().public_url());
-                let body = json_document(json!({ "link": link }));
-                let headers = [(CONTENT_TYPE, "application/json"), (LOCATION, link.as_str())];
-                (StatusCode::CREATED, headers, body).into_response()
-            }
-            Err(error) => problem_response(&Problem::io("cannot read random bytes", &error)),
+        Ok(Ok(caller)) => match read_new_link(body).await {
+            Ok(new) => match new.terms(&caller.identity) {
+                Ok(terms) => link_response(&site, terms),
+                Err(refused) => api::refusal(refused),
+            },
+            Err(problem) => problem_response(&problem),
         },
         Err(problem) => problem_response(&problem),
     };
     noted(&site, MAKE_LINK, response)
+}
+
+/// Reads what is asked for; an empty body counts as an empty object.
+async fn read_new_link(body: Body) -> Result<NewLink, Problem> {
+    let bytes = to_bytes(body, LONGEST_NEW_LINK).await;
+    let bytes = bytes.map_err(|_| Problem::usage("bad_json", "the body is too long, or ends too early"))?;
+    let new = if bytes.is_empty() { Ok(NewLink::default()) } else { serde_json::from_slice::<NewLink>(&bytes) };
+    let new = new.map_err(|error| Problem::usage("bad_json", format!("the body does not describe a link: {error}")))?;
+    match new.name.as_deref().map(AgentName::new) {
+        Some(Err(_)) => Err(Problem::usage("bad_agent", "`name` is not a valid name")),
+        _ => Ok(new),
+    }
+}
+
+fn link_response(site: &Site, terms: LinkTerms) -> Response {
+    match site.make_link(terms) {
+        Ok((link, terms)) => {
+            let body = json_document(json!({ "link": link, "agent": terms.actor, "scope": terms.scope }));
+            let headers = [(CONTENT_TYPE, "application/json"), (LOCATION, link.as_str())];
+            (StatusCode::CREATED, headers, body).into_response()
+        }
+        Err(problem) => problem_response(&problem),
+    }
 }
 
 async fn log_out(State(site): State<Arc<Site>>, scope: Scope, request: Request) -> Response {

@@ -23,7 +23,7 @@ use crate::ended_members::take_out_ended_members;
 use crate::output::Output;
 use crate::problem::Problem;
 use crate::reopening::reopen_tasks;
-use crate::tokens::random_secret;
+use crate::tokens::{LinkTerms, random_secret};
 
 /// So many kilobytes of bodies are read at once.
 const BODIES: usize = 64 * 1024;
@@ -178,6 +178,16 @@ impl Site {
     /// Returns who acts where a request does not say.
     pub(crate) fn actor(&self) -> &AgentName {
         &self.actor
+    }
+
+    /// Makes a link that opens the pages once. Returns it with its terms, of which the name is that of the user who runs the server if they
+    /// have none.
+    pub(crate) fn make_link(&self, terms: LinkTerms) -> Result<(String, LinkTerms), Problem> {
+        let actor = terms.actor.or_else(|| Some(self.actor.as_str().to_owned()));
+        let terms = LinkTerms { actor, ..terms };
+        let made = self.links.make(terms.clone());
+        let path = made.map_err(|error| Problem::io("cannot read random bytes", &error))?;
+        Ok((format!("{}{path}", self.entrance().public_url()), terms))
     }
 
     /// Returns what ends every call when the process is asked to stop.

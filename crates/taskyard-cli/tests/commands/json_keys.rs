@@ -158,6 +158,7 @@ fn what_teams_answer() {
         .ask("team mend")
         .ask("team leave alpha --as bob")
         .ask("where --as lea --list project")
+        .ask("whoami")
         .ask("team delete alpha --as lea")
         .snapshot();
 }

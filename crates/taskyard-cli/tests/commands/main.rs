@@ -90,5 +90,6 @@ mod use_list;
 mod version;
 mod watch;
 mod where_is;
+mod whoami;
 #[cfg(unix)]
 mod work;

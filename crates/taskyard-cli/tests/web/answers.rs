@@ -225,6 +225,8 @@ fn lists(user: &mut User) {
     let none = user.ask_as("ana", "GET", "/api/v1/lists/none", None);
     assert_eq!((none.status, none.code().as_str()), (404, "list_not_found"));
     assert_eq!(user.get("/api/v1/where")["list"], "L");
+    let me = user.get("/api/v1/whoami");
+    assert!(me["agent"].is_string() && me["source"].is_string(), "{me}");
     user.get(&format!("{L}/stats"));
     user.get(&format!("{L}/ready?limit=1"));
     assert_eq!(user.get(&format!("{L}/search?query=Three"))["hits"][0]["field"], "subject");

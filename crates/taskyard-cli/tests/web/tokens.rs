@@ -3,7 +3,7 @@
 use serde_json::json;
 use taskyard_testkit::{Home, finishes};
 
-use crate::served::{Line, Served};
+use crate::served::{Line, Response, Served};
 
 const TASKS: &str = "/api/v1/lists/L/tasks";
 
@@ -30,7 +30,10 @@ fn a_token_goes_as_far_as_its_scope() {
     assert_eq!(asked("GET", TASKS, None), [200, 200, 200]);
     assert_eq!(asked("POST", TASKS, Some(json!({"subject": "One"}))), [403, 201, 201]);
     assert_eq!(asked("POST", "/api/v1/lists/L/clear", Some(json!({}))), [403, 403, 200]);
-    assert_eq!(asked("POST", "/api/v1/links", Some(json!({}))), [403, 403, 201]);
+    assert_eq!(asked("POST", "/api/v1/links", Some(json!({}))), [403, 201, 201]);
+    assert_eq!(asked("POST", "/api/v1/links", Some(json!({"scope": "all"}))), [403, 403, 201]);
+    assert_eq!(asked("POST", "/api/v1/links", Some(json!({"name": "w"}))), [403, 201, 201]);
+    assert_eq!(asked("POST", "/api/v1/links", Some(json!({"name": "uma"}))), [403, 403, 201]);
     assert_eq!(asked("GET", "/api/v1/tokens", None), [403, 403, 200]);
     let reset = |name: &str| asked("POST", "/api/v1/teams", Some(json!({"name": name, "reset": true})));
     assert_eq!(reset("L"), [403, 403, 201], "it would empty the list");
@@ -38,8 +41,79 @@ fn a_token_goes_as_far_as_its_scope() {
     assert_eq!(served.line_with(&tokens[0]).get("/metrics").status, 200);
 }
 
+/// A browser that a link let in: its cookie, and the secret of its page.
+struct LetIn {
+    cookie: String,
+    page: String,
+}
+
+impl LetIn {
+    fn by(served: &Served, link: &str) -> Self {
+        let path = &link[link.find("/open/").unwrap()..];
+        let opened = served.line().bare("GET", path, &[("Host", &served.address)], b"");
+        let cookie = opened.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+        let page = opened.body.split("name=\"taskyard-page\" content=\"").nth(1).unwrap();
+        Self { cookie, page: page.split('"').next().unwrap().to_owned() }
+    }
+
+    fn ask(&self, served: &Served, method: &str, path: &str, body: &str) -> Response {
+        let origin = format!("http://{}", served.address);
+        let headers = [
+            ("Host", served.address.as_str()),
+            ("Origin", &origin),
+            ("Cookie", &self.cookie),
+            ("Taskyard-Page", &self.page),
+            ("Content-Type", "application/json"),
+        ];
+        served.line().bare(method, path, &headers, body.as_bytes())
+    }
+}
+
+#[test]
+fn a_link_acts_under_the_name_of_the_token_that_made_it() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let served = Served::start(&home);
+    let own = LetIn::by(&served, &served.link);
+    assert!(own.ask(&served, "GET", "/lists/L", "").body.contains("you are <b>uma</b>"));
+    let xia = token(&home, "xia --scope work");
+    let made = served.line_with(&xia).done("/api/v1/links", json!({"scope": "work"}));
+    assert_eq!((&made["agent"], &made["scope"]), (&json!("xia"), &json!("work")));
+    let browser = LetIn::by(&served, made["link"].as_str().unwrap());
+    assert_eq!(browser.ask(&served, "POST", TASKS, r#"{"subject":"Wheels"}"#).status, 201);
+    assert_eq!(home.ask("history")["entries"][0]["actor"], "xia");
+    let who = browser.ask(&served, "GET", "/api/v1/whoami", "").json();
+    assert_eq!((&who["agent"], &who["person"]), (&json!("xia"), &json!(true)));
+    let started = browser.ask(&served, "POST", &format!("{TASKS}/1/start"), "{}").json();
+    assert_eq!((&started["task"]["owner"], &started["token"]), (&json!("xia"), &serde_json::Value::Null));
+    assert_eq!(browser.ask(&served, "POST", "/api/v1/lists/L/clear", "{}").code(), "scope");
+    home.ask("token revoke xia");
+    assert_eq!(browser.ask(&served, "GET", "/lists/L", "").status, 401, "it goes with its token");
+}
+
+#[test]
+fn a_browser_that_only_reads_has_a_page_without_controls() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let served = Served::start(&home);
+    served.line().create("Wheels");
+    let link = served.line().done("/api/v1/links", json!({"scope": "read", "name": "guest"}))["link"].clone();
+    let guest = LetIn::by(&served, link.as_str().unwrap());
+    for path in ["/lists/L?task=1", "/lists/L/table", "/lists/L/history", "/lists/L/agents", "/lists/L/messages"] {
+        let page = guest.ask(&served, "GET", path, "").body;
+        assert!(page.contains("you are <b>guest</b> (read only)"), "{path}");
+        for control in
+            ["create", "invite", "start", "done", "undo-revision", "describe", "assign", "select-all", "restore"]
+        {
+            assert!(!page.contains(&format!("data-act=\"{control}\"")), "{control} on {path}");
+        }
+        assert!(!page.contains("data-form="), "{path}");
+    }
+    let refused = guest.ask(&served, "POST", TASKS, r#"{"subject":"Engine"}"#);
+    assert_eq!((refused.status, refused.code().as_str()), (403, "scope"));
+    assert_eq!(guest.ask(&served, "POST", "/api/v1/logout", "{}").status, 200);
+}
+
 /// The operations that need the scope `all`: they destroy, run commands or let others in.
-const ONLY_FOR_ALL: [&str; 12] = [
+const ONLY_FOR_ALL: [&str; 11] = [
     "clearList",
     "mergeLists",
     "mendList",
@@ -51,7 +125,6 @@ const ONLY_FOR_ALL: [&str; 12] = [
     "listTokens",
     "createToken",
     "revokeToken",
-    "makeLink",
 ];
 
 #[test]
@@ -67,7 +140,9 @@ fn every_operation_refuses_tokens_of_a_narrower_scope() {
             let id = described["operationId"].as_str().unwrap();
             let needed = match method.as_str() {
                 _ if ONLY_FOR_ALL.contains(&id) => "all",
+                // A browser that only reads logs out, too.
                 "get" => "read",
+                _ if id == "logOut" => "read",
                 _ => "work",
             };
             only_for_all.extend((needed == "all").then_some(id));

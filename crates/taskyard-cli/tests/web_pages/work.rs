@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 use taskyard_testkit::StrangeFile;
 
-use crate::board::{Board, stands_in, task};
+use crate::board::{Board, enter, stands_in, task};
 
 #[test]
 fn a_task_is_made_started_noted_done_and_taken_back_by_clicking() {
@@ -53,6 +53,25 @@ fn undo_takes_back_what_was_done_here_and_no_other_change() {
     window.click("button", "Take back with the 3 later changes revision 2");
     window.until("document.querySelector('li[data-revision=\"6\"]')");
     assert!(!board.home.present().contains_key("2"), "its creation was taken back");
+}
+
+#[test]
+fn an_invitation_lets_another_browser_in_under_its_own_name() {
+    let board = Board::after(&["create Wheels"]);
+    let window = board.window();
+    window.until("document.querySelector('.you b').textContent === 'uma'");
+    window.click("button", "Invite");
+    window.element("#ask input[name=name]").fill("xia");
+    window.click("button", "Make a link");
+    window.until("document.querySelector('#invited[open] #invited-link')?.value.includes('/open/')");
+    let link = window.script("return document.getElementById('invited-link').value", &[]);
+    enter(&window, link.as_str().unwrap());
+    window.until("document.querySelector('.you b').textContent === 'xia'");
+    window.click("link", "Wheels");
+    window.click("button", "Start");
+    stands_in(&window, "1", "in_progress");
+    assert_eq!(task(&board, "1")["owner"], "xia");
+    assert_eq!(window.complaints(), Vec::<String>::new());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The line of truth: which list, how far it is, what is being done, what needs a person; and the views.
 
+use std::slice;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -70,11 +72,16 @@ fn truth(app: &App, room: usize) -> Line {
     line.push(Tone::Plain, "  ");
     if tally.total() == 0 {
         line.push(Tone::Dim, if app.watched.is_some() { "no tasks" } else { "" });
+        line.push(Tone::Dim, &format!("{}you are {}", if app.watched.is_some() { look.dot() } else { "" }, app.actor));
         return line.cut(room, look.ellipsis());
     }
     let long = pieces(app, true);
     let is_long = line.width() + width_of(&long) <= room;
-    let pieces = if is_long { long } else { pieces(app, false) };
+    let mut pieces = if is_long { long } else { pieces(app, false) };
+    let actor =
+        [format!("you are {}", app.actor), app.actor.to_string()].map(|words| Line::new().with(Tone::Dim, &words));
+    let free = room.saturating_sub(line.width() + width_of(&pieces));
+    pieces.extend(actor.into_iter().find(|actor| width_of(slice::from_ref(actor)) <= free));
     if line.width() + width_of(&pieces) + BAR < room {
         line.append(progress_bar(tally.counts, BAR, &look));
         line.push(Tone::Plain, " ");

@@ -7,8 +7,9 @@ use super::inputs::lifetime;
 use super::operation::{Operation, Parts};
 use crate::commands::{Command, Token, TokenAction};
 use crate::problem::Problem;
-use crate::tokens::Scope;
+use crate::tokens::{LinkTerms, Scope};
 use crate::web::openapi::shapes;
+use crate::web::security::{Identity, Refused};
 
 /// The operation that makes a link.
 pub(crate) const MAKE_LINK: &str = "makeLink";
@@ -39,12 +40,35 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::post::<shapes::LinkMade>(
             MAKE_LINK,
             "/links",
-            "Make a link that opens the pages once, in any browser",
+            "Make a link that opens the pages once, in any browser, and acts under the caller's name",
         )
         .makes("/links")
-        .only_for(Scope::All),
-        Operation::post::<shapes::TokenRevoked>(LOG_OUT, "/logout", "Log the browser out that asks"),
+        .takes::<NewLink>(),
+        Operation::post::<shapes::TokenRevoked>(LOG_OUT, "/logout", "Log the browser out that asks")
+            .only_for(Scope::Read),
     ]
+}
+
+/// A new link.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct NewLink {
+    /// What the browser may do: as much as the caller by default, and never more
+    pub(crate) scope: Option<Scope>,
+    /// As whom it acts: another name than the caller's own needs the scope `all`
+    pub(crate) name: Option<String>,
+}
+
+impl NewLink {
+    /// Returns the terms of the link that a caller may make, or why it may not.
+    pub(crate) fn terms(self, caller: &Identity) -> Result<LinkTerms, Refused> {
+        let scope = self.scope.unwrap_or(caller.scope);
+        let is_own = self.name.is_none() || self.name == caller.name;
+        if scope > caller.scope || (!is_own && caller.scope < Scope::All) {
+            return Err(Refused::Scope);
+        }
+        Ok(LinkTerms { actor: self.name.or_else(|| caller.name.clone()), scope, token: caller.token.clone() })
+    }
 }
 
 fn list(_: &Parts) -> Result<Command, Problem> {

@@ -71,10 +71,10 @@ impl Caller {
 
     /// Refuses what is beyond the caller's scope. Every operation asks here.
     pub(crate) fn within(&self, needed: Scope) -> Result<(), Refused> {
-        match self.identity.means {
+        match self.identity.is_proved {
             _ if self.identity.scope >= needed => Ok(()),
-            Means::Cookie => Err(Refused::Page),
-            Means::Token => Err(Refused::Scope),
+            false => Err(Refused::Page),
+            true => Err(Refused::Scope),
         }
     }
 }

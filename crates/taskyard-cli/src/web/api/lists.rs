@@ -6,7 +6,7 @@ use taskyard::core::ListId;
 
 use super::operation::{Operation, Parts};
 use crate::commands::{
-    Clear, Command, Doctor, Graph, GraphFormat, Lists, Merge, Ready, Resource, Search, Stats, Where,
+    Clear, Command, Doctor, Graph, GraphFormat, Lists, Merge, Ready, Resource, Search, Stats, Where, Whoami,
 };
 use crate::problem::Problem;
 use crate::tokens::Scope;
@@ -32,6 +32,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .runs(agent),
         Operation::get::<shapes::Where>("showServer", "/where", "The list and the store that are served")
             .runs(where_is),
+        Operation::get::<shapes::Whoami>("whoami", "/whoami", "As whom the caller acts").runs(whoami),
         Operation::get::<shapes::Stats>("showStats", "/lists/{list}/stats", "How a list stands, in numbers")
             .runs(stats),
         Operation::get::<shapes::Ready>("listReady", "/lists/{list}/ready", "What can start now, best first, with why")
@@ -84,6 +85,10 @@ fn agents(_: &Parts) -> Result<Command, Problem> {
 
 fn agent(parts: &Parts) -> Result<Command, Problem> {
     Ok(Command::Resource(Resource::Agent(parts.agent()?)))
+}
+
+fn whoami(_: &Parts) -> Result<Command, Problem> {
+    Ok(Command::Whoami(Whoami {}))
 }
 
 fn where_is(_: &Parts) -> Result<Command, Problem> {

@@ -18,7 +18,7 @@ mod repeats;
 mod tasks;
 mod teams;
 
-pub(crate) use access::{LOG_OUT, MAKE_LINK};
+pub(crate) use access::{LOG_OUT, MAKE_LINK, NewLink};
 pub(crate) use answering::{Caller, answer, problem_response, refusal, status_of};
 pub(crate) use following::{FOLLOW_ALL, FOLLOW_LIST};
 pub(crate) use operation::{AnswerForm, Does, Operation, ROOT, SchemaOf};

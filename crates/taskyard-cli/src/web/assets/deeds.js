@@ -40,6 +40,7 @@ const deeds = {
   "move-left": () => moveColumn(-1),
   "move-right": () => moveColumn(1),
   assign,
+  invite,
   "blocked-by": blockedBy,
   "unblock-pick": unblockPick,
   unblock: (button) => unblock(document.getElementById("task").dataset.task, button.dataset.on),
@@ -64,10 +65,32 @@ const deeds = {
   "zoom-fit": fit,
 };
 
+/** What a page may do whose browser was let in only to read; undefined if it may do everything. */
+const offered = document.documentElement.dataset.offers?.split(" ");
+
 /** Does something, by the word for it. */
 export function perform(act, source) {
   if (act.startsWith("show-")) return show(act.slice(5));
+  if (offered && !offered.includes(act)) return say("You can only look: the link that let this browser in allows no changes");
   return deeds[act]?.(source);
+}
+
+/** Makes a link that lets another browser in. Only a browser that may do everything can choose another name. */
+function invite() {
+  const isOwner = document.documentElement.dataset.scope === "all";
+  const wanted = [{ name: "scope", label: "What it may do", options: [["work", "Work on tasks"], ["read", "Only look"]] }];
+  if (isOwner) wanted.unshift({ name: "name", label: "Whose name it acts under (yours if empty)", list: "people" });
+  ask("Invite", "Make a link", wanted, async ({ name = "", scope }) => {
+    const body = name.trim() ? { scope, name: name.trim() } : { scope };
+    const made = await call("POST", "/links", body);
+    return () => {
+      document.getElementById("invited-words").textContent = `It works once. The browser that opens it acts as ${made.agent}${made.scope === "read" ? " and can only look" : ""}.`;
+      const link = document.getElementById("invited-link");
+      link.value = made.link;
+      document.getElementById("invited").showModal();
+      link.select();
+    };
+  });
 }
 
 function show(view) {

@@ -9,7 +9,7 @@ let drag = null;
 addEventListener("pointerdown", (event) => {
   const card = event.target.closest?.(".columns .card");
   // A finger scrolls; the task itself has the same moves as buttons.
-  if (!card || event.button !== 0 || event.pointerType === "touch" || event.target.closest("input, button, .refused")) return;
+  if (!card || document.documentElement.dataset.scope === "read" || event.button !== 0 || event.pointerType === "touch" || event.target.closest("input, button, .refused")) return;
   const box = card.getBoundingClientRect();
   drag = { card, x: event.clientX, y: event.clientY, inside: [event.clientX - box.left, event.clientY - box.top], width: box.width };
 });

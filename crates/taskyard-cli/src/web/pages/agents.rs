@@ -100,7 +100,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
                     }
                     @if row.state == MemberState::Ghost && !row.holds.is_empty() {
                         p.alarm { "Its process has ended and it has tasks still. "
-                            button type="button" data-act="release-agent" data-agent=(row.name) { "Give them back" } }
+                            @if seen.may_change() { button type="button" data-act="release-agent" data-agent=(row.name) { "Give them back" } } }
                     }
                     div.facts { (remarks(seen, row)) }
                 }

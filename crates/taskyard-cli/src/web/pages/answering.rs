@@ -64,13 +64,14 @@ fn parts_of(headers: &HeaderMap) -> Option<Vec<Part>> {
 }
 
 fn draw(site: &Site, mut address: PageAddress, caller: Caller, parts: &Option<Vec<Part>>) -> Result<String, Problem> {
+    let scope = caller.identity.granted;
     let requested = Requested { list: Some(address.list.clone()), agent: caller.agent, ..Requested::default() };
     let context = site.context(requested, Cancel::new())?;
     address.list = context.choice()?.list;
     site.settle(&context);
     context.do_without_newer();
     let asks_for_lists = parts.as_ref().is_none_or(|parts| parts.contains(&Part::Lists)) || address.view == View::Lists;
-    let seen = Seen::look(address, &context, site.pasts(), asks_for_lists)?;
+    let seen = Seen::look(address, &context, site.pasts(), asks_for_lists, scope)?;
     Ok(match parts {
         None => layout::whole(&seen).into_string(),
         Some(parts) => parts.iter().map(|part| part.draw(&seen).into_string()).collect(),

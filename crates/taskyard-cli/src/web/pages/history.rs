@@ -61,7 +61,7 @@ fn shown(seen: &Seen, step: &Step, offer: Option<&UndoOffer>, is_own_newest: boo
                     @for entry in &step.entries { (entry_shown(entry, seen, &who)) }
                 }
             }
-            @match offer {
+            @match offer.filter(|offer| seen.may_change() || matches!(offer, UndoOffer::Undone(_))) {
                 Some(UndoOffer::Alone) => button type="button" data-act="undo-revision" data-revision=(step.revision) {
                     "Take back" span.sr { " revision " (step.revision) } @if is_own_newest { kbd aria-hidden="true" { "u" } }
                 },

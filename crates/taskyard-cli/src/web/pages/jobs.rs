@@ -85,7 +85,7 @@ pub(super) fn output(seen: &Seen, row: &JobRow) -> Markup {
         section.output id={ "output-" (row.id) } aria-label={ "Output of " (row.id) } {
             div.head {
                 code { (one_line(&row.command)) }
-                @if row.is_going_on() { button type="button" data-act="stop-job" data-job=(row.id) { "Stop" } }
+                @if row.is_going_on() && seen.may_change() { button type="button" data-act="stop-job" data-job=(row.id) { "Stop" } }
             }
             pre.tail id={ "tail-" (row.id) } data-job=(row.id) data-next=(next) data-runs[row.is_going_on()] tabindex="0"
                 aria-label="What it wrote" { (text) }

@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::page_address::View;
 use super::seen::Seen;
-use super::{agents, assets, charts, columns, graph, history, jobs, keys, lists, messages, table, task, truth};
+use super::{agents, assets, charts, columns, graph, history, jobs, keys, lists, messages, table, task, texts, truth};
 
 /// A part of a page, which can be asked for alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(super) fn whole(seen: &Seen) -> Markup {
     let base = &*address.base;
     html! {
         (DOCTYPE)
-        html lang="en" data-base=(base) {
+        html lang="en" data-base=(base) data-scope=(seen.scope.as_str()) data-offers=[keys::offered(seen)] {
             (head(base, &title(seen)))
             body.has-task[address.task.is_some()].all-lists[address.view == View::Lists] {
                 a.skip href="#view" { "Skip to the tasks" }
@@ -60,7 +60,13 @@ pub(super) fn whole(seen: &Seen) -> Markup {
                     a.home href={ (base) "/lists" } title="All lists" aria-label="All lists" { (logo()) }
                     (Part::Views.draw(seen))
                     div.tools {
-                        button #new type="button" data-act="create" title="New task (c)" { "New" kbd aria-hidden="true" { "c" } }
+                        span.you title="What you do here is recorded under this name" {
+                            "you are " b { (texts::one_line(seen.yard.actor().as_str())) } @if !seen.may_change() { " (read only)" }
+                        }
+                        @if seen.may_change() {
+                            button #new type="button" data-act="create" title="New task (c)" { "New" kbd aria-hidden="true" { "c" } }
+                            button type="button" data-act="invite" title="Make a link for another browser" { "Invite" }
+                        }
                         button #palette-button type="button" data-act="palette" title="Find anything (Ctrl-K)" { "Find" kbd aria-hidden="true" { "Ctrl K" } }
                         button type="button" data-act="theme" title="Light or dark" aria-label="Light or dark" { "◐" }
                         button type="button" data-act="log-out" title="Log this browser out" aria-label="Log out" { "⏻" }

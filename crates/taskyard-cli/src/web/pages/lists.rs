@@ -94,13 +94,13 @@ pub(super) fn nothing_here(seen: &Seen) -> Markup {
             @if let Some(gone) = seen.survey.gone.as_ref().filter(|gone| gone.open > 0) {
                 h2.alarm { "▲ " (count(gone.open, "open task is gone", "open tasks are gone")) }
                 p { "Nobody deleted them here: another program removed their files. They can be brought back as they were." }
-                p { button.primary type="button" data-act="restore" { "Bring them back" } }
+                @if seen.may_change() { p { button.primary type="button" data-act="restore" { "Bring them back" } } }
             } @else {
                 h2 { "No tasks yet" }
                 p { "Make the first one with " kbd { "c" } ", or from a shell:" }
                 p { code { "taskyard --list " (seen.address.list) " create \"Write the parser\"" } }
                 p.dim { "What agents write to this list appears here by itself." }
-                p { button.primary type="button" data-act="create" { "New task" } }
+                @if seen.may_change() { p { button.primary type="button" data-act="create" { "New task" } } }
             }
         }
     }

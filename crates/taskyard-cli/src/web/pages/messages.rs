@@ -93,11 +93,13 @@ fn conversation(seen: &Seen, with: &str, thread: Option<&Thread>) -> Markup {
                 }
             }
             @if thread.is_some_and(|thread| thread.unread() > 0) {
-                button type="button" data-act="acknowledge" { "I have read them" }
+                @if seen.may_change() { button type="button" data-act="acknowledge" { "I have read them" } }
             }
-            form.write data-form="send" data-to=(with) data-team=[seen.mail.team.as_deref()] {
-                textarea #letter name="text" rows="2" required aria-label={ "Message to " (name) } placeholder={ "Write to " (name) } {}
-                button.primary type="submit" { "Send" }
+            @if seen.may_change() {
+                form.write data-form="send" data-to=(with) data-team=[seen.mail.team.as_deref()] {
+                    textarea #letter name="text" rows="2" required aria-label={ "Message to " (name) } placeholder={ "Write to " (name) } {}
+                    button.primary type="submit" { "Send" }
+                }
             }
         }
     }
@@ -110,7 +112,7 @@ fn nobody(seen: &Seen) -> Markup {
             @match &seen.mail.team {
                 Some(team) => {
                     p { "The list belongs to the team " b { (one_line(team)) } ". Members write to each other." }
-                    p { button.primary type="button" data-act="join" data-team=(team) { "Join as " (seen.yard.actor()) } }
+                    @if seen.may_change() { p { button.primary type="button" data-act="join" data-team=(team) { "Join as " (seen.yard.actor()) } } }
                 },
                 None => p { "Members of a team write to each other. Make one: " code { "taskyard team create " (seen.address.list) } },
             }

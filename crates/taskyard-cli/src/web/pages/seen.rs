@@ -15,6 +15,7 @@ use super::page_address::{PageAddress, View};
 use crate::context::Context;
 use crate::every_list::{agents_on, every_list};
 use crate::problem::Problem;
+use crate::tokens::Scope;
 use crate::web::pasts::Pasts;
 
 /// So many tasks that an agent has are told of.
@@ -25,6 +26,8 @@ const SENT: usize = 100;
 /// What a page shows.
 pub(super) struct Seen {
     pub(super) address: PageAddress,
+    /// What the browser may do: a page that only reads has no controls.
+    pub(super) scope: Scope,
     pub(super) yard: Yard,
     pub(super) jobs: Option<Jobs>,
     pub(super) survey: Survey,
@@ -70,6 +73,7 @@ impl Seen {
         context: &Context,
         pasts: &Pasts,
         asks_for_lists: bool,
+        scope: Scope,
     ) -> Result<Self, Problem> {
         let yard = context.yard()?;
         let (query, mistake) = match Query::parse(&address.query) {
@@ -90,6 +94,7 @@ impl Seen {
             past: (address.view == View::Charts).then(|| past(&yard, pasts)),
             mail: mail(&yard, address.view == View::Messages),
             address,
+            scope,
             yard,
             jobs,
             survey,
@@ -107,6 +112,11 @@ impl Seen {
         self.agents = agents_on(&self.yard, &self.survey.tasks, &self.survey.leases, HELD);
         let colour = |row: &AgentRow| Some((row.name.clone(), row.colour.clone()?));
         self.colours = self.agents.iter().filter_map(colour).collect();
+    }
+
+    /// Tells whether the person who looks may change tasks.
+    pub(super) fn may_change(&self) -> bool {
+        self.scope >= Scope::Work
     }
 
     /// Returns the moment at which it was looked.

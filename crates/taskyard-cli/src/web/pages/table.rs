@@ -57,7 +57,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
             table.tasks {
                 caption.sr { "The tasks of " (address.list) }
                 thead { tr {
-                    th scope="col" { input type="checkbox" data-act="select-all" aria-label="Select all"; }
+                    @if seen.may_change() { th scope="col" { input type="checkbox" data-act="select-all" aria-label="Select all"; } }
                     (head(address, "Task", "id", "subject"))
                     @if columns.owner { (head(address, "Owner", "owner", "owner")) }
                     @if columns.priority { (head(address, "Priority", "priority", "priority")) }
@@ -105,7 +105,7 @@ fn row(seen: &Seen, task: &Task, columns: &Columns) -> Markup {
     let held = seen.holder(&task.id).filter(|_| is_going);
     html! {
         tr id={ "row-" (task.id) } class={ "is-" (state(task, is_blocked).0) (if is_open { " is-open" } else { "" }) } data-task=(task.id) data-status=(task.status.as_str()) {
-            td.pick { input type="checkbox" data-act="select" aria-label={ "Select #" (task.id) }; }
+            @if seen.may_change() { td.pick { input type="checkbox" data-act="select" aria-label={ "Select #" (task.id) }; } }
             td.subject {
                 div.what {
                     (mark(task, is_blocked)) span.id { "#" (task.id) }

@@ -42,14 +42,15 @@ pub(super) fn pane(seen: &Seen) -> Markup {
 
 fn opened(seen: &Seen, task: &Task, back: &str) -> Markup {
     let is_blocked = !seen.blockers(task).is_empty();
+    let edits = seen.may_change().then_some("description");
     html! {
         nav.head aria-label="Task" {
             a.back href=(back) data-act="close" title="Close (Esc)" { "‹ " span { "Back" } }
             span.id { "#" (task.id) }
             span.state { (mark(task, is_blocked)) " " (if is_blocked { "blocked" } else { state_in_words(task) }) }
-            (moves(task))
+            @if seen.may_change() { (moves(task)) }
         }
-        h2.subject #subject data-edit="subject" data-text=(task.subject) { (Seen::title(task)) }
+        h2.subject #subject data-edit=[seen.may_change().then_some("subject")] data-text=(task.subject) { (Seen::title(task)) }
         (card::doing(seen, task))
         @if let Some(need) = seen.need(task) { p.alarm { "▲ " (need.in_words()) } }
         (facts(seen, task))
@@ -57,12 +58,14 @@ fn opened(seen: &Seen, task: &Task, back: &str) -> Markup {
         section.description aria-label="Description" {
             @let description = task.shown_description();
             @if description.trim().is_empty() {
-                p.dim data-edit="description" data-text=(task.description) { "No description. " button.link type="button" data-act="describe" { "Write one" } }
+                p.dim data-edit=[edits] data-text=(task.description) {
+                    "No description. " @if seen.may_change() { button.link type="button" data-act="describe" { "Write one" } }
+                }
             } @else {
                 @let shown = &description[..description.floor_char_boundary(LONGEST)];
-                div.prose #description data-edit="description" data-text=(task.description) { (PreEscaped(markdown_html(shown))) }
+                div.prose #description data-edit=[edits] data-text=(task.description) { (PreEscaped(markdown_html(shown))) }
                 @if shown.len() < description.len() { p.dim { (description.len() - shown.len()) " bytes more" } }
-                button.link type="button" data-act="describe" { "Edit" }
+                @if seen.may_change() { button.link type="button" data-act="describe" { "Edit" } }
             }
         }
         (notes(seen, task))
@@ -133,7 +136,7 @@ fn group<'a>(seen: &Seen, words: &str, ids: impl Iterator<Item = &'a TaskId>, wa
                         },
                         None => { "#" (id) " " span.dim { "is not in this list" } },
                     }
-                    @if waits.is_some() {
+                    @if waits.is_some() && seen.may_change() {
                         button.link type="button" data-act="unblock" data-on=(id) aria-label={ "No longer wait for #" (id) } title="No longer wait for it" { "×" }
                     }
                 }
@@ -160,9 +163,11 @@ fn notes(seen: &Seen, task: &Task) -> Markup {
                     }
                 }
             }
-            form.write data-form="note" {
-                textarea #note name="text" rows="1" required aria-label={ "Note on #" (task.id) } placeholder="Add a note (n)" {}
-                button type="submit" { "Note" }
+            @if seen.may_change() {
+                form.write data-form="note" {
+                    textarea #note name="text" rows="1" required aria-label={ "Note on #" (task.id) } placeholder="Add a note (n)" {}
+                    button type="submit" { "Note" }
+                }
             }
         }
     }

@@ -21,7 +21,7 @@ pub(super) fn facts(seen: &Seen, task: &Task) -> Markup {
                     Some(owner) => (agent(owner, seen.colour(owner))),
                     None => span.dim { "nobody" },
                 }
-                " " button.link type="button" data-act="assign" title="Assign (a)" { "assign" }
+                @if seen.may_change() { " " button.link type="button" data-act="assign" title="Assign (a)" { "assign" } }
             }
             @if let Some((lease, state)) = lease {
                 dt { "lease" }

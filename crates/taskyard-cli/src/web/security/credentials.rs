@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cookies::{BrowserSecrets, Cookies};
 use super::{LiveTokens, Rates};
-use crate::tokens::{Scope, ServerToken, TokenBook, TokenProblem};
+use crate::tokens::{LinkTerms, Scope, ServerToken, TokenBook, TokenProblem};
 use crate::web::workers::spawn;
 
 /// The rate of token lookups per second, and the burst, for addresses that have sent too many wrong tokens.
@@ -20,10 +20,16 @@ const LOOKUPS: (u32, u32) = (10, 1);
 /// Who sends a request, by what it proved.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
-    /// The name of the token; none of the server's own token and of browsers.
+    /// As whom it acts: the name of the token, or of the browser's link. `None` for the server's own token.
     pub(crate) name: Option<String>,
-    /// What it may do.
+    /// What this request may do.
     pub(crate) scope: Scope,
+    /// What it may do once it has proved that our page asks; a program always has.
+    pub(crate) granted: Scope,
+    /// Whether it is a program, or a browser that has proved that our page asks.
+    pub(crate) is_proved: bool,
+    /// The token by which it counts; `None` if that is the server's own.
+    pub(crate) token: Option<String>,
     /// How it proved that.
     pub(crate) means: Means,
     /// The name of the browser; none of programs.
@@ -86,10 +92,10 @@ impl Credentials {
         &self.token
     }
 
-    /// Lets a browser in that says this of itself; returns its secrets. May wait for the disk.
-    pub(crate) fn let_browser_in(&self, agent: &str) -> Option<BrowserSecrets> {
+    /// Lets a browser in that says this of itself, by a link with these terms; returns its secrets. May wait for the disk.
+    pub(crate) fn let_browser_in(&self, agent: &str, terms: LinkTerms) -> Option<BrowserSecrets> {
         let secrets = self.cookies.make()?;
-        let recorded = self.named.let_browser_in(secrets.digests.clone(), agent, now());
+        let recorded = self.named.let_browser_in(secrets.digests.clone(), agent, terms, now());
         recorded.inspect_err(|problem| tracing::error!(?problem, "a browser cannot be recorded")).ok()?;
         Some(secrets)
     }
@@ -127,15 +133,35 @@ impl Credentials {
         let found = found.await.ok()?;
         let found = found.inspect_err(|problem| tracing::error!(?problem, "browsers are not known")).ok()??;
         let is_page = self.cookies.in_page(headers).is_some_and(|page| found.is_page(&page));
-        let scope = if is_page { Scope::All } else { Scope::Read };
+        let granted = found.scope();
         let (key, end) = (found.cookie.clone(), self.live.end_of(&found.cookie));
-        Some(Identity { name: None, scope, means: Means::Cookie, browser: Some(found.name), key, end })
+        Some(Identity {
+            name: found.actor,
+            scope: if is_page { granted } else { Scope::Read },
+            granted,
+            is_proved: is_page,
+            token: found.token,
+            means: Means::Cookie,
+            browser: Some(found.name),
+            key,
+            end,
+        })
     }
 
     async fn program(&self, token: &str, effort: Effort) -> Option<Identity> {
         if self.token.is(token) {
             let (key, end) = ("server".to_owned(), CancellationToken::new());
-            return Some(Identity { name: None, scope: Scope::All, means: Means::Token, browser: None, key, end });
+            return Some(Identity {
+                name: None,
+                scope: Scope::All,
+                granted: Scope::All,
+                is_proved: true,
+                token: None,
+                means: Means::Token,
+                browser: None,
+                key,
+                end,
+            });
         }
         // One that was made since the last look is known after the next.
         if effort == Effort::Little && !self.named.has_known(token) && !self.lookups.take(&()) {
@@ -147,7 +173,17 @@ impl Credentials {
         let found = spawn(move || named.find(&token, now)).await.ok()?;
         let found = found.inspect_err(|problem| tracing::error!(?problem, "tokens by name are not known")).ok()??;
         let (key, end) = (found.digest().to_owned(), self.live.end_of(found.digest()));
-        Some(Identity { name: Some(found.name), scope: found.scope, means: Means::Token, browser: None, key, end })
+        Some(Identity {
+            name: Some(found.name.clone()),
+            scope: found.scope,
+            granted: found.scope,
+            is_proved: true,
+            token: Some(found.name),
+            means: Means::Token,
+            browser: None,
+            key,
+            end,
+        })
     }
 }
 
@@ -165,7 +201,7 @@ mod tests {
     use axum::http::HeaderMap;
     use axum::http::header::{AUTHORIZATION, COOKIE};
 
-    use super::{Cookies, Credentials, Effort, Means, Scope};
+    use super::{Cookies, Credentials, Effort, LinkTerms, Means, Scope};
     use crate::tokens::ServerToken;
 
     #[test]
@@ -191,13 +227,17 @@ mod tests {
             assert_eq!(identify(&[bearer(proof)]), None, "{proof}");
         }
         assert_eq!(identify(&[bearer("Bearer TOKEN"), bearer("Bearer TOKEN")]), None);
-        let made = credentials.let_browser_in("a test").unwrap();
+        let terms = |scope| LinkTerms { actor: Some("uma".into()), scope, token: None };
+        let made = credentials.let_browser_in("a test", terms(Scope::All)).unwrap();
         let cookie = (COOKIE, made.cookie.to_str().unwrap().split(';').next().unwrap().to_owned());
         let page = |text: &str| (axum::http::HeaderName::from_static("taskyard-page"), text.to_owned());
         let (reads, does) = (Some((Means::Cookie, Scope::Read)), Some((Means::Cookie, Scope::All)));
         assert_eq!(identify(std::slice::from_ref(&cookie)), reads);
         assert_eq!(identify(&[cookie.clone(), page(&made.page)]), does);
-        let other = credentials.let_browser_in("another").unwrap();
+        let other = credentials.let_browser_in("another", terms(Scope::Work)).unwrap();
+        let cookie_of_other = (COOKIE, other.cookie.to_str().unwrap().split(';').next().unwrap().to_owned());
+        let works = Some((Means::Cookie, Scope::Work));
+        assert_eq!(identify(&[cookie_of_other, page(&other.page)]), works, "a link gives its own scope");
         for wrong in ["", &other.page, &made.page[1..], &made.digests.page] {
             assert_eq!(identify(&[cookie.clone(), page(wrong)]), reads, "{wrong}");
         }

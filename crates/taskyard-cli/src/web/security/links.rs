@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use taskyard::private;
 
-use crate::tokens::{digest, random_secret};
+use crate::tokens::{LinkTerms, digest, random_secret};
 
 /// So many links wait to be used; of more the oldest no longer counts.
 const MOST: usize = 16;
@@ -23,32 +23,38 @@ const LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 /// The links that no browser has used yet. Only their digests are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    waiting: Mutex<Vec<(String, Instant)>>,
+    waiting: Mutex<Vec<WaitingLink>>,
+}
+
+#[derive(Debug)]
+struct WaitingLink {
+    digest: String,
+    made: Instant,
+    terms: LinkTerms,
 }
 
 impl Links {
-    /// Makes a link, and returns its path.
-    pub(crate) fn make(&self) -> io::Result<String> {
+    /// Makes a link that lets a browser in on these terms, and returns its path.
+    pub(crate) fn make(&self, terms: LinkTerms) -> io::Result<String> {
         let code = random_secret()?;
         let mut waiting = self.waiting();
         if waiting.len() >= MOST {
             waiting.remove(0);
         }
-        waiting.push((digest(&code), Instant::now()));
+        waiting.push(WaitingLink { digest: digest(&code), made: Instant::now(), terms });
         Ok(format!("/open/{code}"))
     }
 
-    /// Uses a link; returns whether it was there to be used.
-    pub(crate) fn take(&self, code: &str) -> bool {
+    /// Uses a link; returns its terms, or `None` if it was not there to be used.
+    pub(crate) fn take(&self, code: &str) -> Option<LinkTerms> {
         let code = digest(code);
         let mut waiting = self.waiting();
-        waiting.retain(|(_, made)| made.elapsed() < LIFE);
-        let before = waiting.len();
-        waiting.retain(|(known, _)| *known != code);
-        waiting.len() < before
+        waiting.retain(|link| link.made.elapsed() < LIFE);
+        let used = waiting.iter().position(|link| link.digest == code)?;
+        Some(waiting.remove(used).terms)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<(String, Instant)>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<WaitingLink>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -115,7 +121,12 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
-    use super::{Links, MOST, OpeningPage};
+    use super::{LinkTerms, Links, MOST, OpeningPage};
+    use crate::tokens::Scope;
+
+    fn terms() -> LinkTerms {
+        LinkTerms { actor: Some("xia".into()), scope: Scope::Work, token: None }
+    }
 
     #[test]
     fn only_the_user_reads_the_page_and_it_goes_with_its_owner() {
@@ -133,18 +144,18 @@ mod tests {
     #[test]
     fn a_link_is_good_for_one_use() {
         let links = Links::default();
-        let made = links.make().unwrap();
+        let made = links.make(terms()).unwrap();
         let code = made.strip_prefix("/open/").unwrap();
-        assert!(!links.take("") && !links.take(&code[1..]));
-        assert!(links.take(code));
-        assert!(!links.take(code));
+        assert!(links.take("").is_none() && links.take(&code[1..]).is_none());
+        assert_eq!(links.take(code), Some(terms()));
+        assert!(links.take(code).is_none());
     }
 
     #[test]
     fn the_oldest_of_too_many_is_forgotten() {
         let links = Links::default();
-        let made: Vec<String> = (0..=MOST).map(|_| links.make().unwrap()).collect();
-        let take = |path: &String| links.take(path.strip_prefix("/open/").unwrap());
+        let made: Vec<String> = (0..=MOST).map(|_| links.make(terms()).unwrap()).collect();
+        let take = |path: &String| links.take(path.strip_prefix("/open/").unwrap()).is_some();
         assert!(!take(&made[0]) && take(&made[1]) && take(&made[MOST]));
     }
 }

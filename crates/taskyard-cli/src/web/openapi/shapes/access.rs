@@ -38,6 +38,8 @@ pub(crate) struct BrowserShown {
     made: String,
     used: String,
     agent: String,
+    actor: Option<String>,
+    scope: String,
 }
 
 /// A token, without its secret.
@@ -77,6 +79,8 @@ pub(crate) struct TokenRevoked {
 pub(crate) struct LinkMade {
     schema: Schema,
     link: String,
+    agent: String,
+    scope: String,
 }
 
 /// The version of all shapes.

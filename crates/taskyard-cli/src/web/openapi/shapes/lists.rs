@@ -101,6 +101,16 @@ pub(crate) struct Where {
     ignored: Vec<Value>,
 }
 
+/// As whom the caller acts; `source` is `request`, `flag`, `variable`, `session`, `login` or `nobody`.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct Whoami {
+    schema: Schema,
+    agent: String,
+    source: String,
+    person: bool,
+}
+
 /// A list in numbers.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]

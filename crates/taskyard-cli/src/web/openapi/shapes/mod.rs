@@ -15,7 +15,7 @@ pub(crate) use claims::{ClaimLost, ClaimWon, ClaimedTogether, Departed, Released
 pub(crate) use jobs::{JobOutput, JobStarted, JobStopped, Jobs, JobsTidied};
 pub(crate) use lists::{
     AgentAlone, Agents, Cleared, Exported, Findings, Found, Graph, History, Imported, ListAlone, Lists, Merged, Ready,
-    Restorable, Restored, Stats, Undone, Where,
+    Restorable, Restored, Stats, Undone, Where, Whoami,
 };
 pub(crate) use tasks::{Cancelled, Changed, ChangedTogether, Deleted, Listing, Made, MadeTogether, Noted, Shown};
 pub(crate) use teams::{Inbox, Outbox, Sent, TeamEnded, TeamJoined, TeamLeft, TeamMade, TeamShown, Teams, Todos};
