@@ -325,7 +325,8 @@ impl Context {
         let yard = yard
             .with_start_lease(self.start_lease()?)
             .with_limit(self.claim_limit()?)
-            .with_hooks(Arc::clone(self.hooks()?));
+            .with_hooks(Arc::clone(self.hooks()?))
+            .in_run(self.run()?);
         Ok(self.expected.as_ref().map(|expected| expected.on(&yard)).unwrap_or(yard))
     }
 

@@ -16,6 +16,10 @@ pub(crate) const TASKYARD_LIST: &str = "TASKYARD_LIST";
 pub(crate) const TASKYARD_AGENT: &str = "TASKYARD_AGENT";
 /// The name of the client's session, as its MCP server uses it; `--as` and `TASKYARD_AGENT` beat it, and it counts as not given.
 pub(crate) const TASKYARD_SESSION_AGENT: &str = "TASKYARD_SESSION_AGENT";
+/// The task for which `work` started this process.
+pub(crate) const TASKYARD_TASK_ID: &str = "TASKYARD_TASK_ID";
+/// The token of the lease that `work` holds on that task.
+pub(crate) const TASKYARD_TASK_TOKEN: &str = "TASKYARD_TASK_TOKEN";
 /// Taskyard's own data directory: journals, bindings, caches.
 pub(crate) const TASKYARD_HOME: &str = "TASKYARD_HOME";
 /// The rules in force, `strict` or `client`; `--rules` beats it.
@@ -90,6 +94,8 @@ pub(crate) struct Environment {
     pub(crate) list: Option<String>,
     pub(crate) agent: Option<String>,
     pub(crate) session_agent: Option<String>,
+    pub(crate) run_task: Option<String>,
+    pub(crate) run_token: Option<u64>,
     pub(crate) data: Option<PathBuf>,
     pub(crate) rules: Option<String>,
     pub(crate) client_version: Option<String>,
@@ -137,6 +143,8 @@ impl Environment {
             list: text(TASKYARD_LIST),
             agent: text(TASKYARD_AGENT),
             session_agent: text(TASKYARD_SESSION_AGENT),
+            run_task: text(TASKYARD_TASK_ID),
+            run_token: text(TASKYARD_TASK_TOKEN).and_then(|token| token.parse().ok()),
             data: path(TASKYARD_HOME),
             rules: text(TASKYARD_RULES),
             client_version: text(TASKYARD_CLIENT_VERSION),

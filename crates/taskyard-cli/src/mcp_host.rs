@@ -63,8 +63,11 @@ fn surroundings(context: &Context, options: Options) -> Result<Surroundings, Pro
     {
         tracing::warn!(why = problem.report().message, "other machines are not told of the jobs that agents start");
     }
+    let yard = context.yard()?;
+    // The callers of a server over HTTP were not started by `work`, whoever started the server.
+    let yard = if options.leases == Leases::Time { yard.in_run(None) } else { yard };
     Ok(Surroundings {
-        yard: context.yard()?,
+        yard,
         directory: context.directory().ok().map(Path::to_owned),
         follows_team: !is_said(context.choice()?.reason),
         own_list: context.list_of_directory().ok().map(|own| own.list),

@@ -171,7 +171,7 @@ pub use operations::Outcome;
 pub use store::{Store, StoreError};
 pub use taskyard_core as core;
 pub use written_lists::WrittenLists;
-pub use yard::{StartLease, Yard};
+pub use yard::{Run, StartLease, Yard};
 
 /// The README's examples compile.
 #[cfg(doctest)]

@@ -46,6 +46,19 @@ pub struct Yard {
     expectation: Option<Expectation>,
     /// Whether changes are judged and not made.
     rehearses: bool,
+    /// What `work` started this process for.
+    run: Option<Run>,
+}
+
+/// What `work` started a process for: one task, and the lease that it holds on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The list of the task.
+    pub list: ListId,
+    /// The task.
+    pub task: TaskId,
+    /// The token of the lease.
+    pub token: Token,
 }
 
 /// The lease that an agent gets with a task which it starts.
@@ -98,7 +111,20 @@ impl Yard {
             departing: None,
             expectation: None,
             rehearses: false,
+            run: None,
         }
+    }
+
+    /// Says what `work` started this process for. Claims are answered with that task, writes to it prove its lease, and no other task is claimed
+    /// or started before it is completed or released.
+    #[must_use]
+    pub fn in_run(self, run: Option<Run>) -> Self {
+        Self { run, ..self }
+    }
+
+    /// Returns what `work` started this process for; `None` if that is a task of another list.
+    pub fn run(&self) -> Option<&Run> {
+        self.run.as_ref().filter(|run| run.list.directory() == self.list.directory())
     }
 
     /// Puts other rules in force. They must be the ones the store was opened with.
@@ -305,6 +331,16 @@ impl Yard {
     /// Returns what the writes of this yard bring against leases.
     pub(crate) fn proof(&self) -> Proof {
         self.proof
+    }
+
+    /// Returns what a write to a task brings against its lease: in a run the token of the run's task, unless the caller says otherwise. Once that
+    /// task is completed, no lease is left to prove.
+    pub(crate) fn proof_on(&self, task: &Task) -> Proof {
+        let is_of_run = |run: &&Run| run.task == task.id && task.status.is_open() && !self.rules.is_client();
+        match self.run().filter(is_of_run) {
+            Some(run) if self.proof == Proof::Name => Proof::Token(run.token),
+            _ => self.proof,
+        }
     }
 
     /// Tells whether changes are judged and not made.

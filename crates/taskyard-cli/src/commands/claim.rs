@@ -165,7 +165,7 @@ fn process(pid: u32) -> Result<Holder, Problem> {
 }
 
 fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
-    let Claimed { task, lease, is_resumed, why, revision, also_held } = claimed;
+    let Claimed { task, lease, is_resumed, why, revision, also_held, is_of_run } = claimed;
     if output.is_json() {
         output.document(Won {
             claimed: true,
@@ -184,7 +184,12 @@ fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
         output.line(&Line::plain(task.id.as_str()))?;
         return Ok(Exit::Done);
     }
-    let mut line = did(if *is_resumed { "Resumed" } else { "Claimed" }, task);
+    let verb = match (is_of_run, is_resumed) {
+        (true, _) => "This run is for",
+        (false, true) => "Resumed",
+        (false, false) => "Claimed",
+    };
+    let mut line = did(verb, task);
     if let Some(why) = why.as_deref().filter(|_| !is_resumed) {
         line.push(Tone::Dim, &format!(" ({why})"));
     }

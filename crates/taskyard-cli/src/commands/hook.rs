@@ -92,7 +92,10 @@ impl Hook {
         let mut reasons = completed.not;
         if !self.allow_unfinished {
             let listing = yard.list(&Filter::default())?;
-            reasons.extend(still_held(&unfinished_of(&names, &listing.tasks), "", ""));
+            let mut unfinished = unfinished_of(&names, &listing.tasks);
+            // `work` decides about the task of its run when the whole run ends.
+            unfinished.retain(|task| yard.run().is_none_or(|run| run.task != task.id));
+            reasons.extend(still_held(&unfinished, "", ""));
             for other in &own_tools.yards {
                 let (list, tasks) = (other.list_id(), other.open_tasks_of(other.list_id())?);
                 let (place, flags) = (format!(" in list {list}"), own_tools.flags(list));

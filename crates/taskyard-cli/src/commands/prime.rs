@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use taskyard::core::dialect::native::Shape;
-use taskyard::core::render::{Line, brief_lines};
+use taskyard::core::render::{Line, brief_lines, run_line};
 
 use crate::context::Context;
 use crate::displays::lost_tasks::loss_as_json;
@@ -33,7 +33,9 @@ impl Prime {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
         let brief = yard.brief()?;
-        let mut lines = brief_lines(yard.list_id(), &brief);
+        let run = yard.task_of_run()?;
+        let mut lines: Vec<String> = run.iter().map(|(task, is_held)| run_line(task, *is_held)).collect();
+        lines.extend(brief_lines(yard.list_id(), &brief));
         let own = context.list_of_directory().ok().filter(|own| own.list != *yard.list_id());
         lines.extend(own.map(|own| format!("The list of this directory is another: {}", own.list)));
         if output.is_json() {
@@ -48,6 +50,9 @@ impl Prime {
                 "inProgress": Shapes(&brief.in_progress),
                 "best": brief.best.iter().map(|ranked| Shape(&ranked.task)).collect::<Vec<_>>(),
             });
+            if let Some((task, _)) = run.filter(|(_, is_held)| *is_held) {
+                answer["run"] = task.id.as_str().into();
+            }
             if let Some(gone) = loss_as_json(brief.gone.as_ref()) {
                 answer["gone"] = gone;
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use taskyard::Yard;
-use taskyard::core::render::{brief_lines, brief_names, loss_in_words};
+use taskyard::core::render::{brief_lines, brief_names, loss_in_words, run_line};
 use taskyard::operations::Brief;
 
 use super::hook_event::{OwnTools, read_event};
@@ -39,7 +39,7 @@ fn facts(context: &Context, event: &Map<String, Value>, output: &mut Output) -> 
     let choice = context.choice()?;
     let yard = context.yard()?;
     let brief = yard.brief()?;
-    let mut facts = Vec::new();
+    let mut facts: Vec<String> = yard.task_of_run()?.iter().map(|(task, is_held)| run_line(task, *is_held)).collect();
     let here = format!("Taskyard keeps the tasks here in list {} ({})", choice.list, choice.reason);
     if brief.open() > 0 || is_loss(&brief) {
         facts.push(format!("{here}; `taskyard prime` says how one works with them."));

@@ -101,6 +101,8 @@ struct Report<'a> {
     interrupted: Ids<'a>,
     lost: Ids<'a>,
     passed_over: Ids<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_behind: Option<Ids<'a>>,
     stopped: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     gone: Option<Value>,
@@ -276,6 +278,7 @@ fn conclude(report: &WorkReport, gone: Option<&Gone>, output: &mut Output) -> Re
             interrupted: Ids(&report.interrupted),
             lost: Ids(&report.lost),
             passed_over: Ids(&report.passed_over),
+            left_behind: (!report.left_behind.is_empty()).then_some(Ids(&report.left_behind)),
             stopped: report.was_stopped,
             gone: loss_as_json(gone),
         })?;

@@ -1,12 +1,14 @@
 //! Which agent acts, and whether a caller gave that name.
 
 use std::io::{self, IsTerminal as _};
+use std::path::Path;
 use std::sync::Arc;
 
-use taskyard::StartLease;
-use taskyard::core::AgentName;
+use taskyard::core::{AgentName, ListId, TaskId, Token};
+use taskyard::opening::Address;
 use taskyard::operations::{DEFAULT_LEASE, Resuming};
 use taskyard::todos::{TodoList, TodoLists};
+use taskyard::{Run, StartLease};
 
 use super::Context;
 use super::name_source::NameSource;
@@ -52,6 +54,27 @@ impl Context {
     pub(super) fn start_lease(&self) -> Result<Option<StartLease>, Problem> {
         let ttl = self.config()?.lease().or(Some(DEFAULT_LEASE));
         Ok((!self.is_person()).then_some(StartLease { ttl, holder: None }))
+    }
+
+    /// Returns what `work` started this process for. It says nothing of the callers of a server, nor of another store.
+    pub(super) fn run(&self) -> Result<Option<Run>, Problem> {
+        let environment = &self.environment;
+        let (Some(list), Some(task), Some(token)) = (&environment.list, &environment.run_task, environment.run_token)
+        else {
+            return Ok(None);
+        };
+        if self.is_browser.is_some() || (self.globals.store.is_some() && !self.is_in_store_of_environment()?) {
+            return Ok(None);
+        }
+        let Ok(list) = ListId::new(list.clone()) else { return Ok(None) };
+        Ok(Some(Run { list, task: TaskId::stored(task.clone()), token: Token(token) }))
+    }
+
+    /// Tells whether the store in use is the one that the environment names.
+    fn is_in_store_of_environment(&self) -> Result<bool, Problem> {
+        let Some(written) = &self.environment.store else { return Ok(false) };
+        let here = self.directory.as_deref().unwrap_or(Path::new(""));
+        Ok(Address::parse(written, here, &self.openers())? == *self.address()?)
     }
 
     /// Returns who acts.

@@ -134,6 +134,7 @@ pub(crate) fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lo
             lost.through = through.as_ref().map(TaskId::as_str);
         }
         ClaimRefusal::AgentBusy { with } => lost.busy_with = Some(Ids(with)),
+        ClaimRefusal::OutsideRun { task, .. } => lost.busy_with = Some(Ids(std::slice::from_ref(task))),
         ClaimRefusal::NotAllowed { only_for } => {
             lost.assignable_to = Some(only_for.iter().map(Assignee::to_string).collect());
         }
@@ -155,6 +156,9 @@ fn advice(refusal: &ClaimRefusal) -> String {
         ClaimRefusal::AgentBusy { with } => {
             let first = with.first().map_or("ID", TaskId::as_str);
             format!("finish with `taskyard done {first}`, or give it back with `taskyard release {first}`")
+        }
+        ClaimRefusal::OutsideRun { task, is_over: false } => {
+            format!("finish with `taskyard done {task}`, or give it back with `taskyard release {task}`")
         }
         ClaimRefusal::PlanNotApproved { lead } => {
             format!(

@@ -129,6 +129,8 @@ impl<'a> WorkDisplay<'a> {
             WorkEvent::Lost(ended, loss) => {
                 naming(verb(bad, "lost"), &ended.task).with(Tone::Plain, &format!(": {loss}"))
             }
+            WorkEvent::LeftBehind { run, task, .. } => naming(verb(back, "released"), task)
+                .with(Tone::Plain, &format!(": left in progress by the run for #{run}")),
             WorkEvent::Left { worker } => {
                 Line::plain("left the team, as it was asked to: ").with(Tone::Owner, worker.as_str())
             }
@@ -182,6 +184,7 @@ impl Live {
             WorkEvent::OutputLine { .. }
             | WorkEvent::Idle { .. }
             | WorkEvent::Left { .. }
+            | WorkEvent::LeftBehind { .. }
             | WorkEvent::NotUpdated(_)
             | WorkEvent::Warning(_) => {}
         }
@@ -207,6 +210,7 @@ pub(crate) fn summary(report: &WorkReport) -> Vec<Line> {
     name(&report.gave_up, "given up");
     name(&report.lost, "lost");
     name(&report.interrupted, "interrupted");
+    name(&report.left_behind, "released");
     let mut lines = vec![match parts.is_empty() {
         true => Line::plain("nothing was ready"),
         false => Line::plain(&parts.join(", ")),

@@ -7,6 +7,7 @@ mod death;
 mod hooks;
 mod orphans;
 mod running;
+mod runs;
 mod site;
 mod stopping;
 mod supervising;

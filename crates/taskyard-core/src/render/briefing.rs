@@ -36,6 +36,18 @@ pub fn brief_lines(list: &ListId, brief: &Brief) -> Vec<String> {
     lines
 }
 
+/// Says for which task `work` started an agent, and whether the agent still holds it.
+pub fn run_line(task: &Task, is_held: bool) -> String {
+    let (named, id) = (named(task), &task.id);
+    match is_held {
+        true => format!(
+            "This run is for {named}: work on that and nothing else. Finished: `taskyard done {id}`. Not going to finish it: `taskyard \
+             release {id}`."
+        ),
+        false => format!("This run was for {named}, which is no longer yours."),
+    }
+}
+
 /// Returns tasks by number and title, the first few of them: `#1 Write the parser, #2 Ship, and 3 more`.
 pub fn brief_names(tasks: &[Task]) -> String {
     listed(tasks.iter().take(MOST).map(named).collect(), tasks.len())

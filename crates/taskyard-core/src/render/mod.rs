@@ -31,7 +31,7 @@ mod xml_text;
 
 pub use ansi::ansi;
 pub use board::{Board, counts_in_words};
-pub use briefing::{brief_lines, brief_names};
+pub use briefing::{brief_lines, brief_names, run_line};
 pub use change_words::changes_in_words;
 pub use difference::{Change, difference};
 pub use entry_lines::{entry_line, entry_lines, op_in_words};

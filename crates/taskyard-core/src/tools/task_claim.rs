@@ -95,6 +95,8 @@ pub struct Won<'a> {
     pub lease: &'a Lease,
     /// Whether the agent had it already.
     pub is_resumed: bool,
+    /// Whether `work` started the agent for this task.
+    pub is_of_run: bool,
     /// Why this one, where it was chosen.
     pub why: Option<&'a str>,
     /// What else the agent's name holds, where the agent was not given that name.
@@ -111,8 +113,9 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskClaim, InputError> {
 
 /// Returns the answer where the agent has the task.
 pub fn won(won: &Won<'_>) -> Answer {
-    let Won { task, lease, is_resumed, why, also_held } = *won;
+    let Won { task, lease, is_resumed, is_of_run, why, also_held } = *won;
     let mut text = match (is_resumed, why) {
+        _ if is_of_run => format!("You are working on #{}: this run is for that task alone.\n", task.id),
         (true, _) => "You already have this task.\n".to_owned(),
         (false, Some(why)) => format!("Claimed ({why}).\n"),
         (false, None) => "Claimed.\n".to_owned(),
@@ -197,6 +200,11 @@ pub fn lost(id: Option<&TaskId>, refusal: &ClaimRefusal, task: Option<&Task>, ar
              call TaskClaim again.",
             around.named(with)
         ),
+        ClaimRefusal::OutsideRun { task, is_over: false } => format!(
+            "Not claimed: this run is for {}; finish or release it first, with TaskUpdate or TaskRelease.",
+            around.named(std::slice::from_ref(task))
+        ),
+        ClaimRefusal::OutsideRun { is_over: true, .. } => format!("Not claimed: {refusal}."),
         ClaimRefusal::NotAllowed { .. } => format!("{named} is not for you: {refusal}. {}", next()),
         ClaimRefusal::PlanNotApproved { lead } => format!(
             "Not claimed: your plan has to be approved first. Send it with SendMessage (to \"{lead}\", message \
@@ -238,6 +246,7 @@ fn structured(refusal: &ClaimRefusal, task: Option<&Task>) -> Value {
         ClaimRefusal::AlreadyClaimed { by, .. } => Some(("owner", json!(by))),
         ClaimRefusal::Blocked { by, .. } => Some(("blockedBy", ids(by))),
         ClaimRefusal::AgentBusy { with } => Some(("busyWith", ids(with))),
+        ClaimRefusal::OutsideRun { task, .. } => Some(("busyWith", ids(std::slice::from_ref(task)))),
         ClaimRefusal::NotAllowed { only_for } => {
             Some(("assignableTo", only_for.iter().map(Assignee::to_string).collect()))
         }
@@ -307,8 +316,14 @@ mod tests {
             ..Task::new(TaskId::number(7), "Write")
         };
         let lease = lease();
-        let claimed =
-            Won { task: &task, lease: &lease, is_resumed: false, why: Some("unblocks 2 tasks"), also_held: &[] };
+        let claimed = Won {
+            task: &task,
+            lease: &lease,
+            is_resumed: false,
+            is_of_run: false,
+            why: Some("unblocks 2 tasks"),
+            also_held: &[],
+        };
         let answer = won(&claimed);
         assert_eq!(
             answer.text,

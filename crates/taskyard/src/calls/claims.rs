@@ -39,6 +39,7 @@ impl Toolbox {
                     task: &claimed.task,
                     lease: &claimed.lease,
                     is_resumed: claimed.is_resumed,
+                    is_of_run: claimed.is_of_run,
                     why: claimed.why.as_deref(),
                     also_held: &claimed.also_held,
                 }))

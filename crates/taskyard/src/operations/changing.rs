@@ -182,7 +182,7 @@ fn change_one(
     let (mut patch, left) = into_block(without_old_cancellation(update.patch, &before), &before);
     let is_freed = patch.status.is_some_and(|status| frees_from_owner(&before, status, yard.actor(), Rules::Strict));
     if let (Some(to), None, None) = (patch.status, &patch.owner, update.lease_for_owner) {
-        let starter = owner_after_start(&before, to, &names_of(yard, seat), yard.proof(), Rules::Strict);
+        let starter = owner_after_start(&before, to, &names_of(yard, seat), yard.proof_on(&before), Rules::Strict);
         let starter = starter.map_err(|refusal| yard.dated(refusal, &before))?;
         patch.owner = starter.map(OwnerChange::Set).or(is_freed.then_some(OwnerChange::Clear));
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use taskyard_core::rules::agents::naming::is_same_agent;
 use taskyard_core::rules::claims::claiming::{ClaimRefusal, Claimant, Resumes, judge_claim, judge_load};
 use taskyard_core::rules::graph::open_tasks::OpenTasks;
-use taskyard_core::rules::leases::leasing::LeaseState;
+use taskyard_core::rules::leases::leasing::{LeaseState, holds};
 use taskyard_core::{Event, Lease, Op, Revision, Status, Task, TaskId};
 
 use super::choosing::Choice;
@@ -51,6 +51,8 @@ pub struct Claimed {
     pub revision: Option<Revision>,
     /// What else the agent's name holds, where the agent was not given that name: other agents of the name may be at work on it.
     pub also_held: Vec<TaskId>,
+    /// Whether `work` started the agent for this task.
+    pub is_of_run: bool,
 }
 
 /// Why not, and which task it was about.
@@ -61,6 +63,9 @@ pub(super) type Attempt = Result<Claimed, Refused>;
 impl Yard {
     /// Takes a task by its id.
     pub fn claim(&self, id: &TaskId, claim: &Claim) -> Result<ClaimOutcome, Error> {
+        if let Some(outcome) = self.claim_in_run(Some(id))? {
+            return Ok(outcome);
+        }
         let claim = match self.as_teammate(claim)? {
             Ok(claim) => claim,
             Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
@@ -74,6 +79,9 @@ impl Yard {
 
     /// Takes the task that comes next: one the agent has already, else the best that is ready.
     pub fn claim_next(&self, claim: &Claim) -> Result<ClaimOutcome, Error> {
+        if let Some(outcome) = self.claim_in_run(None)? {
+            return Ok(outcome);
+        }
         let claim = match self.as_teammate(claim)? {
             Ok(claim) => claim,
             Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
@@ -111,6 +119,55 @@ impl Yard {
         self.claim_once(|txn| match self.candidates(&txn.tasks()?, &txn.leases()?, claim, &self.now()?) {
             Ok(candidates) => self.attempt_first(txn, &candidates, &HashSet::new(), claim),
             Err(refusal) => Ok(Err((refusal, None))),
+        })
+    }
+
+    /// Returns the task for which `work` started this process, and whether the run still holds it; `None` if there is no run, or no such task.
+    pub fn task_of_run(&self) -> Result<Option<(Task, bool)>, Error> {
+        let Some(run) = self.run() else { return Ok(None) };
+        if let Some(ClaimOutcome::Claimed(claimed)) = self.claim_in_run(None)? {
+            return Ok(Some((claimed.task, true)));
+        }
+        let task = self.store().read(self.list_id())?.find(&run.task)?.task();
+        Ok(task.map(|task| (task, false)))
+    }
+
+    /// Answers a claim made in a run of `work`: with the task of the run, as long as the run holds it, and with a refusal if another is wanted.
+    /// `None` if there is no run, or if its task is no longer held and another may be claimed.
+    pub(super) fn claim_in_run(&self, id: Option<&TaskId>) -> Result<Option<ClaimOutcome>, Error> {
+        let Some(run) = self.run() else { return Ok(None) };
+        let list = self.store().read(self.list_id())?;
+        let task = list.find(&run.task)?.task();
+        let lease = list.leases()?.into_iter().find(|lease| (&lease.task, lease.token) == (&run.task, run.token));
+        let lease = lease.filter(|lease| task.as_ref().is_some_and(|task| holds(lease, task)));
+        let lease = match lease {
+            Some(lease) if self.judge(&lease)?.is_alive() => Some(lease),
+            _ => None,
+        };
+        let is_of_run = id.is_none_or(|id| *id == run.task);
+        let refused = |is_over, task| ClaimOutcome::Refused {
+            refusal: ClaimRefusal::OutsideRun { task: run.task.clone(), is_over },
+            task,
+        };
+        Ok(match (task, lease) {
+            (Some(task), Some(lease)) if is_of_run => Some(ClaimOutcome::Claimed(Box::new(Claimed {
+                task,
+                lease,
+                is_resumed: true,
+                why: None,
+                revision: None,
+                also_held: Vec::new(),
+                is_of_run,
+            }))),
+            (_, Some(_)) => {
+                let wanted = id.map(|id| list.find(id)).transpose()?.and_then(Lookup::task);
+                Some(refused(false, wanted.map(Box::new)))
+            }
+            // With a new lease the token of the run would prove nothing.
+            (Some(task), None) if id.is_some() && is_of_run && task.status.is_open() => {
+                Some(refused(true, Some(Box::new(task))))
+            }
+            _ => None,
         })
     }
 
@@ -335,7 +392,8 @@ impl Yard {
         };
         let is_resumed = task.owner().is_some();
         let task = txn.find(id)?.task().unwrap_or(*task);
-        Ok(Ok(Claimed { task, lease, is_resumed, why: None, revision: None, also_held: Vec::new() }))
+        let (why, revision, also_held) = (None, None, Vec::new());
+        Ok(Ok(Claimed { task, lease, is_resumed, why, revision, also_held, is_of_run: false }))
     }
 
     /// Returns the tasks among which those are that are the agent's.

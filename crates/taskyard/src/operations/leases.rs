@@ -91,7 +91,7 @@ impl Yard {
             txn.leases()?.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
         for task in tasks {
             let lease = leases.get(&task.id).filter(|lease| holds(lease, task));
-            judge_write(task, lease, self.actor(), self.proof(), self.rules())?;
+            judge_write(task, lease, self.actor(), self.proof_on(task), self.rules())?;
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ impl Yard {
             txn.leases()?.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
         let refused = |task: &Task| {
             let lease = leases.get(&task.id).filter(|lease| holds(lease, task));
-            let judged = judge_write(task, lease, self.actor(), self.proof(), self.rules());
+            let judged = judge_write(task, lease, self.actor(), self.proof_on(task), self.rules());
             judged.err().map(|refusal| (task.id.clone(), refusal))
         };
         Ok(tasks.iter().filter_map(refused).collect())
@@ -113,7 +113,7 @@ impl Yard {
         let now = self.now()?;
         let counts = |lease: &Lease| holds(lease, task) && self.world().judge_at(lease, &now).is_alive();
         let lease = list.leases()?.into_iter().find(counts);
-        Ok(judge_write(task, lease.as_ref(), self.actor(), self.proof(), self.rules()).err())
+        Ok(judge_write(task, lease.as_ref(), self.actor(), self.proof_on(task), self.rules()).err())
     }
 
     /// Returns since when the owner of a task has it: when its lease was taken, else when the journal says that it became the owner. `None`

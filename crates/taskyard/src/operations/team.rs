@@ -216,7 +216,8 @@ impl Yard {
         together: &[TaskId],
     ) -> Result<(), Halt> {
         let of_teammate = || seat.filter(|seat| !seat.is_lead()).map(|_| AT_ONCE);
-        let limit = self.limit().or_else(of_teammate).filter(|_| self.proof() != Proof::Force);
+        let of_run = self.run().map(|_| AT_ONCE);
+        let limit = of_run.or_else(|| self.limit()).or_else(of_teammate).filter(|_| self.proof() != Proof::Force);
         let Some(limit) = limit.filter(|_| after.status == Status::InProgress) else { return Ok(()) };
         let seated_as = seat.map_or(self.actor().as_str(), |seat| &seat.name);
         let names = [self.actor().as_str(), seated_as];
@@ -237,7 +238,11 @@ impl Yard {
     pub(super) fn as_teammate<'a>(&self, claim: &'a Claim) -> Result<Result<Cow<'a, Claim>, ClaimRefusal>, Error> {
         // The client has a busy check, and nothing in it asks for it.
         let seat = if self.rules().is_client() { None } else { self.seat()? };
-        let Some(seat) = seat else { return Ok(Ok(Cow::Borrowed(claim))) };
+        let claim = match self.run() {
+            Some(_) => Cow::Owned(Claim { limit: Some(AT_ONCE), ..claim.clone() }),
+            None => Cow::Borrowed(claim),
+        };
+        let Some(seat) = seat else { return Ok(Ok(claim)) };
         if !claim.reserve && !self.may_begin(&seat)? {
             return Ok(Err(ClaimRefusal::PlanNotApproved { lead: seat.team.lead().to_owned() }));
         }
@@ -246,9 +251,9 @@ impl Yard {
             self.prune_team_of(teams, &seat)?;
         }
         if seat.is_lead() || claim.limit.is_some() {
-            return Ok(Ok(Cow::Borrowed(claim)));
+            return Ok(Ok(claim));
         }
-        Ok(Ok(Cow::Owned(Claim { limit: Some(AT_ONCE), ..claim.clone() })))
+        Ok(Ok(Cow::Owned(Claim { limit: Some(AT_ONCE), ..claim.into_owned() })))
     }
 
     fn may_begin(&self, seat: &Seat) -> Result<bool, TeamError> {

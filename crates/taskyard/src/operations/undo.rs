@@ -325,7 +325,7 @@ impl<'a> CurrentList<'a> {
 
     fn may_write(&self, task: &Task) -> bool {
         let lease = self.leases.iter().find(|lease| holds(lease, task));
-        judge_write(task, lease, self.yard.actor(), self.yard.proof(), self.yard.rules()).is_ok()
+        judge_write(task, lease, self.yard.actor(), self.yard.proof_on(task), self.yard.rules()).is_ok()
     }
 
     fn stays_without_circle(&self, plan: &[TakenBack]) -> bool {

@@ -9,10 +9,12 @@ use super::{Scope, SetupError};
 
 /// The variables that choose a list, a store, an agent and where things lie. Codex hands a server none that is not named here, and
 /// a server without them works on another list than the commands the same agent runs.
-const VARIABLES: [&str; 11] = [
+const VARIABLES: [&str; 13] = [
     "TASKYARD_STORE",
     "TASKYARD_LIST",
     "TASKYARD_AGENT",
+    "TASKYARD_TASK_ID",
+    "TASKYARD_TASK_TOKEN",
     "TASKYARD_HOME",
     "TASKYARD_RULES",
     "TASKYARD_CLIENT_VERSION",

@@ -85,12 +85,14 @@ impl Assignment {
         if matches!(ending, Ok(Ending::Exited(0))) {
             mail.acknowledge(&attempt.site.yard);
         }
-        match (ending, lost) {
+        let left_behind = attempt.release_left_behind();
+        let outcome = match (ending, lost) {
             (Err(source), _) => attempt.could_not_start(source),
             (Ok(_), Some(loss)) => attempt.lost(loss).into(),
             (Ok(Ending::Cancelled | Ending::TimedOut), None) => attempt.interrupted().into(),
             (Ok(Ending::Exited(code)), None) => attempt.ended(Some(code), None, &tail.text()),
             (Ok(Ending::Signalled(signal)), None) => attempt.ended(None, Some(signal), &tail.text()),
-        }
+        };
+        Outcome { left_behind, ..outcome }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::json;
 use taskyard_core::rules::leases::fate::{Fate, Loss};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Status, Task, TaskId};
+use taskyard_core::{Holder, Lease, Status, Task, TaskId};
 
 use super::report::{Conclusion, WorkError};
 use super::site::Site;
@@ -37,11 +37,13 @@ pub(super) struct Outcome {
     pub(super) conclusion: Result<Conclusion, WorkError>,
     /// Whether a hook wants the worker to stop altogether.
     pub(super) retires: bool,
+    /// Other tasks that the command claimed and left in progress. They are released.
+    pub(super) left_behind: Vec<TaskId>,
 }
 
 impl From<Result<Conclusion, Error>> for Outcome {
     fn from(conclusion: Result<Conclusion, Error>) -> Self {
-        Self { conclusion: conclusion.map_err(WorkError::from), retires: false }
+        Self { conclusion: conclusion.map_err(WorkError::from), retires: false, left_behind: Vec::new() }
     }
 }
 
@@ -54,7 +56,48 @@ impl Attempt {
             Ok(_) => Err(error),
             Err(error) => Err(error.into()),
         };
-        Outcome { conclusion, retires: false }
+        Outcome { conclusion, retires: false, left_behind: Vec::new() }
+    }
+
+    /// Releases the other tasks that the command claimed under the worker's name and left in progress, and returns them.
+    pub(super) fn release_left_behind(&self) -> Vec<TaskId> {
+        let released = self.left_behind().map(|leases| {
+            let released = leases.iter().filter(|lease| self.release_one_left_behind(lease));
+            released.map(|lease| lease.task.clone()).collect()
+        });
+        released.unwrap_or_else(|error| {
+            tracing::warn!(%error, "what a command left behind comes back when its leases end");
+            Vec::new()
+        })
+    }
+
+    /// Returns the leases that the worker's name was given since this attempt began. Another `work` may use the same name: a lease that lives with
+    /// a living process is not this command's.
+    fn left_behind(&self) -> Result<Vec<Lease>, Error> {
+        let yard = &self.hold.yard;
+        let mut leases = yard.store().read(yard.list_id())?.leases()?;
+        leases.retain(|lease| lease.agent == self.worker.name && lease.token > self.hold.token);
+        let now = yard.now()?;
+        let is_of_process = |lease: &Lease| matches!(lease.holder, Some(Holder::Process(_)));
+        leases.retain(|lease| !is_of_process(lease) || !yard.world().judge_at(lease, &now).is_alive());
+        Ok(leases)
+    }
+
+    fn release_one_left_behind(&self, lease: &Lease) -> bool {
+        let (yard, reason) = (&self.hold.yard, format!("left in progress by the run for #{}", self.task.id));
+        match insist(|| yard.proving(lease.token).give_back_interrupted(&lease.task, &reason)) {
+            Ok(Done::Done(released)) => {
+                let (worker, run) = (self.worker.name.clone(), self.task.id.clone());
+                self.site.tell(WorkEvent::LeftBehind { worker, run, task: Box::new(released.task) });
+                true
+            }
+            // It ended with the process that it lived with.
+            Ok(Done::Refused(_)) => false,
+            Err(error) => {
+                tracing::warn!(%error, task = %lease.task, "what a command left behind comes back when its lease ends");
+                false
+            }
+        }
     }
 
     /// Tells that the task is no longer ours, and writes nothing.

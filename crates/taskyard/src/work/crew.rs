@@ -41,7 +41,9 @@ impl Yard {
         });
         let (tell, hear) = mpsc::channel();
         let members = order.workers.iter().map(|worker| Member::new(&order, worker)).collect();
-        let site = Site { yard: self.clone(), order, stop: stop.clone(), listener, blocked: Default::default() };
+        // One `work` may be the command of another; its own workers claim for themselves.
+        let yard = self.clone().in_run(None);
+        let site = Site { yard, order, stop: stop.clone(), listener, blocked: Default::default() };
         let office = Office { tell, bell: alarm.bell() };
         let mut crew = Crew { site: Arc::new(site), members, office, hear, tally: Tally::default(), failure: None };
         crew.work(&mut alarm);
@@ -279,7 +281,8 @@ impl Crew {
         let member = &mut self.members[member];
         let was = std::mem::replace(&mut member.state, SeatState::Free);
         match news {
-            News::Ended(Outcome { conclusion, retires }) => {
+            News::Ended(Outcome { conclusion, retires, left_behind }) => {
+                self.tally.left_behind(left_behind);
                 if retires {
                     member.state = SeatState::Retired;
                 }

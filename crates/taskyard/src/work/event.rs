@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use taskyard_core::rules::leases::fate::Loss;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{AgentName, Task};
+use taskyard_core::{AgentName, Task, TaskId};
 
 use crate::hooks::HookWarning;
 
@@ -45,6 +45,15 @@ pub enum WorkEvent {
     Interrupted(Ended),
     /// The task is no longer the worker's; nothing was written.
     Lost(Ended, Loss),
+    /// A command claimed another task than its own and left it in progress; it was released.
+    LeftBehind {
+        /// The worker that ran the command.
+        worker: AgentName,
+        /// The task for which the command ran.
+        run: TaskId,
+        /// The task that it left.
+        task: Box<Task>,
+    },
     /// A worker finds nothing to do.
     Idle {
         /// The worker without a task.

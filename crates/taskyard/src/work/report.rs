@@ -1,6 +1,6 @@
 //! What came of working a list off.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use taskyard_core::TaskId;
@@ -20,6 +20,8 @@ pub struct WorkReport {
     pub interrupted: Vec<TaskId>,
     /// Those that other agents have or completed now.
     pub lost: Vec<TaskId>,
+    /// Other tasks that commands claimed and left in progress; they were released.
+    pub left_behind: Vec<TaskId>,
     /// Those that were not taken because they had failed too often before.
     pub passed_over: Vec<TaskId>,
     /// Whether we were stopped.
@@ -55,16 +57,23 @@ pub(super) enum Conclusion {
 
 /// How the last attempt at each task ended.
 #[derive(Debug, Default)]
-pub(super) struct Tally(BTreeMap<TaskId, Conclusion>);
+pub(super) struct Tally {
+    conclusions: BTreeMap<TaskId, Conclusion>,
+    left_behind: BTreeSet<TaskId>,
+}
 
 impl Tally {
     pub(super) fn count(&mut self, task: TaskId, conclusion: Conclusion) {
-        self.0.insert(task, conclusion);
+        self.conclusions.insert(task, conclusion);
+    }
+
+    pub(super) fn left_behind(&mut self, tasks: Vec<TaskId>) {
+        self.left_behind.extend(tasks);
     }
 
     pub(super) fn report(&self, passed_over: Vec<TaskId>, was_stopped: bool) -> WorkReport {
         let ended = |wanted: Conclusion| {
-            let matching = self.0.iter().filter(|(_, conclusion)| **conclusion == wanted);
+            let matching = self.conclusions.iter().filter(|(_, conclusion)| **conclusion == wanted);
             matching.map(|(task, _)| task.clone()).collect()
         };
         WorkReport {
@@ -73,7 +82,8 @@ impl Tally {
             gave_up: ended(Conclusion::GaveUp),
             interrupted: ended(Conclusion::Interrupted),
             lost: ended(Conclusion::Lost),
-            passed_over: passed_over.into_iter().filter(|task| !self.0.contains_key(task)).collect(),
+            left_behind: self.left_behind.iter().cloned().collect(),
+            passed_over: passed_over.into_iter().filter(|task| !self.conclusions.contains_key(task)).collect(),
             was_stopped,
         }
     }

@@ -77,6 +77,14 @@ pub enum ClaimRefusal {
         /// What it has to do.
         with: Vec<TaskId>,
     },
+    /// `work` started the agent for one task, and this is not it, or the agent has given that task back.
+    #[error("{}", outside_run(.task, *.is_over))]
+    OutsideRun {
+        /// The task of the run.
+        task: TaskId,
+        /// Whether the agent no longer holds that task.
+        is_over: bool,
+    },
     /// It is for other agents.
     #[error("{}", not_allowed(.only_for))]
     NotAllowed {
@@ -107,7 +115,7 @@ impl ClaimRefusal {
             Self::AlreadyClaimed { .. } => "already_claimed",
             Self::AlreadyResolved => "already_resolved",
             Self::Blocked { .. } => "blocked",
-            Self::AgentBusy { .. } => "agent_busy",
+            Self::AgentBusy { .. } | Self::OutsideRun { .. } => "agent_busy",
             Self::NotAllowed { .. } => "not_allowed",
             Self::PlanNotApproved { .. } => "plan_not_approved",
             Self::NothingReady { .. } => "nothing_ready",
@@ -119,6 +127,13 @@ fn has_it(by: &str, free_at: Option<Timestamp>) -> String {
     match free_at {
         Some(at) => format!("{by} has it; its server has ended, free at {at}"),
         None => format!("{by} has it"),
+    }
+}
+
+fn outside_run(task: &TaskId, is_over: bool) -> String {
+    match is_over {
+        false => format!("this run is for #{task}; finish or release it first"),
+        true => format!("this run has given #{task} back; leave it to a later run"),
     }
 }
 
