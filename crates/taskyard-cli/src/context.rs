@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use taskyard::config::{Config, Project, RuleWord};
 use taskyard::core::rules::lists::list_choice::Choice;
-use taskyard::core::{ClientVersion, ListId, Rules, TaskId, Token};
+use taskyard::core::{ClientVersion, ListId, ProcessMark, Rules, TaskId, Token};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::{Jobs, SharedJobs};
 use taskyard::machine::{Machine, MachineError, Recording};
@@ -78,6 +78,8 @@ pub(crate) struct Context {
     recording: Recording,
     /// Whether a request comes from a browser; `None` if this is no request.
     is_browser: Option<bool>,
+    /// The process of the client that the command runs in.
+    client_process: OnceCell<Option<ProcessMark>>,
 }
 
 impl Context {
@@ -106,6 +108,7 @@ impl Context {
             expected: None,
             recording: Recording::Keeps,
             is_browser: None,
+            client_process: OnceCell::new(),
         }
     }
 

@@ -54,6 +54,8 @@ pub(crate) const CLAUDE_CODE_ENABLE_TASKS: &str = "CLAUDE_CODE_ENABLE_TASKS";
 pub(crate) const CI: &str = "CI";
 /// Set by the client for every command that it runs.
 pub(crate) const CLAUDECODE: &str = "CLAUDECODE";
+/// Set by the client for everything that it starts: how it was started itself.
+pub(crate) const CLAUDE_CODE_ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
 /// The directory the client works in, for the servers it starts.
 pub(crate) const CLAUDE_PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
 /// The file in which hooks set variables for later commands of the client's session.
@@ -162,7 +164,7 @@ impl Environment {
             client_enables_tasks: text(CLAUDE_CODE_ENABLE_TASKS),
             is_automation: text(CI).is_some_and(|word| yes_or_no(&word) != Some(false)),
             client_project: path(CLAUDE_PROJECT_DIR),
-            is_in_client: value(CLAUDECODE).is_some(),
+            is_in_client: value(CLAUDECODE).or_else(|| value(CLAUDE_CODE_ENTRYPOINT)).is_some(),
             client_environment_file: path(CLAUDE_ENV_FILE),
             longest_output: text(TASK_MAX_OUTPUT_LENGTH),
             client_temporary: path(CLAUDE_CODE_TMPDIR),

@@ -79,6 +79,7 @@ fn surroundings(context: &Context, options: Options) -> Result<Surroundings, Pro
         todos: todo_lists(context, options)?,
         zone: TimeZone::system(),
         shared: shared_connection(context, options).map(Arc::new),
+        client: context.client_process().filter(|_| options.leases == Leases::Connection).cloned(),
     })
 }
 

@@ -8,7 +8,7 @@ use taskyard::Yard;
 use taskyard::calls::SharedConnection;
 use taskyard::config::Config;
 use taskyard::core::timing::TimeZone;
-use taskyard::core::{AgentName, ListId};
+use taskyard::core::{AgentName, ListId, ProcessMark};
 use taskyard::hooks::Hooks;
 use taskyard::jobs::Jobs;
 use taskyard::notices::{MemoryNotices, Notices};
@@ -49,6 +49,8 @@ pub struct Surroundings {
     pub zone: TimeZone,
     /// What the client's agents share that call over one pipe; none over HTTP.
     pub shared: Option<Arc<SharedConnection>>,
+    /// The process of the client that started the server; `None` if it is not known, and over HTTP.
+    pub client: Option<ProcessMark>,
 }
 
 /// Jobs, and what new ones are begun with.
@@ -80,6 +82,7 @@ impl Surroundings {
             todos: TodoLists::in_memory(),
             zone: TimeZone::UTC,
             shared: None,
+            client: None,
         }
     }
 }

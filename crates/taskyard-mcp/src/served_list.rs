@@ -105,7 +105,7 @@ impl ServedList {
         Self {
             directory,
             hooks,
-            claim: Claim { limit: there.claim_limit, ..terms(&config, options.leases) },
+            claim: Claim { limit: there.claim_limit, client: there.client, ..terms(&config, options.leases) },
             config_warnings: Mutex::new(config.warnings.clone()),
             config,
             options,

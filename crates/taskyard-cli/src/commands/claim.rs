@@ -136,7 +136,12 @@ impl Claim {
 
     fn terms(&self, context: &Context) -> Result<operations::Claim, Problem> {
         let config = context.config()?;
-        let holder = self.pid.map(process).transpose()?;
+        // In the client's shell a lease lasts as long as the client, unless the caller says how long.
+        let holder = match (self.pid, self.ttl) {
+            (Some(pid), _) => Some(process(pid)?),
+            (None, Some(_)) => None,
+            (None, None) => context.client_holder()?,
+        };
         let mut roles = self.roles.clone();
         roles.extend(config.roles(&context.actor()?).iter().cloned());
         // A caller that names a process wants the lease to last as long as that process, unless it gives a time as
@@ -149,6 +154,7 @@ impl Claim {
             reserve: self.reserve,
             ttl,
             holder,
+            client: context.client_process().cloned(),
             resuming: context.resuming(),
             query: context.where_query(&self.which)?.filter(|_| self.next).unwrap_or_default(),
             ..operations::Claim::default()

@@ -13,7 +13,7 @@ use taskyard::operations::{Departure, Filter};
 use taskyard::{Outcome, Yard};
 
 use super::hook_event::{OwnTools, read_event};
-use super::session_start;
+use super::{session_end, session_start};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -22,11 +22,12 @@ use crate::problem::Problem;
 /// Answer one of the client's hooks
 ///
 /// A command for the `settings.json` of Claude Code: it reads the event as JSON on stdin and answers with the client's decision
-/// object. `SessionStart` tells a new session what is open in the list of its directory. `SubagentStop` completes the tasks that the event names in `tasks_completed`, and does not let the agent end while
+/// object. `SessionStart` tells a new session what is open in the list of its directory. `SessionEnd` releases what the agents of a client
+/// hold that ends. `SubagentStop` completes the tasks that the event names in `tasks_completed`, and does not let the agent end while
 /// it holds unfinished work. The agent is --as, else the one that the event names.
 #[derive(Debug, Args)]
 pub(crate) struct Hook {
-    /// The event: SessionStart or SubagentStop
+    /// The event: SessionStart, SessionEnd or SubagentStop
     #[arg(value_name = "EVENT")]
     event: String,
 
@@ -36,7 +37,7 @@ pub(crate) struct Hook {
 }
 
 /// The events there is an answer to.
-const KNOWN: [&str; 2] = [session_start::EVENT, SUBAGENT_STOP];
+const KNOWN: [&str; 3] = [session_start::EVENT, session_end::EVENT, SUBAGENT_STOP];
 const SUBAGENT_STOP: &str = "SubagentStop";
 /// The key under which an event names tasks; the answer says what became of them where it is there.
 const TASKS_COMPLETED: &str = "tasks_completed";
@@ -61,6 +62,9 @@ impl Hook {
         context.consider_config_told();
         if self.event == session_start::EVENT {
             return session_start::answer(context, output);
+        }
+        if self.event == session_end::EVENT {
+            return session_end::answer(context, output);
         }
         // To the client exit code 2 is a block: whatever is wrong on our side must not keep an agent from ending.
         self.subagent_stop(context, output).map(|()| Exit::Done).map_err(|problem| match problem.report().exit {

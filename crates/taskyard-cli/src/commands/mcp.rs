@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use taskyard::config::WhenUnset;
 use taskyard::core::rules::hooks::gate::{System, system_when_interactive, system_when_not_interactive, yes_or_no};
 use taskyard::core::tools::ToolSet;
+use taskyard::liveness::serve_client;
 use taskyard::opening::Address;
 use taskyard_mcp::{Leases, Options, serve_stdio};
 
@@ -74,6 +75,9 @@ impl Mcp {
         let project = context.environment().client_project.clone().filter(|project| project.is_dir());
         let directory = project.map_or_else(|| context.directory().map(ToOwned::to_owned), Ok)?;
         let options = self.offer.options(context, Leases::Connection)?;
+        if let Some(client) = context.client_process() {
+            serve_client(client.clone());
+        }
         let cancel = context.cancel();
         let _caretaker = context.caretaker();
         let served = serve_stdio(open_hub(context.in_directory(directory), options, cancel.clone())?);

@@ -49,6 +49,7 @@ mod restore_from;
 mod search;
 mod send;
 mod serve;
+mod session_end;
 mod session_start;
 mod setup;
 mod several;

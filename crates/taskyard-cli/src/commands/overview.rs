@@ -63,6 +63,10 @@ fn needs(context: &Context, yard: &Yard, listing: &Listing, now: Timestamp) -> V
         let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
         need(format!("#{} failed {times}: {}", task.id, task.shown_subject()), format!("taskyard show {}", task.id));
     }
+    for task in yard.ready(None).map(|ready| ready.stale).unwrap_or_default() {
+        let what = format!("#{} is in progress for a session that has ended: {}", task.id, task.shown_subject());
+        need(what, format!("taskyard claim {}", task.id));
+    }
     let jobs = context.jobs().and_then(|jobs| Ok(if jobs.may_be_any() { jobs.list()? } else { Vec::new() }));
     for job in jobs.unwrap_or_default().iter().filter(|job| job.list == *yard.list_id() && !job.notified) {
         let state = job.state().as_str();

@@ -3,8 +3,9 @@
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
+use taskyard::core::TaskId;
 use taskyard::core::dialect::native::Shape;
-use taskyard::core::render::{Line, Tone, client_line, task_line};
+use taskyard::core::render::{Line, Tone, client_line, numbered, task_line};
 use taskyard::operations::{self, Ranked};
 
 use crate::context::Context;
@@ -28,6 +29,8 @@ pub(crate) struct Ready {
 struct Answer<'a> {
     tasks: Vec<Shape<'a>>,
     ranking: Vec<RankedShape<'a>>,
+    #[serde(rename = "staleOwner", skip_serializing_if = "Option::is_none")]
+    stale_owner: Option<Ids<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gone: Option<Value>,
 }
@@ -43,11 +46,13 @@ struct RankedShape<'a> {
 impl Ready {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
-        let operations::Ready { ranked, gone } = yard.ready(self.number)?;
+        let operations::Ready { ranked, stale, gone } = yard.ready(self.number)?;
+        let stale_ids: Vec<TaskId> = stale.iter().map(|task| task.id.clone()).collect();
         if output.is_json() {
             output.document(Answer {
                 tasks: ranked.iter().map(|ranked| Shape(&ranked.task)).collect(),
                 ranking: ranked.iter().map(shape).collect(),
+                stale_owner: (!stale_ids.is_empty()).then_some(Ids(&stale_ids)),
                 gone: loss_as_json(gone.as_ref()),
             })?;
             return Ok(Exit::Done);
@@ -58,6 +63,10 @@ impl Ready {
         if ranked.is_empty() {
             output.say(&Line::plain("Nothing is ready"))?;
             output.advise("see what holds things up with `taskyard list --blocked`")?;
+        }
+        if !stale.is_empty() {
+            output.warn(&format!("stale_owner: {} in progress for a session that has ended", numbered(&stale_ids)))?;
+            output.advise(&format!("take it over with `taskyard claim {}`", stale_ids[0]))?;
         }
         if !output.is_terminal() {
             for ranked in &ranked {

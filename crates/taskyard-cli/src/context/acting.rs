@@ -4,7 +4,8 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use taskyard::core::{AgentName, ListId, TaskId, Token};
+use taskyard::core::{AgentName, Holder, ListId, ProcessMark, TaskId, Token};
+use taskyard::liveness::client_above;
 use taskyard::opening::Address;
 use taskyard::operations::{DEFAULT_LEASE, Resuming};
 use taskyard::todos::{TodoList, TodoLists};
@@ -38,22 +39,45 @@ impl Context {
         })
     }
 
+    /// Returns the process of the client that this command runs in; `None` if it runs in none, or processes cannot be seen.
+    pub(crate) fn client_process(&self) -> Option<&ProcessMark> {
+        let look = || if self.is_started_by_client() { client_above() } else { None };
+        self.client_process.get_or_init(look).as_ref()
+    }
+
+    /// Tells whether the environment is that of a process of the client.
+    fn is_started_by_client(&self) -> bool {
+        let environment = &self.environment;
+        environment.is_in_client
+            || environment.client_session.is_some()
+            || environment.session_agent.is_some()
+            || environment.client_project.is_some()
+    }
+
+    /// Returns with what the leases of an agent live that claims in the client's shell: with the process of the client, on stores whose processes
+    /// can be seen from here. `None` if they live by time.
+    pub(crate) fn client_holder(&self) -> Result<Option<Holder>, Problem> {
+        let client = self.client_process().filter(|_| self.is_browser.is_none());
+        let Some(client) = client else { return Ok(None) };
+        Ok(self.store()?.care().is_some().then(|| Holder::Process(client.clone())))
+    }
+
     /// Tells whether a person acts: at a terminal and not in a process of the client, or in a browser. Everything else is an agent, which gets a
     /// lease with a task that it starts.
     pub(crate) fn is_person(&self) -> bool {
-        let is_in_client = self.environment.client_session.is_some()
-            || self.environment.session_agent.is_some()
-            || self.environment.client_project.is_some()
-            || self.environment.is_in_client
-            || self.environment.hook_turn.is_some();
+        let is_in_client = self.is_started_by_client() || self.environment.hook_turn.is_some();
         let is_at_terminal = || io::stdin().is_terminal() || io::stdout().is_terminal();
         self.is_browser.unwrap_or_else(|| !is_in_client && is_at_terminal())
     }
 
     /// Returns the lease that comes with a task which the actor starts; `None` for a person.
     pub(super) fn start_lease(&self) -> Result<Option<StartLease>, Problem> {
-        let ttl = self.config()?.lease().or(Some(DEFAULT_LEASE));
-        Ok((!self.is_person()).then_some(StartLease { ttl, holder: None }))
+        if self.is_person() {
+            return Ok(None);
+        }
+        let holder = self.client_holder()?;
+        let ttl = if holder.is_some() { None } else { self.config()?.lease().or(Some(DEFAULT_LEASE)) };
+        Ok(Some(StartLease { ttl, holder }))
     }
 
     /// Returns what `work` started this process for. It says nothing of the callers of a server, nor of another store.

@@ -4,6 +4,7 @@
 mod background;
 mod balanced;
 mod client;
+mod clients;
 mod conformance;
 mod dialects;
 mod flooding;

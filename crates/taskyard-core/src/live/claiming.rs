@@ -4,9 +4,15 @@ use super::list::LiveList;
 use crate::rules::claims::assignment::may_take;
 use crate::rules::claims::claiming::{Candidate, ClaimRefusal, Claimant, is_own_name, resumed_first};
 use crate::rules::claims::readiness::why;
-use crate::{AgentName, Rules, Task};
+use crate::{AgentName, Rules, Status, Task};
 
 impl LiveList {
+    /// Returns the tasks in progress that name no owner.
+    pub fn unowned_in_progress(&self) -> Vec<Task> {
+        let begun = self.outlines().filter(|(_, outline)| outline.status == Status::InProgress && !outline.is_internal);
+        begun.filter_map(|(slot, _)| self.task_at(slot)).filter(|task| task.owner().is_none()).collect()
+    }
+
     /// Returns the open tasks that are an agent's, internal ones left out, by rising number.
     pub fn tasks_of(&self, agent: &AgentName, rules: Rules) -> Vec<Task> {
         let held = self.held(|owner| is_own_name(owner, agent, rules));

@@ -19,6 +19,8 @@ pub enum NeedKind {
     Overdue,
     /// So many attempts at it have failed, and it has no owner.
     Failed(u64),
+    /// It is in progress for a session of the client that has ended (`stale_owner`). Nothing in the task itself tells that.
+    StaleOwner,
 }
 
 impl NeedKind {
@@ -31,6 +33,7 @@ impl NeedKind {
     pub fn in_words(self) -> String {
         match self {
             Self::Overdue => "overdue".to_owned(),
+            Self::StaleOwner => "its session has ended".to_owned(),
             Self::Failed(1) => "failed once".to_owned(),
             Self::Failed(times) => format!("failed {times} times"),
         }

@@ -116,7 +116,7 @@ impl Alarm {
             let of_stream = left(self.stream.as_ref().and_then(Stream::due));
             let of_move = std::mem::take(&mut self.has_moved).then_some(SETTLED);
             let pause = [of_stream, of_move, left(until)].into_iter().flatten().fold(foreseen, Duration::min);
-            let waker = self.sleeper.sleep(running.into_iter(), pause).map_err(failed)?;
+            let waker = self.sleeper.sleep(running.iter(), pause).map_err(failed)?;
             let was_asked = self.sleeper.bell().was_asked();
             // What moved does not ring apart from what asks for a look.
             self.has_moved = waker == Waker::Bell;
@@ -150,12 +150,14 @@ impl Alarm {
 }
 
 /// Returns the processes whose end is worth waiting for, and how long until the first lease ends, at most so long.
-fn foreseen<'a>(yard: &Yard, leases: &'a [Lease], now: &Moment, longest: Duration) -> (Vec<&'a ProcessMark>, Duration) {
+fn foreseen(yard: &Yard, leases: &[Lease], now: &Moment, longest: Duration) -> (Vec<ProcessMark>, Duration) {
     let (mut running, mut pause) = (Vec::new(), longest);
     for lease in leases {
         let state = yard.world().judge_at(lease, now);
         match (&state, &lease.holder) {
-            (LeaseState::Live, Some(holder)) => running.push(holder.process()),
+            (LeaseState::Live, Some(holder)) => running.push(holder.process().clone()),
+            // It ends with the client of the server that has ended.
+            (LeaseState::Lapsing(_), Some(holder)) => running.extend(yard.world().client_of(holder.process())),
             // The end of a process that has ended would wake us at once, again and again; and the end of one that cannot be seen does not
             // wake us.
             (LeaseState::Live | LeaseState::Lapsing(_) | LeaseState::Unseen(_), _) => {}

@@ -2,6 +2,7 @@
 //!
 //! What all of it means is decided in `taskyard_core::rules::leases::liveness`.
 
+mod client_process;
 mod machine_id;
 mod machine_proof;
 mod process_table;
@@ -9,6 +10,8 @@ mod sign_file;
 mod signs;
 mod world;
 
+pub(crate) use client_process::clients_started;
+pub use client_process::{client_above, serve_client};
 pub(crate) use machine_proof::is_written_here_only;
 pub use machine_proof::know_machine_by;
 pub(crate) use process_table::{Process, is_seen_dead, look_at, sees_processes, space_tag, standpoint};

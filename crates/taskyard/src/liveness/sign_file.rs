@@ -24,6 +24,9 @@ struct Wire {
     started: u64,
     at: i64,
     since_boot: i64,
+    /// The client that the process serves: its process id and start time, in the same pid namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client: Option<(u32, u64)>,
 }
 
 /// A sign of life: whose, and when it was left.
@@ -31,6 +34,8 @@ struct Wire {
 pub(super) struct Sign {
     pub(super) process: ProcessMark,
     pub(super) left: Moment,
+    /// The client that the process serves; `None` if it serves none, or an older release left the sign.
+    pub(super) client: Option<ProcessMark>,
 }
 
 /// Returns the name of the file in which a process leaves its signs. Marks come out of databases; nothing in them can lead
@@ -45,7 +50,7 @@ pub(super) fn name_of(process: &ProcessMark) -> String {
 
 /// Writes a sign over the one before. The file keeps its name and its inode, so that no follower of a list is woken.
 pub(super) fn write(file: &File, sign: &Sign) -> io::Result<()> {
-    let Sign { process, left } = sign.clone();
+    let Sign { process, left, client } = sign.clone();
     let wire = Wire {
         machine: process.machine,
         pid_space: process.pid_space,
@@ -54,6 +59,7 @@ pub(super) fn write(file: &File, sign: &Sign) -> io::Result<()> {
         started: process.started,
         at: left.wall.0,
         since_boot: left.since_boot,
+        client: client.map(|client| (client.pid, client.started)),
     };
     let mut text = serde_json::to_vec(&wire)?;
     text.push(b'\n');
@@ -71,9 +77,11 @@ pub(super) fn read(path: &Path) -> io::Result<Result<Sign, Timestamp>> {
         let written = metadata.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         return Ok(Err(Timestamp(i64::try_from(written.as_millis()).unwrap_or(i64::MAX))));
     };
-    let Wire { machine, pid_space, boot, pid, started, at, since_boot } = wire;
+    let Wire { machine, pid_space, boot, pid, started, at, since_boot, client } = wire;
     let left = Moment { wall: Timestamp(at), boot: boot.clone(), since_boot };
-    Ok(Ok(Sign { process: ProcessMark { machine, pid_space, boot, pid, started }, left }))
+    let process = ProcessMark { machine, pid_space, boot, pid, started };
+    let client = client.map(|(pid, started)| ProcessMark { pid, started, ..process.clone() });
+    Ok(Ok(Sign { process, left, client }))
 }
 
 #[cfg(test)]
@@ -91,7 +99,8 @@ mod tests {
             pid: 7,
             started: 9,
         };
-        Sign { left: Moment { wall: Timestamp(5), boot: process.boot.clone(), since_boot }, process }
+        let client = Some(ProcessMark { pid: 3, started: 4, ..process.clone() });
+        Sign { left: Moment { wall: Timestamp(5), boot: process.boot.clone(), since_boot }, process, client }
     }
 
     #[test]
@@ -103,6 +112,9 @@ mod tests {
             write(&file, &sign(since_boot)).unwrap();
             assert_eq!(read(&path).unwrap(), Ok(sign(since_boot)));
         }
+        let of_older_release = r#"{"machine":"m","pidSpace":"","boot":"b","pid":7,"started":9,"at":5,"sinceBoot":7}"#;
+        std::fs::write(&path, of_older_release).unwrap();
+        assert_eq!(read(&path).unwrap().map(|sign| sign.client), Ok(None));
         std::fs::write(&path, b"").unwrap();
         assert!(read(&path).unwrap().is_err_and(|written| written.0 > 1_700_000_000_000));
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();

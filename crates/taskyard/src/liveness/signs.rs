@@ -12,6 +12,7 @@ use taskyard_core::rules::leases::leasing::by_the_wall_clock;
 use taskyard_core::rules::leases::liveness::{LONGEST_SILENCE, Liveness, ProcessSeen};
 use taskyard_core::{Moment, ProcessMark};
 
+use super::client_process::served_client;
 use super::process_table::{liveness_of, own_mark};
 use super::sign_file::{self, Sign};
 use crate::{clock, private};
@@ -107,7 +108,8 @@ impl Signs {
                 private::make_directory(&self.folder)?;
             }
             let file = private::open(&self.path(&process))?;
-            sign_file::write(&file, &Sign { process: process.clone(), left: clock::moment() })
+            let client = served_client().cloned();
+            sign_file::write(&file, &Sign { process: process.clone(), left: clock::moment(), client })
         };
         let left: io::Result<()> = leave();
         if let Err(error) = left {
@@ -125,6 +127,11 @@ impl Signs {
             Ok(sign) => (sign.process == *process).then_some(sign.left),
             Err(written) => Some(by_the_wall_clock(written)),
         }
+    }
+
+    /// Returns the client that a process serves, as its last sign of life has it.
+    pub(super) fn client_of(&self, process: &ProcessMark) -> Option<ProcessMark> {
+        sign_file::read(&self.path(process)).ok()?.ok().filter(|sign| sign.process == *process)?.client
     }
 
     fn path(&self, process: &ProcessMark) -> PathBuf {
@@ -171,7 +178,8 @@ mod tests {
     fn left_by(signs: &Signs, process: &ProcessMark) -> std::path::PathBuf {
         let path = signs.path(process);
         let left = clock::moment();
-        sign_file::write(&private::open(&path).unwrap(), &Sign { process: process.clone(), left }).unwrap();
+        sign_file::write(&private::open(&path).unwrap(), &Sign { process: process.clone(), left, client: None })
+            .unwrap();
         path
     }
 

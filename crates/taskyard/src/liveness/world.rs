@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use taskyard_core::rules::leases::leasing::{LeaseState, judge_lease};
-use taskyard_core::rules::leases::liveness::ProcessSeen;
+use taskyard_core::rules::leases::liveness::{Liveness, ProcessSeen};
 use taskyard_core::{Holder, Lease, Moment, ProcessMark};
 
 use super::process_table::{liveness_of, own_mark};
@@ -28,14 +28,32 @@ pub trait World: Debug + Send + Sync {
     /// Takes note that this process holds no lease any more, and is about to end.
     fn holds_nothing(&self) {}
 
+    /// Returns the client that a process serves; `None` if it serves none, or that is not known.
+    fn client_of(&self, _process: &ProcessMark) -> Option<ProcessMark> {
+        None
+    }
+
     /// Returns the moment it is by the clock that signs of life are compared with.
     fn now(&self) -> Moment {
         clock::moment()
     }
 
-    /// Judges a lease at a moment of its store's clock.
+    /// Judges a lease at a moment of its store's clock. A server that has ended may be started again by its client, as long as that lives.
     fn judge_at(&self, lease: &Lease, now: &Moment) -> LeaseState {
-        judge_lease(lease, now, |process| self.see(process))
+        let state = judge_lease(lease, now, |process| self.see(process));
+        let client = match (&state, &lease.holder) {
+            (LeaseState::Lapsing(_), Some(holder)) => self.client_of(holder.process()),
+            _ => None,
+        };
+        match client.map(|client| self.see(&client).liveness) {
+            Some(Liveness::Dead) => LeaseState::ProcessEnded,
+            Some(Liveness::Alive | Liveness::Unknown) | None => state,
+        }
+    }
+
+    /// Tells whether something lives with a client: with its process, or with a server of that client.
+    fn lives_with(&self, holder: &Holder, client: &ProcessMark) -> bool {
+        holder.process() == client || self.client_of(holder.process()).as_ref() == Some(client)
     }
 }
 
@@ -72,6 +90,10 @@ impl World for ThisMachine {
         if let Some(signs) = self.signs.as_ref().filter(|_| *holder.process() == own_mark()) {
             signs.leave_to_the_last();
         }
+    }
+
+    fn client_of(&self, process: &ProcessMark) -> Option<ProcessMark> {
+        self.signs.as_ref()?.client_of(process)
     }
 
     fn holds_nothing(&self) {

@@ -7,7 +7,7 @@ use taskyard_core::rules::claims::claiming::{
     Candidate, ClaimRefusal, Claimant, Resumes, candidates, held, judge_load,
 };
 use taskyard_core::rules::leases::leasing::{LeaseState, holds};
-use taskyard_core::{Holder, Lease, Moment, Revision, Task, TaskId};
+use taskyard_core::{Holder, Lease, Moment, ProcessMark, Revision, Task, TaskId, Timestamp};
 
 use super::claim_terms::{Claim, Resuming};
 use crate::store::{StoreError, Txn};
@@ -32,12 +32,39 @@ impl Yard {
             leases = list.leases()?;
         }
         if let Some(live) = list.live()? {
-            return Ok((self.candidates_in_memory(&live, &leases, claim, &now), live.revision()));
+            let (chosen, revision) = (self.candidates_in_memory(&live, &leases, claim, &now), live.revision());
+            let unowned = if chosen.is_err() { live.unowned_in_progress() } else { Vec::new() };
+            // The list in memory is locked while it is asked.
+            drop(live);
+            let chosen = self.or_of_ended_sessions(chosen, &unowned, &leases, claim)?;
+            return Ok((chosen, revision));
         }
         drop(list);
         let reading = self.look()?;
         let leases: Vec<Lease> = reading.leases.into_iter().map(|(lease, _)| lease).collect();
-        Ok((self.candidates(&reading.tasks, &leases, claim, &now), reading.revision))
+        let chosen = self.candidates(&reading.tasks, &leases, claim, &now);
+        let chosen = self.or_of_ended_sessions(chosen, &reading.tasks, &leases, claim)?;
+        Ok((chosen, reading.revision))
+    }
+
+    /// Returns what the client's own tools have in progress for sessions that have ended, if nothing else could be taken.
+    fn or_of_ended_sessions(
+        &self,
+        chosen: Result<Choice, ClaimRefusal>,
+        tasks: &[Task],
+        leases: &[Lease],
+        claim: &Claim,
+    ) -> Result<Result<Choice, ClaimRefusal>, StoreError> {
+        if !matches!(chosen, Err(ClaimRefusal::NothingReady { .. })) {
+            return Ok(chosen);
+        }
+        let left = self.of_ended_sessions(tasks, leases)?;
+        let wanted =
+            left.into_iter().filter(|(task, _)| !claim.passed_over.contains(&task.id) && !claim.gives_up(task));
+        let why = "left in progress by a session that has ended".to_owned();
+        let candidate = |(task, _): (Task, Timestamp)| Candidate { task: task.id, why: why.clone(), is_resumed: false };
+        let candidates: Vec<Candidate> = wanted.map(candidate).collect();
+        Ok(if candidates.is_empty() { chosen } else { Ok((candidates, Vec::new())) })
     }
 
     /// Returns what the agent could take next now that it is a writer's turn; none where the list is not in memory.
@@ -65,7 +92,7 @@ impl Yard {
         let mut passed_over = claim.passed_over.clone();
         let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
         let stands = |lease: &&Lease| by_id.get(&lease.task).is_some_and(|task| holds(lease, task));
-        let held_elsewhere = leases.iter().filter(|lease| self.is_held_by_another(lease, claim.holder.as_ref(), now));
+        let held_elsewhere = leases.iter().filter(|lease| self.is_held_by_another(lease, claim, now));
         passed_over.extend(held_elsewhere.filter(stands).map(|lease| lease.task.clone()));
         passed_over.extend(tasks.iter().filter(|task| claim.gives_up(task)).map(|task| task.id.clone()));
         if !claim.query.is_empty() {
@@ -94,7 +121,7 @@ impl Yard {
         }
         let is_held_elsewhere = |task: &Task| {
             let on_it = leases.iter().filter(|lease| lease.task == task.id && holds(lease, task));
-            on_it.into_iter().any(|lease| self.is_held_by_another(lease, claim.holder.as_ref(), now))
+            on_it.into_iter().any(|lease| self.is_held_by_another(lease, claim, now))
         };
         let times = self.times_for(&claim.query);
         let is_passed_over = |task: &Task| {
@@ -124,6 +151,11 @@ impl Yard {
         }
     }
 
+    /// Tells whether a lease lives with the client in which an agent runs.
+    pub(super) fn is_of_client(&self, holder: &Holder, client: Option<&ProcessMark>) -> bool {
+        client.is_some_and(|client| self.world().lives_with(holder, client))
+    }
+
     fn held_in(&self, tasks: &[Task]) -> Vec<TaskId> {
         held(tasks, self.actor(), self.rules()).map(|task| task.id.clone()).collect()
     }
@@ -135,10 +167,12 @@ impl Yard {
 
     /// Tells whether a lease lives with another process than the one that asks. An agent that asks without a process of its own may be
     /// working for the one that holds it, as an agent does that `work` has started. A process that has ended holds nothing against a new
-    /// one of the same name.
-    pub(super) fn is_held_by_another(&self, lease: &Lease, asking: Option<&Holder>, now: &Moment) -> bool {
-        let is_another = match (&lease.holder, asking) {
-            (Some(holding), Some(asking)) => holding.process() != asking.process(),
+    /// one of the same name, and the shell and the server of one client are one agent.
+    pub(super) fn is_held_by_another(&self, lease: &Lease, claim: &Claim, now: &Moment) -> bool {
+        let is_another = match (&lease.holder, &claim.holder) {
+            (Some(holding), Some(asking)) => {
+                holding.process() != asking.process() && !self.is_of_client(holding, claim.client.as_ref())
+            }
             (_, None) | (None, _) => false,
         };
         is_another && matches!(self.world().judge_at(lease, now), LeaseState::Live | LeaseState::Unseen(_))

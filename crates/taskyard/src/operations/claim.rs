@@ -360,7 +360,7 @@ impl Yard {
             return Ok(Err((refusal, Some(task))));
         }
         let (present, now) = (lease_on(txn, &task)?, self.now()?);
-        let is_taken = |lease: &&Lease| self.is_held_by_another(lease, claim.holder.as_ref(), &now);
+        let is_taken = |lease: &&Lease| self.is_held_by_another(lease, claim, &now);
         if let Some(lease) = present.as_ref().filter(is_taken) {
             let refusal = ClaimRefusal::AlreadyClaimed { by: lease.agent.as_str().to_owned(), free_at: None };
             return Ok(Err((refusal, Some(task))));
@@ -371,10 +371,10 @@ impl Yard {
         }
         let lease = match present {
             // The same agent asks again: it has the task, and its token goes on counting.
-            Some(lease) if claim.holder.is_none() || lease.holder == claim.holder => {
+            Some(lease) if self.goes_on_with(&lease, claim) => {
                 let lease = match self.world().judge_at(&lease, &now) {
-                    // The agent that asks lives, and its server does not: from now on the lease lives by time.
-                    LeaseState::Lapsing(_) => Lease { holder: None, ttl: claim.ttl, ..lease },
+                    // The agent that asks lives, and its server does not: from now on the lease lives by time, or with the client.
+                    LeaseState::Lapsing(_) => Lease { holder: claim.holder.clone(), ttl: claim.ttl, ..lease },
                     // Older releases gave one that outlived its connection an end, and no time of its own to begin anew.
                     _ => Lease { ttl: lease.ttl.or(lease.ends.as_ref().and(claim.ttl)), ..lease },
                 };
@@ -394,6 +394,13 @@ impl Yard {
         let task = txn.find(id)?.task().unwrap_or(*task);
         let (why, revision, also_held) = (None, None, Vec::new());
         Ok(Ok(Claimed { task, lease, is_resumed, why, revision, also_held, is_of_run: false }))
+    }
+
+    /// Tells whether a lease stays the same when its agent claims the task again: its token goes on counting.
+    fn goes_on_with(&self, lease: &Lease, claim: &Claim) -> bool {
+        let is_of_client =
+            || lease.holder.as_ref().is_some_and(|holder| self.is_of_client(holder, claim.client.as_ref()));
+        claim.holder.is_none() || lease.holder == claim.holder || is_of_client()
     }
 
     /// Returns the tasks among which those are that are the agent's.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use taskyard_core::rules::claims::attempts::is_given_up;
 pub use taskyard_core::rules::leases::leasing::DEFAULT_LEASE;
 use taskyard_core::rules::looking::query::{Query, Surroundings, Times};
-use taskyard_core::{Holder, Task, TaskId, Timestamp};
+use taskyard_core::{Holder, ProcessMark, Task, TaskId, Timestamp};
 
 /// How a task is to be taken.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct Claim {
     pub ttl: Option<Duration>,
     /// What the lease lives with.
     pub holder: Option<Holder>,
+    /// The client in which the agent runs: what lives with that client or one of its servers is no other agent's of the same name.
+    pub client: Option<ProcessMark>,
     /// Tasks that are not wanted this time.
     pub passed_over: HashSet<TaskId>,
     /// How many more attempts a task gets that failed the first time; none: as many as it takes.
@@ -66,6 +68,7 @@ impl Default for Claim {
             reserve: false,
             ttl: Some(DEFAULT_LEASE),
             holder: None,
+            client: None,
             passed_over: HashSet::new(),
             retries: None,
             resuming: Resuming::All,

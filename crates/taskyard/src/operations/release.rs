@@ -5,7 +5,7 @@ use std::time::Duration;
 use taskyard_core::rules::agents::departing::{Departure, departure_notice, given_back, left_behind};
 use taskyard_core::rules::leases::leasing::{DEFAULT_LEASE, LeaseState, stale};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{AgentName, Event, Lease, Op, Revision, Status, Task, TaskId, Token};
+use taskyard_core::{AgentName, Event, Lease, Op, ProcessMark, Revision, Status, Task, TaskId, Token};
 
 use super::Possible;
 use super::halt::Halt;
@@ -127,6 +127,21 @@ impl Yard {
             txn.put(after)?;
         }
         Ok((txn.find(id)?.task().unwrap_or(task), is_changed))
+    }
+
+    /// Gives back what is leased to the agents of a client, whatever their names: it lives with the process of the client, or with one of its
+    /// servers. The task of a run stays with `work`. Returns the tasks that came back.
+    pub fn release_of_client(&self, client: &ProcessMark) -> Result<Vec<Task>, Error> {
+        let mut leases = self.store().read(self.list_id())?.leases()?;
+        leases.retain(|lease| lease.holder.as_ref().is_some_and(|holder| self.world().lives_with(holder, client)));
+        leases.retain(|lease| self.run().is_none_or(|run| run.task != lease.task));
+        let mut returned = Vec::new();
+        for lease in leases {
+            if let Outcome::Done(released) = self.acting_as(lease.agent).proving(lease.token).release(&lease.task)? {
+                returned.push(released.task);
+            }
+        }
+        Ok(returned)
     }
 
     /// Gives back everything an agent has, in one commit, and tells the members that remain in the team whose list this is, except the

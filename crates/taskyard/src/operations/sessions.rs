@@ -1,14 +1,16 @@
 //! What earlier sessions of the client left.
 
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
+use taskyard_core::rules::health::{may_be_of_ended_session, ran_when_written};
 use taskyard_core::rules::lists::list_choice::short_session_list;
-use taskyard_core::{ListId, Task, Timestamp};
+use taskyard_core::{Lease, ListId, Task, Timestamp};
 
+use crate::liveness::clients_started;
 use crate::project_slug::slug;
-use crate::store::StoreError;
+use crate::store::{FileLayout, StoreError};
 use crate::{Error, Yard};
 
 /// A list that an earlier session of the client left, with tasks still open.
@@ -43,6 +45,38 @@ impl Yard {
                 }
             }
         }
+        Ok(left)
+    }
+}
+
+/// How long a task is left alone that no session seems to work on: twice the time of a lease. A client in a container, whose processes we do not
+/// see, may work on it.
+const GRACE: Duration = Duration::from_secs(2 * 3600);
+
+impl Yard {
+    /// Returns the tasks that the client's own tools have put in progress for a session that has ended, each with when it was last written. They
+    /// name no owner and have no lease; whoever wrote them last ran then, and no client that ran then runs now. Those written less than [`GRACE`]
+    /// ago are left out. Empty if not every process of this machine can be seen.
+    pub(super) fn of_ended_sessions(
+        &self,
+        tasks: &[Task],
+        leases: &[Lease],
+    ) -> Result<Vec<(Task, Timestamp)>, StoreError> {
+        let care =
+            self.store().care().filter(|care| care.layout() == FileLayout::Numbered && !self.rules().is_client());
+        let Some(care) = care else { return Ok(Vec::new()) };
+        let is_leased = |task: &Task| leases.iter().any(|lease| lease.task == task.id);
+        let unowned = tasks.iter().filter(|task| may_be_of_ended_session(task) && !is_leased(task));
+        let written = |task: &Task| Some((task.clone(), care.written_at(self.list_id(), &task.id)?));
+        let mut left: Vec<(Task, Timestamp)> = unowned.filter_map(written).collect();
+        let now = self.now()?;
+        let age = |written: Timestamp| now.wall.0.saturating_sub(written.0);
+        left.retain(|(_, written)| u128::try_from(age(*written)).is_ok_and(|age| age >= GRACE.as_millis()));
+        if left.is_empty() {
+            return Ok(left);
+        }
+        let Some(clients) = clients_started() else { return Ok(Vec::new()) };
+        left.retain(|(_, written)| !ran_when_written(*written, &now, &clients));
         Ok(left)
     }
 }

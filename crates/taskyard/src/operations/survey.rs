@@ -7,7 +7,7 @@ use taskyard_core::rules::history::vanishing::Gone;
 use taskyard_core::rules::leases::leasing::LeaseState;
 use taskyard_core::rules::looking::listing::{Filter, Selection, select};
 use taskyard_core::rules::looking::query::{ListSurroundings, Query, SortOrder, Times};
-use taskyard_core::view::{Glance, chosen_by};
+use taskyard_core::view::{Glance, Need, NeedKind, chosen_by};
 use taskyard_core::{Lease, Revision, Task, TaskId, Timestamp};
 
 use super::reading::Reading;
@@ -52,7 +52,10 @@ impl Yard {
         let around = ListSurroundings::of(&tasks, now, self.rules()).with_missing(missing);
         let asks_for_times = filter.asks_for_times() || query.asks_for_times();
         let around = if asks_for_times { around.with_times(self.known_times()?) } else { around };
-        let glance = Glance::at(&tasks, &around);
+        let mut glance = Glance::at(&tasks, &around);
+        let held: Vec<Lease> = leases.iter().map(|(lease, _)| lease.clone()).collect();
+        let stale = self.of_ended_sessions(&tasks, &held)?;
+        glance.needs.extend(stale.into_iter().map(|(task, _)| Need { task: task.id, kind: NeedKind::StaleOwner }));
         let chosen = chosen_by(query, &tasks, &around);
         let Selection { tasks, blockers, progress, times, .. } = select(tasks, &filter, &around, self.rules());
         Ok(Survey { tasks, chosen, glance, blockers, progress, times, leases, revision, exists, now, gone, problems })

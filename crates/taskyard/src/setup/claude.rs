@@ -16,8 +16,11 @@ pub const SKILL: &str = include_str!("skill.md");
 
 /// The hooks: the event, what answers it, and after how many seconds the client is to go on without an answer. A disk that hangs
 /// must not hold up a session; completing tasks may ask hooks and checks of the user's.
-const HOOKS: [(&str, &str, u32); 2] =
-    [("SessionStart", "taskyard hook SessionStart", 10), ("SubagentStop", "taskyard hook SubagentStop", 600)];
+const HOOKS: [(&str, &str, u32); 3] = [
+    ("SessionStart", "taskyard hook SessionStart", 10),
+    ("SessionEnd", "taskyard hook SessionEnd", 10),
+    ("SubagentStop", "taskyard hook SubagentStop", 600),
+];
 
 /// What unites the client's own tools, our server and the shell on one list: the variable, as the client sets it for all of them.
 const LIST_SETTING: [&str; 2] = ["env", "CLAUDE_CODE_TASK_LIST_ID"];

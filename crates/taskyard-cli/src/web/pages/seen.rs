@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::PoisonError;
 
 use taskyard::Yard;
+use taskyard::core::rules::health::may_be_of_ended_session;
 use taskyard::core::view::{AgentRow, HeldTask, JobRow, ListRow, NeedKind, Thread, threads};
 use taskyard::core::{Task, TaskId, Timestamp};
 use taskyard::jobs::Jobs;
@@ -147,7 +148,9 @@ impl Seen {
 
     /// Returns why a task needs a person.
     pub(super) fn need(&self, task: &Task) -> Option<NeedKind> {
-        NeedKind::of(task, self.now())
+        let of_list = || self.survey.glance.needs.iter().find(|need| need.task == task.id).map(|need| need.kind);
+        let of_task = NeedKind::of(task, self.now());
+        of_task.or_else(|| if may_be_of_ended_session(task) { of_list() } else { None })
     }
 
     /// Returns the colour of an agent.

@@ -65,8 +65,8 @@ pub enum Mend {
     Release {
         /// The task to change.
         task: TaskId,
-        /// Whose it is no more.
-        owner: String,
+        /// Whose it is no more; `None` if it is in progress and names no owner.
+        owner: Option<String>,
     },
 }
 
@@ -131,7 +131,7 @@ pub fn mend(tasks: &mut BTreeMap<TaskId, Task>, mend: &Mend) -> Vec<TaskId> {
             parts.iter().flat_map(|part| change(tasks, part, |task| set_parent(task, None))).collect()
         }
         Mend::Release { task, owner } => change(tasks, task, |task| {
-            if task.owner() == Some(owner.as_str()) {
+            if task.owner() == owner.as_deref() {
                 *task = given_back(task);
             }
         }),

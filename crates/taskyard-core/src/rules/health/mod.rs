@@ -14,4 +14,7 @@ mod told;
 pub use examination::Defect;
 pub use examining::examine;
 pub use finding_code::FindingCode;
-pub use owners::{OWNER_SILENCE, is_of_another_program, is_sign_of_owner, judge_owner, may_be_abandoned};
+pub use owners::{
+    OWNER_SILENCE, is_of_another_program, is_sign_of_owner, judge_owner, may_be_abandoned, may_be_of_ended_session,
+    of_ended_session, ran_when_written,
+};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Defect, FindingCode};
 use crate::rules::agents::naming::is_same_agent;
 use crate::rules::health::mending::Mend;
-use crate::{Entry, Image, Op, Task, Timestamp};
+use crate::{Entry, Image, Moment, Op, Status, Task, Timestamp};
 
 /// How long the owner of a task may show no life where nothing else is said.
 pub const OWNER_SILENCE: Duration = Duration::from_secs(24 * 3600);
@@ -47,15 +47,44 @@ pub fn judge_owner(task: &Task, last_sign: Timestamp, now: Timestamp, silence: D
             task.id.as_str().escape_debug(),
             owner.escape_debug()
         ),
-        mend: Some(Mend::Release { task: task.id.clone(), owner: owner.to_owned() }),
+        mend: Some(Mend::Release { task: task.id.clone(), owner: Some(owner.to_owned()) }),
     })
+}
+
+/// Tells whether a task is in progress for a session of the client that nothing else names: its own tools write no owner, and take no lease.
+pub fn may_be_of_ended_session(task: &Task) -> bool {
+    task.status == Status::InProgress && !task.is_internal() && task.owner().is_none()
+}
+
+/// How much two clocks of one machine may differ about when a client started.
+const CLOCK_DIFFERENCE: i64 = 2_000;
+
+/// Tells whether one of the clients that run now, known by when they started in milliseconds since boot, ran when a file was written: it may be
+/// the one that wrote it.
+pub fn ran_when_written(written: Timestamp, now: &Moment, clients: &[i64]) -> bool {
+    let age = now.wall.0.saturating_sub(written.0);
+    let then = now.since_boot.saturating_sub(age).saturating_add(CLOCK_DIFFERENCE);
+    clients.iter().any(|started| *started <= then)
+}
+
+/// Returns the finding that a task is in progress for a session that has ended.
+pub fn of_ended_session(task: &Task, written: Timestamp) -> Defect {
+    let id = task.id.as_str().escape_debug();
+    Defect {
+        code: FindingCode::StaleOwner,
+        task: task.id.clone(),
+        message: format!(
+            "task {id} is in progress for a session that has ended: it was last written at {written}, and no Claude Code that ran then runs now"
+        ),
+        mend: Some(Mend::Release { task: task.id.clone(), owner: None }),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{OWNER_SILENCE, judge_owner};
+    use super::{OWNER_SILENCE, judge_owner, may_be_of_ended_session, ran_when_written};
     use crate::rules::health::FindingCode;
-    use crate::{Status, Task, TaskId, Timestamp};
+    use crate::{Moment, Status, Task, TaskId, Timestamp};
 
     fn owned(status: Status) -> Task {
         Task { owner: Some("ana".into()), status, ..Task::new(TaskId::number(1), "one") }
@@ -71,6 +100,24 @@ mod tests {
             assert_eq!(defect.code, FindingCode::StaleOwner);
             assert_eq!(defect.mend.unwrap().describe(), "release 1: it is pending again, and nobody's");
         }
+    }
+
+    #[test]
+    fn client_that_started_later_did_not_write_it() {
+        let now = Moment { wall: Timestamp(1_000_000), boot: "b".into(), since_boot: 500_000 };
+        let written = Timestamp(900_000);
+        assert!(!ran_when_written(written, &now, &[]));
+        assert!(ran_when_written(written, &now, &[450_000, 399_000]), "started a second before");
+        assert!(!ran_when_written(written, &now, &[450_000]), "started fifty seconds after");
+        assert!(ran_when_written(written, &now, &[401_000]), "clocks differ");
+    }
+
+    #[test]
+    fn only_unowned_work_in_progress_may_be_of_a_session() {
+        let unowned = |status| Task { status, ..Task::new(TaskId::number(1), "one") };
+        assert!(may_be_of_ended_session(&unowned(Status::InProgress)));
+        assert!(!may_be_of_ended_session(&unowned(Status::Pending)));
+        assert!(!may_be_of_ended_session(&owned(Status::InProgress)));
     }
 
     #[test]

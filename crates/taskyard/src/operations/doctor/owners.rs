@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use taskyard_core::rules::agents::naming::is_same_agent;
 use taskyard_core::rules::health::mending::Mend;
-use taskyard_core::rules::health::{judge_owner, may_be_abandoned};
+use taskyard_core::rules::health::{judge_owner, may_be_abandoned, may_be_of_ended_session, of_ended_session};
 use taskyard_core::rules::leases::leasing::holds;
 use taskyard_core::rules::leases::liveness::Standing;
 use taskyard_core::{Lease, Task, TaskId, Timestamp};
@@ -27,15 +27,20 @@ impl Yard {
         teams: Option<&Teams>,
         silence: Duration,
     ) -> Result<Vec<Finding>, Error> {
-        // Only a journal that is whole tells which owners have been silent.
-        let Some(signs) = list.signs.as_ref().filter(|signs| !signs.of_tasks.is_empty()) else { return Ok(Vec::new()) };
-        let members = teams.map_or(Ok(Vec::new()), members_of)?;
-        let now = self.now()?.wall;
         let mut findings = Vec::new();
-        for task in list.tasks.iter().filter(|task| signs.of_tasks.contains_key(&task.id)) {
-            let Some(sign) = newest_sign(task, signs, &members, now) else { continue };
-            let defect = judge_owner(task, sign, now, silence);
-            findings.extend(defect.map(|defect| Finding::of_task(defect, self.file_name(&task.id))));
+        // Only a journal that is whole tells which owners have been silent.
+        if let Some(signs) = list.signs.as_ref().filter(|signs| !signs.of_tasks.is_empty()) {
+            let members = teams.map_or(Ok(Vec::new()), members_of)?;
+            let now = self.now()?.wall;
+            for task in list.tasks.iter().filter(|task| signs.of_tasks.contains_key(&task.id)) {
+                let Some(sign) = newest_sign(task, signs, &members, now) else { continue };
+                let defect = judge_owner(task, sign, now, silence);
+                findings.extend(defect.map(|defect| Finding::of_task(defect, self.file_name(&task.id))));
+            }
+        }
+        let leases = self.store().read(self.list_id())?.leases()?;
+        for (task, written) in self.of_ended_sessions(&list.tasks, &leases)? {
+            findings.push(Finding::of_task(of_ended_session(&task, written), self.file_name(&task.id)));
         }
         Ok(findings)
     }
@@ -80,5 +85,6 @@ fn members_of(teams: &Teams) -> Result<Vec<MemberShown>, Error> {
 pub(super) fn is_still_abandoned(txn: &dyn Txn, mend: &Mend) -> Result<bool, StoreError> {
     let Mend::Release { task, owner } = mend else { return Ok(false) };
     let Some(task) = txn.find(task)?.task() else { return Ok(false) };
-    Ok(may_be_abandoned(&task) && task.owner() == Some(owner.as_str()) && lease_on(txn, &task)?.is_none())
+    let may_be = may_be_abandoned(&task) || may_be_of_ended_session(&task);
+    Ok(may_be && task.owner() == owner.as_deref() && lease_on(txn, &task)?.is_none())
 }

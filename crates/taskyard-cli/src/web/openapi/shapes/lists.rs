@@ -140,6 +140,7 @@ pub(crate) struct Ready {
     schema: Schema,
     tasks: Vec<Task>,
     ranking: Vec<Rank>,
+    stale_owner: Option<Vec<String>>,
     gone: Option<Value>,
 }
 

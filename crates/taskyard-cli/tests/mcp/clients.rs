@@ -1,0 +1,202 @@
+//! A client whose MCP server, shell and hooks are one agent: what they hold lives with the process of the client.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use taskyard_testkit::{Home, Process, wait_until};
+
+/// A process of the name that the client has, which runs lines of shell as the client runs the commands of its model.
+struct Client<'a> {
+    home: &'a Home,
+    process: Process,
+    lines: u32,
+    calls: u64,
+}
+
+impl<'a> Client<'a> {
+    fn start(home: &'a Home) -> Self {
+        Self::start_with(home, &[])
+    }
+
+    fn start_with(home: &'a Home, variables: &[(&str, &str)]) -> Self {
+        let program = home.path().join("claude");
+        if !program.exists() {
+            symlink("/bin/sh", &program).unwrap();
+        }
+        let mut command = home.command("").like(&program);
+        command.env_remove("TASKYARD_AGENT").env("TASKYARD", env!("CARGO_BIN_EXE_taskyard"));
+        command.env("CLAUDECODE", "1").env("CLAUDE_CODE_ENTRYPOINT", "cli").envs(variables.iter().copied());
+        Self { home, process: command.stdin(Stdio::piped()).start(), lines: 0, calls: 0 }
+    }
+
+    /// Runs a line, and returns what it printed.
+    fn run(&mut self, line: &str) -> String {
+        self.lines += 1;
+        let out = format!("said-{}-{}", self.process.id(), self.lines);
+        self.process.tell(&format!("{{ {line}\n}} > {out} 2>&1 9>&-; echo {out}"));
+        assert_eq!(self.process.line().as_deref(), Some(out.as_str()), "{line}");
+        fs::read_to_string(self.home.path().join(out)).unwrap()
+    }
+
+    /// Runs a command of ours in its shell, and returns the answer.
+    fn ask(&mut self, words: &str) -> Value {
+        let said = self.run(&format!("\"$TASKYARD\" {words} --json"));
+        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{words}: {error}: {said}"))
+    }
+
+    /// Has a hook of ours answer an event.
+    fn hook(&mut self, event: &str, more: Value) -> Value {
+        let mut told = json!({ "hook_event_name": event, "session_id": "0198c0de-1111-4222-8333-444455556666" });
+        told.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let said = self.run(&format!("\"$TASKYARD\" hook {event} <<'END'\n{told}\nEND"));
+        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{event}: {error}: {said}"))
+    }
+
+    /// Starts its MCP server.
+    fn serve(&mut self) -> String {
+        let pipe = format!("pipe-{}", self.process.id());
+        let line = format!(
+            "mkfifo {pipe}; \"$TASKYARD\" mcp < {pipe} > {pipe}.out 2>/dev/null & echo $! > {pipe}.pid; exec 9> {pipe}"
+        );
+        self.process.tell(&line);
+        self.request("initialize", json!({
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "claude-code", "version": "2.1.34" }
+        }));
+        let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        self.process.tell(&format!("printf '%s\\n' '{initialized}' >&9"));
+        fs::read_to_string(self.home.path().join(format!("{pipe}.pid"))).unwrap().trim().to_owned()
+    }
+
+    /// Calls a tool, and returns the text of the answer.
+    fn call(&mut self, tool: &str, input: Value) -> String {
+        let answer = self.request("tools/call", json!({ "name": tool, "arguments": input }));
+        answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> Value {
+        self.calls += 1;
+        let (id, out) = (self.calls, self.home.path().join(format!("pipe-{}.out", self.process.id())));
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.process.tell(&format!("printf '%s\\n' '{request}' >&9"));
+        let mut answer = Value::Null;
+        wait_until(method, || {
+            let said = fs::read_to_string(&out).unwrap_or_default();
+            let mut answers = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            answer = answers.find(|answer| answer["id"] == id).unwrap_or_default();
+            !answer.is_null()
+        });
+        answer
+    }
+
+    fn kill(mut self) {
+        self.process.kill();
+    }
+}
+
+fn home(tasks: &[&str]) -> Home {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    for task in tasks {
+        home.ask(&format!("create {task}"));
+    }
+    home
+}
+
+fn is_over(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+}
+
+#[test]
+fn claims_in_a_clients_shell_end_with_the_client() {
+    let home = home(&["one", "two"]);
+    let mut client = Client::start(&home);
+    let claimed = client.ask("claim 1");
+    assert_eq!((&claimed["claimed"], &claimed["expiresAt"]), (&json!(true), &Value::Null), "{claimed}");
+    assert_eq!(client.ask("start 2")["expiresAt"], Value::Null);
+    assert_eq!(home.run("claim 1 --as ben").code, Some(3));
+    client.kill();
+    assert_eq!(home.ask("claim 1 --as ben")["claimed"], json!(true));
+    assert_eq!(home.ask("claim 2 --as ben")["claimed"], json!(true));
+}
+
+#[test]
+fn claims_over_mcp_end_with_a_killed_client_at_once() {
+    let home = home(&["one"]);
+    let mut client = Client::start(&home);
+    let server = client.serve();
+    assert!(client.call("TaskClaim", json!({})).starts_with("Claimed"));
+    assert_eq!(home.run("claim 1 --as ben").code, Some(3));
+    client.kill();
+    wait_until("the end of the server", || is_over(&server));
+    assert_eq!(home.ask("claim 1 --as ben")["claimed"], json!(true), "nobody waits for a server to be started again");
+}
+
+#[test]
+fn server_that_ends_alone_leaves_its_claims_for_a_while() {
+    let home = home(&["one"]);
+    let mut client = Client::start(&home);
+    let server = client.serve();
+    client.call("TaskClaim", json!({}));
+    client.process.tell("exec 9>&-");
+    wait_until("the end of the server", || is_over(&server));
+    let refused = home.run("claim 1 --as ben --json").json();
+    assert!(refused["freeAt"].is_string(), "{refused}");
+    client.kill();
+    assert_eq!(home.ask("claim 1 --as ben")["claimed"], json!(true));
+}
+
+#[test]
+fn session_end_releases_what_the_client_holds() {
+    let home = home(&["one", "two", "three", "four"]);
+    let mut client = Client::start(&home);
+    client.serve();
+    client.ask("claim 1");
+    client.ask("claim 2 --as scout");
+    client.call("TaskClaim", json!({ "taskId": "3" }));
+    home.ask("claim 4 --as ben");
+    let in_progress = || home.ask("stats")["counts"]["in_progress"].clone();
+    for reason in ["clear", "resume"] {
+        client.hook("SessionEnd", json!({ "reason": reason }));
+        assert_eq!(in_progress(), json!(4), "the client goes on after {reason}");
+    }
+    assert_eq!(client.hook("SessionEnd", json!({ "reason": "prompt_input_exit" })), json!({}));
+    let open = home.ask("list --status in_progress")["tasks"].clone();
+    assert_eq!((open.as_array().unwrap().len(), &open[0]["owner"]), (1, &json!("ben")), "{open}");
+}
+
+#[test]
+fn session_end_leaves_the_task_of_a_run_to_work() {
+    let home = home(&["one", "two"]);
+    let token = home.ask("claim 1 --as ana")["token"].as_u64().unwrap().to_string();
+    let run = [("TASKYARD_AGENT", "ana"), ("TASKYARD_TASK_ID", "1"), ("TASKYARD_TASK_TOKEN", token.as_str())];
+    let mut client = Client::start_with(&home, &run);
+    client.hook("SessionEnd", json!({ "reason": "other" }));
+    assert_eq!(home.ask("show 1")["task"]["owner"], json!("ana"));
+}
+
+#[test]
+fn native_work_of_an_ended_session_is_reported_and_taken() {
+    let home = home(&["one"]);
+    let file = home.task_file("1");
+    let native = fs::read_to_string(&file).unwrap().replace("\"pending\"", "\"in_progress\"");
+    fs::write(&file, native).unwrap();
+    let written = |ago: u64| {
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(ago);
+        fs::File::options().append(true).open(&file).unwrap().set_modified(then).unwrap();
+    };
+    written(600);
+    let stale = home.ask("ready")["staleOwner"].clone();
+    let found = home.run("doctor --json").json();
+    // A client of the machine that the test runs on may be older than that.
+    if stale.is_null() {
+        assert_eq!(found["findings"], json!([]), "{found}");
+        return;
+    }
+    assert_eq!(stale, json!(["1"]));
+    assert_eq!((&found["findings"][0]["code"], &found["findings"][0]["task"]), (&json!("stale_owner"), &json!("1")));
+    assert_eq!(home.run("claim --next --as ben").code, Some(3), "its grace is not over");
+    written(7200);
+    assert_eq!(home.ask("claim --next --as ben")["task"]["id"], json!("1"));
+}
