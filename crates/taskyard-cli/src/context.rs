@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use taskyard::config::{Config, Project, RuleWord};
 use taskyard::core::rules::lists::list_choice::Choice;
-use taskyard::core::{ClientVersion, ListId, ProcessMark, Rules, TaskId, Token};
+use taskyard::core::{AgentName, ClientVersion, ListId, ProcessMark, Rules, TaskId, Token};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::{Jobs, SharedJobs};
 use taskyard::machine::{Machine, MachineError, Recording};
@@ -80,6 +80,10 @@ pub(crate) struct Context {
     is_browser: Option<bool>,
     /// The process of the client that the command runs in.
     client_process: OnceCell<Option<ProcessMark>>,
+    /// The name that the client has, once it was given one.
+    client_name: OnceCell<AgentName>,
+    /// Whether the client gets its name later than with the first yard.
+    names_client_later: bool,
 }
 
 impl Context {
@@ -109,6 +113,8 @@ impl Context {
             recording: Recording::Keeps,
             is_browser: None,
             client_process: OnceCell::new(),
+            client_name: OnceCell::new(),
+            names_client_later: false,
         }
     }
 
@@ -123,7 +129,7 @@ impl Context {
     /// Returns the same context in another directory, for a client that works there.
     pub(crate) fn in_directory(&self, directory: PathBuf) -> Self {
         let context = Self::new(self.globals.clone(), self.environment.clone(), self.cancel.clone());
-        Self { directory: Ok(directory), ..context }
+        Self { directory: Ok(directory), names_client_later: self.names_client_later, ..context }
     }
 
     /// Returns the same context on another list.
@@ -246,7 +252,7 @@ impl Context {
                 client: places::client_config(&self.environment).ok(),
                 data: places::data(&self.environment).ok(),
                 directory: self.directory.as_ref().ok().cloned(),
-                session: self.environment.client_session.clone(),
+                session: self.session_of_client(),
                 client_teammate: self.client_teammate(),
                 rules: self.rules()?,
             })
@@ -312,6 +318,9 @@ impl Context {
         // The list before the store: a bad name is the user's to mend, whatever the store has to say.
         let choice = self.choice()?;
         let rules = self.rules()?;
+        if !self.names_client_later {
+            self.name_client(&choice.list)?;
+        }
         let yard = Yard::new(self.store()?, choice.list, self.actor()?).with_rules(rules);
         let yard = yard.noting_in(self.written.clone());
         let yard = match &self.opened()?.notices {

@@ -33,6 +33,16 @@ impl Host for ContextHost {
             Unserved { message: report.message.clone(), hint: report.hint.clone() }
         })
     }
+
+    fn name_client(&self) -> Option<AgentName> {
+        let origin = self.origin.lock().unwrap_or_else(PoisonError::into_inner);
+        origin.client_process()?;
+        let named = origin.choice().and_then(|choice| origin.name_client(&choice.list));
+        if let Err(problem) = named {
+            tracing::debug!(why = problem.report().message, "the name of the client is not written down");
+        }
+        origin.session_agent()
+    }
 }
 
 /// Opens the list a context leads to.
@@ -43,7 +53,11 @@ pub(crate) fn open_hub(context: Context, options: Options, cancel: Cancel) -> Re
     let named = |name: Option<&str>| name.and_then(|name| AgentName::new(name).ok());
     let names = Names {
         agent: named(context.named_agent()),
-        session_agent: named(context.environment().session_agent.as_deref()),
+        // A client that names no session may resume one, whose name it then has.
+        session_agent: match (context.client_process(), &context.environment().client_session) {
+            (Some(_), session) => session.as_ref().and_then(|_| context.session_agent()),
+            (None, _) => named(context.environment().session_agent.as_deref()),
+        },
         session: context.environment().client_session.clone(),
     };
     let host = ContextHost { origin: Mutex::new(context), options };

@@ -156,8 +156,8 @@ impl ServerHandler for Connection {
             false => ABOUT_TODOS,
         };
         // The name of any other agent is made from what its client says of itself later.
-        let of_session = self.hub.session_agent.as_ref().filter(|_| self.hub.options.leases == Leases::Connection);
-        let about = match self.hub.named_agent.as_ref().or(of_session).filter(|_| self.has_tasks()) {
+        let of_client = self.hub.client_name().filter(|_| self.hub.options.leases == Leases::Connection);
+        let about = match self.hub.named_agent.clone().or(of_client).filter(|_| self.has_tasks()) {
             Some(agent) => format!("{about} You act as {agent}."),
             None => about.to_owned(),
         };
@@ -185,6 +185,7 @@ impl ServerHandler for Connection {
     ) -> Result<CallToolResponse, ErrorData> {
         let call =
             Call { tool: request.name.into_owned(), input: Value::Object(request.arguments.unwrap_or_default()) };
+        self.hub.settle_client_name().await;
         self.know(&context);
         let answered = match self.hub.served().await {
             Ok(served) => self.hub.call_and_tell(served, call, &context).await,

@@ -20,6 +20,12 @@ pub trait Host: fmt::Debug + Send + Sync {
     /// Returns what is served to a client that works in a directory. It is asked when a client says that its work is elsewhere than the
     /// server was started.
     fn surroundings(&self, directory: &Path) -> Result<Surroundings, Unserved>;
+
+    /// Returns the name of the client that started the server, for agents that were given no other, and gives it one if it has none. It is asked
+    /// once, before the first call of a tool: by then the client's hooks have said whether it resumes a session. `None` if it is not known.
+    fn name_client(&self) -> Option<AgentName> {
+        None
+    }
 }
 
 /// A list, and what belongs to it where it is served.
@@ -92,7 +98,7 @@ impl Surroundings {
 pub struct Names {
     /// The name that was given for the acting agent.
     pub agent: Option<AgentName>,
-    /// The name that agents of the client's session have where they were given no other.
+    /// The name that agents of the client have where they were given no other, as long as [`Host::name_client`] was not asked.
     pub session_agent: Option<AgentName>,
     /// The client's session, where it said so.
     pub session: Option<String>,

@@ -11,7 +11,7 @@ use taskyard::Yard;
 use taskyard::core::tools::Scope;
 use taskyard::core::{AgentName, Rules};
 use taskyard::process::Cancel;
-use tokio::sync::RwLock;
+use tokio::sync::{OnceCell, RwLock};
 
 use super::announced_jobs::AnnouncedJobs;
 use super::mailed_agents::MailedAgents;
@@ -44,8 +44,10 @@ pub struct Hub {
     pub(crate) announced_jobs: Arc<AnnouncedJobs>,
     /// The name that was given for the acting agent, by flag or variable.
     pub(crate) named_agent: Option<AgentName>,
-    /// The name that agents of the client's session have where they were given no other and a variable names one.
-    pub(crate) session_agent: Option<AgentName>,
+    /// The name that agents of the client have where they were given no other, before the first call of a tool.
+    session_agent: Option<AgentName>,
+    /// The name that they have from then on.
+    client_name: OnceCell<Option<AgentName>>,
     /// The client's session, where it said so.
     pub(crate) session: Option<String>,
     /// The agents that are told of their messages.
@@ -78,6 +80,7 @@ impl Hub {
             announced_jobs: Arc::default(),
             named_agent: names.agent,
             session_agent: names.session_agent,
+            client_name: OnceCell::new(),
             session: names.session,
             agents: MailedAgents::default(),
             is_followed: AtomicBool::new(false),
@@ -98,6 +101,24 @@ impl Hub {
     /// Returns what ends every call when the process is asked to stop.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
+    }
+
+    /// Finds out the name that agents of the client have where they were given no other. Called before each call of a tool.
+    pub(crate) async fn settle_client_name(&self) {
+        if self.named_agent.is_some() || self.options.leases != Leases::Connection {
+            return;
+        }
+        let ask = || async {
+            let host = Arc::clone(&self.host);
+            let named = self.workers.look(move || host.name_client()).await;
+            named.inspect_err(|error| tracing::error!(%error, "the name of the client is not known")).ok().flatten()
+        };
+        self.client_name.get_or_init(ask).await;
+    }
+
+    /// Returns the name that agents of the client have where they were given no other.
+    pub(crate) fn client_name(&self) -> Option<AgentName> {
+        self.client_name.get().cloned().flatten().or_else(|| self.session_agent.clone())
     }
 
     /// Returns where calls are made, waiting while that is being decided.

@@ -70,7 +70,7 @@ fn is_of_session(hub: &Hub, extensions: &Extensions) -> bool {
 /// Names an agent after its client and session.
 fn unnamed(hub: &Hub, client: Option<String>, extensions: &Extensions) -> AgentName {
     // The user who started an HTTP server is not its caller.
-    if let Some(agent) = hub.session_agent.clone().filter(|_| hub.options.leases == Leases::Connection) {
+    if let Some(agent) = hub.client_name().filter(|_| hub.options.leases == Leases::Connection) {
         return agent;
     }
     let client = client.map(|client| plain(&client)).filter(|name| !name.is_empty());

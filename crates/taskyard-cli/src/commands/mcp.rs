@@ -80,7 +80,8 @@ impl Mcp {
         }
         let cancel = context.cancel();
         let _caretaker = context.caretaker();
-        let served = serve_stdio(open_hub(context.in_directory(directory), options, cancel.clone())?);
+        let served =
+            serve_stdio(open_hub(context.in_directory(directory).naming_client_later(), options, cancel.clone())?);
         served.map_err(|error| Problem::new(Exit::CouldNot, "mcp", error.to_string()))?;
         Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
     }

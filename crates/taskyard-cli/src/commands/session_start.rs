@@ -35,9 +35,10 @@ pub(super) fn answer(context: &Context, output: &mut Output) -> Result<Exit, Pro
 fn facts(context: &Context, event: &Map<String, Value>, output: &mut Output) -> Result<Vec<String>, Problem> {
     let text = |key: &str| event.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let context = context.in_session(text("session_id")).at(text("cwd").map(Path::new));
+    // The client gets its name with the first yard.
+    let yard = context.yard();
     tell_session_agent(&context, output)?;
-    let choice = context.choice()?;
-    let yard = context.yard()?;
+    let (yard, choice) = (yard?, context.choice()?);
     let brief = yard.brief()?;
     let mut facts: Vec<String> = yard.task_of_run()?.iter().map(|(task, is_held)| run_line(task, *is_held)).collect();
     let here = format!("Taskyard keeps the tasks here in list {} ({})", choice.list, choice.reason);

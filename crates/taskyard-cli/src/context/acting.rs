@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use taskyard::core::rules::agents::naming::earlier_names;
 use taskyard::core::{AgentName, Holder, ListId, ProcessMark, TaskId, Token};
-use taskyard::liveness::client_above;
+use taskyard::liveness::{ClientNames, UnnamedClient, client_above};
 use taskyard::opening::Address;
 use taskyard::operations::{DEFAULT_LEASE, Resuming};
 use taskyard::todos::{TodoList, TodoLists};
@@ -13,6 +14,7 @@ use taskyard::{Run, StartLease};
 
 use super::Context;
 use super::name_source::NameSource;
+use crate::places;
 use crate::problem::Problem;
 
 impl Context {
@@ -31,17 +33,65 @@ impl Context {
         }
     }
 
-    /// Returns the name that agents of the client's session have where they were given no other: that of its MCP server.
+    /// Returns the name that agents of the client have if they were given no other: that of the client's process, which its MCP server, its shell
+    /// and its hooks share. If the process cannot be seen, it is the name that `SessionStart` has set, or one of the session.
     pub(crate) fn session_agent(&self) -> Option<AgentName> {
-        let said = self.environment.session_agent.as_deref().and_then(|name| AgentName::new(name).ok());
-        said.or_else(|| {
-            AgentName::new(format!("claude-code-{}", self.environment.client_session.as_deref()?.get(..8)?)).ok()
-        })
+        if let Some(settled) = self.client_name.get() {
+            return Some(settled.clone());
+        }
+        if let (Some(names), Some(client)) = (self.client_names(), self.unnamed_client()) {
+            return Some(names.for_client(&client));
+        }
+        let session = self.environment.client_session.as_deref();
+        let of_session = || self.client_names()?.of_session(session?);
+        let after_session = || AgentName::new(format!("claude-code-{}", session?.get(..8)?)).ok();
+        self.agent_of_environment().or_else(of_session).or_else(after_session)
+    }
+
+    /// Returns the same context, with which yards are opened without naming the client: its hooks have not run yet.
+    pub(crate) fn naming_client_later(self) -> Self {
+        Self { names_client_later: true, ..self }
+    }
+
+    /// Gives the client its name if it has none yet, and takes note of its session. A name of an older release under which it holds tasks of the
+    /// list stays its name.
+    pub(crate) fn name_client(&self, list: &ListId) -> Result<(), Problem> {
+        if self.client_name.get().is_some() || self.is_browser.is_some() {
+            return Ok(());
+        }
+        let (Some(names), Some(mut client)) = (self.client_names(), self.unnamed_client()) else { return Ok(()) };
+        if client.acted_as.is_none() && names.of(client.process).is_none() {
+            let leases = self.store()?.read(list).and_then(|list| list.leases()).unwrap_or_default();
+            let mut earlier = earlier_names(client.process, client.session).into_iter();
+            client.acted_as = earlier.find(|name| leases.iter().any(|lease| lease.agent == *name));
+        }
+        let _ = self.client_name.set(names.give(&client));
+        Ok(())
+    }
+
+    /// Returns the session that the client is in: the one that the environment names, else the one that its `SessionStart` hook told of.
+    pub(super) fn session_of_client(&self) -> Option<String> {
+        let told = || self.client_names()?.session_of(self.client_process()?);
+        self.environment.client_session.clone().or_else(told)
+    }
+
+    fn client_names(&self) -> Option<ClientNames> {
+        places::data(&self.environment).ok().map(|data| ClientNames::in_data(&data))
+    }
+
+    fn unnamed_client(&self) -> Option<UnnamedClient<'_>> {
+        let session = self.environment.client_session.as_deref();
+        Some(UnnamedClient { process: self.client_process()?, session, acted_as: self.agent_of_environment() })
+    }
+
+    fn agent_of_environment(&self) -> Option<AgentName> {
+        self.environment.session_agent.as_deref().and_then(|name| AgentName::new(name).ok())
     }
 
     /// Returns the process of the client that this command runs in; `None` if it runs in none, or processes cannot be seen.
     pub(crate) fn client_process(&self) -> Option<&ProcessMark> {
-        let look = || if self.is_started_by_client() { client_above() } else { None };
+        // Both releases set this for everything that they start.
+        let look = || if self.environment.is_in_client { client_above() } else { None };
         self.client_process.get_or_init(look).as_ref()
     }
 

@@ -186,7 +186,10 @@ fn native_work_of_an_ended_session_is_reported_and_taken() {
         let then = std::time::SystemTime::now() - std::time::Duration::from_secs(ago);
         fs::File::options().append(true).open(&file).unwrap().set_modified(then).unwrap();
     };
-    written(600);
+    written(3600);
+    assert_eq!(home.ask("ready")["staleOwner"], Value::Null, "its grace is not over");
+    assert_eq!(home.run("claim --next --as ben").code, Some(3));
+    written(3 * 3600);
     let stale = home.ask("ready")["staleOwner"].clone();
     let found = home.run("doctor --json").json();
     // A client of the machine that the test runs on may be older than that.
@@ -196,7 +199,64 @@ fn native_work_of_an_ended_session_is_reported_and_taken() {
     }
     assert_eq!(stale, json!(["1"]));
     assert_eq!((&found["findings"][0]["code"], &found["findings"][0]["task"]), (&json!("stale_owner"), &json!("1")));
-    assert_eq!(home.run("claim --next --as ben").code, Some(3), "its grace is not over");
-    written(7200);
     assert_eq!(home.ask("claim --next --as ben")["task"]["id"], json!("1"));
+}
+
+const SESSION: &str = "0198c0de-1111-4222-8333-444455556666";
+
+/// Returns the name under which a claim over MCP was made.
+fn name_in(answer: &str) -> &str {
+    let name = answer.split("Yours, as ").nth(1).unwrap_or_else(|| panic!("{answer}"));
+    name.split([' ', '(']).next().unwrap()
+}
+
+#[test]
+fn shell_server_and_hooks_of_a_client_are_one_agent() {
+    let home = home(&["one", "two", "three"]);
+    let mut client = Client::start(&home);
+    client.serve();
+    client.hook("SessionStart", json!({ "source": "startup", "session_id": SESSION }));
+    let won = client.call("TaskClaim", json!({}));
+    let name = name_in(&won).to_owned();
+    assert!(name.starts_with("claude-") && name.len() == "claude-7f3a".len(), "{won}");
+    let again = client.ask("claim 1");
+    assert_eq!((&again["agent"], &again["resumed"]), (&json!(name), &json!(true)), "{again}");
+    assert!(won.contains(&format!("token {}", again["token"])), "the token goes on counting: {won}");
+    client.ask("done 1");
+    client.ask("claim 2");
+    assert!(client.call("TaskUpdate", json!({ "taskId": "2", "status": "completed" })).contains("#2"));
+    client.hook("SessionEnd", json!({ "reason": "clear", "session_id": SESSION }));
+    client.hook("SessionStart", json!({ "source": "clear", "session_id": "0199ffff-1111-4222-8333-444455556666" }));
+    assert_eq!(client.ask("claim 3")["agent"], json!(name));
+    assert!(client.call("TaskClaim", json!({ "taskId": "3" })).starts_with("You already have this task."));
+}
+
+#[test]
+fn resumed_session_acts_under_the_name_it_had() {
+    let home = home(&["one", "two"]);
+    let mut client = Client::start(&home);
+    client.hook("SessionStart", json!({ "source": "startup", "session_id": SESSION }));
+    let name = client.ask("claim 1")["agent"].as_str().unwrap().to_owned();
+    client.kill();
+    let mut client = Client::start(&home);
+    client.serve();
+    client.hook("SessionStart", json!({ "source": "resume", "session_id": SESSION }));
+    assert_eq!(name_in(&client.call("TaskClaim", json!({ "taskId": "1" }))), name);
+    assert_eq!(client.ask("claim 2")["agent"], json!(name));
+    let mut beside = Client::start(&home);
+    beside.hook("SessionStart", json!({ "source": "resume", "session_id": SESSION }));
+    assert_ne!(beside.ask("claim --next")["agent"], json!(name), "a living client has that name");
+}
+
+#[test]
+fn leases_under_names_of_older_releases_stay_their_holders() {
+    let old = "claude-code-0198c0de";
+    for variable in ["CLAUDE_CODE_SESSION_ID", "TASKYARD_SESSION_AGENT"] {
+        let home = home(&["one", "two"]);
+        home.ask(&format!("claim 1 --as {old}"));
+        let value = if variable == "CLAUDE_CODE_SESSION_ID" { SESSION } else { old };
+        let mut client = Client::start_with(&home, &[(variable, value)]);
+        assert_eq!(client.ask("done 1")["task"]["status"], json!("completed"), "{variable}");
+        assert_eq!(client.ask("claim 2")["agent"], json!(old), "{variable}: it keeps its name to the end");
+    }
 }

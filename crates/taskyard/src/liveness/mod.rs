@@ -2,6 +2,7 @@
 //!
 //! What all of it means is decided in `taskyard_core::rules::leases::liveness`.
 
+mod client_names;
 mod client_process;
 mod machine_id;
 mod machine_proof;
@@ -10,6 +11,7 @@ mod sign_file;
 mod signs;
 mod world;
 
+pub use client_names::{ClientNames, UnnamedClient};
 pub(crate) use client_process::clients_started;
 pub use client_process::{client_above, serve_client};
 pub(crate) use machine_proof::is_written_here_only;

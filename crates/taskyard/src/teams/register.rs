@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard_core::rules::agents::naming::name_of;
+use taskyard_core::rules::agents::naming::{is_client_name, name_of};
 use taskyard_core::{AgentName, ListId, Rules, Team, TeamName, Timestamp};
 
 use super::contract::{TeamStore, TeamWatch};
@@ -239,8 +239,9 @@ impl Teams {
             return Ok(seats);
         }
         let by_session = |team: &Team| {
-            let session = team.lead_session.as_deref()?.get(..8)?;
-            let is_lead = agent.as_str() == format!("claude-code-{session}");
+            let session = team.lead_session.as_deref()?;
+            let is_own_session = self.caller.session.as_deref() == Some(session) && is_client_name(agent.as_str());
+            let is_lead = is_own_session || agent.as_str() == format!("claude-code-{}", session.get(..8)?);
             is_lead.then(|| Seat { name: team.lead().to_owned(), team: team.clone() })
         };
         Ok(teams.iter().filter_map(by_session).collect())

@@ -1,6 +1,6 @@
 //! Which names mean one agent.
 
-use crate::AgentName;
+use crate::{AgentName, ProcessMark};
 
 /// Tells whether two names mean one agent: `bob` is `bob@alpha`, and `bob@alpha` is not `bob@beta`.
 ///
@@ -32,8 +32,25 @@ pub fn is_subagent(name: &str, id: &str) -> bool {
     !id.is_empty() && own == id && session.starts_with(CLIENT)
 }
 
-/// What the names of the client's sessions begin with.
-const CLIENT: &str = "claude-code-";
+/// What the names of clients begin with, also those that older releases gave (`claude-code-0198ffff`).
+const CLIENT: &str = "claude-";
+
+/// Returns the name of a client: `claude-7f3a`.
+pub fn client_name(digits: &str) -> AgentName {
+    AgentName::new(format!("{CLIENT}{digits}")).unwrap_or_else(|_| AgentName::elsewhere())
+}
+
+/// Tells whether a name is one that a client has if it was given no other.
+pub fn is_client_name(name: &str) -> bool {
+    name.starts_with(CLIENT) && !name.contains('@')
+}
+
+/// Returns the names that older releases gave the agents of a client: after its session, and after its process.
+pub fn earlier_names(client: &ProcessMark, session: Option<&str>) -> Vec<AgentName> {
+    let of_session = session.and_then(|session| session.get(..8)).map(|session| format!("{CLIENT}code-{session}"));
+    let names = of_session.into_iter().chain([format!("{CLIENT}code-{}", client.pid)]);
+    names.filter_map(|name| AgentName::new(name).ok()).collect()
+}
 
 fn parts(name: &str) -> (&str, &str) {
     name.split_once('@').unwrap_or((name, ""))
