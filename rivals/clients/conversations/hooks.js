@@ -37,6 +37,24 @@ function asked(house, event) {
 
 export const conversations = [
   {
+    name: 'work: an agent that claims first gets the task of its run, and no other',
+    between: BOTH,
+    async play({ client, house }) {
+      await house.must('setup claude --yes');
+      await house.fill(2, { env });
+      const main = async (part) => {
+        assert.match(part.heard.join('\n'), /This run is for #1 Task 1/);
+        assert.match((await part.call('mcp__taskyard__TaskClaim')).text, /^You are working on #1/);
+        const other = await part.call('mcp__taskyard__TaskClaim', { taskId: '2' });
+        assert.ok(other.isError && other.text.includes('this run is for #1'), other.text);
+        const shell = await part.call('Bash', { command: 'taskyard claim --next --quiet && taskyard done 1', description: 'finish' });
+        assert.ok(!shell.isError && /^1\b/.test(shell.text), shell.text);
+      };
+      const ran = await client.work(house, main, { list, flags: ['--as', 'crew', '--json'] });
+      assert.deepEqual(JSON.parse(ran.stdout).completed, ['1', '2'], ran.stderr);
+    },
+  },
+  {
     name: 'SessionStart: a new session is told what is open, and its commands act under one name',
     between: BOTH,
     async play({ client, house }) {
@@ -47,7 +65,7 @@ export const conversations = [
         const claim = await part.call('mcp__taskyard__TaskClaim', { taskId: '1' });
         assert.ok(!claim.isError, claim.text);
         const done = await part.call('Bash', { command: 'taskyard done 1', description: 'finish' });
-        if (!client.isOld) assert.ok(!done.isError, 'the session\'s command is the agent that claimed over MCP');
+        assert.ok(!done.isError, `the session's command is the agent that claimed over MCP: ${done.text}`);
       };
       await client.talk(house, main, { list, flags: debug(house) });
       assert.deepEqual(complaints(house), []);

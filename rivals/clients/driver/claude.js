@@ -53,6 +53,20 @@ export class Claude {
     return session;
   }
 
+  /** Has `taskyard work` run it for each task in turn; its model plays `main` in the first run, and is done at once in the others. */
+  async work(house, main, { list, flags = [] }) {
+    const model = await serve(messages, { main });
+    const words = ['--dangerously-skip-permissions', '-p', 'PART:main begin', '--output-format', 'stream-json', '--verbose'];
+    try {
+      const env = this.env(house, model.url, { CLAUDE_CODE_TASK_LIST_ID: list });
+      const ran = await house.taskyard(['work', ...flags, '--', ...this.command, ...words], { env });
+      await model.parts.get('main').ended;
+      return ran;
+    } finally {
+      model.close();
+    }
+  }
+
   /** Waits until somebody could type into its terminal. */
   ready(session) {
     return session.shows('bypass permissions on');
