@@ -43,11 +43,13 @@ pub enum Op {
     ChangedElsewhere,
     /// Some other program removed a task.
     RemovedElsewhere,
+    /// A client deleted a task: another program removed it in the way Claude Code deletes.
+    DeletedElsewhere,
 }
 
 impl Op {
     /// Every verb.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Create,
         Self::Update,
         Self::Reopen,
@@ -65,9 +67,10 @@ impl Op {
         Self::CreatedElsewhere,
         Self::ChangedElsewhere,
         Self::RemovedElsewhere,
+        Self::DeletedElsewhere,
     ];
 
-    /// Returns the word in JSON and in the journal.
+    /// Returns the word in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -87,12 +90,36 @@ impl Op {
             Self::CreatedElsewhere => "created_elsewhere",
             Self::ChangedElsewhere => "changed_elsewhere",
             Self::RemovedElsewhere => "removed_elsewhere",
+            Self::DeletedElsewhere => "deleted_elsewhere",
+        }
+    }
+
+    /// Returns the word in journals. Releases that do not know deletions by clients read them as removals; what tells the two apart is
+    /// beside the word ([`Op::from_stored`]).
+    pub const fn as_stored(self) -> &'static str {
+        match self {
+            Self::DeletedElsewhere => Self::RemovedElsewhere.as_str(),
+            _ => self.as_str(),
+        }
+    }
+
+    /// Returns the verb of a word in a journal, given whether the entry is marked as a client's deletion; `None` if this release does not
+    /// know the word.
+    pub fn from_stored(word: &str, is_deletion: bool) -> Option<Self> {
+        match word.parse().ok()? {
+            Self::RemovedElsewhere if is_deletion => Some(Self::DeletedElsewhere),
+            op => Some(op),
         }
     }
 
     /// Tells whether some other program did it.
     pub const fn is_elsewhere(self) -> bool {
-        matches!(self, Self::CreatedElsewhere | Self::ChangedElsewhere | Self::RemovedElsewhere)
+        matches!(self, Self::CreatedElsewhere | Self::ChangedElsewhere) || self.is_removal_elsewhere()
+    }
+
+    /// Tells whether some other program removed a task, by a deletion or in another way.
+    pub const fn is_removal_elsewhere(self) -> bool {
+        matches!(self, Self::RemovedElsewhere | Self::DeletedElsewhere)
     }
 }
 

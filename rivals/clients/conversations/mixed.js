@@ -74,11 +74,12 @@ export const conversations = [
         },
         { list },
       );
+      assert.deepEqual((await house.json('doctor', { env })).findings, [], 'a deletion is no damage');
       await house.must('restore 2', { env });
       assert.deepEqual(house.tasks(list).map(({ subject }) => subject), ['Changed', 'Second']);
       const { entries } = await house.json('history', { env });
       const told = entries.map(({ op, task }) => `${op} ${task}`);
-      for (const line of ['created_elsewhere 2', 'changed_elsewhere 1', 'removed_elsewhere 2']) assert.ok(told.includes(line), told.join(', '));
+      for (const line of ['created_elsewhere 2', 'changed_elsewhere 1', 'deleted_elsewhere 2']) assert.ok(told.includes(line), told.join(', '));
     },
   },
   {

@@ -149,7 +149,7 @@ fn went(absence: Absence, removed: &Entry) -> String {
         _ if absence == Absence::Replaced => {
             "another program put a different task there; it comes back under a new number".to_owned()
         }
-        Op::RemovedElsewhere => op_in_words(removed.op).to_owned(),
+        Op::RemovedElsewhere | Op::DeletedElsewhere => op_in_words(removed.op).to_owned(),
         // No reader has noticed yet that it went; this is the last that was done to it.
         _ if removed.after.is_some() => "gone since it was last changed".to_owned(),
         Op::Undo => format!("taken away by an undo by {}", removed.actor),

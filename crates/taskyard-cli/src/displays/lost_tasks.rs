@@ -52,5 +52,9 @@ pub(crate) fn with_the_way_back(problem: Problem, context: &Context) -> Problem 
     if !is_missing {
         return problem;
     }
-    problem.hint(format!("it is missing, and nobody deleted it on purpose: `taskyard restore {id}` brings it back"))
+    let how = match context.yard().is_ok_and(|yard| yard.is_deleted_elsewhere(&id).unwrap_or(false)) {
+        true => "another program deleted it",
+        false => "it is missing, and nobody deleted it on purpose",
+    };
+    problem.hint(format!("{how}: `taskyard restore {id}` brings it back"))
 }

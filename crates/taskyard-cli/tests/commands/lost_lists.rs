@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -22,6 +23,16 @@ fn remove_task_files(place: &Path) {
             fs::remove_file(path).unwrap();
         }
     }
+}
+
+/// Does what the client does when it deletes a task that no other one names.
+fn delete_as_the_client_does(place: &Path, id: u64) {
+    let list = place.join(LIST);
+    let mark = fs::read_to_string(list.join(".highwatermark")).map_or(0, |mark| mark.parse().unwrap());
+    if id > mark {
+        fs::write(list.join(".highwatermark"), id.to_string()).unwrap();
+    }
+    fs::remove_file(list.join(format!("{id}.json"))).unwrap();
 }
 
 fn seen(tasks: &str) -> Test {
@@ -75,6 +86,52 @@ fn a_single_task_that_vanished_is_told_by_restore_and_doctor_alone() {
     let test = test.run("list").run("ready").run("prime").run("lists");
     let test = session_begins(test).run("hook SessionStart");
     test.run("restore").run("doctor").run("doctor --fix --yes").run("doctor").run("list").snapshot();
+}
+
+#[test]
+fn what_the_client_deleted_is_no_damage() {
+    let test = seen("1 pending; 2 pending; 3 pending").meanwhile(|place| delete_as_the_client_does(place, 2));
+    let test = test.run("doctor").run("doctor --fix --yes").run("history 2").run("show 2").run("restore");
+    test.run("restore 2").run("list").snapshot();
+}
+
+#[test]
+fn the_last_task_may_be_deleted_too() {
+    let mut test = seen("1 pending; 2 in_progress (ana)");
+    for id in [1, 2] {
+        test = test.meanwhile(|place| delete_as_the_client_does(place, id)).quietly("list");
+    }
+    let list = test.json("list --json");
+    assert_eq!(list.get("gone"), None, "{list}");
+    assert_eq!(test.json("doctor --json")["findings"], json!([]));
+    let restorable = test.json("restore --json");
+    let ops: Vec<&Value> =
+        restorable["restorable"].as_array().unwrap().iter().map(|task| &task["removed"]["op"]).collect();
+    assert_eq!(ops, ["deleted_elsewhere", "deleted_elsewhere"]);
+    assert_eq!(test.json("restore --all --json")["tasks"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_file_that_others_still_name_was_not_deleted() {
+    let mut test = seen("1 pending; 2 pending <- 1").meanwhile(|place| delete_as_the_client_does(place, 1));
+    let findings = test.json("doctor --json")["findings"].clone();
+    let codes: Vec<&Value> = findings.as_array().unwrap().iter().map(|finding| &finding["code"]).collect();
+    assert!(codes.contains(&&json!("missing_task")), "{findings}");
+}
+
+#[test]
+fn a_reset_for_a_new_team_is_no_deletion() {
+    let mut test = seen("1 pending").meanwhile(|place| {
+        let team = place.join("home/.claude/teams/project");
+        fs::create_dir_all(&team).unwrap();
+        let made = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+        let made =
+            json!({"name": "project", "createdAt": made as u64, "leadAgentId": "team-lead@project", "members": []});
+        fs::write(team.join("config.json"), made.to_string()).unwrap();
+        delete_as_the_client_does(place, 1);
+    });
+    assert_eq!(test.json("list --json")["gone"]["open"], 1);
+    assert_eq!(test.json("doctor --json")["findings"][0]["code"], "emptied_list");
 }
 
 #[test]

@@ -56,6 +56,7 @@ pub fn op_in_words(op: Op) -> &'static str {
         Op::CreatedElsewhere => "created elsewhere",
         Op::ChangedElsewhere => "changed elsewhere",
         Op::RemovedElsewhere => "removed elsewhere",
+        Op::DeletedElsewhere => "deleted elsewhere",
     }
 }
 

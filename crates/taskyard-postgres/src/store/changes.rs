@@ -20,6 +20,7 @@ pub(super) const COLUMNS_FOLLOWED: &str = "c.revision, c.task, c.attempt, c.afte
 pub(super) fn entry(row: &Row) -> Result<Entry, Failure> {
     let damaged = |what: &str| Failure::new(FailureKind::Wrong, format!("an entry of the journal has {what}"));
     let op: &str = row.try_get(3)?;
+    let (remark, is_deletion) = row.try_get::<_, Option<&str>>(6)?.map(remark).unwrap_or_default();
     let attempt: Option<&str> = row.try_get(7)?;
     let undoes: Option<&str> = row.try_get(5)?;
     let undoes = undoes.into_iter().flat_map(|list| list.split(',')).filter_map(|revision| revision.parse().ok());
@@ -27,10 +28,10 @@ pub(super) fn entry(row: &Row) -> Result<Entry, Failure> {
         revision: revision(row.try_get(0)?),
         at: Timestamp(row.try_get(1)?),
         actor: AgentName::new(row.try_get::<_, &str>(2)?).map_err(|_| damaged("no actor"))?,
-        op: op.parse::<Op>().map_err(|()| damaged("a verb that nobody knows"))?,
+        op: Op::from_stored(op, is_deletion).ok_or_else(|| damaged("a verb that nobody knows"))?,
         task: TaskId::stored(row.try_get::<_, &str>(4)?),
         undoes: undoes.map(Revision).collect(),
-        remark: row.try_get::<_, Option<&str>>(6)?.map(remark).unwrap_or_default(),
+        remark,
         attempt: attempt.and_then(|attempt| attempt.parse().ok()),
         after: image(row, 8)?,
         before: image(row, 10)?,
@@ -57,7 +58,7 @@ pub(super) fn insertion(database: &Database, list: i64, entries: &[Entry]) -> St
         .number(first.map_or(0, |entry| entry.revision.0.cast_signed()))
         .number(first.map_or(0, |entry| entry.at.0))
         .text(first.map(|entry| storable(entry.actor.as_str())).unwrap_or_default())
-        .text(first.map_or("", |entry| entry.op.as_str()))
+        .text(first.map_or("", |entry| entry.op.as_stored()))
         .some_text(undoes)
         .rows(vec![
             Column::Numbers((0..).take(entries.len()).collect()),
@@ -66,7 +67,7 @@ pub(super) fn insertion(database: &Database, list: i64, entries: &[Entry]) -> St
             Column::SomeBytes(before.bytes),
             Column::SomeTexts(after.texts),
             Column::SomeBytes(after.bytes),
-            Column::SomeTexts(entries.iter().map(|entry| remark_text(&entry.remark)).collect()),
+            Column::SomeTexts(entries.iter().map(remark_text).collect()),
             Column::SomeTexts(entries.iter().map(|entry| entry.attempt.map(|attempt| attempt.to_string())).collect()),
         ])
 }
@@ -92,14 +93,14 @@ pub(super) fn insertion_of_several(database: &Database, list: i64, entries: &[En
         Column::Numbers(places),
         Column::Numbers(entries.iter().map(|entry| entry.at.0).collect()),
         Column::Texts(texts(|entry| storable(entry.actor.as_str()))),
-        Column::Texts(texts(|entry| entry.op.as_str().to_owned())),
+        Column::Texts(texts(|entry| entry.op.as_stored().to_owned())),
         Column::Texts(texts(|entry| entry.task.as_str().to_owned())),
         Column::SomeTexts(before.texts),
         Column::SomeBytes(before.bytes),
         Column::SomeTexts(after.texts),
         Column::SomeBytes(after.bytes),
         Column::SomeTexts(some_texts(|entry| joined(&entry.undoes))),
-        Column::SomeTexts(some_texts(|entry| remark_text(&entry.remark))),
+        Column::SomeTexts(some_texts(remark_text)),
         Column::SomeTexts(some_texts(|entry| entry.attempt.map(|attempt| attempt.to_string()))),
     ])
 }
@@ -120,20 +121,25 @@ fn joined(revisions: &[Revision]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(","))
 }
 
-fn remark_text(remark: &Remark) -> Option<String> {
-    if remark.is_empty() {
+fn remark_text(entry: &Entry) -> Option<String> {
+    let (remark, is_deletion) = (&entry.remark, entry.op == Op::DeletedElsewhere);
+    if remark.is_empty() && !is_deletion {
         return None;
     }
     let loss = |loss: &Loss| json!({ "field": loss.field.to_string(), "of": loss.revision.0, "verdict": loss.verdict.as_str() });
-    let text = json!({
+    let mut text = json!({
         "notice": remark.notice,
         "ready": remark.now_ready.iter().map(TaskId::as_str).collect::<Vec<_>>(),
         "losses": remark.taken_back.iter().map(loss).collect::<Vec<_>>(),
     });
+    if is_deletion {
+        text["deletion"] = json!(true);
+    }
     Some(text.to_string())
 }
 
-fn remark(text: &str) -> Remark {
+/// Reads what is said of an entry, and whether it is a client's deletion.
+fn remark(text: &str) -> (Remark, bool) {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     let items = |name: &str| value[name].as_array().cloned().unwrap_or_default();
     let loss = |loss: &Value| {
@@ -143,9 +149,10 @@ fn remark(text: &str) -> Remark {
             verdict: loss["verdict"].as_str()?.parse().ok()?,
         })
     };
-    Remark {
+    let remark = Remark {
         notice: value["notice"].as_str().map(str::to_owned),
         now_ready: items("ready").iter().filter_map(Value::as_str).map(TaskId::stored).collect(),
         taken_back: items("losses").iter().filter_map(loss).collect(),
-    }
+    };
+    (remark, value["deletion"] == true)
 }

@@ -19,7 +19,11 @@ pub(crate) fn history_of(database: &Database, list: &ListId, query: &HistoryQuer
     })?;
     let Some([rows, moved]) = rows.as_deref() else { return Ok(Vec::new()) };
     let is_here = moved.first().map_or(Ok(()), |moved| must_be_here(moved, 0));
-    is_here.and_then(|()| entries(rows)).map_err(|failure| failure.into_store_error(database.shown(), doing))
+    let mut entries =
+        is_here.and_then(|()| entries(rows)).map_err(|failure| failure.into_store_error(database.shown(), doing))?;
+    // Two verbs may share a word.
+    entries.retain(|entry| query.ops.is_empty() || query.ops.contains(&entry.op));
+    Ok(entries)
 }
 
 /// Returns what asks for a part of the journal, oldest entry first.
@@ -37,7 +41,7 @@ pub(super) fn question(database: &Database, directory: &str, query: &HistoryQuer
     }
     if !query.ops.is_empty() {
         // Verbs are words of ours, without a quote in them.
-        let ops: Vec<String> = query.ops.iter().map(|op| format!("'{op}'")).collect();
+        let ops: Vec<String> = query.ops.iter().map(|op| format!("'{}'", op.as_stored())).collect();
         wanted = format!("{wanted} AND c.op IN ({})", ops.join(", "));
     }
     if query.only_arrivals {

@@ -17,6 +17,12 @@ impl Yard {
         Ok(!is_there && self.missing_task(id)?.is_some())
     }
 
+    /// Tells whether a task is not there because a client deleted it.
+    pub fn is_deleted_elsewhere(&self, id: &TaskId) -> Result<bool, Error> {
+        let absent = self.absent_task(&TaskId::stored(id.file_stem()))?;
+        Ok(self.is_missing(id)? && absent.is_some_and(|absent| absent.is_deleted_elsewhere()))
+    }
+
     /// Tells whether a task is on the list, or ever was as far as the journal knows.
     pub fn is_known(&self, id: &TaskId) -> Result<bool, Error> {
         if !matches!(self.store().read(self.list_id())?.find(id)?, Lookup::Missing) {

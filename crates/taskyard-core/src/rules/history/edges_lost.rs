@@ -18,7 +18,7 @@ pub struct EdgesLost {
 impl EdgesLost {
     /// The verbs of the entries that are looked at: what an update took away an agent meant to take away, and agents that work on a task
     /// leave its edges alone.
-    pub const OPS: [Op; 11] = [
+    pub const OPS: [Op; 12] = [
         Op::Delete,
         Op::Clear,
         Op::Undo,
@@ -30,6 +30,7 @@ impl EdgesLost {
         Op::CreatedElsewhere,
         Op::ChangedElsewhere,
         Op::RemovedElsewhere,
+        Op::DeletedElsewhere,
     ];
 
     /// Begins to look for the edges of tasks that are not there.

@@ -1,6 +1,6 @@
 //! A task that the journal knows and the list no longer holds.
 
-use crate::{Entry, Image, Revision, Task, Timestamp};
+use crate::{Entry, Image, Op, Revision, Task, Timestamp};
 
 /// Why a task that the journal knows is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +40,11 @@ impl Removed {
     /// Tells whether no agent meant the task to go, and its number is free.
     pub fn is_missing(&self) -> bool {
         self.absence == Absence::Missing
+    }
+
+    /// Tells whether the task went as Claude Code deletes: nothing is damaged, though no agent deleted it with Taskyard.
+    pub fn is_deleted_elsewhere(&self) -> bool {
+        self.is_missing() && self.entry.op == Op::DeletedElsewhere
     }
 
     /// Tells whether another task has its number.

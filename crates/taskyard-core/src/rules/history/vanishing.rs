@@ -1,9 +1,10 @@
-//! Whether a list without tasks is new, or has lost what was in it.
+//! Whether what is gone from a list was lost, cleared away or deleted: a list without tasks may also be new.
 
 use super::removed::Removed;
-use crate::Timestamp;
+use crate::{TaskId, Timestamp};
 
-/// What is gone from a list of which no task file is left, though no agent deleted it on purpose. Internal tasks are not counted.
+/// What is gone from a list of which no task file is left, though no agent deleted it on purpose. Internal tasks are not counted, nor is
+/// what a client deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone {
     /// How many of the tasks were open.
@@ -37,7 +38,8 @@ impl Gone {
 /// Tells what is gone from a list of which no task file is left, given what of it is missing, what it was kept in where that is gone,
 /// too, when a look last found tasks in it where that is known, and the time. None where nothing is gone.
 pub fn gone(missing: &[Removed], with: Option<KeptIn>, last_look: Option<Timestamp>, now: Timestamp) -> Option<Gone> {
-    let visible = || missing.iter().filter(|removed| removed.is_missing() && !removed.task.is_internal());
+    let is_lost = |removed: &&Removed| removed.is_missing() && !removed.is_deleted_elsewhere();
+    let visible = || missing.iter().filter(is_lost).filter(|removed| !removed.task.is_internal());
     let open = visible().filter(|removed| removed.task.status.is_open()).count();
     let last_seen = visible().map(|removed| removed.last_seen).max()?;
     // What is not in the journal yet is noticed now.
@@ -48,11 +50,42 @@ pub fn gone(missing: &[Removed], with: Option<KeptIn>, last_look: Option<Timesta
     Some(Gone { open, completed: visible().count() - open, with, last_seen, noticed })
 }
 
+/// What is left of a list from which another program removed a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// Other tasks are still there.
+    Others,
+    /// Several tasks went at once, and none of them is left.
+    NoneOfSeveral,
+    /// It was the only task of the list.
+    NoneOfOne {
+        /// Whether the task was open. The client clears a list away when everything in it is completed.
+        was_open: bool,
+        /// Whether a team was made on this list since the task was last seen. The client resets a team's list.
+        is_for_new_team: bool,
+    },
+}
+
+/// Tells whether another program removed a task as Claude Code deletes, given `.highwatermark` and what is left of the list.
+///
+/// The client raises the mark to the task's number before it deletes the file. It does the same when it resets or clears a list, and
+/// then no task is left. `rm` leaves the mark alone, but if the mark was already that high, a single file that was removed by hand looks
+/// like a deletion.
+pub fn is_deletion(task: &TaskId, mark: f64, rest: Rest) -> bool {
+    let is_marked = task.as_number().is_some_and(|number| number as f64 <= mark);
+    is_marked
+        && match rest {
+            Rest::Others => true,
+            Rest::NoneOfSeveral => false,
+            Rest::NoneOfOne { was_open, is_for_new_team } => was_open && !is_for_new_team,
+        }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use super::{Gone, KeptIn, gone};
+    use super::{Gone, KeptIn, Rest, gone, is_deletion};
     use crate::dialect::native;
     use crate::rules::history::restoring::removed;
     use crate::{AgentName, Entry, Image, Op, Remark, Revision, Rules, Status, Task, TaskId, Timestamp};
@@ -78,12 +111,25 @@ mod tests {
     }
 
     #[test]
+    fn a_reset_and_a_clearing_are_no_deletions() {
+        let only = |was_open, is_for_new_team| Rest::NoneOfOne { was_open, is_for_new_team };
+        let three = TaskId::number(3);
+        assert!(is_deletion(&three, 3.0, Rest::Others) && is_deletion(&three, 8.0, only(true, false)));
+        let (cleared, reset) = (only(false, false), only(true, true));
+        assert!(![Rest::NoneOfSeveral, cleared, reset].into_iter().any(|rest| is_deletion(&three, 3.0, rest)));
+        assert!(!is_deletion(&three, 2.0, Rest::Others), "`rm` does not raise the mark");
+        assert!(!is_deletion(&TaskId::stored("plan"), 3.0, Rest::Others));
+    }
+
+    #[test]
     fn what_is_gone_is_counted_and_bounded_by_two_looks() {
         let journal = [
             entry(1, 1, Op::Create, None, image(1, Status::Pending)),
             entry(2, 2, Op::Create, None, image(2, Status::Completed)),
             entry(3, 3, Op::Create, None, image(3, Status::Pending)),
             entry(4, 3, Op::Delete, image(3, Status::Pending), None),
+            entry(5, 4, Op::Create, None, image(4, Status::Pending)),
+            entry(6, 4, Op::DeletedElsewhere, image(4, Status::Pending), None),
             entry(7, 1, Op::RemovedElsewhere, image(1, Status::Pending), None),
         ];
         let missing = removed(&journal, &HashSet::new());

@@ -222,7 +222,10 @@ fn gather(pages: HistoryPages<'_, dyn Store + '_>, mut signs: OwnerSigns) -> Res
 /// clears it away.
 fn lost(tasks: &[Task], problems: &[UnreadableTask], removed: &[Removed]) -> Vec<Finding> {
     let is_work = |removed: &&Removed| removed.task.status.is_open() && !removed.task.is_internal();
-    let missing = || removed.iter().filter(|removed| removed.is_missing());
+    // What a client deleted is no damage, unless other tasks still name it: the client takes a deleted task out of all others.
+    let names = |id: &TaskId| tasks.iter().any(|task| task.blocks.contains(id) || task.blocked_by.contains(id));
+    let is_deleted = |removed: &Removed| removed.is_deleted_elsewhere() && !names(&removed.task.id);
+    let missing = || removed.iter().filter(|removed| removed.is_missing() && !is_deleted(removed));
     if tasks.is_empty() && problems.is_empty() && missing().any(|missing| is_work(&missing)) {
         return vec![Finding::of_lost(&missing().map(|missing| missing.task.clone()).collect::<Vec<Task>>())];
     }

@@ -162,7 +162,7 @@ impl Journal {
         let undoes = (!signature.undoes.is_empty()).then(|| joined(&signature.undoes));
         for (place, entry) in entries.iter().enumerate() {
             let said = (place == 0).then_some((&signature.remark, Some(signature.attempt)));
-            let remark = remark_as_text(said, losses.get(place).map_or(&[], Vec::as_slice));
+            let remark = remark_as_text(entry.op, said, losses.get(place).map_or(&[], Vec::as_slice));
             self.write_entry((revision, place), (at, &signature.actor), entry, undoes.as_deref(), remark)?;
         }
         Ok(())
@@ -181,7 +181,8 @@ impl Journal {
                     mode: None,
                 };
                 let undoes = (!entry.undoes.is_empty()).then(|| joined(&entry.undoes));
-                let remark = remark_as_text(Some((&entry.remark, entry.attempt)), &entry.remark.taken_back);
+                let said = Some((&entry.remark, entry.attempt));
+                let remark = remark_as_text(entry.op, said, &entry.remark.taken_back);
                 self.write_entry((entry.revision, place), (entry.at, &entry.actor), &new, undoes.as_deref(), remark)?;
             }
         }
@@ -202,7 +203,7 @@ impl Journal {
             &(first_id(revision) + i64::try_from(place).unwrap_or(i64::MAX)),
             &at.0,
             &actor.as_str(),
-            &entry.op.as_str(),
+            &entry.op.as_stored(),
             &Key(entry.task),
             &entry.before.map(Image::bytes),
             &entry.after.map(Image::bytes),
@@ -255,13 +256,14 @@ impl Journal {
         let Images { before, after } = self.checked_images(row)?;
         let id: i64 = row.get(0)?;
         let word: String = row.get(3)?;
-        let (remark, attempt) = row.get::<_, Option<String>>(9)?.map(|text| remark(&text)).unwrap_or_default();
+        let remark: Option<String> = row.get(9)?;
+        let RemarkRead { remark, attempt, is_deletion } = remark.map(|text| read_remark(&text)).unwrap_or_default();
         Ok(StoredEntry {
             entry: Entry {
                 revision: Revision(id.unsigned_abs() >> ENTRY_BITS),
                 at: Timestamp(row.get(1)?),
                 actor: AgentName::new(row.get::<_, String>(2)?).unwrap_or_else(|_| AgentName::elsewhere()),
-                op: word.parse().unwrap_or(Op::Update),
+                op: Op::from_stored(&word, is_deletion).unwrap_or(Op::Update),
                 task: task_id(row.get_ref(4)?),
                 before,
                 after,
@@ -295,9 +297,12 @@ pub(super) fn split(text: &str) -> Vec<Revision> {
 }
 
 /// Says of a whole commit what there is to say, on its first entry: what it means for other agents, and which attempt it was; and of each
-/// entry what it took back.
-fn remark_as_text(commit: Option<(&Remark, Option<AttemptId>)>, losses: &[Loss]) -> Option<String> {
+/// entry what it took back, and whether it is a client's deletion.
+fn remark_as_text(op: Op, commit: Option<(&Remark, Option<AttemptId>)>, losses: &[Loss]) -> Option<String> {
     let mut said = json!({});
+    if op == Op::DeletedElsewhere {
+        said["deletion"] = json!(true);
+    }
     if let Some((remark, attempt)) = commit {
         if let Some(attempt) = attempt {
             said["attempt"] = json!(attempt.to_string());
@@ -318,13 +323,22 @@ fn remark_as_text(commit: Option<(&Remark, Option<AttemptId>)>, losses: &[Loss])
     said.as_object().is_some_and(|said| !said.is_empty()).then(|| said.to_string())
 }
 
-fn remark(text: &str) -> (Remark, Option<AttemptId>) {
+/// What the remark of an entry says.
+#[derive(Default)]
+struct RemarkRead {
+    remark: Remark,
+    attempt: Option<AttemptId>,
+    is_deletion: bool,
+}
+
+fn read_remark(text: &str) -> RemarkRead {
     let json: Json = serde_json::from_str(text).unwrap_or_default();
     let ready = json["nowReady"].as_array().into_iter().flatten().filter_map(Json::as_str);
     let notice = json["notice"].as_str().map(str::to_owned);
     let attempt = json["attempt"].as_str().and_then(|attempt| attempt.parse().ok());
     let taken_back = json["takenBack"].as_array().into_iter().flatten().filter_map(loss).collect();
-    (Remark { notice, now_ready: ready.map(TaskId::stored).collect(), taken_back }, attempt)
+    let remark = Remark { notice, now_ready: ready.map(TaskId::stored).collect(), taken_back };
+    RemarkRead { remark, attempt, is_deletion: json["deletion"] == true }
 }
 
 /// Reads what an entry took back. What a newer release says in words of its own is passed over.

@@ -89,6 +89,11 @@ impl Journal {
         })
     }
 
+    /// Returns the tasks whose files are known.
+    pub(in crate::store) fn known_ids(&self) -> Result<Vec<TaskId>, StoreError> {
+        self.rows("SELECT task FROM known", [], |row| Ok(task_id(row.get_ref(0)?)))
+    }
+
     /// Returns about how many files are known.
     pub(in crate::store) fn known_count(&self) -> Result<usize, StoreError> {
         let count: Option<i64> = self.one("SELECT max(rowid) FROM known", [], |row| row.get(0))?;

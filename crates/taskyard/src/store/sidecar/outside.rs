@@ -24,6 +24,8 @@ pub(in crate::store) struct OutsideChange<'a> {
     pub(in crate::store) mode: Option<u32>,
     /// When the file was written, in nanoseconds, if that is known.
     pub(in crate::store) written: Option<i64>,
+    /// Whether the file is gone because a client deleted the task.
+    pub(in crate::store) is_deletion: bool,
 }
 
 /// What one write of another program comprises.
@@ -68,7 +70,7 @@ impl Journal {
             .iter()
             .map(|change| NewEntry {
                 task: change.task,
-                op: elsewhere(change.before.is_some(), change.after.is_some()),
+                op: elsewhere(change),
                 before: change.before,
                 after: change.after,
                 inode: None,
@@ -161,10 +163,11 @@ fn outside_write<'a>(change: &OutsideChange<'a>, written: Timestamp) -> OutsideW
 }
 
 /// Names what another program did to a task.
-fn elsewhere(was_there: bool, is_there: bool) -> Op {
-    match (was_there, is_there) {
-        (false, _) => Op::CreatedElsewhere,
-        (true, true) => Op::ChangedElsewhere,
-        (true, false) => Op::RemovedElsewhere,
+fn elsewhere(change: &OutsideChange<'_>) -> Op {
+    match (change.before, change.after) {
+        (None, _) => Op::CreatedElsewhere,
+        (Some(_), Some(_)) => Op::ChangedElsewhere,
+        (Some(_), None) if change.is_deletion => Op::DeletedElsewhere,
+        (Some(_), None) => Op::RemovedElsewhere,
     }
 }

@@ -93,6 +93,21 @@ mod tests {
     }
 
     #[test]
+    fn deletions_by_clients_are_removals_to_older_releases() {
+        let place = tempfile::tempdir().unwrap();
+        let (journal, image) = (Journal::open(place.path(), place.path()).unwrap(), Image::new(b"{}".as_slice()));
+        write(&journal, 1, 1, Op::RemovedElsewhere, Some(&image), None);
+        write(&journal, 2, 2, Op::DeletedElsewhere, Some(&image), None);
+        let words: Vec<String> = journal.rows("SELECT op FROM entries", [], |row| row.get(0)).unwrap();
+        assert_eq!(words, ["removed_elsewhere", "removed_elsewhere"]);
+        for (op, revision) in [(Op::RemovedElsewhere, 1), (Op::DeletedElsewhere, 2)] {
+            let found = journal.select(&HistoryQuery { ops: vec![op], ..HistoryQuery::default() }).unwrap();
+            let found: Vec<(Op, u64)> = found.iter().map(|entry| (entry.op, entry.revision.0)).collect();
+            assert_eq!(found, [(op, revision)]);
+        }
+    }
+
+    #[test]
     fn a_long_journal_answers_by_the_index_what_a_short_one_answers_without() {
         let place = tempfile::tempdir().unwrap();
         let journal = journal(place.path());

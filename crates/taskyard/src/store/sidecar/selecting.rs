@@ -1,5 +1,6 @@
 //! Answering questions about the journal: by its indexes, and with no more at once than fits.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -118,7 +119,10 @@ impl Journal {
             if gap.is_some() {
                 return Ok(ControlFlow::Break(()));
             }
-            page.add(self.stored_entry(row)?.entry);
+            let entry = self.stored_entry(row)?.entry;
+            if query.ops.is_empty() || query.ops.contains(&entry.op) {
+                page.add(entry);
+            }
             Ok(ControlFlow::Continue(()))
         })?;
         match page.is_full {
@@ -208,10 +212,12 @@ fn conditions(query: &HistoryQuery) -> String {
         sql.push_str(" AND task = ?3");
     }
     if !query.ops.is_empty() {
-        // The words that are not wanted are few where most are wanted.
-        let (wanted, others): (Vec<Op>, Vec<Op>) = Op::ALL.into_iter().partition(|op| query.ops.contains(op));
-        let (word, ops) = if wanted.len() <= others.len() { ("IN", wanted) } else { ("NOT IN", others) };
-        let words: Vec<String> = ops.iter().map(|op| format!("'{op}'")).collect();
+        // The words that are not wanted are few where most are wanted. Two verbs may share a word.
+        let is_wanted = |word: &&str| query.ops.iter().any(|op| op.as_stored() == *word);
+        let words: BTreeSet<&str> = Op::ALL.into_iter().map(Op::as_stored).collect();
+        let (wanted, others): (Vec<&str>, Vec<&str>) = words.into_iter().partition(is_wanted);
+        let (word, words) = if wanted.len() <= others.len() { ("IN", wanted) } else { ("NOT IN", others) };
+        let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         sql.push_str(&format!(" AND op {word} ({})", words.join(", ")));
     }
     if query.only_arrivals {

@@ -94,6 +94,7 @@ pub(super) fn record<F: DialectFiles>(
             after: outside.after.as_ref().map(|formed| &formed.image),
             mode: None,
             written: if is_one_file { written_at_once } else { written(&outside.task) },
+            is_deletion: false,
         })
         .collect();
     let extent = if is_one_file { Extent::AllAtOnce } else { Extent::EachItsOwn };

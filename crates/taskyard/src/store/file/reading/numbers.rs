@@ -1,6 +1,7 @@
 //! The numbers a list has used, without reading its directory for every new task.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use taskyard_core::rules::changes::numbering::{number_of_any_file, number_of_fil
 
 use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
+use crate::store::locks::fingerprint::Fingerprint;
 use crate::store::locks::list_paths;
 use crate::watching::{DirectoryWatch, Happened, watch};
 
@@ -66,6 +68,11 @@ const LARGEST_MARK: u64 = 4 * 1024;
 /// Reads the number in `.highwatermark`; no file, one that is not a regular one, and no number are zero.
 pub(in crate::store) fn mark(path: &Path) -> f64 {
     mark_file(path).map_or(0.0, |bytes| read_mark(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Returns how `.highwatermark` looks; `None` if there is none.
+pub(in crate::store) fn mark_look(path: &Path) -> Option<Fingerprint> {
+    fs::symlink_metadata(path.join(".highwatermark")).ok().map(|found| Fingerprint::of(&found))
 }
 
 /// Reads what `.highwatermark` holds.

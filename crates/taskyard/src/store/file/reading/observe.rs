@@ -11,10 +11,11 @@ use std::time::Duration;
 use taskyard_core::Entry;
 use taskyard_core::ListId;
 
-use taskyard_core::{Revision, Timestamp};
+use taskyard_core::{Revision, TaskId, Timestamp};
 
-use super::hidden;
+use super::deletions::deletions;
 use super::scan::{self, Change, Scan};
+use super::{hidden, numbers};
 use crate::clock;
 use crate::store::StoreError;
 use crate::store::file::handle::Handle;
@@ -78,7 +79,7 @@ pub(in crate::store) fn observe(handle: &Handle) -> Result<bool, StoreError> {
     let mut is_complete = false;
     for _ in 0..LOOKS {
         let scan = scan::scan(&handle.place, Some(&journal)).inspect_err(|error| handle.journals.note(error))?;
-        is_complete = is_all_settled(&scan) && record(handle, &journal, &scan);
+        is_complete = is_all_settled(handle, &scan) && record(handle, &journal, &scan);
         if is_complete {
             break;
         }
@@ -107,7 +108,7 @@ pub(in crate::store) fn observe_alone(handle: &Handle) -> Result<bool, StoreErro
     let journal = handle.journal()?;
     let queue = queue::enter(&handle.queue_file()?)?;
     let scan = scan::scan(&handle.place, Some(&journal)).inspect_err(|error| handle.journals.note(error))?;
-    let changes: Vec<&Change> = scan.changes.iter().filter(|change| is_settled(change, scan.seen)).collect();
+    let changes: Vec<&Change> = scan.changes.iter().filter(|change| is_settled(handle, change, scan.seen)).collect();
     let is_all_settled = changes.len() == scan.changes.len();
     // What a power loss took is not to be taken for what another program did.
     let is_complete =
@@ -120,7 +121,7 @@ pub(in crate::store) fn observe_alone(handle: &Handle) -> Result<bool, StoreErro
 /// Records what a look at the list found, as far as it can be trusted, when no writer of ours has the turn. Returns whether nothing is left
 /// to record.
 pub(in crate::store) fn record(handle: &Handle, journal: &Journal, scan: &Scan) -> bool {
-    let changes: Vec<&Change> = scan.changes.iter().filter(|change| is_settled(change, scan.seen)).collect();
+    let changes: Vec<&Change> = scan.changes.iter().filter(|change| is_settled(handle, change, scan.seen)).collect();
     if changes.is_empty() && scan.reprints.is_empty() {
         return true;
     }
@@ -143,12 +144,20 @@ pub(in crate::store) fn record(handle: &Handle, journal: &Journal, scan: &Scan) 
 }
 
 /// Tells whether everything that a look found can be recorded by now.
-pub(in crate::store) fn is_all_settled(scan: &Scan) -> bool {
-    scan.changes.iter().all(|change| is_settled(change, scan.seen))
+pub(in crate::store) fn is_all_settled(handle: &Handle, scan: &Scan) -> bool {
+    scan.changes.iter().all(|change| is_settled(handle, change, scan.seen))
 }
 
-fn is_settled(change: &Change, seen: i64) -> bool {
-    change.after.as_ref().is_none_or(|(_, look)| look.print.is_settled(seen))
+fn is_settled(handle: &Handle, change: &Change, seen: i64) -> bool {
+    match &change.after {
+        Some((_, look)) => look.print.is_settled(seen),
+        // The client raises the mark to the highest number before it resets a list: the look may have been in the middle of that.
+        None => {
+            let directory = &handle.place.directory;
+            let is_of_task = || change.task.as_number().is_some_and(|number| number as f64 == numbers::mark(directory));
+            numbers::mark_look(directory).is_none_or(|print| print.is_settled(seen)) || is_of_task()
+        }
+    }
 }
 
 fn write(
@@ -168,6 +177,9 @@ fn write(
         return Ok(false);
     }
     let revision = newest.next();
+    let gone: Vec<&TaskId> =
+        changes.iter().filter(|change| change.after.is_none()).map(|change| &change.task).collect();
+    let deleted = deletions(&handle.place, journal, &gone)?;
     let outside: Vec<OutsideChange<'_>> = changes
         .iter()
         .map(|change| OutsideChange {
@@ -176,6 +188,7 @@ fn write(
             after: change.after.as_ref().map(|(image, _)| image),
             mode: change.mode,
             written: change.after.as_ref().map(|(_, look)| look.print.mtime),
+            is_deletion: deleted.contains(&change.task),
         })
         .collect();
     let recorded = journal.append_outside(revision, clock::now(), &outside, Extent::EachItsOwn)?;

@@ -107,7 +107,7 @@ impl FileSnapshot {
             }
             self.handle.give_back(journal);
         }
-        self.is_recorded.set(is_recorded && observe::is_all_settled(&scan) && !scan.was_disturbed);
+        self.is_recorded.set(is_recorded && observe::is_all_settled(&self.handle, &scan) && !scan.was_disturbed);
         Ok(scan)
     }
 

@@ -86,7 +86,7 @@ fn append(turn: &WriteTurn, journal: &Journal, noted: &Move, rules: Rules) -> Re
         .collect::<Result<_, _>>()?;
     let found = changes.iter().map(|change| (change.task, change.before.as_ref(), None));
     let revision = journal.newest()?.next();
-    let seen_elsewhere = journal_outside_changes(journal, found, revision, at)?.is_some();
+    let seen_elsewhere = journal_outside_changes(journal, &turn.place, found, revision, at)?.is_some();
     let entries: Vec<NewEntry<'_>> = changes
         .iter()
         .map(|change| NewEntry {

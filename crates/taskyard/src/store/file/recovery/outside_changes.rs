@@ -3,12 +3,15 @@
 use taskyard_core::{Image, Revision, TaskId, Timestamp};
 
 use crate::store::StoreError;
+use crate::store::file::reading::deletions::deletions;
+use crate::store::locks::list_paths::ListPaths;
 use crate::store::sidecar::{Extent, Journal, OutsideChange, OutsideRecord};
 
 /// A file that was not in its last known state when we read it was changed by another program; history says so, and what it took back of
 /// ours. `found` is what each file holds and, if that is known, when it was written, in nanoseconds. Returns `None` if no file was changed.
 pub(in crate::store) fn journal_outside_changes<'a>(
     journal: &Journal,
+    place: &ListPaths,
     found: impl Iterator<Item = (&'a TaskId, Option<&'a Image>, Option<i64>)>,
     revision: Revision,
     at: Timestamp,
@@ -23,6 +26,8 @@ pub(in crate::store) fn journal_outside_changes<'a>(
     if changed.is_empty() {
         return Ok(None);
     }
+    let gone: Vec<&TaskId> = changed.iter().filter(|(_, _, now, _)| now.is_none()).map(|(task, ..)| *task).collect();
+    let deleted = deletions(place, journal, &gone)?;
     let changes: Vec<OutsideChange<'_>> = changed
         .iter()
         .map(|(task, known, before, written)| OutsideChange {
@@ -31,6 +36,7 @@ pub(in crate::store) fn journal_outside_changes<'a>(
             after: *before,
             mode: known.as_ref().and_then(|known| known.mode),
             written: *written,
+            is_deletion: deleted.contains(task),
         })
         .collect();
     journal.append_outside(revision, at, &changes, Extent::EachItsOwn).map(Some)

@@ -188,7 +188,7 @@ fn write_entries(
         return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
     }
     let next = txn.standing.newest.next();
-    let seen_elsewhere = journal_outside_changes(journal, plan.writes.iter().map(found), next, at)?;
+    let seen_elsewhere = journal_outside_changes(journal, &txn.turn.place, plan.writes.iter().map(found), next, at)?;
     let revision = match seen_elsewhere {
         None => next,
         Some(recorded) if !recorded.changes_judgement() => next.next(),
