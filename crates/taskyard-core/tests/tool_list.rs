@@ -29,19 +29,25 @@ fn told(tool: &Tool) -> Value {
     })
 }
 
-fn tokens(system: System) -> usize {
-    let tools: Vec<Value> = offered(ToolSet::Core, system).map(told).collect();
+fn tokens(set: ToolSet, system: System) -> usize {
+    let tools: Vec<Value> = offered(set, system).map(told).collect();
     let list = serde_json::to_string(&json!({ "tools": tools })).unwrap();
     tiktoken_rs::o200k_base_singleton().encode_ordinary(&list).len()
 }
 
 #[test]
 fn the_default_list_of_tools_is_cheap() {
-    let tasks = tokens(System::Tasks);
+    let tasks = tokens(ToolSet::Core, System::Tasks);
     assert!(tasks < MOST, "the list of tools costs {tasks} tokens");
     // A list that lost its tools would be cheap, too.
     assert!(tasks > 500, "the list of tools costs {tasks} tokens");
-    assert!(tokens(System::Todos) < 600);
+    assert!(tokens(ToolSet::Core, System::Todos) < 600);
+}
+
+#[test]
+fn the_tools_for_claims_cost_little() {
+    let claims = tokens(ToolSet::Claims, System::Tasks);
+    assert!((100..350).contains(&claims), "the list of tools costs {claims} tokens");
 }
 
 /// The words with which each description says when the tool is used, or what for.

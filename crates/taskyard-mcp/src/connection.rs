@@ -13,7 +13,7 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionConte
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use taskyard::core::AgentName;
-use taskyard::core::tools::{Answer, Scope};
+use taskyard::core::tools::{Answer, Scope, ToolSet};
 use taskyard::{Error, Yard};
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +40,8 @@ as soon as it is done (TaskUpdate).";
 const ABOUT_CLIENTS_TASKS: &str = "A task list shared by every agent and person at work on this project; it outlives sessions. \
 For work of several steps, see what is there (TaskList), add what is missing (TaskCreate), and keep the state of what you do up to date \
 (TaskUpdate).";
+const ABOUT_CLAIMS: &str = "Your own task tools work on a list that every agent and person at work on this project shares; it outlives \
+sessions. Take a task of it before you work on it (TaskClaim): exactly one agent gets it. Give back what you cannot finish (TaskRelease).";
 const ABOUT_TODOS: &str = "Your own todo list for this session: TodoWrite replaces it as a whole.";
 
 /// One connection of a client.
@@ -152,6 +154,7 @@ impl ServerHandler for Connection {
         };
         let about = match self.has_tasks() {
             true if self.hub.options.tools.is_the_clients() => ABOUT_CLIENTS_TASKS,
+            true if matches!(self.hub.options.tools, ToolSet::Claims | ToolSet::ClaimsTeam) => ABOUT_CLAIMS,
             true => ABOUT_TASKS,
             false => ABOUT_TODOS,
         };

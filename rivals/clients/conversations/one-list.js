@@ -46,8 +46,20 @@ export const conversations = [
     async play({ client, house }) {
       await house.must('setup claude --scope project --allow-tools --yes');
       house.write('.claude/settings.json', { enableAllProjectMcpServers: true });
-      await client.talk(house, async (main) => assertOneList(await everybody(house, main)));
-      assert.equal(house.tasks('rocket').length, 4, 'it is the list that the project had before');
+      await client.talk(house, async (main) => {
+        await main.call('TaskCreate', { subject: 'Native', description: 'by the client' });
+        await main.call('Bash', { command: 'taskyard create Shell', description: 'a command of the agent' });
+        await house.must('create Person');
+        const claimed = await main.call('mcp__taskyard__TaskClaim', { taskId: '1' });
+        assert.match(claimed.text, /Native/, 'the server only adds what the client lacks');
+        const native = (await main.call('TaskList')).text;
+        assert.match(native, /Native \(.+\)/);
+        const shell = (await main.call('Bash', { command: 'taskyard list', description: 'look' })).text;
+        for (const list of [native, shell, await house.must('list')]) {
+          for (const subject of ['Native', 'Shell', 'Person']) assert.match(list, new RegExp(subject));
+        }
+      });
+      assert.equal(house.tasks('rocket').length, 3, 'it is the list that the project had before');
     },
   },
   {

@@ -13,13 +13,21 @@ const TOOLS = ['TaskClaim', 'TaskCreate', 'TaskGet', 'TaskList', 'TaskRelease', 
 /** The tools of ours that a part is offered, without the name the client puts before them. */
 const offered = (part, before) => part.tools.filter((name) => name.startsWith(before)).map((name) => name.slice(before.length));
 
+/** The tools that the client lacks: those a project gets, where its own tools work on the same list. */
+const CLAIMS = ['TaskClaim', 'TaskRelease'];
+
 /** Checks that everything of ours is there: server, hook, skill. */
-async function assertRegistered(client, house, before, skill) {
+async function assertRegistered(client, house, before, skill, tools = TOOLS) {
   await house.must('create Open');
   const session = await client.talk(house, async (main) => {
     const ours = offered(main, before);
-    for (const tool of TOOLS) assert.ok(ours.includes(tool), `${tool} is offered: ${ours}`);
-    assert.match((await main.call(`${before}TaskList`)).text, /Open|No tasks found/);
+    for (const tool of tools) assert.ok(ours.includes(tool), `${tool} is offered: ${ours}`);
+    if (tools === CLAIMS) {
+      assert.deepEqual(ours.toSorted(), CLAIMS);
+      assert.match((await main.call(`${before}TaskClaim`, { taskId: '1' })).text, /Open/);
+    } else {
+      assert.match((await main.call(`${before}TaskList`)).text, /Open|No tasks found/);
+    }
     assert.match(main.heard.join('\n'), /SessionStart hook additional context: [^]{0,300}[Oo]pen/);
     const learnt = await main.call('Skill', { skill });
     assert.ok(!learnt.isError, learnt.text);
@@ -80,7 +88,7 @@ export const conversations = [
       const before = files(house);
       await house.must('setup claude --scope project --yes');
       await house.must('setup claude --scope project --yes');
-      await assertRegistered(client, house, 'mcp__taskyard__', 'taskyard');
+      await assertRegistered(client, house, 'mcp__taskyard__', 'taskyard', CLAIMS);
       await house.must('setup claude --scope project --remove --yes');
       assert.deepEqual(files(house), before);
     },

@@ -65,6 +65,8 @@ pub(crate) enum Tools {
     All,
     /// Exactly those of Claude Code itself
     Client,
+    /// Only TaskClaim and TaskRelease, beside Claude Code's own tools on the same list
+    Claims,
 }
 
 impl Mcp {
@@ -96,6 +98,8 @@ impl Offer {
             Tools::All => ToolSet::All,
             Tools::Client if context.environment().client_teams == Some(true) => ToolSet::ClientTeam,
             Tools::Client => ToolSet::Client,
+            Tools::Claims if is_in_a_team(context) => ToolSet::ClaimsTeam,
+            Tools::Claims => ToolSet::Claims,
         };
         let said = context.environment().client_enables_tasks.as_deref();
         let is_off = said.and_then(yes_or_no) == Some(false);

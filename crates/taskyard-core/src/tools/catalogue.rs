@@ -33,6 +33,9 @@ const OLD_NAMES: [(&str, &Tool); 3] =
 /// Tools that the client does not have.
 const OURS: [&str; 5] = ["TaskClaim", "TaskRelease", "TaskRun", "InboxRead", "ListAgents"];
 
+/// Tools by which a task goes to exactly one agent, in every system that has them. The client has none of them.
+const CLAIMS: [&str; 3] = ["TaskClaim", "TaskRelease", "claim_task"];
+
 /// What decides which tools there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surface {
@@ -67,6 +70,8 @@ pub fn offered(set: ToolSet, surface: Surface) -> impl Iterator<Item = &'static 
     let is_in = move |tool: &&Tool| match set {
         ToolSet::Client => tool.set == ToolSet::Core && !OURS.contains(&tool.name),
         ToolSet::ClientTeam => !OURS.contains(&tool.name),
+        ToolSet::Claims => CLAIMS.contains(&tool.name),
+        ToolSet::ClaimsTeam => CLAIMS.contains(&tool.name) || tool.set == ToolSet::Team,
         set => tool.set <= set,
     };
     let there = all().filter(is_in).filter(move |tool| surface.has(tool));
@@ -158,6 +163,18 @@ mod tests {
         let teams = ["SendMessage", "TeamCreate", "TeamDelete", "TaskOutput", "TaskStop"];
         assert_eq!(own(ToolSet::ClientTeam, old), [&tasks[..], &teams].concat());
         assert_eq!(own(ToolSet::ClientTeam, new), [&tasks[..], &["SendMessage", "TaskStop"]].concat());
+    }
+
+    #[test]
+    fn beside_the_clients_tools_claims_are_enough() {
+        let claims = |surface| offered(ToolSet::Claims, surface).map(|tool| tool.name).collect::<Vec<_>>();
+        for rules in [Rules::Strict, Rules::Client(ClientVersion::V2_1_34), Rules::Client(ClientVersion::V2_1_325)] {
+            let surface = Surface { rules, runs_commands: true, ..TASKS };
+            assert_eq!(claims(surface), ["TaskClaim", "TaskRelease"], "{rules:?}");
+        }
+        assert_eq!(claims(Surface { system: System::Teaching, ..TASKS }), ["claim_task"]);
+        let team: Vec<_> = offered(ToolSet::ClaimsTeam, TASKS).map(|tool| tool.name).collect();
+        assert_eq!(team, ["TaskClaim", "TaskRelease", "SendMessage", "InboxRead", "ListAgents"]);
     }
 
     #[test]

@@ -43,6 +43,10 @@ pub enum ToolSet {
     Client,
     /// Exactly the client's own.
     ClientTeam,
+    /// Only those for claims, beside the client's own tools on the same list.
+    Claims,
+    /// Those, and what a member of a team needs besides.
+    ClaimsTeam,
 }
 
 impl ToolSet {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use taskyard_core::config_edit::Entry;
 
 use super::setup_options::SetupOptions;
-use super::target::{NAME, Ours, Target, stdio_server};
+use super::target::{NAME, Ours, Target, stdio_server, stdio_server_for_claims};
 use super::{Scope, SetupError, Wish};
 use crate::regular_file;
 
@@ -54,15 +54,18 @@ pub(super) fn targets(options: &SetupOptions, scope: Scope, wish: Wish) -> Resul
         settings.push(Entry::word(&["permissions", "allow"], "mcp__taskyard"));
     }
     // A list for one project must not be the list of all of them.
-    if scope == Scope::Project && (wish == Wish::Remove || options.project_list.is_some()) {
+    let shares_list = scope == Scope::Project && options.project_list.is_some();
+    if shares_list || (scope == Scope::Project && wish == Wish::Remove) {
         settings.push(Entry::setting(&LIST_SETTING, options.project_list.clone().into()));
     }
     // One that is there stays, and is told of.
     if wish == Wish::Remove || options.status_line {
         settings.push(Entry::setting(&["statusLine"], json!({ "type": "command", "command": STATUS_LINE })));
     }
+    // On one list most of our tools do what the client's own do.
+    let server = if shares_list { stdio_server_for_claims() } else { stdio_server() };
     Ok(vec![
-        Target { path: servers, ours: Ours::Json(vec![Entry::member(&["mcpServers", NAME], stdio_server())]) },
+        Target { path: servers, ours: Ours::Json(vec![Entry::member(&["mcpServers", NAME], server)]) },
         Target { path: config.join("settings.json"), ours: Ours::Json(settings) },
         Target { path: config.join("skills").join(NAME).join("SKILL.md"), ours: Ours::Whole(SKILL) },
     ])

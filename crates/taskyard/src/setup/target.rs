@@ -32,6 +32,11 @@ pub(super) fn server() -> Value {
     json!({"command": NAME, "args": ["mcp"]})
 }
 
+/// Returns what starts our server with the tools for claims alone, for an agent whose own tools work on the same list.
+pub(super) fn stdio_server_for_claims() -> Value {
+    json!({"type": "stdio", "command": NAME, "args": ["mcp", "--tools", "claims"]})
+}
+
 /// Returns what starts our server, for agents that want to be told how they speak with it.
 pub(super) fn stdio_server() -> Value {
     json!({"type": "stdio", "command": NAME, "args": ["mcp"]})
