@@ -41,9 +41,7 @@ pub(crate) enum NotRead {
 impl NotRead {
     /// Tells whether there is nothing of that name.
     pub(crate) fn is_missing(&self) -> bool {
-        let is_missing =
-            |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-        matches!(self, Self::System(error) if is_missing(error))
+        matches!(self, Self::System(error) if is_of_no_file(error))
     }
 
     /// Says it as the reason why no task can be read from a file; an error where the file is not to blame.
@@ -54,6 +52,12 @@ impl NotRead {
             Self::System(error) => Err(error),
         }
     }
+}
+
+/// Tells whether an error means that there is nothing of that name. A name that is too long is the name of nothing.
+pub(crate) fn is_of_no_file(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
 }
 
 impl From<NotRead> for io::Error {
@@ -230,6 +234,7 @@ mod tests {
         assert_eq!(found(Path::new("/dev/null")), SpecialFile::Device);
         assert!(read(&path("nothing"), 100).unwrap_err().is_missing());
         assert!(read(&path("file/below"), 100).unwrap_err().is_missing());
+        assert!(read(&path(&"x".repeat(300)), 100).unwrap_err().is_missing());
         assert!(must_be_replaceable(&path("file")).is_ok() && must_be_replaceable(&path("nothing")).is_ok());
         assert!(must_be_replaceable(&path("dangling")).is_err());
     }

@@ -44,6 +44,45 @@ fn an_edge_is_written_at_both_ends_and_only_once() {
 }
 
 #[test]
+fn an_id_too_long_for_a_file_is_no_task() {
+    let long = "x".repeat(300);
+    for flags in CLIENTS {
+        let site = Site::new();
+        site.put_tasks(&["1"]);
+        let mut server = site.server(flags);
+        assert_eq!(server.call("TaskGet", json!({ "taskId": long })), "Task not found", "{flags}");
+        assert_eq!(
+            server.call("TaskUpdate", json!({ "taskId": long, "status": "completed" })),
+            "Task not found",
+            "{flags}"
+        );
+        assert_eq!(
+            server.call("TaskUpdate", json!({ "taskId": long, "status": "deleted" })),
+            "Task not found",
+            "{flags}"
+        );
+        for key in ["addBlocks", "addBlockedBy"] {
+            let answer = server.call("TaskUpdate", json!({ "taskId": "1", key: [long] }));
+            let field = if key == "addBlocks" { "blocks" } else { "blockedBy" };
+            assert_eq!(answer, format!("Updated task #1 {field}"), "{flags}");
+        }
+    }
+    let site = Site::new();
+    site.put_tasks(&["1"]);
+    let mut server = site.server("");
+    for (tool, input) in [
+        ("TaskGet", json!({ "taskId": long })),
+        ("TaskUpdate", json!({ "taskId": long, "status": "completed" })),
+        ("TaskUpdate", json!({ "taskId": "1", "addBlockedBy": [long] })),
+        ("TaskClaim", json!({ "taskId": long })),
+        ("TaskRelease", json!({ "taskId": long })),
+    ] {
+        let answer = server.ask("tools/call", json!({ "name": tool, "arguments": input })).to_string();
+        assert!(!answer.contains(FOLDER) && !answer.contains("os error"), "{tool}: {answer}");
+    }
+}
+
+#[test]
 fn the_output_of_the_list_is_that_of_the_example() {
     for flags in CLIENTS.into_iter().chain([""]) {
         let site = Site::new();

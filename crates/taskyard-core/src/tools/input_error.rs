@@ -32,12 +32,13 @@ impl InputError {
         native::stringify(&self.issues.iter().map(Issue::to_json).collect::<Value>())
     }
 
-    /// Returns a line for everything the client has words for: what is missing, then what is too much, then wrong types.
+    /// Returns a line for everything the client has words for: what is missing, then what is too much, then wrong types. If there are any
+    /// of these, newer clients also list everything else, in the order in which it was found.
     fn lines(&self) -> Vec<String> {
         let mut missing = Vec::new();
         let mut unexpected = Vec::new();
         let mut types = Vec::new();
-        let mut unions = Vec::new();
+        let mut others = Vec::new();
         for issue in &self.issues {
             let place = issue.place();
             match &issue.wrong {
@@ -53,17 +54,16 @@ impl InputError {
                 Wrong::UnknownKeys { keys, allowed: Some(allowed) } => {
                     unexpected.extend(keys.iter().map(|key| unexpected_key(issue, key, allowed)))
                 }
-                Wrong::Union(_) => unions.push(format!("The parameter `{place}` matches none of the accepted forms")),
-                Wrong::Clash { .. }
-                | Wrong::Value(_)
-                | Wrong::Discriminator(_)
-                | Wrong::TooSmall { .. }
-                | Wrong::TooBig { .. } => {}
+                Wrong::Union(_) => others.push(format!("The parameter `{place}` matches none of the accepted forms")),
+                Wrong::Value(_) | Wrong::Discriminator(_) | Wrong::TooSmall { .. } | Wrong::TooBig { .. } => {
+                    others.push(format!("The parameter `{place}` is invalid: {}", issue.message()));
+                }
+                Wrong::Clash { .. } => {}
             }
         }
         let mut lines = [missing, unexpected, types].concat();
         if !lines.is_empty() && self.client >= ClientVersion::V2_1_325 {
-            lines.append(&mut unions);
+            lines.append(&mut others);
         }
         lines
     }

@@ -129,6 +129,29 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_client_lists_everything_that_is_wrong() {
+        let input = json!({ "todos": [{"status": "pending"}, {"content": "", "status": "pending", "activeForm": "x"},
+            {"content": 5, "status": "nope", "activeForm": true}] });
+        let of_both = "InputValidationError: TodoWrite failed due to the following issues:\n\
+             The required parameter `todos[0].content` is missing\n\
+             The required parameter `todos[0].activeForm` is missing\n\
+             The parameter `todos[2].content` type is expected as `string` but provided as `number`\n\
+             The parameter `todos[2].activeForm` type is expected as `string` but provided as `boolean`";
+        let of_newest = "\nThe parameter `todos[1].content` is invalid: Content cannot be empty\n\
+             The parameter `todos[2].status` is invalid: Invalid option: expected one of \"pending\"|\"in_progress\"|\"completed\"";
+        assert_eq!(refusal(input.clone(), OLD), of_both);
+        assert_eq!(refusal(input, Rules::Client(ClientVersion::V2_1_325)), format!("{of_both}{of_newest}"));
+        let input = json!({ "todos": [{"content": "", "status": "odd"}] });
+        assert_eq!(
+            refusal(input, Rules::Client(ClientVersion::V2_1_325)),
+            "InputValidationError: TodoWrite failed due to the following issues:\n\
+             The required parameter `todos[0].activeForm` is missing\n\
+             The parameter `todos[0].content` is invalid: Content cannot be empty\n\
+             The parameter `todos[0].status` is invalid: Invalid option: expected one of \"pending\"|\"in_progress\"|\"completed\""
+        );
+    }
+
+    #[test]
     fn a_status_that_is_missing_is_a_wrong_value_to_the_client() {
         let input = json!({ "todos": [{"content": "a", "activeForm": "b", "status": "pending"}, {"content": "a", "activeForm": "b"}] });
         let text = refusal(input, OLD);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use taskyard_core::rules::hooks::hooking::{HookEvent, matcher_takes};
+use taskyard_core::rules::hooks::hooking::{HookEvent, is_own_command, matcher_takes};
 
 use super::hook::{Hook, HookSource, TIMEOUT};
 use super::settings_file::{self, SettingsFile, Shapes};
@@ -58,6 +58,7 @@ impl HookSetup {
         keep_first_of_same(&mut running);
         if of_project != Some(true) {
             let mut left_out = left_out;
+            left_out.retain(|hook| hook.arguments.is_some() || !is_own_command(&hook.command));
             keep_first_of_same(&mut left_out);
             catalogue.left_out =
                 left_out.iter().filter(|hook| !running.iter().any(|other| other.is_same_as(hook))).count();
@@ -254,6 +255,21 @@ mod tests {
         let place = place.trusted();
         assert_eq!(place.commands(), ["1", "2", "3", "4", "5"]);
         assert_eq!(place.left_out(), 0);
+    }
+
+    #[test]
+    fn our_own_hooks_in_a_project_are_not_missed() {
+        let place = TestFolder::new(&[("project/.claude/settings.json", &settings("taskyard hook TaskCompleted"))]);
+        assert_eq!((place.commands(), place.left_out()), (Vec::new(), 0));
+        let catalogue = place.setup().catalogue(HookEvent::TaskCompleted, None);
+        assert_eq!(catalogue.warnings, []);
+        for other in
+            ["taskyard hook TaskCompleted; rm x", "taskyard hook ", "taskyard done 1", "./taskyard hook TaskCompleted"]
+        {
+            let place = TestFolder::new(&[("project/.claude/settings.json", &settings(other))]);
+            assert_eq!((place.commands(), place.left_out()), (Vec::new(), 1), "{other}");
+        }
+        assert_eq!(place.trusted().commands(), ["taskyard hook TaskCompleted"]);
     }
 
     #[test]

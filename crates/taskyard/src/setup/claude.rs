@@ -70,3 +70,15 @@ pub(super) fn targets(options: &SetupOptions, scope: Scope, wish: Wish) -> Resul
         Target { path: config.join("skills").join(NAME).join("SKILL.md"), ours: Ours::Whole(SKILL) },
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    use taskyard_core::rules::hooks::hooking::is_own_command;
+
+    use super::HOOKS;
+
+    #[test]
+    fn our_hooks_are_known_by_their_text() {
+        assert!(HOOKS.iter().all(|(_, command, _)| is_own_command(command)));
+    }
+}

@@ -48,6 +48,13 @@ impl fmt::Display for HookEvent {
     }
 }
 
+/// Tells whether a hook is one that `taskyard setup` registers: it runs `taskyard hook EVENT` and nothing else. Its absence needs no warning,
+/// since it only tells the client what this program knows itself.
+pub fn is_own_command(command: &str) -> bool {
+    let event = command.strip_prefix("taskyard hook ").unwrap_or_default();
+    !event.is_empty() && event.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
 /// How the command of a hook ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookEnd {

@@ -4,8 +4,11 @@ use serde_json::{Map, Value};
 
 use super::issue::{Issue, Received, Step, Wrong};
 use super::shape::{Field, Object, Shape, Unknown};
-use crate::Rules;
 use crate::dialect::native;
+use crate::{ClientVersion, Rules};
+
+/// The rules of the client with the older zod.
+const OLD_CLIENT: Rules = Rules::Client(ClientVersion::V2_1_34);
 
 /// Returns the fields of an input that is as it should be, or all that is wrong with it.
 ///
@@ -51,7 +54,7 @@ impl Check {
                 let checked = |(index, item)| self.within(Step::Index(index), |check| check.shape(shape, Some(item)));
                 Value::Array(items.iter().enumerate().map(checked).collect())
             }
-            (Shape::Record, Some(Value::Object(object))) => {
+            (Shape::Record, Some(Value::Object(object))) if self.is_plain(object) => {
                 // JavaScript would set the prototype with this key, so zod passes it over.
                 let kept = object.iter().filter(|(key, _)| !self.rules.is_client() || *key != "__proto__");
                 Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
@@ -65,6 +68,16 @@ impl Check {
             (Shape::List(_), value) => self.wrong_type("array", value),
             (Shape::Record, value) => self.wrong_type("record", value),
         }
+    }
+
+    /// Tells whether zod takes an object for a record. The zod of 2.1.34 asks the object for its constructor, also if that is a key of the
+    /// input, and wants to find a prototype there that could be the one of all objects.
+    fn is_plain(&self, object: &Map<String, Value>) -> bool {
+        let Some(constructor) = object.get("constructor").filter(|_| self.rules == OLD_CLIENT) else { return true };
+        constructor
+            .get("prototype")
+            .and_then(Value::as_object)
+            .is_some_and(|prototype| prototype.contains_key("isPrototypeOf"))
     }
 
     /// zod looks at the length of everything that has one, also of what is no text.
@@ -192,7 +205,7 @@ impl Check {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::check;
+    use super::{OLD_CLIENT, check};
     use crate::tools::schema::{Field, Object, Preset, Shape, Unknown};
     use crate::{ClientVersion, Rules};
 
@@ -256,6 +269,20 @@ mod tests {
                 "unrecognized_keys  Unrecognized keys: \"1\", \"2\", \"zz\"",
             ]
         );
+    }
+
+    #[test]
+    fn an_older_zod_asks_a_record_for_its_constructor() {
+        let old = |constructor: Value| check(&INPUT, &json!({ "more": {"constructor": constructor} }), OLD_CLIENT);
+        for constructor in [json!(1), json!(null), json!("x"), json!({"x": 1}), json!({"prototype": {}})] {
+            let issue = old(constructor).unwrap_err().remove(0);
+            assert_eq!(issue.message(), "Invalid input: expected record, received object");
+        }
+        assert!(old(json!({"prototype": {"isPrototypeOf": 1}})).is_ok());
+        for rules in [CLIENT, Rules::Strict] {
+            assert!(check(&INPUT, &json!({ "more": {"constructor": 1} }), rules).is_ok());
+        }
+        assert!(check(&INPUT, &json!({ "more": {"a": {"constructor": 1}, "prototype": 2} }), OLD_CLIENT).is_ok());
     }
 
     #[test]

@@ -137,6 +137,11 @@ impl Issue {
         place
     }
 
+    /// Returns what zod says of it.
+    pub fn message(&self) -> String {
+        self.wrong.message()
+    }
+
     /// Returns the issue as zod writes it, keys in its order.
     pub fn to_json(&self) -> Value {
         let mut object = self.wrong.to_json();
@@ -145,7 +150,7 @@ impl Issue {
             Step::Index(index) => json!(index),
         });
         object.insert("path".to_owned(), path.collect());
-        object.insert("message".to_owned(), self.wrong.message().into());
+        object.insert("message".to_owned(), self.message().into());
         Value::Object(object)
     }
 }

@@ -38,7 +38,7 @@ impl Look {
 pub(in crate::store) fn look_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<Look>> {
     match stat_at(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(look) => Ok(Some(look)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename) => Ok(None),
         Err(error) => Err(error),
     }
 }
