@@ -21,8 +21,9 @@ pub(crate) fn set(path: &Path, variable: &str, value: &str) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).open(path)?.write_all(format!("{before}{line}\n").as_bytes())
 }
 
-fn quoted(value: &str) -> String {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.@".contains(character);
+/// Returns a text so that a shell takes it as one word, as it is.
+pub(crate) fn quoted(value: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.@/".contains(character);
     if value.chars().all(is_plain) { value.to_owned() } else { format!("'{}'", value.replace('\'', r"'\''")) }
 }
 

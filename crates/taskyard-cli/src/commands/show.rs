@@ -1,18 +1,24 @@
 //! `taskyard show`
 
+use std::iter;
+use std::path::Path;
+
 use clap::Args;
 use serde::Serialize;
-use serde_json::Value;
-use taskyard::core::TaskId;
+use serde_json::{Value, json};
+use taskyard::Yard;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{TaskPage, task_page};
-use taskyard::operations::Shown;
+use taskyard::core::{Task, TaskId};
+use taskyard::operations::{OwnerSession, Shown};
 
 use crate::arguments::parse_id;
+use crate::client_environment_file::quoted;
 use crate::context::Context;
 use crate::displays::answers::{defects_as_json, warn_of_defects};
 use crate::exit::Exit;
 use crate::output::{EntryShape, JobShape, LeaseShape, Output, Shapes};
+use crate::places;
 use crate::problem::Problem;
 
 /// Show one task in full
@@ -35,6 +41,8 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<LeaseShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     made: Option<EntryShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<EntryShape<'a>>,
@@ -50,6 +58,7 @@ impl Show {
         // Where the data directory is out of reach, the task is shown all the same.
         let jobs = context.jobs().and_then(|jobs| Ok(jobs.of_task(yard.list_id(), &self.id)?)).unwrap_or_default();
         let made = yard.making_of(&self.id)?;
+        let session = session_of_owner(context, &yard, &shown.task);
         let Shown { task, open_blockers, dependents, subtasks, changed, lease, problem } = &shown;
         let problems = problem.as_slice();
         if output.is_json() {
@@ -60,6 +69,7 @@ impl Show {
                 subtasks: Shapes(subtasks),
                 jobs: jobs.iter().map(JobShape).collect(),
                 lease: lease.as_ref().map(LeaseShape),
+                session: session.as_ref().map(session_as_json),
                 made: made.as_ref().map(EntryShape),
                 changed: changed.as_ref().map(EntryShape),
                 problems: (!problems.is_empty()).then(|| defects_as_json(problems)),
@@ -71,6 +81,7 @@ impl Show {
                 dependents,
                 subtasks,
                 jobs: &jobs,
+                session: &session.as_ref().map(session_in_words).unwrap_or_default(),
                 lease: lease.as_ref().map(|(lease, state)| (lease, state)),
                 made: made.as_ref(),
                 changed: changed.as_ref(),
@@ -80,4 +91,59 @@ impl Show {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Finds the session of the client in which the owner of a task works. Where its files cannot be read, the task is shown all the same.
+fn session_of_owner(context: &Context, yard: &Yard, task: &Task) -> Option<OwnerSession> {
+    let config = places::client_config(context.environment()).ok()?;
+    let directory = context.directory().ok()?;
+    let root = context.project().filter(|root| *root != directory);
+    let directories: Vec<&Path> = iter::once(directory).chain(root).collect();
+    let found = yard.session_of_owner(&config, &directories, &context.client_names()?, task);
+    found.inspect_err(|error| tracing::debug!(%error, "the session of the owner is not known")).ok().flatten()
+}
+
+/// Returns the command that goes on with a session, in the directory in which it was.
+fn resuming(session: &OwnerSession) -> String {
+    let resume = format!("claude --resume {}", quoted(&session.session));
+    match &session.directory {
+        Some(directory) => format!("cd {} && {resume}", quoted(&directory.to_string_lossy())),
+        None => resume,
+    }
+}
+
+fn session_in_words(session: &OwnerSession) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("session", session.session.clone()),
+        ("transcript", session.transcript.display().to_string()),
+        ("resume with", resuming(session)),
+    ];
+    if let Some(used) = session.used {
+        let cached = used.cache_read.saturating_add(used.cache_creation);
+        let text = format!("{} in, {} out, {cached} cached (the client's figures)", used.input, used.output);
+        facts.push(("tokens", text));
+    }
+    let cost =
+        session.session_cost.map(|cost| ("cost", format!("${cost:.2} for the whole session (the client's figure)")));
+    facts.extend(cost);
+    facts
+}
+
+fn session_as_json(session: &OwnerSession) -> Value {
+    let tokens = session.used.map(|used| {
+        json!({
+            "input": used.input,
+            "output": used.output,
+            "cacheRead": used.cache_read,
+            "cacheCreation": used.cache_creation,
+        })
+    });
+    json!({
+        "id": session.session,
+        "transcript": session.transcript.to_string_lossy(),
+        "directory": session.directory.as_ref().map(|directory| directory.to_string_lossy()),
+        "resume": resuming(session),
+        "clientTokens": tokens,
+        "clientSessionCostUsd": session.session_cost,
+    })
 }

@@ -1,12 +1,16 @@
 //! `taskyard stats`
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::{Map, Value, json};
 use taskyard::core::TaskId;
+use taskyard::core::render::escaping::one_line;
 use taskyard::core::render::{Board, Line, Tone};
+use taskyard::core::rules::looking::past::{AgentAtWork, TaskTimes, agents_at_work, time_in_state};
 use taskyard::core::rules::looking::statistics::Estimate;
 use taskyard::core::timing::span_in_words;
-use taskyard::operations;
+use taskyard::operations::{self, KnownPast, PastAndPresent};
 
 use crate::context::Context;
 use crate::displays::answers::counts_as_json;
@@ -15,7 +19,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Count the list: states, owners, priorities, tags, and the longest chain
+/// Count the list: states, owners, priorities, tags, the longest chain, and the time spent on each task by each agent
 #[derive(Debug, Args)]
 pub(crate) struct Stats {}
 
@@ -23,10 +27,12 @@ impl Stats {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
         let stats = yard.stats()?;
+        let spent = TimeSpent::of(&yard.past(&mut KnownPast::default())?);
         // What a newer Taskyard has is not told as if nothing had happened.
         let is_known = yard.store().care().is_none_or(|care| care.newer_journals().is_empty());
         if output.is_json() {
             let mut answer = shape(&stats);
+            answer["timeSpent"] = spent.as_json();
             if !is_known {
                 answer["revision"] = Value::Null;
             }
@@ -69,6 +75,7 @@ impl Stats {
         for (owner, [pending, in_progress, completed]) in &stats.owners {
             fact("owner", format!("{owner}: {in_progress} in progress, {pending} pending, {completed} completed"));
         }
+        spent.in_words().into_iter().for_each(|(name, value)| fact(name, value));
         for (name, counted) in [("priority", &stats.priorities), ("tag", &stats.tags)] {
             counted.iter().for_each(|(word, count)| fact(name, format!("{word}: {count}")));
         }
@@ -105,6 +112,49 @@ fn estimates_in_words(estimates: &[Estimate]) -> Vec<(&'static str, String)> {
         facts.push(("took longer", format!("and {more} more")));
     }
     facts
+}
+
+/// How long agents had tasks in progress.
+struct TimeSpent {
+    agents: Vec<AgentAtWork>,
+    tasks: Vec<TaskTimes>,
+}
+
+impl TimeSpent {
+    fn of(PastAndPresent { past, tasks, now }: &PastAndPresent) -> Self {
+        let agents = agents_at_work(past, past.begun().unwrap_or(*now), *now);
+        Self { agents, tasks: time_in_state(past, tasks, *now, usize::MAX).longest }
+    }
+
+    /// Returns what is worth saying: whole minutes, and the tasks that took longest.
+    fn in_words(&self) -> Vec<(&'static str, String)> {
+        let is_worth = |time: Duration| time >= Duration::from_secs(60);
+        let agents = self.agents.iter().filter(|agent| is_worth(agent.at_work)).map(|agent| {
+            let tasks = if agent.tasks == 1 { "task" } else { "tasks" };
+            let name = one_line(&agent.agent);
+            ("time spent", format!("{name}: {} on {} {tasks}", span_in_words(agent.at_work), agent.tasks))
+        });
+        let tasks = self.tasks.iter().filter(|times| is_worth(times.in_progress)).take(NAMED).map(|times| {
+            let by = |(agent, time): &(String, Duration)| format!("{} {}", one_line(agent), span_in_words(*time));
+            let agents: Vec<String> = times.agents.iter().map(by).collect();
+            let agents = if agents.is_empty() { String::new() } else { format!(" ({})", agents.join(", ")) };
+            ("in progress", format!("#{}: {}{agents}", times.task, span_in_words(times.in_progress)))
+        });
+        agents.chain(tasks).collect()
+    }
+
+    fn as_json(&self) -> Value {
+        let agent = |agent: &AgentAtWork| json!({"agent": agent.agent, "seconds": agent.at_work.as_secs(), "tasks": agent.tasks});
+        let task = |times: &TaskTimes| {
+            let agents: Map<String, Value> =
+                times.agents.iter().map(|(agent, time)| (agent.clone(), json!(time.as_secs()))).collect();
+            json!({"task": times.task.as_str(), "seconds": times.in_progress.as_secs(), "agents": agents})
+        };
+        json!({
+            "agents": self.agents.iter().map(agent).collect::<Vec<_>>(),
+            "tasks": self.tasks.iter().map(task).collect::<Vec<_>>(),
+        })
+    }
 }
 
 fn estimate_as_json(estimate: &Estimate) -> Value {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -20,7 +21,7 @@ use taskyard::teams::{NewMember, Presence};
 use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
 
 use super::several::tell_rehearsal;
-use crate::arguments::parse_pause;
+use crate::arguments::{parse_lifetime, parse_pause};
 use crate::context::Context;
 use crate::displays::departures::taken_out;
 use crate::displays::lost_tasks::{loss_as_json, tell_of_loss};
@@ -49,6 +50,14 @@ pub(crate) struct Work {
     /// How many more attempts a task gets that failed
     #[arg(long, value_name = "N", default_value_t = 2)]
     retries: u64,
+
+    /// How long CMD may take for a task: it is then ended with everything it started, and the attempt has failed
+    #[arg(long, value_name = "DURATION", value_parser = parse_lifetime)]
+    timeout: Option<Duration>,
+
+    /// How many dollars an attempt may cost, passed to CMD as a limit of its own: `claude -p` has one (--max-budget-usd)
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_budget)]
+    budget: Option<String>,
 
     /// Wait for new work when nothing is left, until stopped
     #[arg(long)]
@@ -189,10 +198,12 @@ impl Work {
                 (1..=jobs).filter_map(|number| AgentName::new(format!("{actor}-{number}")).ok()).map(worker).collect()
             }
         };
-        let mut words = self.command.iter().cloned();
+        let (program, arguments) =
+            self.command.split_first().map(|(first, rest)| (first.clone(), rest)).unwrap_or_default();
+        let limit = self.budget.as_deref().map(|budget| budget_words(&program, arguments, budget)).transpose()?;
         Ok(Order {
-            program: words.next().unwrap_or_default(),
-            arguments: words.collect(),
+            program,
+            arguments: limit.into_iter().flatten().chain(arguments.iter().cloned()).collect(),
             directory: context.directory()?.to_owned(),
             store_address: context.address()?.to_string(),
             jobs: Jobs::new(context.job_options(JobSettings::default())?),
@@ -202,10 +213,43 @@ impl Work {
             query: context.query_of(self.query.as_slice())?,
             ttl,
             retries: self.retries,
+            time_limit: self.timeout,
             waits: self.wait,
             in_team: self.team.is_some(),
         })
     }
+}
+
+/// Reads an amount of money, and returns it as it was written.
+fn parse_budget(text: &str) -> Result<String, String> {
+    let is_amount = text.parse().is_ok_and(|amount: f64| amount.is_finite() && amount > 0.0);
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if is_amount && is_plain {
+        return Ok(text.to_owned());
+    }
+    Err(format!("invalid amount `{}`: expected dollars, such as 5 or 0.50", text.escape_debug()))
+}
+
+/// The flag by which Claude Code limits what it spends. It counts in print mode alone.
+const CLIENTS_BUDGET: &str = "--max-budget-usd";
+
+/// Returns the words that limit what a command spends.
+fn budget_words(program: &str, arguments: &[String], budget: &str) -> Result<[String; 2], Problem> {
+    let is_client = Path::new(program).file_name().is_some_and(|name| name == "claude");
+    let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.split('=').next().unwrap_or_default()));
+    if !is_client {
+        let message = format!("`{}` has no limit for costs that could be set", program.escape_debug());
+        return Err(Problem::usage("no_budget", message).hint("leave --budget out, or run `claude -p`"));
+    }
+    if has(&[CLIENTS_BUDGET]) {
+        let message = format!("the command sets `{CLIENTS_BUDGET}` itself");
+        return Err(Problem::usage("no_budget", message).hint("leave one of the two out"));
+    }
+    if !has(&["-p", "--print"]) {
+        let message = "Claude Code limits its costs in print mode alone";
+        return Err(Problem::usage("no_budget", message).hint("add `-p` to the command"));
+    }
+    Ok([CLIENTS_BUDGET.to_owned(), budget.to_owned()])
 }
 
 /// Lets the workers into a team, each living with this process, and returns the yard on its list.

@@ -75,7 +75,8 @@ impl Context {
         self.environment.client_session.clone().or_else(told)
     }
 
-    fn client_names(&self) -> Option<ClientNames> {
+    /// Returns the names of the clients on this machine; `None` if there is no data directory.
+    pub(crate) fn client_names(&self) -> Option<ClientNames> {
         places::data(&self.environment).ok().map(|data| ClientNames::in_data(&data))
     }
 

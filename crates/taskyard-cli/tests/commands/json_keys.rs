@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
+use taskyard::core::Timestamp;
 use taskyard_testkit::{Cluster, Process, Program, postgres_program, wait_until};
 
 use crate::test::{Test, compare};
@@ -275,6 +276,19 @@ fn what_gc_takes_out_of_journals() {
     let test = Test::new().quietly("create A").quietly("update 1 --subject B").quietly("update 1 --subject C");
     let two_years = format!("any=wall:{}", 2 * 366 * 86_400_000_u64);
     Keys::of(test.env("TASKYARD_FAILPOINTS", two_years)).ask("gc").ask("gc --yes").snapshot();
+}
+
+#[test]
+fn what_the_client_says_of_a_session() {
+    let test = Test::new().quietly("create One").quietly("start 1 --as claude-code-0198ffff");
+    let directory = test.path("home/project").canonicalize().unwrap().display().to_string();
+    let slug: String = directory.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+    let at = Timestamp(i64::try_from(now).unwrap()).to_string();
+    let said = json!({"type": "assistant", "cwd": directory, "timestamp": at, "message": {"id": "m", "usage": {}}});
+    let transcript = format!("{said}\n{}\n", json!({"type": "cost-state", "totalCostUSD": 0.25}));
+    let test = test.file(&format!("home/.claude/projects/{slug}/0198ffff-1c5d.jsonl"), &transcript);
+    Keys::of(test).ask("show 1").snapshot();
 }
 
 #[cfg(target_os = "linux")]

@@ -1,13 +1,51 @@
+use serde_json::json;
+
 use crate::test::Test;
 
 #[test]
 fn the_list_is_counted() {
-    Test::new()
+    let mut test = Test::new()
         .list("1 completed (ana); 2 pending <- 1; 3 pending (ana) <- 2; 4 in_progress (ben) <- 3; 5 pending")
-        .quietly("update 5 --priority high --tag web --tag ops")
-        .run("stats")
-        .run("stats --json")
-        .snapshot();
+        .quietly("update 5 --priority high --tag web --tag ops");
+    let mut told = test.json("stats --json");
+    // How long the commands take is no matter of this test.
+    let spent = told.as_object_mut().unwrap().remove("timeSpent").unwrap();
+    assert_eq!((&spent["agents"][0]["agent"], &spent["tasks"][0]["task"]), (&"ben".into(), &"4".into()));
+    let counted = json!({
+        "schema": "taskyard/1",
+        "counts": {"pending": 3, "in_progress": 1, "completed": 1},
+        "ready": 2,
+        "blocked": 2,
+        "cancelled": 0,
+        "overdue": 0,
+        "deferred": 0,
+        "estimates": [],
+        "unreadable": 0,
+        "edges": 3,
+        "longestChain": ["2", "3", "4"],
+        "owners": {"ana": {"pending": 1, "in_progress": 0, "completed": 1}, "ben": {"pending": 0, "in_progress": 1, "completed": 0}},
+        "priorities": {"high": 1},
+        "tags": {"ops": 1, "web": 1},
+        "revision": told["revision"],
+    });
+    assert_eq!(told, counted);
+    test.run("stats").snapshot();
+}
+
+#[test]
+fn time_spent_is_told_by_task_and_by_agent() {
+    let mut test = Test::new().quietly("create one").quietly("create two");
+    for line in ["start 1 --as ana", "start 2 --as ben", "release 1 --as ana", "start 1 --as ben"] {
+        test = test.quietly(line);
+    }
+    let spent = test.json("stats --json")["timeSpent"].clone();
+    let agents: Vec<_> =
+        spent["agents"].as_array().unwrap().iter().map(|agent| (&agent["agent"], &agent["tasks"])).collect();
+    assert_eq!(agents, [(&"ana".into(), &1.into()), (&"ben".into(), &2.into())]);
+    let one = spent["tasks"].as_array().unwrap().iter().find(|task| task["task"] == "1").unwrap();
+    let names: Vec<&String> = one["agents"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["ana", "ben"]);
+    assert!(one["seconds"].is_u64());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 use taskyard_testkit::Scale;
@@ -176,4 +177,32 @@ fn a_task_with_open_parts_is_not_worked_on_before_them_whenever_they_are_made() 
     let place = |id: &str| log.lines().position(|line| line == id).unwrap();
     assert_eq!(log.lines().count(), 4, "{log}");
     assert!(place("1") > place("2") && place("1") > place("4"), "{log}");
+}
+
+#[test]
+fn a_budget_is_passed_to_a_client_that_keeps_it() {
+    let site = Site::with(&["one"]);
+    let client = site.path("claude");
+    fs::write(&client, "#!/bin/sh\necho \"$@\" > words\n").unwrap();
+    fs::set_permissions(&client, fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = site.home.command("work --budget 2.50 -- ./claude -p go").run();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(site.await_file("words"), "--max-budget-usd 2.50 -p go");
+    for (line, why) in [
+        ("work --json --budget 1 -- sh -c true", "no limit for costs"),
+        ("work --json --budget 1 -- ./claude go", "print mode"),
+        ("work --json --budget 1 -- ./claude -p go --max-budget-usd=2", "itself"),
+    ] {
+        let refused = site.home.command(line).run();
+        let error = refused.json()["error"].clone();
+        assert_eq!((refused.code, &error["code"]), (Some(2), &"no_budget".into()), "{line}");
+        assert!(error["message"].as_str().unwrap().contains(why), "{line}: {error}");
+    }
+    for amount in ["0", "-1", "much", "inf", "1e3"] {
+        assert_eq!(
+            site.home.command(&format!("work --budget={amount} -- ./claude -p go")).run().code,
+            Some(2),
+            "{amount}"
+        );
+    }
 }

@@ -47,6 +47,7 @@ fn order(line: &str) -> Order {
         query: Query::default(),
         ttl: Duration::from_secs(60),
         retries: 1,
+        time_limit: None,
         waits: false,
         in_team: false,
     }
@@ -117,6 +118,20 @@ fn a_worker_that_is_asked_to_stop_gives_back_and_takes_nothing_more() {
     assert!(report.was_stopped && report.interrupted == [id(1)]);
     let task = yard.show(&id(1)).unwrap().done().unwrap().task;
     assert_eq!((task.status, task.owner()), (Status::Pending, None));
+}
+
+#[test]
+fn a_command_that_takes_too_long_has_failed() {
+    let yard = yard("1 pending");
+    let line = "echo up; sleep 600 & wait";
+    let order = Order { time_limit: Some(Duration::from_secs(1)), retries: 0, ..order(line) };
+    let (told, report) = work(&yard, order, |_, _| {});
+    assert_eq!(told.last().unwrap(), "bob is idle");
+    assert!(told.contains(&"gave up 1: timed out after 1s".to_owned()), "{told:?}");
+    assert_eq!(report.unwrap().gave_up, [id(1)]);
+    let task = yard.show(&id(1)).unwrap().done().unwrap().task;
+    assert_eq!((task.status, task.owner()), (Status::Pending, None));
+    assert_eq!(task.meta("attempts").and_then(serde_json::Value::as_u64), Some(1));
 }
 
 #[test]

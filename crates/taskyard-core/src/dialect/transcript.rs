@@ -1,8 +1,82 @@
-//! The client's transcript of a conversation: one JSON object on each line, of which we read who called what.
+//! The client's transcript of a conversation: one JSON object on each line, of which we read who called what, where, and what it used.
+
+use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::Timestamp;
 use crate::json_text::from_slice;
+
+/// What a conversation used, by the client's own figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenUse {
+    /// Tokens that the model read, without those below.
+    pub input: u64,
+    /// Tokens that the model wrote.
+    pub output: u64,
+    /// Tokens that the model read from its cache.
+    pub cache_read: u64,
+    /// Tokens that were put into the cache.
+    pub cache_creation: u64,
+}
+
+/// Sums up what the messages of a model used within some times, each from a moment up to another. A message of several parts stands on
+/// several lines and counts once. Returns `None` if there is no such message.
+pub fn used_within(transcript: &[u8], times: &[(Timestamp, Timestamp)]) -> Option<TokenUse> {
+    let mut messages: HashMap<String, TokenUse> = HashMap::new();
+    for line in lines_with(transcript, b"\"usage\"").filter(|line| line["type"] == "assistant") {
+        let at = line["timestamp"].as_str().and_then(Timestamp::parse);
+        let is_within = at.is_some_and(|at| times.iter().any(|(from, until)| (*from..=*until).contains(&at)));
+        let (usage, id) = (&line["message"]["usage"], line["message"]["id"].as_str());
+        if let Some(id) = id.filter(|_| is_within && usage.is_object()) {
+            let tokens = |key: &str| usage[key].as_u64().unwrap_or(0);
+            // The last line of a message has the whole of it.
+            messages.insert(
+                id.to_owned(),
+                TokenUse {
+                    input: tokens("input_tokens"),
+                    output: tokens("output_tokens"),
+                    cache_read: tokens("cache_read_input_tokens"),
+                    cache_creation: tokens("cache_creation_input_tokens"),
+                },
+            );
+        }
+    }
+    let sum = |sum: TokenUse, used: &TokenUse| TokenUse {
+        input: sum.input.saturating_add(used.input),
+        output: sum.output.saturating_add(used.output),
+        cache_read: sum.cache_read.saturating_add(used.cache_read),
+        cache_creation: sum.cache_creation.saturating_add(used.cache_creation),
+    };
+    (!messages.is_empty()).then(|| messages.values().fold(TokenUse::default(), sum))
+}
+
+/// Returns what the whole session cost in dollars, as newer clients write it down when a session ends.
+pub fn session_cost(transcript: &[u8]) -> Option<f64> {
+    let costs = lines_with(transcript, b"\"cost-state\"").filter(|line| line["type"] == "cost-state");
+    costs.last().and_then(|line| line["totalCostUSD"].as_f64())
+}
+
+/// Returns the directory in which a conversation last was.
+pub fn directory_of(transcript: &[u8]) -> Option<String> {
+    lines_with(transcript, b"\"cwd\"").last().and_then(|line| line["cwd"].as_str().map(str::to_owned))
+}
+
+/// Tells whether an answer in a transcript says that a task is an agent's: it names both, on the same line.
+pub fn names_holder(transcript: &[u8], agent: &str, task: &str) -> bool {
+    let (named, number) = (format!("as {agent}"), format!("#{task}"));
+    let mut lines = lines_with(transcript, named.as_bytes()).filter(|line| line["type"] == "user");
+    lines.any(|line| {
+        let text = line.to_string();
+        has_word(&text, &named) && has_word(&text, &number)
+    })
+}
+
+/// Tells whether a text has a word that does not go on.
+fn has_word(text: &str, word: &str) -> bool {
+    let goes_on = |rest: &str| rest.starts_with(|next: char| next.is_alphanumeric() || matches!(next, '-' | '_' | '@'));
+    text.match_indices(word).any(|(place, _)| !goes_on(&text[place + word.len()..]))
+}
 
 /// Tells whether the agent of a transcript has made the call with this id. A line that is not whole yet counts for
 /// nothing.
@@ -47,7 +121,8 @@ fn calls(line: &Value) -> impl Iterator<Item = &Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::{makes_call, names_given};
+    use super::{TokenUse, directory_of, makes_call, names_given, names_holder, session_cost, used_within};
+    use crate::Timestamp;
 
     // As both releases write them, without what does not matter here.
     const CALL: &str = r#"{"parentUuid":"c4eb","isSidechain":true,"agentId":"acd2cc6","message":{"id":"msg_3","type":"message","role":"assistant","content":[{"type":"tool_use","id":"toolu_cb33","name":"mcp__taskyard__TaskClaim","input":{"taskId":"2"}}]},"type":"assistant"}"#;
@@ -63,6 +138,32 @@ mod tests {
         }
         assert!(!makes_call(all.as_bytes(), "toolu_cb3"));
         assert!(!makes_call(all.as_bytes(), ""));
+    }
+
+    #[test]
+    fn a_message_of_several_lines_is_counted_once() {
+        let line = |id: &str, at: u32, output: u32| {
+            format!(
+                r#"{{"cwd":"/w","sessionId":"s","message":{{"id":"{id}","role":"assistant","usage":{{"input_tokens":10,"cache_creation_input_tokens":3,"cache_read_input_tokens":7,"output_tokens":{output}}}}},"type":"assistant","timestamp":"2026-11-18T05:55:{at:02}.000Z"}}"#
+            )
+        };
+        let cost = r#"{"type":"cost-state","sessionId":"s","totalCostUSD":0.25}"#;
+        let all = [line("a", 1, 1), line("a", 2, 5), line("b", 3, 2), line("c", 50, 9), cost.into()].join("\n");
+        let at = |text: &str| Timestamp::parse(&format!("2026-11-18T05:55:{text}.000Z")).unwrap();
+        let used = used_within(all.as_bytes(), &[(at("00"), at("10"))]);
+        assert_eq!(used, Some(TokenUse { input: 20, output: 7, cache_read: 14, cache_creation: 6 }));
+        assert_eq!(used_within(all.as_bytes(), &[(at("11"), at("20"))]), None);
+        assert_eq!((session_cost(all.as_bytes()), directory_of(all.as_bytes()).as_deref()), (Some(0.25), Some("/w")));
+    }
+
+    #[test]
+    fn the_holder_of_a_task_is_named_by_an_answer() {
+        let said = r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"Claimed.\nTask #7: x\n\nYours, as claude-7f3a (token 12)."}]}}"#;
+        assert!(names_holder(said.as_bytes(), "claude-7f3a", "7"));
+        for (agent, task) in [("claude-7f3", "7"), ("claude-7f3a", "70"), ("ana", "7")] {
+            assert!(!names_holder(said.as_bytes(), agent, task), "{agent} {task}");
+        }
+        assert!(!names_holder(said.replace("user", "assistant").as_bytes(), "claude-7f3a", "7"));
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct TaskPage<'a> {
     pub subtasks: &'a [Task],
     /// The jobs that run for it, or did.
     pub jobs: &'a [Job],
+    /// The session of the client in which its owner works, as far as the client's files tell.
+    pub session: &'a [(&'static str, String)],
     /// The lease on it; none where no agent holds one.
     pub lease: Option<(&'a Lease, &'a LeaseState)>,
     /// The entry of its journal by which it was made.
@@ -52,6 +54,7 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     if let Some(owner) = task.owner() {
         facts.push(("owner".into(), Line::new().with(Tone::Owner, owner)));
     }
+    facts.extend(page.session.iter().map(|(name, value)| ((*name).into(), Line::plain(&escaping::one_line(value)))));
     if let Some((lease, state)) = page.lease {
         facts.push(("lease".into(), Line::plain(&format!("{} (token {})", look.lease(lease, state), lease.token))));
     }
@@ -264,6 +267,7 @@ mod tests {
         task.metadata = json!({"priority": "high", "tags": ["core", "x"], "kind": "feature"}).as_object().cloned();
         let blocker = Task::new(TaskId::number(3), "Design");
         let page = TaskPage {
+            session: &[],
             task: &task,
             open_blockers: &[blocker],
             dependents: &[],
@@ -301,6 +305,7 @@ mod tests {
         task.metadata = json!({"note": "note ".repeat(30)}).as_object().cloned();
         task.description = "word ".repeat(40);
         let page = TaskPage {
+            session: &[],
             task: &task,
             open_blockers: &[],
             dependents: &[],

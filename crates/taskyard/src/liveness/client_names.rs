@@ -70,6 +70,15 @@ impl ClientNames {
         AgentName::new(newest_with(self.all(), session)?.name).ok()
     }
 
+    /// Returns the sessions that clients of a name were in, as far as their doors have said so.
+    pub fn sessions_of(&self, name: &str) -> Vec<String> {
+        self.all()
+            .into_iter()
+            .filter(|(_, record)| record.name == name)
+            .flat_map(|(_, record)| record.sessions)
+            .collect()
+    }
+
     /// Returns the session that a client is in, as far as one of its doors has said so.
     pub fn session_of(&self, client: &ProcessMark) -> Option<String> {
         self.record_of(client)?.sessions.pop()

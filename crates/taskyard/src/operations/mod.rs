@@ -98,7 +98,7 @@ pub use refused_task::{Possible, RefusedTask};
 pub use release::{Departed, Released};
 pub use restore::{Restorable, RestoreWhich, Restored};
 pub use restore_copies::{CopiesRestored, CopiesWanted, TaskCopy};
-pub use sessions::{SessionList, recent_sessions};
+pub use sessions::{OwnerSession, SessionList, recent_sessions};
 pub use sharing::SharedBy;
 pub use show::Shown;
 pub use stopping::{IdleAnswer, StopAnswer, Stopped};

@@ -1,16 +1,21 @@
-//! What earlier sessions of the client left.
+//! What sessions of the client left, and which of them works on a task.
 
-use std::path::Path;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
+use taskyard_core::dialect::transcript::{TokenUse, directory_of, names_holder, session_cost, used_within};
+use taskyard_core::rules::agents::naming::{client_of, session_beginning, subagent_id};
 use taskyard_core::rules::health::{may_be_of_ended_session, ran_when_written};
 use taskyard_core::rules::lists::list_choice::short_session_list;
+use taskyard_core::rules::looking::past::{LifeState, ListPast};
 use taskyard_core::{Lease, ListId, Task, Timestamp};
 
-use crate::liveness::clients_started;
+use crate::liveness::{ClientNames, clients_started};
 use crate::project_slug::slug;
-use crate::store::{FileLayout, StoreError};
+use crate::regular_file::{self, NotRead};
+use crate::store::{FileLayout, HistoryQuery, StoreError};
 use crate::{Error, Yard};
 
 /// A list that an earlier session of the client left, with tasks still open.
@@ -26,7 +31,90 @@ pub struct SessionList {
     pub last_used: Option<Timestamp>,
 }
 
+/// The session of the client in which the owner of a task works on it, and what the client says of that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnerSession {
+    /// The session's id.
+    pub session: String,
+    /// The transcript of the owner: that of the session, or of its subagent.
+    pub transcript: PathBuf,
+    /// The directory in which the session is or was.
+    pub directory: Option<PathBuf>,
+    /// The tokens used while the owner had the task in progress, by the client's figures; `None` if its transcript tells none.
+    pub used: Option<TokenUse>,
+    /// What the whole session cost in dollars, by the client's figures; older clients do not say so.
+    pub session_cost: Option<f64>,
+}
+
+/// How many sessions are looked through for one that claimed a task.
+const SESSIONS: usize = 8;
+/// How much of the end of each.
+const TAIL: u64 = 4 * 1024 * 1024;
+/// How much of the transcript of the owner's session is read.
+const LONGEST: u64 = 64 * 1024 * 1024;
+
 impl Yard {
+    /// Finds the session of the client in which the owner of a task works, or worked: by the owner's name, or by an answer in a transcript of
+    /// these directories that gave the owner the task. Returns `None` if no file of the client tells. `names` are those of clients on this
+    /// machine.
+    pub fn session_of_owner(
+        &self,
+        config_dir: &Path,
+        directories: &[&Path],
+        names: &ClientNames,
+        task: &Task,
+    ) -> Result<Option<OwnerSession>, Error> {
+        let Some(owner) = task.owner().filter(|owner| !owner.is_empty()) else { return Ok(None) };
+        let sessions_of_client = names.sessions_of(client_of(owner));
+        for directory in directories {
+            let folder = config_dir.join("projects").join(slug(directory));
+            let found = sessions(&folder)?;
+            let transcript = |session: &str| match subagent_id(owner) {
+                Some(id) => folder.join(session).join("subagents").join(format!("agent-{id}.jsonl")),
+                None => folder.join(format!("{session}.jsonl")),
+            };
+            let is_named = |session: &str| {
+                sessions_of_client.iter().any(|known| known == session)
+                    || session_beginning(owner).is_some_and(|begins| session.starts_with(begins))
+            };
+            let claimed = |session: &str| {
+                let text = end_of(&transcript(session), TAIL);
+                text.is_ok_and(|text| names_holder(&text, owner, task.id.as_str()))
+            };
+            // One client may have had several sessions.
+            let mut named = found.iter().filter(|(session, _)| is_named(session)).peekable();
+            let first_named = named.peek().copied();
+            let by_claim = || found.iter().take(SESSIONS).find(|(session, _)| claimed(session));
+            let is_only_one = named.nth(1).is_none() && first_named.is_some();
+            let session = if is_only_one { first_named } else { by_claim().or(first_named) };
+            if let Some((session, _)) = session {
+                return self.described(session, transcript(session), owner, task).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn described(&self, session: &str, transcript: PathBuf, owner: &str, task: &Task) -> Result<OwnerSession, Error> {
+        let text = end_of(&transcript, LONGEST).unwrap_or_default();
+        let query = HistoryQuery { task: Some(task.id.clone()), ..HistoryQuery::default() };
+        let (now, mut past) = (self.now()?.wall, ListPast::default());
+        match self.store().history(self.list_id(), &query) {
+            Err(error) if error.is_of_memory() => {}
+            entries => entries?.iter().for_each(|entry| past.note(entry)),
+        }
+        let stretches = past.tasks().flat_map(|(_, stretches)| stretches);
+        let theirs = stretches
+            .filter(|stretch| stretch.state == LifeState::InProgress && stretch.owner.as_deref() == Some(owner));
+        let times: Vec<_> = theirs.filter_map(|stretch| Some((stretch.from?, stretch.until.unwrap_or(now)))).collect();
+        Ok(OwnerSession {
+            session: session.to_owned(),
+            directory: directory_of(&text).map(PathBuf::from),
+            used: used_within(&text, &times),
+            session_cost: session_cost(&text),
+            transcript,
+        })
+    }
+
     /// Returns the lists with open tasks that sessions of the client in this directory left, the last used first.
     ///
     /// The client keeps a transcript of each session in `projects/<directory>/<session>.jsonl`. A session's list has its
@@ -85,6 +173,16 @@ impl Yard {
 pub fn recent_sessions(config_dir: &Path, directory: &Path, most: usize) -> Result<Vec<String>, Error> {
     let found = sessions(&config_dir.join("projects").join(slug(directory)))?;
     Ok(found.into_iter().take(most).map(|(session, _)| session).collect())
+}
+
+/// Reads the end of a transcript, at most so many bytes.
+fn end_of(path: &Path, most: u64) -> Result<Vec<u8>, NotRead> {
+    let (mut file, found) = regular_file::open(path, u64::MAX)?;
+    let length = u64::try_from(found.st_size).unwrap_or(0);
+    file.seek(SeekFrom::Start(length.saturating_sub(most))).map_err(NotRead::System)?;
+    let mut text = Vec::new();
+    file.take(most).read_to_end(&mut text).map_err(NotRead::System)?;
+    Ok(text)
 }
 
 /// Returns the sessions whose transcripts are in a directory and when each was last used, the last used first.

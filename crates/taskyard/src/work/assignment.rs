@@ -10,7 +10,7 @@ use super::attempt::{Attempt, Outcome};
 use super::attending::Mail;
 use super::briefing::Briefing;
 use super::lines::Tail;
-use super::site::Site;
+use super::site::{Site, Timer};
 use super::{WorkEvent, Worker};
 use crate::operations::Claimed;
 use crate::operations::lease_hold::Hold;
@@ -73,6 +73,7 @@ impl Assignment {
         let program = briefing.for_task(&attempt.task, attempt.hold.token, attempt.number);
         let tail = Tail::default();
         let sink = || tail.sink(format!("#{}", attempt.task.id), &attempt.site.listener);
+        let timer = Timer::start(order.time_limit, &stop);
         let ending = order.jobs.run_tied(&program, [sink(), sink()], &stop, || {
             attempt.site.tell(WorkEvent::Started {
                 worker: attempt.worker.name.clone(),
@@ -89,7 +90,10 @@ impl Assignment {
         let outcome = match (ending, lost) {
             (Err(source), _) => attempt.could_not_start(source),
             (Ok(_), Some(loss)) => attempt.lost(loss).into(),
-            (Ok(Ending::Cancelled | Ending::TimedOut), None) => attempt.interrupted().into(),
+            (Ok(Ending::Cancelled | Ending::TimedOut), None) => {
+                let exceeded = timer.as_ref().and_then(Timer::exceeded).filter(|_| !attempt.site.is_stopping());
+                exceeded.map_or_else(|| attempt.interrupted(), |limit| attempt.timed_out(limit, &tail.text())).into()
+            }
             (Ok(Ending::Exited(code)), None) => attempt.ended(Some(code), None, &tail.text()),
             (Ok(Ending::Signalled(signal)), None) => attempt.ended(None, Some(signal), &tail.text()),
         };

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use taskyard_core::rules::leases::fate::{Fate, Loss};
@@ -115,6 +115,15 @@ impl Attempt {
                 Ok(Conclusion::Interrupted)
             }
             Done::Refused(_) => self.meet_fate(),
+        }
+    }
+
+    /// Gives the task back after the command took longer than it may, and counts the attempt as failed.
+    pub(super) fn timed_out(&self, limit: Duration, output: &str) -> Result<Conclusion, Error> {
+        match if self.hold.is_ours()? { None } else { self.hold.renew()? } {
+            Some(Fate::Lost(loss)) => self.lost(loss),
+            Some(Fate::Completed) => self.meet_fate(),
+            None => self.give_back(Failure::TimedOut(limit), output),
         }
     }
 

@@ -6,7 +6,7 @@ use super::attending::Mail;
 use super::briefing::Briefing;
 use super::lines::Tail;
 use super::report::WorkError;
-use super::site::Site;
+use super::site::{Site, Timer};
 use super::{Failure, WorkEvent, Worker};
 use crate::process::Ending;
 
@@ -37,7 +37,7 @@ impl Errand {
         let program = Briefing { order, worker: &worker, list, mail: &mail }.for_messages();
         let (tail, stop) = (Tail::default(), site.stop.part());
         let sink = || tail.sink(worker.name.as_str().to_owned(), &site.listener);
-        let messages = mail.len();
+        let (messages, timer) = (mail.len(), Timer::start(order.time_limit, &stop));
         let ending = order.jobs.run_tied(&program, [sink(), sink()], &stop, || {
             site.tell(WorkEvent::Attending { worker: worker.name.clone(), messages });
         });
@@ -46,7 +46,12 @@ impl Errand {
                 let program = site.order.program.clone();
                 return ErrandOutcome::NotStarted(WorkError::CannotStart { program, source });
             }
-            Ok(Ending::Cancelled | Ending::TimedOut) => return ErrandOutcome::Interrupted,
+            Ok(Ending::Cancelled | Ending::TimedOut) => {
+                match timer.as_ref().and_then(Timer::exceeded).filter(|_| !site.is_stopping()) {
+                    Some(limit) => Some(Failure::TimedOut(limit)),
+                    None => return ErrandOutcome::Interrupted,
+                }
+            }
             Ok(Ending::Exited(0)) => None,
             Ok(Ending::Exited(code)) => Some(Failure::Exited(code)),
             Ok(Ending::Signalled(signal)) => Some(Failure::Signalled(signal)),

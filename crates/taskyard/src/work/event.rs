@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use taskyard_core::rules::leases::fate::Loss;
 use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::timing::span_in_words;
 use taskyard_core::{AgentName, Task, TaskId};
 
 use crate::hooks::HookWarning;
@@ -109,6 +110,8 @@ pub enum Failure {
     Exited(i32),
     /// The command was ended by this signal.
     Signalled(i32),
+    /// The command did not end within this time, and was ended with everything that it started.
+    TimedOut(Duration),
     /// A `SubagentStop` hook blocked its end, in these words.
     Blocked(String),
     /// A hook wants the task pending.
@@ -123,7 +126,7 @@ impl Failure {
         match self {
             Self::Blocked(feedback) | Self::Refused(Refusal::HookBlocked { feedback, .. }) => Some(feedback),
             Self::Refused(Refusal::CheckFailed { output, .. }) => Some(output),
-            Self::Exited(_) | Self::Signalled(_) | Self::SentBack | Self::Refused(_) => None,
+            Self::Exited(_) | Self::Signalled(_) | Self::TimedOut(_) | Self::SentBack | Self::Refused(_) => None,
         }
     }
 }
@@ -133,6 +136,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Exited(code) => write!(formatter, "exit status {code}"),
             Self::Signalled(signal) => write!(formatter, "ended by signal {signal}"),
+            Self::TimedOut(limit) => write!(formatter, "timed out after {}", span_in_words(*limit)),
             Self::Blocked(_) => formatter.write_str("a SubagentStop hook blocked it"),
             Self::SentBack => formatter.write_str("a SubagentStop hook sent it back"),
             Self::Refused(refusal) => refusal.fmt(formatter),

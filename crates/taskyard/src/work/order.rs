@@ -32,6 +32,9 @@ pub struct Order {
     pub ttl: Duration,
     /// How many more attempts a task gets that failed the first time.
     pub retries: u64,
+    /// How long the program may take for a task or for messages; `None` if there is no limit. It is then ended with everything that it
+    /// started, and the attempt has failed.
+    pub time_limit: Option<Duration>,
     /// Whether new work is waited for when nothing is left.
     pub waits: bool,
     /// The supervisor of the program, so that nothing it starts outlives us.

@@ -41,6 +41,7 @@ fn lines(app: &App, width: usize) -> Vec<Line> {
     let facts = app.page.as_deref().filter(|page| page.task == task.id);
     let lease = app.lease(&task.id).map(|(lease, state)| (lease, state));
     let page = TaskPage {
+        session: &[],
         open_blockers: &read(live, live.open_blockers(&task.id)),
         dependents: &read(live, live.waiting_for(&task.id)),
         subtasks: &read(live, live.parts_of(&task.id)),

@@ -76,6 +76,7 @@ mod tests {
     #[test]
     fn every_task_has_a_bar_for_waiting_and_one_for_work() {
         let times = |number: u64, subject: &str, pending: u64, in_progress: u64| TaskTimes {
+            agents: Vec::new(),
             task: TaskId::number(number),
             subject: subject.to_owned(),
             pending: Duration::from_secs(pending),

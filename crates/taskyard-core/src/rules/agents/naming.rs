@@ -52,13 +52,36 @@ pub fn earlier_names(client: &ProcessMark, session: Option<&str>) -> Vec<AgentNa
     names.filter_map(|name| AgentName::new(name).ok()).collect()
 }
 
+/// Returns what the id of a session begins with, by the name that older releases gave its agents; `None` for other names.
+pub fn session_beginning(agent: &str) -> Option<&str> {
+    let beginning = client_of(agent).strip_prefix(CLIENT)?.strip_prefix("code-")?;
+    let is_hexadecimal = |byte: u8| byte.is_ascii_hexdigit();
+    (beginning.len() >= 8 && beginning.bytes().all(is_hexadecimal)).then_some(beginning)
+}
+
+/// Returns the id that the client gives a subagent, by the name that the subagent has here; `None` if it is no subagent's.
+pub fn subagent_id(agent: &str) -> Option<&str> {
+    let (id, session) = parts(agent);
+    // Anybody may write a name: it must not lead to another file.
+    let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    (is_id && session.starts_with(CLIENT)).then_some(id)
+}
+
+/// Returns the client that an agent belongs to, by the agent's name: `claude-7f3a` of `claude-7f3a` and of its subagents.
+pub fn client_of(agent: &str) -> &str {
+    match parts(agent) {
+        (name, "") => name,
+        (_, client) => client,
+    }
+}
+
 fn parts(name: &str) -> (&str, &str) {
     name.split_once('@').unwrap_or((name, ""))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_same_agent, is_subagent, subagent_name};
+    use super::{is_same_agent, is_subagent, session_beginning, subagent_id, subagent_name};
     use crate::AgentName;
 
     #[test]
@@ -72,6 +95,16 @@ mod tests {
         {
             assert!(!is_subagent(name, id), "{name} {id}");
         }
+    }
+
+    #[test]
+    fn a_name_may_tell_its_session() {
+        assert_eq!(session_beginning("claude-code-0198ffff"), Some("0198ffff"));
+        assert_eq!(session_beginning("acd2cc6@claude-code-0198ffff"), Some("0198ffff"));
+        // Where no session was known, the name has the number of a process.
+        assert_eq!(["claude-code-4711", "ana", "bob@alpha"].map(session_beginning), [None; 3]);
+        assert_eq!(subagent_id("acd2cc6@claude-code-0198ffff"), Some("acd2cc6"));
+        assert_eq!(["bob@alpha", "claude-code-0198ffff", "../x@claude-code-0198ffff"].map(subagent_id), [None; 3]);
     }
 
     #[test]

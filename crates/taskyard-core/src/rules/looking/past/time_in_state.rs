@@ -29,6 +29,8 @@ pub struct TaskTimes {
     pub pending: Duration,
     /// How long it was in progress.
     pub in_progress: Duration,
+    /// How long each agent had it in progress, by name. Time without an owner is in none of them.
+    pub agents: Vec<(String, Duration)>,
     /// Whether it is in progress still.
     pub is_in_progress: bool,
 }
@@ -59,6 +61,7 @@ pub fn time_in_state(past: &ListPast, tasks: &[Task], now: Timestamp, most: usiz
                 subject: task.shown_subject().into_owned(),
                 pending,
                 in_progress,
+                agents: by_agent(stretches, begun, now),
                 is_in_progress,
             });
         }
@@ -74,6 +77,17 @@ pub fn time_in_state(past: &ListPast, tasks: &[Task], now: Timestamp, most: usiz
     TimeInState { longest: all, count, medians: median(waited).zip(median(took)) }
 }
 
+/// Sums up how long each agent had a task in progress.
+fn by_agent(stretches: &[Stretch], begun: Timestamp, now: Timestamp) -> Vec<(String, Duration)> {
+    let mut agents: BTreeMap<&str, Duration> = BTreeMap::new();
+    for stretch in stretches.iter().filter(|stretch| stretch.state == LifeState::InProgress) {
+        if let Some(owner) = stretch.owner.as_deref() {
+            *agents.entry(owner).or_default() += length(stretch, begun, now);
+        }
+    }
+    agents.into_iter().map(|(agent, time)| (agent.to_owned(), time)).collect()
+}
+
 fn length(stretch: &Stretch, begun: Timestamp, now: Timestamp) -> Duration {
     let (from, until) = (stretch.from.unwrap_or(begun), stretch.until.unwrap_or(now));
     Duration::from_millis(u64::try_from(until.0.saturating_sub(from.0)).unwrap_or(0))
@@ -87,6 +101,16 @@ mod tests {
     use super::time_in_state;
     use crate::Timestamp;
     use crate::rules::samples::{id, task};
+
+    #[test]
+    fn each_agent_has_the_time_in_which_the_task_was_its() {
+        let past =
+            past(&[(0, 1, "i ana"), (10, 1, "p"), (20, 1, "i bo"), (50, 1, "i ana"), (55, 1, "i"), (60, 1, "c")]);
+        let times = time_in_state(&past, &[task(1, &[], &[])], Timestamp(100), 1).longest.remove(0);
+        let span = Duration::from_millis;
+        assert_eq!(times.agents, [("ana".to_owned(), span(15)), ("bo".to_owned(), span(30))]);
+        assert_eq!(times.in_progress, span(50));
+    }
 
     #[test]
     fn what_took_longest_comes_first_and_medians_are_of_what_is_done() {
