@@ -6,8 +6,20 @@ import path from 'node:path';
 import { Claude } from './driver/claude.js';
 import { Codex } from './driver/codex.js';
 import { Gemini } from './driver/gemini.js';
+import { Goose } from './driver/goose.js';
+import { Lister } from './driver/lister.js';
 
-const kinds = { claude: Claude, codex: Codex, gemini: Gemini };
+const kinds = {
+  auggie: Lister,
+  claude: Claude,
+  codex: Codex,
+  copilot: Lister,
+  droid: Lister,
+  gemini: Gemini,
+  goose: Goose,
+  opencode: Lister,
+  qwen: Lister,
+};
 
 export const folder = path.join(import.meta.dirname, 'programs');
 

@@ -214,6 +214,41 @@ export const conversations = [
     },
   },
   {
+    name: 'the program finds the server where set-up registers it, and nothing of it when it is removed',
+    between: ['auggie', 'copilot', 'droid', 'opencode', 'qwen'],
+    async play({ client, house }) {
+      for (const scope of client.scopes) {
+        assert.ok(!(await client.finds(house)).found, 'it does not know it yet');
+        await house.must(`setup ${client.name} --scope ${scope} --yes`);
+        const { found, said } = await client.finds(house);
+        assert.ok(found, `${scope}: ${said}`);
+        await house.must(`setup ${client.name} --scope ${scope} --remove --yes`);
+      }
+      assert.ok(!(await client.finds(house)).found);
+    },
+  },
+  {
+    name: 'Goose finds the server, works on the list of the project, and keeps its other extensions',
+    between: ['goose'],
+    async play({ client, house }) {
+      const before = '# mine\nextensions:\n  developer:\n    enabled: true\n    type: builtin\n    name: developer\n    timeout: 300\n';
+      house.write('.config/goose/config.yaml', before);
+      await house.must('setup goose --yes');
+      await house.must('create Person');
+      await client.talk(house, async (main) => {
+        const ours = offered(main, 'taskyard__');
+        for (const tool of TOOLS) assert.ok(ours.includes(tool), `${tool} is offered: ${main.tools}`);
+        assert.ok(main.tools.some((name) => name.includes('shell')), main.tools.join(' '));
+        assert.match((await main.call('taskyard__TaskCreate', { subject: 'Goose', description: 'd' })).text, /Task #2 created/);
+        assert.match((await main.call('taskyard__TaskClaim', { taskId: '1' })).text, /Task #1/);
+        await main.call('taskyard__TaskUpdate', { taskId: '1', status: 'completed' });
+      });
+      assert.deepEqual(house.tasks('rocket').map(({ status }) => status), ['completed', 'pending']);
+      await house.must('setup goose --remove --yes');
+      assert.equal(house.read('.config/goose/config.yaml'), before);
+    },
+  },
+  {
     name: 'Claude Code, Codex and Gemini CLI take tasks from one list, and none is won twice',
     between: [['claude-2.1.325', 'codex', 'gemini'], ['claude-2.1.34', 'codex', 'gemini']],
     async play({ clients, house }) {

@@ -80,6 +80,39 @@ struct Done {
     applied: bool,
 }
 
+/// Why an agent is left out where every one is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Skipped {
+    NotFound,
+    NoSuchScope,
+    NotRegistered,
+}
+
+impl Skipped {
+    const ALL: [Self; 3] = [Self::NotFound, Self::NoSuchScope, Self::NotRegistered];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::NoSuchScope => "no_such_scope",
+            Self::NotRegistered => "not_registered",
+        }
+    }
+
+    const fn in_words(self) -> &'static str {
+        match self {
+            Self::NotFound => "not found here",
+            Self::NoSuchScope => "no servers of a project",
+            Self::NotRegistered => "nothing of Taskyard there",
+        }
+    }
+}
+
+/// Returns the names of agents, with commas between.
+fn names(agents: &[Agent]) -> String {
+    agents.iter().map(|agent| agent.name()).collect::<Vec<_>>().join(", ")
+}
+
 impl Setup {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let mut options = self.options(context)?;
@@ -116,13 +149,14 @@ impl Setup {
         Ok(exit)
     }
 
-    /// Sets every agent up that is there. What goes wrong with one is said, and the others are still set up.
+    /// Sets every agent up that is there, and says which it found and which it skipped. What goes wrong with one is said, and the others
+    /// are still set up.
     fn set_up_all(&self, options: &SetupOptions, data: &Path, output: &mut Output) -> Result<Exit, Problem> {
-        let scope = self.scope.into();
-        let knows_us = |agent: &Agent| !matches!(agent.registration(scope, options), Registration::Missing);
-        let has_scope = |agent: &Agent| !matches!(agent.registration(scope, options), Registration::NoSuchScope);
-        let is_meant = |agent: &Agent| if self.remove { knows_us(agent) } else { agent.found(options).is_some() };
-        let agents: Vec<Agent> = Agent::ALL.into_iter().filter(has_scope).filter(is_meant).collect();
+        let judged = Agent::ALL.map(|agent| (agent, self.skipped(agent, options)));
+        let agents: Vec<Agent> = judged.iter().filter(|(_, why)| why.is_none()).map(|(agent, _)| *agent).collect();
+        if !agents.is_empty() && !output.is_json() {
+            output.say(&Line::plain(&format!("Found {}", names(&agents))))?;
+        }
         if agents.is_empty() && !output.is_json() {
             let text = if self.remove { "No agent knows Taskyard" } else { "No agent was found here" };
             output.say(&Line::plain(text))?;
@@ -141,9 +175,30 @@ impl Setup {
             }
         }
         if output.is_json() {
-            output.document(json!({ "agents": shapes }))?;
+            let skipped = judged.iter().filter_map(|(agent, why)| Some((agent, (*why)?)));
+            let skipped =
+                skipped.map(|(agent, why)| json!({"agent": agent.word(), "name": agent.name(), "reason": why.word()}));
+            output.document(json!({ "agents": shapes, "skipped": skipped.collect::<Vec<_>>() }))?;
+            return Ok(exit);
+        }
+        for why in Skipped::ALL {
+            let agents: Vec<Agent> =
+                judged.iter().filter(|(_, said)| *said == Some(why)).map(|(agent, _)| *agent).collect();
+            if !agents.is_empty() {
+                output.say(&Line::new().with(Tone::Dim, &format!("Skipped {}: {}", names(&agents), why.in_words())))?;
+            }
         }
         Ok(exit)
+    }
+
+    /// Returns why an agent is left out where every one is meant; `None` if it is not.
+    fn skipped(&self, agent: Agent, options: &SetupOptions) -> Option<Skipped> {
+        match agent.registration(self.scope.into(), options) {
+            Registration::NoSuchScope => Some(Skipped::NoSuchScope),
+            Registration::Missing if self.remove => Some(Skipped::NotRegistered),
+            _ if self.remove || agent.found(options).is_some() => None,
+            _ => Some(Skipped::NotFound),
+        }
     }
 
     fn set_up(&self, agent: Agent, options: &SetupOptions, data: &Path, output: &mut Output) -> Result<Done, Problem> {

@@ -6,6 +6,7 @@
 
 pub mod json;
 pub mod toml;
+pub mod yaml;
 
 mod additions;
 mod changed_lines;

@@ -24,6 +24,22 @@ pub enum Agent {
     Windsurf,
     /// Amp.
     Amp,
+    /// Goose.
+    Goose,
+    /// Qwen Code.
+    Qwen,
+    /// Factory's Droid.
+    Droid,
+    /// Augment's Auggie.
+    Auggie,
+    /// Cline, in the terminal.
+    Cline,
+    /// Kiro.
+    Kiro,
+    /// Roo Code.
+    Roo,
+    /// JetBrains' Junie.
+    Junie,
 }
 
 /// For whom an agent is set up.
@@ -48,7 +64,7 @@ pub enum Wish {
 
 impl Agent {
     /// Every agent, in the order in which they are shown.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 18] = [
         Self::Claude,
         Self::Codex,
         Self::Gemini,
@@ -59,6 +75,14 @@ impl Agent {
         Self::Zed,
         Self::Windsurf,
         Self::Amp,
+        Self::Goose,
+        Self::Qwen,
+        Self::Droid,
+        Self::Auggie,
+        Self::Cline,
+        Self::Kiro,
+        Self::Roo,
+        Self::Junie,
     ];
 
     /// Returns the word that commands name the agent by.
@@ -74,6 +98,14 @@ impl Agent {
             Self::Zed => "zed",
             Self::Windsurf => "windsurf",
             Self::Amp => "amp",
+            Self::Goose => "goose",
+            Self::Qwen => "qwen",
+            Self::Droid => "droid",
+            Self::Auggie => "auggie",
+            Self::Cline => "cline",
+            Self::Kiro => "kiro",
+            Self::Roo => "roo",
+            Self::Junie => "junie",
         }
     }
 
@@ -90,6 +122,14 @@ impl Agent {
             Self::Zed => "Zed",
             Self::Windsurf => "Windsurf",
             Self::Amp => "Amp",
+            Self::Goose => "Goose",
+            Self::Qwen => "Qwen Code",
+            Self::Droid => "Droid",
+            Self::Auggie => "Auggie",
+            Self::Cline => "Cline",
+            Self::Kiro => "Kiro",
+            Self::Roo => "Roo Code",
+            Self::Junie => "Junie",
         }
     }
 
@@ -99,7 +139,12 @@ impl Agent {
             Self::Claude => "`claude mcp add taskyard -- taskyard mcp`",
             Self::Codex => "`codex mcp add taskyard -- taskyard mcp`",
             Self::Gemini => "`gemini mcp add taskyard taskyard mcp`",
-            Self::Cursor | Self::Windsurf => {
+            Self::Goose => "`goose configure`, with a command-line extension `taskyard` that runs `taskyard mcp`",
+            Self::Qwen => "`qwen mcp add --scope user taskyard taskyard mcp`",
+            Self::Droid => "`droid mcp add taskyard \"taskyard mcp\"`",
+            Self::Auggie => "`auggie mcp add taskyard --command taskyard --args mcp`",
+            Self::Cline => "`cline mcp install taskyard --yes -- taskyard mcp`",
+            Self::Cursor | Self::Windsurf | Self::Kiro | Self::Roo | Self::Junie => {
                 "a server `taskyard` with the command `taskyard` and the argument `mcp` under `mcpServers`"
             }
             Self::Vscode => "a server `taskyard` with the command `taskyard` and the argument `mcp` under `servers`",
@@ -122,6 +167,9 @@ impl Agent {
             ),
             (Self::Gemini, _) => {
                 Some("Gemini CLI starts no servers in a folder it does not trust: type `/permissions` there")
+            }
+            (Self::Qwen, Scope::Project) => {
+                Some("Qwen Code may ask whether it may start servers of a project: it does so when you start it there")
             }
             (Self::Codex, Scope::Project) => {
                 Some("Codex reads this in projects it trusts: it asks when you start it there")
@@ -147,6 +195,15 @@ impl Agent {
             Self::Zed => &["zed", "zeditor"],
             Self::Windsurf => &["windsurf"],
             Self::Amp => &["amp"],
+            Self::Goose => &["goose"],
+            Self::Qwen => &["qwen"],
+            Self::Droid => &["droid"],
+            Self::Auggie => &["auggie"],
+            Self::Cline => &["cline"],
+            Self::Kiro => &["kiro", "kiro-cli"],
+            // An extension of VS Code; its directory shows that it is installed.
+            Self::Roo => &[],
+            Self::Junie => &["junie"],
         }
     }
 }

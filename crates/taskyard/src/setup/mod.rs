@@ -1,6 +1,6 @@
 //! Registering Taskyard with an agent, by editing the agent's own configuration, and undoing that.
 //!
-//! One file per agent says which files it reads and what of ours belongs in them; how text is edited is decided in
+//! One file per agent, or for several of one form, says which files it reads and what of ours belongs in them; how text is edited is decided in
 //! [`taskyard_core::config_edit`]. A change is planned first, so that it can be shown, and then applied.
 
 mod agent;
@@ -13,6 +13,8 @@ mod copilot;
 mod cursor;
 mod error;
 mod gemini;
+mod goose;
+mod mcp_json;
 mod opencode;
 mod planning;
 mod record;
@@ -21,7 +23,6 @@ mod standing;
 mod target;
 mod targets;
 mod vscode;
-mod windsurf;
 mod zed;
 
 pub use agent::{Agent, Scope, Wish};

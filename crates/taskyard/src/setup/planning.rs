@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use taskyard_core::config_edit::toml::{self, TableEntry};
-use taskyard_core::config_edit::{Added, Additions, ChangedLine, Entry, Unfit, What, changed_lines, json};
+use taskyard_core::config_edit::{Added, Additions, ChangedLine, Entry, Unfit, What, changed_lines, json, yaml};
 
 use super::change::{Change, Plan};
 use super::record::{Made, Record, Step};
@@ -107,6 +107,12 @@ fn put_in(target: &Target, real: PathBuf, before: Option<String>, record: Option
                 text = longer;
             }
         }
+        Ours::Yaml(entry) => {
+            if let Some((longer, additions)) = take(name_of(entry), None, yaml::add(&text, entry)?) {
+                all = additions;
+                text = longer;
+            }
+        }
         Ours::Whole(_) => {}
     }
     if made.is_empty() {
@@ -136,6 +142,7 @@ fn put_in_todays_form(
     let add = |text: &str| match &target.ours {
         Ours::Json(entries) if entries.len() == 1 => json::add(text, &entries[0]).map(Some),
         Ours::Toml(table) => toml::add(text, table).map(Some),
+        Ours::Yaml(entry) => yaml::add(text, entry).map(Some),
         Ours::Json(_) | Ours::Whole(_) => Ok(None),
     };
     if !matches!(add(before)?, Some(Added::ThereOtherwise)) {
@@ -227,13 +234,19 @@ fn taken_out(target: &Target, real: PathBuf, before: Option<String>, record: Opt
                 text = shorter;
             }
         }
-        Ours::Json(_) | Ours::Toml(_) => {}
+        Ours::Yaml(entry) if !is_exact => {
+            if let Some((shorter, additions)) = yaml::remove(&text, entry)? {
+                gone = additions.then(&gone);
+                text = shorter;
+            }
+        }
+        Ours::Json(_) | Ours::Toml(_) | Ours::Yaml(_) => {}
     }
     let created = record.as_ref().is_some_and(|record| record.created);
     let is_over = match &target.ours {
         Ours::Whole(_) => text.is_empty(),
         Ours::Json(_) => created && json::read(&text).is_ok_and(|value| is_nothing(&value)) && is_bare(&text),
-        Ours::Toml(_) => created && text.trim_start_matches('\u{feff}').trim().is_empty(),
+        Ours::Toml(_) | Ours::Yaml(_) => created && text.trim_start_matches('\u{feff}').trim().is_empty(),
     };
     let after = (!is_over).then_some(text);
     let lines = match &after {

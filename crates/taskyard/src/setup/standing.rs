@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use taskyard_core::config_edit::{Added, json, toml};
+use taskyard_core::config_edit::{Added, json, toml, yaml};
 
 use super::planning::{behind_links, read};
 use super::setup_options::SetupOptions;
@@ -63,6 +63,7 @@ fn standing_in(target: &Target) -> Result<Added, SetupError> {
     let added = match &target.ours {
         Ours::Json(entries) => entries.first().map(|entry| json::add(&text, entry)),
         Ours::Toml(table) => Some(toml::add(&text, table)),
+        Ours::Yaml(entry) => Some(yaml::add(&text, entry)),
         Ours::Whole(_) => None,
     };
     let added = added.unwrap_or(Ok(Added::AlreadyThere));

@@ -23,6 +23,8 @@ pub(super) enum Ours {
     Json(Vec<Entry>),
     /// A table in a TOML file.
     Toml(TableEntry),
+    /// A mapping in a YAML file.
+    Yaml(TableEntry),
     /// The whole file.
     Whole(&'static str),
 }

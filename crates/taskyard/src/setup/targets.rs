@@ -3,7 +3,7 @@
 use super::agent::{Agent, Scope, Wish};
 use super::setup_options::SetupOptions;
 use super::target::Target;
-use super::{SetupError, amp, claude, codex, copilot, cursor, gemini, opencode, vscode, windsurf, zed};
+use super::{SetupError, amp, claude, codex, copilot, cursor, gemini, goose, mcp_json, opencode, vscode, zed};
 
 impl Agent {
     /// Returns the files of the agent and what of ours belongs in them; the first is the one that names our server.
@@ -17,8 +17,16 @@ impl Agent {
             Self::Opencode => opencode::targets(options, scope),
             Self::Copilot => copilot::targets(options, scope),
             Self::Zed => zed::targets(options, scope),
-            Self::Windsurf => windsurf::targets(options, scope),
             Self::Amp => amp::targets(options, scope),
+            Self::Goose => goose::targets(options, scope),
+            Self::Windsurf
+            | Self::Qwen
+            | Self::Droid
+            | Self::Auggie
+            | Self::Cline
+            | Self::Kiro
+            | Self::Roo
+            | Self::Junie => mcp_json::targets(self, options, scope),
         }
     }
 }
