@@ -1,5 +1,6 @@
 //! A home directory of a test's own, and the real binary run in it.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -28,6 +29,15 @@ pub const COMMANDS_WITH_HISTORY: [&str; 8] = [
     "delete 3",
 ];
 
+/// Returns the rules of a test that names none itself: those in `TASKYARD_TEST_RULES` (`strict`, `2.1.34` or `2.1.325`), or strict rules if
+/// the variable is unset. `scripts/conformance --rules` sets it.
+pub fn rules_under_test() -> Rules {
+    match env::var("TASKYARD_TEST_RULES").as_deref() {
+        Err(_) | Ok("strict") => Rules::Strict,
+        Ok(version) => Rules::Client(version.parse().expect("the variable names a recorded client")),
+    }
+}
+
 /// A temporary home with the client's lists, our data directory and the binary to run.
 #[derive(Debug)]
 pub struct Home {
@@ -35,6 +45,8 @@ pub struct Home {
     /// Called like the list that commands work on, so that it is the list of this directory.
     path: PathBuf,
     binary: PathBuf,
+    /// The rules of commands that name none.
+    rules: Rules,
 }
 
 impl Home {
@@ -57,7 +69,14 @@ impl Home {
     fn inside(folder: TempDir, binary: &str) -> Self {
         let path = folder.path().join("L");
         fs::create_dir(&path).expect("a directory can be made in it");
-        Self { folder, path, binary: PathBuf::from(binary) }
+        Self { folder, path, binary: PathBuf::from(binary), rules: rules_under_test() }
+    }
+
+    /// Has commands that name no rules follow the strict ones, whatever the rules under test are.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.rules = Rules::Strict;
+        self
     }
 
     /// Returns the home directory.
@@ -92,7 +111,7 @@ impl Home {
 
     /// Opens the same lists through the library.
     pub fn store(&self) -> FileStore {
-        FileStore::open(FileStoreOptions { tasks: self.tasks(), data: Some(self.data()), rules: Rules::Strict })
+        FileStore::open(FileStoreOptions { tasks: self.tasks(), data: Some(self.data()), rules: self.rules })
     }
 
     /// Returns the task files of the list `L`, parsed.
@@ -112,7 +131,8 @@ impl Home {
             .env("TASKYARD_LIST", "L")
             .env("CLAUDE_CODE_TMPDIR", self.path().join("tmp"))
             .current_dir(self.path())
-            .stderr(Stdio::piped());
+            .stderr(Stdio::piped())
+            .under(self.rules);
         command
     }
 
@@ -159,7 +179,8 @@ impl Home {
     /// Returns another home beside it that holds the same, our memory of its lists included.
     pub fn copy(&self) -> Self {
         let place = self.folder.path().parent().expect("a temporary directory is in another");
-        let copy = Self::below(place, self.binary.to_str().expect("the path of the binary is text"));
+        let mut copy = Self::below(place, self.binary.to_str().expect("the path of the binary is text"));
+        copy.rules = self.rules;
         let lists = fs::read_dir(self.tasks()).map(Iterator::collect::<Result<Vec<_>, _>>);
         for list in lists.unwrap_or(Ok(Vec::new())).expect("the lists can be read") {
             let name = list.file_name().into_string().expect("the name of a list is text");

@@ -64,7 +64,7 @@ pub use counting_teams::CountingTeams;
 pub use databases::{HeldDatabase, set_database_format, upgrade_beyond_today};
 pub use disk_use::DiskUse;
 pub use example::example;
-pub use home::{COMMANDS_WITH_HISTORY, Home};
+pub use home::{COMMANDS_WITH_HISTORY, Home, rules_under_test};
 pub use journal_dump::{HeldLog, JournalDump, copy_log, dump_journal};
 pub use listing::{
     Tasks, is_consistent_journal, leftovers, one_sided_edges, read_tasks, rewrite_in_place, write_in_place,

@@ -17,11 +17,16 @@ use taskyard::operations::Claim;
 use taskyard::store::MemoryStore;
 use taskyard::teams::{FileTeamsOptions, NewMember, Presence, TeamCaller, Teams};
 use taskyard::todos::{FileTodos, TodoLists};
+use taskyard_testkit::rules_under_test;
 
 /// Returns the tools of two agents on one list.
 fn ana_and_ben() -> (Toolbox, Toolbox) {
+    ana_and_ben_in(rules_under_test())
+}
+
+fn ana_and_ben_in(rules: Rules) -> (Toolbox, Toolbox) {
     let agent = |name| AgentName::new(name).unwrap();
-    let yard = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), ListId::new("L").unwrap(), agent("ana"));
+    let yard = Yard::new(Arc::new(MemoryStore::new(rules)), ListId::new("L").unwrap(), agent("ana")).with_rules(rules);
     let ben = yard.acting_as(agent("ben"));
     (Toolbox::new(yard, System::Tasks), Toolbox::new(ben, System::Tasks))
 }
@@ -143,7 +148,7 @@ fn a_reserved_task_is_owned_and_not_begun_and_a_limit_is_kept() {
 
 #[test]
 fn an_edge_to_a_task_that_is_not_there_names_that_task_and_changes_nothing() {
-    let (ana, _) = ana_and_ben();
+    let (ana, _) = ana_and_ben_in(Rules::Strict);
     create(&ana, &["Design", "Build"]);
     for input in [
         json!({ "taskId": "1", "addBlocks": ["404"] }),

@@ -9,11 +9,11 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
-use taskyard::core::{AgentName, ListId, Op, Rules, Status, TaskId};
+use taskyard::core::{AgentName, ListId, Op, Status, TaskId};
 use taskyard::operations::{Claim, ClaimOutcome, NewTask, Update};
 use taskyard::store::{DocumentOptions, DocumentPaths, HistoryQuery, open_documents};
 use taskyard::{Outcome, Yard};
-use taskyard_testkit::{PATIENCE, Program};
+use taskyard_testkit::{PATIENCE, Program, rules_under_test};
 use tempfile::TempDir;
 
 const EXAMPLE: &str = include_str!("../../../docs/formats/document.md");
@@ -65,8 +65,8 @@ impl DocumentSite {
 
 fn open(folder: &Path) -> Yard {
     let paths = DocumentPaths::File(folder.join("tasks.json"));
-    let store = open_documents(DocumentOptions { paths, data: folder.join("data"), rules: Rules::Strict });
-    Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap())
+    let store = open_documents(DocumentOptions { paths, data: folder.join("data"), rules: rules_under_test() });
+    Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap()).with_rules(rules_under_test())
 }
 
 fn id(text: &str) -> TaskId {
@@ -108,6 +108,24 @@ fn completing_a_task_unblocks_the_one_that_waits_and_changes_nothing_else() {
     }
     after["last_updated"] = before["last_updated"].clone();
     assert_eq!(after.to_string(), before.to_string());
+}
+
+#[test]
+fn every_write_says_when_the_document_was_updated() {
+    const LONG_AGO: &str = "2025-02-06T11:00:00Z";
+    let site = DocumentSite::with_example();
+    let writes: [(&str, &dyn Fn()); 4] = [
+        ("create", &|| drop(done(site.yard.create(NewTask { subject: "New".into(), ..NewTask::default() })))),
+        ("done", &|| drop(done(site.yard.done(&id("task-002"))))),
+        ("reopen", &|| drop(done(site.yard.reopen(&id("task-002"))))),
+        ("delete", &|| drop(done(site.yard.delete(&[id("task-003")])))),
+    ];
+    for (name, write) in writes {
+        site.edit(|root| root["last_updated"] = LONG_AGO.into());
+        write();
+        let updated = site.root()["last_updated"].as_str().unwrap().to_owned();
+        assert!(updated.ends_with('Z') && updated.as_str() > LONG_AGO, "{name}: {updated}");
+    }
 }
 
 #[test]

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use taskyard::core::{AgentName, ListId, Op, Revision, Rules};
+use taskyard::core::{AgentName, ListId, Op, Revision};
 use taskyard::operations::NewTask;
 use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Store};
 use taskyard::stream::{Cursor, Happening, Interest, Stream};
 use taskyard::{Error, Yard};
-use taskyard_testkit::PATIENCE;
+use taskyard_testkit::{PATIENCE, rules_under_test};
 
 fn list(name: &str) -> ListId {
     ListId::new(name).unwrap()
@@ -19,11 +19,11 @@ fn list(name: &str) -> ListId {
 
 fn files(root: &Path) -> Arc<dyn Store> {
     let (tasks, data) = (root.join("tasks"), Some(root.join("data")));
-    Arc::new(FileStore::open(FileStoreOptions { tasks, data, rules: Rules::Strict }))
+    Arc::new(FileStore::open(FileStoreOptions { tasks, data, rules: rules_under_test() }))
 }
 
 fn yard(store: Arc<dyn Store>, name: &str) -> Yard {
-    Yard::new(store, list(name), AgentName::new("ana").unwrap())
+    Yard::new(store, list(name), AgentName::new("ana").unwrap()).with_rules(rules_under_test())
 }
 
 fn create(yard: &Yard) {
@@ -45,7 +45,7 @@ fn in_words(happening: Happening) -> String {
 
 /// Calls with a store of files and one in memory; of the files the directory is told.
 fn everywhere(test: impl Fn(Arc<dyn Store>, Option<&Path>)) {
-    test(Arc::new(MemoryStore::new(Rules::Strict)), None);
+    test(Arc::new(MemoryStore::new(rules_under_test())), None);
     let folder = tempfile::tempdir().unwrap();
     test(files(folder.path()), Some(folder.path()));
 }
@@ -115,7 +115,7 @@ fn a_follower_that_goes_on_with_a_cursor_is_told_each_revision_once() {
 
 #[test]
 fn a_long_past_is_told_in_order_and_then_what_happens() {
-    let yard = yard(Arc::new(MemoryStore::new(Rules::Strict)), "L");
+    let yard = yard(Arc::new(MemoryStore::new(rules_under_test())), "L");
     (0..1000).for_each(|_| create(&yard));
     let mut stream = yard.follow(Cursor::after(&list("L"), Revision(0))).unwrap();
     for revision in 1..=1000 {
@@ -154,7 +154,7 @@ fn a_list_that_is_not_there_yet_can_be_followed() {
 
 #[test]
 fn stopping_ends_the_waiting_of_another_thread() {
-    let yard = yard(Arc::new(MemoryStore::new(Rules::Strict)), "L");
+    let yard = yard(Arc::new(MemoryStore::new(rules_under_test())), "L");
     let stream = yard.follow(Cursor::now()).unwrap();
     let control = stream.control();
     let waiting = std::thread::spawn(move || stream.collect::<Result<Vec<_>, Error>>());
@@ -164,7 +164,7 @@ fn stopping_ends_the_waiting_of_another_thread() {
 
 #[test]
 fn nobody_waits_longer_than_it_wanted_to() {
-    let yard = yard(Arc::new(MemoryStore::new(Rules::Strict)), "L");
+    let yard = yard(Arc::new(MemoryStore::new(rules_under_test())), "L");
     let mut stream = yard.follow(Cursor::now()).unwrap();
     let until = Instant::now() + std::time::Duration::from_millis(20);
     assert_eq!(stream.next_before(Some(until)).unwrap(), None);

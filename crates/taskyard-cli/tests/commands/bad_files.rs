@@ -7,6 +7,7 @@ const GOOD: &str = "1 pending";
 /// Runs what a person would try on a list whose `5.json` holds this, and sees that the file is left alone.
 fn with_file(contents: &[u8]) -> Test {
     let test = Test::new()
+        .strict()
         .list(GOOD)
         .task_file("5.json", contents)
         .run("list")

@@ -9,6 +9,7 @@ use crate::test::Test;
 #[test]
 fn a_claim_gives_owner_status_token_and_time() {
     Test::new()
+        .strict()
         .list("1 pending \"Write the parser\"")
         .run("claim 1 --as ana")
         .run("claim 1 --as ana --json")
@@ -19,6 +20,7 @@ fn a_claim_gives_owner_status_token_and_time() {
 #[test]
 fn every_refusal_has_its_reason() {
     Test::new()
+        .strict()
         .list("1 pending; 2 pending <- 1; 3 completed; 4 in_progress (ben); 5 pending (ana)")
         .run("claim 9 --as ana")
         .run("claim 9 --as ana --json")
@@ -36,6 +38,7 @@ fn every_refusal_has_its_reason() {
 #[test]
 fn next_resumes_what_was_begun_and_then_takes_the_best() {
     Test::new()
+        .strict()
         .list("1 pending; 2 pending; 3 pending <- 2; 4 pending (ana)")
         .quietly("update 1 --priority low")
         .run("claim --next --as ana")

@@ -22,7 +22,7 @@ fn how_a_task_came_to_be_stands_in_its_block() {
     let block = "Text.\n\n<macf_task_metadata version=\"1.0\">\ncreated_by: PA\nown_word: kept\n</macf_task_metadata>";
     let meta =
         "--meta created_cycle=42 --meta created_by='\"SA\"' --meta creation_breadcrumb='\"s_1/c_42\"' --meta x=1";
-    let mut test = Test::new().env("TASKYARD_AGENT", "ana");
+    let mut test = Test::new().strict().env("TASKYARD_AGENT", "ana");
     let made = test.json(&format!("create Parser --kind mission -d Why {meta} --json"))["task"].clone();
     let description = "Why\n\n<macf_task_metadata version=\"1.0\">\ncreation_breadcrumb: s_1/c_42\ncreated_cycle: 42\n\
                        created_by: SA\n</macf_task_metadata>";
@@ -226,7 +226,7 @@ fn a_folder_waits_for_what_does_not_exist() {
 
 #[test]
 fn kinds_put_their_marks_before_the_title() {
-    let mut test = Test::new().quietly("create 'Task CLI' --kind mission --repo yard --version 1.0 --as PA");
+    let mut test = Test::new().strict().quietly("create 'Task CLI' --kind mission --repo yard --version 1.0 --as PA");
     test = test.quietly("create 'Phase 1' --kind phase --parent 1 --as PA");
     let listed = test.json("list --json");
     let mission = &listed["tasks"][0];

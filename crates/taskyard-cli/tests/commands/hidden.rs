@@ -15,7 +15,7 @@ fn task(id: &str, subject: &str, status: &str) -> String {
 
 /// A list with an open task that waits for a hidden one.
 fn with_hidden() -> Test {
-    Test::new().list("2 pending Next <- 7").task_file(".7.json", task("7", "Old work", "completed"))
+    Test::new().strict().list("2 pending Next <- 7").task_file(".7.json", task("7", "Old work", "completed"))
 }
 
 fn files(test: &Test) -> Vec<String> {

@@ -25,6 +25,7 @@ fn an_agent_cannot_end_while_it_holds_unfinished_work() {
 #[test]
 fn the_tasks_an_agent_names_are_completed() {
     Test::new()
+        .strict()
         .list(LIST)
         .stdin(event(r#","agent_type":"bob","tasks_completed":["1",2,"4"]"#))
         .run("hook SubagentStop --list project")

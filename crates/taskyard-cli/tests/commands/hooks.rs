@@ -29,6 +29,7 @@ fn a_hook_keeps_a_task_open_and_says_why() {
 #[test]
 fn a_hook_forbids_a_task_and_its_number_is_burnt() {
     Test::new()
+        .strict()
         .file(SETTINGS, settings("TaskCreated", "grep -q Nonsense && echo no nonsense >&2 && exit 2; exit 0"))
         .run("create Nonsense")
         .run("create Nonsense --json")
@@ -70,6 +71,7 @@ fn a_settings_file_that_makes_no_sense_is_passed_over_and_told() {
 #[test]
 fn hooks_are_told_of_the_team() {
     Test::new()
+        .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
         .file(SETTINGS, settings("TaskCompleted", "cat > event"))
         .quietly("team create alpha")
         .quietly("team join alpha --as bob")

@@ -30,6 +30,7 @@ fn a_job_is_started_waited_for_read_and_tidied_away() {
 #[test]
 fn programs_are_told_everything_of_a_job() {
     home()
+        .strict()
         .run("job run --json --name build -d 'Build it' -- sh -c 'while [ ! -e go ]; do sleep 0.02; done; printf ab; exit 3'")
         .file("home/project/go", "")
         .run("job wait build --json")
@@ -75,6 +76,7 @@ fn only_the_id_is_wanted_in_quiet() {
 #[test]
 fn every_state_has_its_colour() {
     home()
+        .file("home/.config/taskyard/taskyard.toml", "[jobs]\noutput_form = \"2.1.325\"\n")
         .quietly("job run --json --name done -- true")
         .quietly("job wait done")
         .quietly("job run --json --name failed -- sh -c 'kill -SEGV $$'")

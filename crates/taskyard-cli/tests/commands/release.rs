@@ -3,6 +3,7 @@ use crate::test::Test;
 #[test]
 fn a_task_given_back_is_pending_and_nobodys() {
     Test::new()
+        .strict()
         .list("1 pending; 2 in_progress (ben); 3 completed")
         .quietly("claim 1 --as ana")
         .run("release 1 --as ben")

@@ -7,6 +7,7 @@ fn team() -> Test {
 #[test]
 fn a_message_is_shown_until_it_is_acknowledged_and_its_sender_can_follow_it() {
     team()
+        .strict()
         .run("send --to bob hello there --summary hi")
         .run("inbox --sent --json")
         .run("inbox --as bob")

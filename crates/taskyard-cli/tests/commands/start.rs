@@ -2,7 +2,7 @@ use crate::test::Test;
 
 #[test]
 fn a_task_with_nothing_before_it_starts() {
-    Test::new().list("1 pending").run("start 1").run("list").run("start 1").snapshot();
+    Test::new().strict().list("1 pending").run("start 1").run("list").run("start 1").snapshot();
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::test::Test;
 #[test]
 fn a_team_is_made_joined_shown_and_left() {
     Test::new()
+        .strict()
         .run("team list")
         .run("team create alpha -d 'Ship it'")
         .run("team create ALPHA")
@@ -57,6 +58,7 @@ fn member_of_two_teams_in_one_directory_leaves_no_task_there() {
 #[test]
 fn a_team_ends_when_nobody_is_left_or_by_force_and_its_tasks_stay() {
     Test::new()
+        .strict()
         .quietly("team create alpha")
         .quietly("team join alpha --as bob")
         .quietly("create Parser --as bob")
@@ -146,6 +148,7 @@ fn nobody_starts_before_a_plan_that_has_to_be_approved_is() {
 #[test]
 fn a_teammate_finishes_one_task_before_it_takes_another() {
     Test::new()
+        .strict()
         .quietly("team create alpha")
         .quietly("team join alpha --as bob")
         .quietly("create One --as bob")
@@ -167,6 +170,7 @@ fn a_teammate_finishes_one_task_before_it_takes_another() {
 #[test]
 fn where_the_clients_teams_are_on_everybody_finishes_one_task_first() {
     Test::new()
+        .strict()
         .list("1 pending; 2 pending")
         .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
         .quietly("claim 1 --as bob")
@@ -226,12 +230,13 @@ fn an_inbox_that_is_no_file_is_told_of_and_left_alone() {
 #[test]
 fn on_a_terminal_everybody_has_a_colour_a_state_and_what_it_does() {
     Test::new()
+        .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
         .quietly("team create alpha -d 'Ship it'")
         .quietly("team join alpha --as ana")
         .quietly("team join alpha --as ben --plan-mode")
         .quietly("team join alpha --as eve")
         .quietly("create Parser --as ana")
-        .quietly("start 1 --as ana")
+        .quietly("update 1 --status in_progress --owner ana --as ana")
         .quietly("send --to team-lead --request plan 'first the lexer' --as ben")
         .quietly("send --to eve --request shutdown enough")
         .on_terminal(100, "team show alpha", "")
@@ -265,6 +270,7 @@ fn the_clients_teammates_end_with_its_process_and_those_who_joined_by_themselves
 #[test]
 fn a_teammate_with_a_task_in_progress_begins_no_other_whatever_it_calls() {
     Test::new()
+        .strict()
         .quietly("team create alpha")
         .quietly("team join alpha --as bob")
         .quietly("create One --as bob")
@@ -286,6 +292,7 @@ fn a_teammate_with_a_task_in_progress_begins_no_other_whatever_it_calls() {
 /// Returns a home with a team of a lead, bob and eve, where bob has claimed a task.
 fn with_work_of_bob(terms: &str) -> Test {
     Test::new()
+        .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
         .quietly("team create alpha")
         .quietly("team join alpha --as bob")
         .quietly("team join alpha --as eve")

@@ -36,6 +36,7 @@ pub(crate) fn run(mut command: Program, columns: u16, typed: &str) -> (String, E
 /// A list with something of everything.
 fn varied() -> Test {
     Test::new()
+        .strict()
         .list("1 completed (ana) Design; 2 in_progress (ana) 'Write the parser' <- 1; 3 pending 'Write a very long chapter of the documentation' <- 2; 4 completed; 5 pending 日本語のタイトルはとても広い")
         .quietly("update 2 --active-form 'Writing the parser' --priority high --as ana")
         .quietly("create 'Check the examples' --parent 3 --tag docs --as ana")

@@ -8,7 +8,7 @@ use std::process::{Output, Stdio};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use taskyard_testkit::{Program, kill_all_with, list_builder};
+use taskyard_testkit::{Program, Rules, kill_all_with, list_builder, rules_under_test};
 use tempfile::TempDir;
 
 use crate::job_traces::{hide_jobs, jobs_in};
@@ -18,6 +18,8 @@ pub(crate) struct Test {
     place: PathBuf,
     _directory: TempDir,
     environment: Vec<(OsString, Option<OsString>)>,
+    /// The rules of commands that name none.
+    rules: Rules,
     stdin: Option<Vec<u8>>,
     directory: String,
     transcript: String,
@@ -37,11 +39,18 @@ impl Test {
             place,
             _directory: directory,
             environment: Vec::new(),
+            rules: rules_under_test(),
             stdin: None,
             directory: String::new(),
             transcript: String::new(),
             jobs: Vec::new(),
         }
+    }
+
+    /// Has commands that name no rules follow the strict ones, whatever the rules under test are.
+    pub(crate) fn strict(mut self) -> Self {
+        self.rules = Rules::Strict;
+        self
     }
 
     /// Writes task files for the list of the project: `1 pending; 2 in_progress (ana) "Title" <- 1`.
@@ -139,6 +148,7 @@ impl Test {
         command.env("HOME", &home).env("TASKYARD_HOME", self.path("data")).env("PATH", "/usr/bin:/bin");
         // Snapshots show tokens: the first is 1 here, and otherwise taken from the clock.
         command.env("USER", "tester").env("LANG", "C.UTF-8").env("TASKYARD_FAILPOINTS", "any=token:1");
+        command.under(self.rules);
         for (name, value) in &self.environment {
             match value {
                 Some(value) => command.env(name, value),

@@ -17,7 +17,7 @@ fn the_choice_comes_with_its_reason() {
 
 #[test]
 fn each_thing_that_names_a_list_beats_the_next() {
-    let mut test = Test::new();
+    let mut test = Test::new().strict();
     let chosen = |test: &mut Test| test.json("where --json")["list"].as_str().unwrap().to_owned();
     assert_eq!(chosen(&mut test), "project");
     test = test.meanwhile(|place| std::fs::create_dir(place.join("home/.git")).unwrap());
@@ -59,7 +59,7 @@ fn chosen(test: &mut Test, flags: &str) -> (String, String) {
 
 #[test]
 fn a_session_chooses_a_list_in_the_clients_rules_and_where_that_is_configured() {
-    let mut test = Test::new().env("CLAUDE_CODE_SESSION_ID", SESSION);
+    let mut test = Test::new().strict().env("CLAUDE_CODE_SESSION_ID", SESSION);
     assert_eq!(chosen(&mut test, "").0, "project");
     assert_eq!(chosen(&mut test, "--rules client").0, SESSION);
     let short = |place: &std::path::Path| {

@@ -2,13 +2,20 @@
 //! every answer against the protocol's schemas.
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Program, install_mcp_clients};
+use taskyard::core::{ClientVersion, Rules};
+use taskyard_testkit::{Home, Program, install_mcp_clients, rules_under_test};
 
 use crate::client::{Client, GENERATIONS};
 use crate::http::Served;
 
 const TOOLS: [&str; 8] =
     ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "TaskClaim", "TaskRelease", "TaskOutput", "TaskStop"];
+
+/// Returns those of these tools that are offered: the newest client has no `TaskOutput`.
+fn known(tools: &[&'static str]) -> Vec<&'static str> {
+    let is_gone = |tool: &str| tool == "TaskOutput" && rules_under_test() == Rules::Client(ClientVersion::V2_1_325);
+    tools.iter().copied().filter(|tool| !is_gone(tool)).collect()
+}
 
 fn names(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect()
@@ -17,7 +24,7 @@ fn names(list: &Value) -> Vec<&str> {
 /// Asks for everything there is.
 fn exercise(client: &mut Client) {
     let tools = client.ask("listTools", json!({})).unwrap();
-    assert_eq!(names(&tools["tools"]), TOOLS);
+    assert_eq!(names(&tools["tools"]), known(&TOOLS));
     for tool in tools["tools"].as_array().unwrap() {
         assert_eq!(tool["inputSchema"]["additionalProperties"], false);
         assert_eq!(
@@ -83,7 +90,7 @@ fn exactly_one_of_the_two_systems_is_offered() {
         command.env("CLAUDE_CODE_ENABLE_TASKS", word);
         let mut client = Client::with_command(&command, json!({}));
         let tools = client.ask("listTools", json!({})).unwrap();
-        assert_eq!(names(&tools["tools"]), offered, "{word}");
+        assert_eq!(names(&tools["tools"]), known(offered), "{word}");
         let refused = client.call(other, &json!({}));
         assert_eq!(refused["content"][0]["text"], format!("Error: No such tool available: {other}"));
     }

@@ -76,7 +76,7 @@ fn a_name_that_was_given_counts_over_that_of_the_session() {
 
 #[test]
 fn a_session_shares_the_list_of_the_project_with_its_shell_and_its_people() {
-    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard")).strict();
     let project = home.path().join("rocket");
     fs::create_dir(&project).unwrap();
     let here = |words: &str, session: bool| {

@@ -44,6 +44,13 @@ fn every_change_is_in_the_very_next_answer_whichever_program_made_it() {
         let listed = server.call("TaskList", json!({}));
         assert!(listed.contains(&format!("#2 [pending] {subject}")), "turn {turn}: {listed}");
     }
+}
+
+#[test]
+fn a_list_that_vanished_is_told_of_in_the_very_next_answer() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard")).strict();
+    list_builder::write_files(&home.list("L"), "1 pending; 2 pending; 3 pending");
+    let mut server = Piped::start(&home, "--as ana").initialized();
     assert!(list(&mut server).contains("#1 "));
     fs::rename(home.list("L"), home.path().join("gone")).unwrap();
     let lost = server.call("TaskList", json!({}));

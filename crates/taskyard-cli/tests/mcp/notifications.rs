@@ -59,7 +59,7 @@ fn told_with(server: &mut Piped, meta: Value) -> Option<String> {
 
 #[test]
 fn the_next_answer_tells_of_an_ended_job_and_the_call_after_it_acknowledges() {
-    let home = home();
+    let home = home().strict();
     let mut one = server(&home, "");
     let id = run_to_its_end(&mut one, &home, "1", "exit 3");
     let notification = told(&mut one).unwrap();
@@ -78,7 +78,7 @@ fn the_next_answer_tells_of_an_ended_job_and_the_call_after_it_acknowledges() {
 
 #[test]
 fn a_server_killed_before_the_next_call_leaves_the_notification_to_the_next_server() {
-    let home = home();
+    let home = home().strict();
     let mut one = server(&home, "");
     let id = run_to_its_end(&mut one, &home, "1", "true");
     for _ in 0..3 {
@@ -154,14 +154,17 @@ fn an_agent_that_was_shown_the_end_of_a_job_needs_no_notification() {
 
 #[test]
 fn in_the_clients_rules_only_the_resource_tells() {
-    let home = home();
-    let mut one = server(&home, "--rules client --client-version 2.1.34");
-    let id = run_to_its_end(&mut one, &home, "1", "true");
-    assert_eq!(told(&mut one), None);
-    let read = one.ask("resources/read", json!({ "uri": "taskyard://notifications" }));
-    let waiting = read["result"]["contents"][0]["text"].as_str().unwrap();
-    assert!(waiting.contains(&format!("<task-id>{id}</task-id>")), "{waiting}");
-    assert!(waiting.contains("</task-notification>\nRead the output file to retrieve the result: "), "{waiting}");
+    for (version, says_where_to_read) in [("2.1.34", true), ("2.1.325", false)] {
+        let home = home();
+        let mut one = server(&home, &format!("--rules client --client-version {version}"));
+        let id = run_to_its_end(&mut one, &home, "1", "true");
+        assert_eq!(told(&mut one), None, "{version}");
+        let read = one.ask("resources/read", json!({ "uri": "taskyard://notifications" }));
+        let waiting = read["result"]["contents"][0]["text"].as_str().unwrap();
+        assert!(waiting.contains(&format!("<task-id>{id}</task-id>")), "{waiting}");
+        let where_to_read = "</task-notification>\nRead the output file to retrieve the result: ";
+        assert_eq!(waiting.contains(where_to_read), says_where_to_read, "{waiting}");
+    }
 }
 
 #[test]

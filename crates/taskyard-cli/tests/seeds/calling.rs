@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::site::{CLIENTS, FOLDER, Site};
+use crate::site::{CLIENTS, FOLDER, RULES, Site};
 use crate::stdio::Piped;
 
 fn create(server: &mut Piped, subject: &str) {
@@ -11,7 +11,7 @@ fn create(server: &mut Piped, subject: &str) {
 
 #[test]
 fn a_new_task_is_pending_nobodys_and_waits_for_nothing() {
-    for flags in CLIENTS.into_iter().chain([""]) {
+    for flags in RULES {
         let site = Site::new();
         let mut server = site.server(flags);
         let input = json!({ "subject": "Fix it", "description": "d", "activeForm": "Fixing it", "metadata": { "n": { "x": null } } });
@@ -26,7 +26,7 @@ fn a_new_task_is_pending_nobodys_and_waits_for_nothing() {
 
 #[test]
 fn an_edge_is_written_at_both_ends_and_only_once() {
-    for flags in CLIENTS.into_iter().chain([""]) {
+    for flags in RULES {
         let site = Site::new();
         site.put_tasks(&["1", "2"]);
         let mut server = site.server(flags);
@@ -84,7 +84,7 @@ fn an_id_too_long_for_a_file_is_no_task() {
 
 #[test]
 fn the_output_of_the_list_is_that_of_the_example() {
-    for flags in CLIENTS.into_iter().chain([""]) {
+    for flags in RULES {
         let site = Site::new();
         let mut server = site.server(flags);
         for subject in ["Fix authentication bug", "Write unit tests", "Deploy to staging"] {
@@ -102,14 +102,14 @@ fn the_output_of_the_list_is_that_of_the_example() {
 
 #[test]
 fn a_deleted_task_leaves_no_file_no_edge_and_no_status() {
-    for flags in CLIENTS.into_iter().chain([""]) {
+    for flags in RULES {
         let site = Site::new();
         site.put_tasks(&["1", "2", "3", "4"]);
         let untouched = site.read(&format!("{FOLDER}/4.json"));
         let mut server = site.server(flags);
         server.call("TaskUpdate", json!({ "taskId": "2", "addBlockedBy": ["1"], "addBlocks": ["3"] }));
         let mut deletion = json!({ "taskId": "2", "status": "deleted" });
-        if !flags.is_empty() {
+        if flags != RULES[0] {
             deletion["subject"] = json!("never");
         }
         let deleted = server.call("TaskUpdate", deletion);
@@ -133,7 +133,7 @@ fn a_deleted_task_leaves_no_file_no_edge_and_no_status() {
 
 #[test]
 fn metadata_is_merged_and_null_takes_a_key_away() {
-    for flags in CLIENTS.into_iter().chain([""]) {
+    for flags in RULES {
         let site = Site::new();
         site.put_tasks(&["1"]);
         let mut server = site.server(flags);
@@ -145,12 +145,124 @@ fn metadata_is_merged_and_null_takes_a_key_away() {
 
 #[test]
 fn what_is_internal_is_in_no_list() {
-    for flags in CLIENTS.into_iter().chain([""]) {
+    for flags in RULES {
         let site = Site::new();
         let mut server = site.server(flags);
         create(&mut server, "Work");
         server.call("TaskCreate", json!({ "subject": "bob", "description": "d", "metadata": { "_internal": true } }));
         assert_eq!(server.call("TaskList", json!({})), "#1 [pending] Work", "{flags}");
+    }
+}
+
+#[test]
+fn tools_answer_with_the_keys_of_the_seed() {
+    for flags in RULES {
+        let site = Site::new();
+        let mut server = site.server(&format!("--structured {flags}"));
+        let mut told = |tool: &str, input: Value| {
+            server.ask("tools/call", json!({ "name": tool, "arguments": input }))["result"]["structuredContent"].clone()
+        };
+        let mut made = json!({ "id": "1", "subject": "One", "description": "d" });
+        if flags == CLIENTS[0] {
+            made.as_object_mut().unwrap().remove("description");
+        }
+        assert_eq!(
+            told("TaskCreate", json!({ "subject": "One", "description": "d" })),
+            json!({ "task": made }),
+            "{flags}"
+        );
+        told("TaskCreate", json!({ "subject": "Two", "description": "d" }));
+        let edge = told("TaskUpdate", json!({ "taskId": "2", "owner": "bob", "addBlockedBy": ["1"] }));
+        let expected = json!({ "success": true, "taskId": "2", "updatedFields": ["owner", "blockedBy"] });
+        assert_eq!(edge, expected, "{flags}");
+        let two = json!({ "id": "2", "subject": "Two", "description": "d", "status": "pending", "blocks": [], "blockedBy": ["1"] });
+        assert_eq!(told("TaskGet", json!({ "taskId": "2" })), json!({ "task": two }), "{flags}");
+        assert_eq!(told("TaskGet", json!({ "taskId": "9" })), json!({ "task": null }), "{flags}");
+        let change = json!({ "from": "pending", "to": "completed" });
+        let expected = json!({ "success": true, "taskId": "1", "updatedFields": ["status"], "statusChange": change });
+        assert_eq!(told("TaskUpdate", json!({ "taskId": "1", "status": "completed" })), expected, "{flags}");
+        let missing = json!({ "success": false, "taskId": "9", "updatedFields": [], "error": "Task not found" });
+        assert_eq!(told("TaskUpdate", json!({ "taskId": "9", "status": "completed" })), missing, "{flags}");
+        let listed = json!([
+            { "id": "1", "subject": "One", "status": "completed", "blockedBy": [] },
+            { "id": "2", "subject": "Two", "status": "pending", "owner": "bob", "blockedBy": [] },
+        ]);
+        assert_eq!(told("TaskList", json!({})), json!({ "tasks": listed }), "{flags}");
+        site.told("note 2 seen", &[]);
+        let task = told("TaskGet", json!({ "taskId": "2" }))["task"].clone();
+        assert_eq!(task.get("notes").is_some(), flags == RULES[0], "{flags}: {task}");
+    }
+}
+
+#[test]
+fn progress_is_drawn_with_counts_active_forms_and_marks() {
+    for flags in RULES {
+        let site = Site::new();
+        site.told(&format!("create Built {flags}"), &[]);
+        site.told(&format!("create Tests --active-form Testing {flags}"), &[]);
+        site.told(&format!("done 1 {flags}"), &[]);
+        site.told(&format!("start 2 {flags}"), &[]);
+        let drawn = site.told(&format!("list --style tree --all {flags}"), &[]);
+        for part in ["1 of 2 done", "1 in progress", "Testing\u{2026}", "\u{2714} #1 Built"] {
+            assert!(drawn.contains(part), "{flags}: no {part} in {drawn}");
+        }
+    }
+}
+
+#[test]
+fn any_status_may_follow_any_other() {
+    for flags in RULES {
+        let site = Site::new();
+        site.put_tasks(&["1"]);
+        let mut server = site.server(flags);
+        for status in ["completed", "pending", "completed", "in_progress", "pending"] {
+            server.call("TaskUpdate", json!({ "taskId": "1", "status": status }));
+            assert_eq!(site.task("1")["status"], status, "{flags}");
+        }
+    }
+}
+
+#[test]
+fn a_todo_list_is_written_as_the_seed_says() {
+    for flags in RULES {
+        let site = Site::new();
+        let mut command = site.command(&format!("mcp --structured {flags}"), &[]);
+        command.env("CLAUDE_CODE_ENABLE_TASKS", "0");
+        let mut server = Piped::spawn(command).initialized();
+        let tool = offered(&mut server)[0].clone();
+        assert_eq!((&tool["name"], &tool["annotations"]["readOnlyHint"]), (&json!("TodoWrite"), &json!(false)));
+        assert_eq!(tool.get("title"), None, "no name but its own is given to people");
+        let mut call = |input: Value| {
+            server.ask("tools/call", json!({ "name": "TodoWrite", "arguments": input }))["result"].clone()
+        };
+        let item = |status: &str| json!({ "content": "Fix it", "status": status, "activeForm": "Fixing it" });
+        let (pending, done) = (json!([item("pending")]), json!([item("completed")]));
+        let first = call(json!({ "todos": pending }));
+        let text = "Todos have been modified successfully. Ensure that you continue to use the todo list to track your \
+                    progress. Please proceed with the current tasks if applicable";
+        assert_eq!(first["content"][0]["text"], text, "{flags}");
+        assert_eq!(first["structuredContent"], json!({ "oldTodos": [], "newTodos": pending }), "{flags}");
+        let all_done = call(json!({ "todos": done }));
+        assert_eq!(all_done["structuredContent"], json!({ "oldTodos": pending, "newTodos": done }), "{flags}");
+        let next = call(json!({ "todos": pending }));
+        assert_eq!(next["structuredContent"]["oldTodos"], json!([]), "{flags}: it was emptied");
+        let wrong = [
+            (
+                json!({ "todos": [{ "content": "", "status": "pending", "activeForm": "x" }] }),
+                "Content cannot be empty",
+            ),
+            (
+                json!({ "todos": [{ "content": "x", "status": "pending", "activeForm": "" }] }),
+                "Active form cannot be empty",
+            ),
+            (json!({ "todos": [item("done")] }), "expected one of"),
+            (json!({ "todos": pending, "merge": true }), "An unexpected parameter `merge` was provided"),
+        ];
+        for (input, reason) in wrong {
+            let refused = call(input);
+            assert_eq!(refused["isError"], true, "{flags}: {refused}");
+            assert!(refused["content"][0]["text"].as_str().unwrap().contains(reason), "{flags}: {refused}");
+        }
     }
 }
 
@@ -191,7 +303,9 @@ fn the_words_for_yes_and_no_choose_one_of_the_two_systems() {
 
 #[test]
 fn configuration_decides_where_the_variable_is_unset() {
-    for (setting, automation, is_on) in [("todos", "", false), ("tasks", "1", true), ("auto", "true", false)] {
+    for (setting, automation, is_on) in
+        [("todos", "", false), ("tasks", "1", true), ("auto", "true", false), ("auto", "", false)]
+    {
         let site = Site::new();
         site.write(".config/taskyard/taskyard.toml", &format!("[mcp]\nwhen_unset = \"{setting}\""));
         for (word, is_on) in [("", is_on), ("yes", true), ("no", false)] {
@@ -207,7 +321,8 @@ fn configuration_decides_where_the_variable_is_unset() {
 #[test]
 fn exactly_the_clients_tools_are_offered_on_request() {
     let site = Site::new();
-    for (flags, last) in CLIENTS.into_iter().zip([&["TaskOutput", "TaskStop"][..], &["TaskStop"]]) {
+    let jobs = ["TaskOutput", "TaskStop"];
+    for (flags, last) in RULES.into_iter().zip([&jobs[..], &jobs, &["TaskStop"]]) {
         let tools = offered(&mut site.server(&format!("--tools client --allow-exec {flags}")));
         let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
         assert_eq!(names, [&["TaskCreate", "TaskGet", "TaskUpdate", "TaskList"], last].concat());

@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::site::{Site, printed};
+use crate::site::{CLIENTS, RULES, Site, printed};
 use crate::stdio::Piped;
 
 fn create(server: &mut Piped, subject: &str) {
@@ -46,34 +46,100 @@ fn of_the_example_graph_one_and_five_can_start_and_four_waits_for_both() {
 }
 
 #[test]
-fn all_agents_of_a_team_share_the_list_of_its_name() {
-    let site = Site::new();
-    let run = |words: &str| {
-        let mut command = site.command(words, &[]);
-        command.env_remove("TASKYARD_LIST").env_remove("TASKYARD_AGENT");
-        command
-    };
-    for words in ["team create alpha --as lead", "team join alpha --as bob", "team join alpha --as eve"] {
-        printed(&run(words).output());
+fn claims_are_refused_for_the_reasons_of_the_seed() {
+    for (flags, begun) in RULES.into_iter().zip(["in_progress", "pending", "pending"]) {
+        let site = Site::new();
+        site.put_tasks(&["1", "2", "3", "4", "5"]);
+        for words in ["depend 2 --on 1", "done 3", "update 4 --owner ben", "update 5 --owner ana"] {
+            site.told(&format!("{words} {flags}"), &[]);
+        }
+        let claim = |words: &str| -> Value {
+            let output = site.command(&format!("claim {words} --as ana --json {flags}"), &[]).output();
+            serde_json::from_slice(&output.stdout).unwrap()
+        };
+        for (words, reason) in [
+            ("9", "task_not_found"),
+            ("4", "already_claimed"),
+            ("3", "already_resolved"),
+            ("2", "blocked"),
+            ("1 --if-idle", "agent_busy"),
+        ] {
+            assert_eq!(claim(words)["reason"], reason, "{flags}");
+        }
+        assert_eq!((&claim("2")["blockedBy"], &claim("1 --if-idle")["busyWith"]), (&json!(["1"]), &json!(["5"])));
+        // One's own task can be claimed again.
+        for _ in 0..2 {
+            let claimed = claim("5");
+            assert_eq!((&claimed["claimed"], &claimed["task"]["owner"]), (&json!(true), &json!("ana")), "{flags}");
+            assert_eq!(claimed["task"]["status"], begun, "{flags}");
+        }
     }
-    let mut bob = Piped::spawn(run("mcp --as bob")).initialized();
-    create(&mut bob, "Shared");
-    let mut eve = Piped::spawn(run("mcp --as eve")).initialized();
-    assert_eq!(eve.call("TaskList", json!({})), "#1 [pending] Shared");
-    assert!(site.path(".claude/tasks/alpha/1.json").exists());
-    // An agent that starts a task without an owner becomes its owner; a task that has one keeps it, and only its owner starts it.
-    bob.call("TaskUpdate", json!({ "taskId": "1", "status": "in_progress" }));
-    assert_eq!(eve.call("TaskList", json!({})), "#1 [in_progress] Shared (bob)");
-    create(&mut eve, "Given");
-    eve.call("TaskUpdate", json!({ "taskId": "2", "owner": "bob" }));
-    bob.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
-    bob.call("TaskUpdate", json!({ "taskId": "2", "status": "in_progress" }));
-    assert!(eve.call("TaskList", json!({})).ends_with("#2 [in_progress] Given (bob)"));
+}
+
+#[test]
+fn all_agents_of_a_team_share_the_list_of_its_name() {
+    // Client rules know teams only while the client's variable says so.
+    for (flags, teams) in RULES.into_iter().zip(["", "1", "1"]) {
+        let site = Site::new();
+        let run = |words: &str| {
+            let mut command = site.command(&format!("{words} {flags}"), &[]);
+            command.env_remove("TASKYARD_LIST").env_remove("TASKYARD_AGENT");
+            command.env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", teams);
+            command
+        };
+        for words in ["team create alpha --as lead", "team join alpha --as bob", "team join alpha --as eve"] {
+            printed(&run(words).output());
+        }
+        let team: Value = serde_json::from_str(&site.read(".claude/teams/alpha/config.json")).unwrap();
+        let bob = &team["members"][1];
+        assert_eq!(
+            (&team["name"], &bob["name"], &bob["agentId"]),
+            (&json!("alpha"), &json!("bob"), &json!("bob@alpha"))
+        );
+        let mut bob = Piped::spawn(run("mcp --as bob")).initialized();
+        create(&mut bob, "Shared");
+        let mut eve = Piped::spawn(run("mcp --as eve")).initialized();
+        assert_eq!(eve.call("TaskList", json!({})), "#1 [pending] Shared", "{flags}");
+        assert!(site.path(".claude/tasks/alpha/1.json").exists(), "{flags}");
+        // An agent that starts a task without an owner becomes its owner; a task that has one keeps it.
+        bob.call("TaskUpdate", json!({ "taskId": "1", "status": "in_progress" }));
+        assert_eq!(eve.call("TaskList", json!({})), "#1 [in_progress] Shared (bob)", "{flags}");
+        create(&mut eve, "Given");
+        eve.call("TaskUpdate", json!({ "taskId": "2", "owner": "bob" }));
+        bob.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+        bob.call("TaskUpdate", json!({ "taskId": "2", "status": "in_progress" }));
+        assert!(eve.call("TaskList", json!({})).ends_with("#2 [in_progress] Given (bob)"), "{flags}");
+        bob.close();
+        let shown = printed(&run("team show alpha --json --as eve").output());
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        let bob = shown["members"].as_array().unwrap().iter().find(|member| member["name"] == "bob").unwrap();
+        // Our own tools are counted under strict rules; nobody but a client knows of tokens.
+        assert_eq!((bob["toolUses"].is_u64(), bob["tokens"].is_null()), (flags == RULES[0], true), "{flags}: {bob}");
+    }
+}
+
+#[test]
+fn in_client_rules_the_team_comes_before_the_session() {
+    for flags in CLIENTS {
+        let site = Site::new();
+        let run = |words: &str, teams: &str, name: &str| {
+            let mut command = site.command(&format!("{words} --json {flags}"), &[]);
+            command.env_remove("TASKYARD_LIST").env_remove("TASKYARD_AGENT").env("CLAUDE_CODE_SESSION_ID", "5e551017");
+            command.env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", teams).env("CLAUDE_CODE_TASK_LIST_ID", name);
+            serde_json::from_str::<Value>(&printed(&command.output())).unwrap()
+        };
+        let chosen = |teams: &str, name: &str| run("where --as bob", teams, name)["list"].clone();
+        assert_eq!(chosen("1", ""), "5e551017", "{flags}: it is in no team");
+        run("team create alpha --as lead", "1", "");
+        run("team join alpha --as bob", "1", "");
+        assert_eq!((chosen("1", ""), chosen("1", "named")), (json!("alpha"), json!("named")), "{flags}");
+        assert_eq!(chosen("0", ""), "5e551017", "{flags}: teams are off");
+    }
 }
 
 #[test]
 fn a_member_with_plan_mode_required_starts_nothing_before_its_plan_is_approved() {
-    let site = Site::new();
+    let site = Site::new().strict();
     let run = |words: &str| {
         let mut command = site.command(words, &[]);
         command.env_remove("TASKYARD_LIST").env_remove("TASKYARD_AGENT");

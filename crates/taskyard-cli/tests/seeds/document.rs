@@ -105,7 +105,7 @@ fn the_complete_example_is_read_filtered_and_counted() {
 
 #[test]
 fn a_task_of_the_example_is_in_progress_only_when_what_it_depends_on_is_completed() {
-    let site = with_example();
+    let site = with_example().strict();
     let mut server = site.server("--store document:");
     let before = site.read(FILE);
     let start = json!({ "id": "task-003", "description": "Create user dashboard", "status": "in_progress" });
@@ -113,10 +113,20 @@ fn a_task_of_the_example_is_in_progress_only_when_what_it_depends_on_is_complete
     let circle = json!({ "id": "task-001", "description": "x", "dependencies": ["task-003"] });
     assert!(refused(&mut server, &circle).contains("circle"));
     refused(&mut server, &json!({ "description": "x", "dependencies": ["task-404"] }));
-    refused(&mut server, &json!({ "description": "x", "status": "done" }));
-    refused(&mut server, &json!({ "status": "pending" }));
+    assert_eq!(site.read(FILE), before, "nothing was written");
+}
+
+#[test]
+fn a_task_of_the_example_is_ready_once_what_it_depends_on_is_completed() {
+    let site = with_example();
+    let mut server = site.server("--store document:");
+    let before = site.read(FILE);
+    assert!(refused(&mut server, &json!({ "description": "x", "status": "done" })).contains("pending"));
+    assert!(refused(&mut server, &json!({ "status": "pending" })).contains("description"));
+    assert!(refused(&mut server, &json!({ "description": "x", "title": "y" })).contains("title"));
     assert_eq!(site.read(FILE), before, "nothing was written");
 
+    let start = json!({ "id": "task-003", "description": "Create user dashboard", "status": "in_progress" });
     let done = json!({ "id": "task-002", "description": "Implement authentication module", "status": "completed" });
     let told: Value = serde_json::from_str(&server.call("TodoWrite", done)).unwrap();
     assert_eq!(told["now_ready"], json!([{ "id": "task-003", "description": "Create user dashboard" }]));

@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::site::{Site, printed};
+use crate::site::{CLIENTS, Site, printed};
 use crate::stdio::Piped;
 
 fn list(server: &mut Piped) -> Vec<Value> {
@@ -41,15 +41,17 @@ fn the_three_tools_make_change_and_list_tasks_in_the_format() {
 
 #[test]
 fn in_the_clients_rules_every_session_has_tasks_of_its_own() {
-    let site = Site::new();
-    let run = |session: &str, words: &str| {
-        let mut command = site.command(&format!("{words} --rules client --json"), &[]);
-        command.env_remove("TASKYARD_LIST").env("CLAUDE_CODE_SESSION_ID", session);
-        serde_json::from_str::<Value>(&printed(&command.output())).unwrap()
-    };
-    run("11111111-2222", "create One");
-    assert_eq!(run("33333333-4444", "list")["tasks"], json!([]));
-    assert_eq!(run("11111111-2222", "list")["tasks"].as_array().unwrap().len(), 1);
+    for flags in CLIENTS {
+        let site = Site::new();
+        let run = |session: &str, words: &str| {
+            let mut command = site.command(&format!("{words} --json {flags}"), &[]);
+            command.env_remove("TASKYARD_LIST").env("CLAUDE_CODE_SESSION_ID", session);
+            serde_json::from_str::<Value>(&printed(&command.output())).unwrap()
+        };
+        run("11111111-2222", "create One");
+        assert_eq!(run("33333333-4444", "list")["tasks"], json!([]), "{flags}");
+        assert_eq!(run("11111111-2222", "list")["tasks"].as_array().unwrap().len(), 1, "{flags}");
+    }
 }
 
 #[test]

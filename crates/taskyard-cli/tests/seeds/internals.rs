@@ -4,26 +4,33 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::site::{CLIENTS, FOLDER, Site, printed};
+use crate::site::{CLIENTS, FOLDER, RULES, Site, printed};
 use crate::stdio::{Piped, text};
 
 const SESSION: &str = "77270981-bd9d-4d0f-ad09-3702f5b0d1cb";
 
 #[test]
 fn a_task_is_one_file_in_the_folder_of_its_session() {
-    let site = Site::new();
-    for subject in ["\u{1f5fa}\u{fe0f} Run", "Second"] {
-        let mut command =
-            site.command("create --rules client", &[subject, "-d", "All of it", "--active-form", "Running tests"]);
-        command.env_remove("TASKYARD_LIST").env("CLAUDE_CODE_SESSION_ID", SESSION);
-        printed(&command.output());
+    for flags in RULES {
+        let site = Site::new();
+        // Strict rules look at the session only if they are told to.
+        if flags == RULES[0] {
+            site.write(".config/taskyard/taskyard.toml", "list = \"session\"");
+        }
+        for subject in ["\u{1f5fa}\u{fe0f} Run", "Second"] {
+            let words = [subject, "-d", "All of it", "--active-form", "Running tests"];
+            let mut command = site.command(&format!("create {flags}"), &words);
+            command.env_remove("TASKYARD_LIST").env("CLAUDE_CODE_SESSION_ID", SESSION);
+            printed(&command.output());
+        }
+        let folder = format!(".claude/tasks/{SESSION}");
+        assert_eq!(site.names(&folder), [".lock", "1.json", "2.json"], "{flags}");
+        assert_eq!(
+            site.read(&format!("{folder}/1.json")),
+            "{\n  \"id\": \"1\",\n  \"subject\": \"\u{1f5fa}\u{fe0f} Run\",\n  \"description\": \"All of it\",\n  \"activeForm\": \"Running tests\",\n  \"status\": \"pending\",\n  \"blocks\": [],\n  \"blockedBy\": []\n}",
+            "{flags}"
+        );
     }
-    let folder = format!(".claude/tasks/{SESSION}");
-    assert_eq!(site.names(&folder), [".lock", "1.json", "2.json"]);
-    assert_eq!(
-        site.read(&format!("{folder}/1.json")),
-        "{\n  \"id\": \"1\",\n  \"subject\": \"\u{1f5fa}\u{fe0f} Run\",\n  \"description\": \"All of it\",\n  \"activeForm\": \"Running tests\",\n  \"status\": \"pending\",\n  \"blocks\": [],\n  \"blockedBy\": []\n}"
-    );
 }
 
 #[test]
@@ -36,16 +43,15 @@ fn a_description_is_in_no_list_and_titles_may_hold_emoji() {
     assert!(site.server("").call("TaskGet", json!({ "taskId": "1" })).contains("words for the agent that does it"));
 }
 
-/// What servers of both releases and of strict rules answer to `TaskList`; each is a process of its own.
-fn listed(site: &Site) -> Vec<String> {
-    let list = |flags: &str| site.server(flags).call("TaskList", json!({}));
-    CLIENTS.into_iter().chain([""]).map(list).collect()
+/// What servers under each rule set answer to `TaskList`; each is a process of its own.
+fn listed(site: &Site) -> [String; 3] {
+    RULES.map(|flags| site.server(flags).call("TaskList", json!({})))
 }
 
 #[test]
 fn the_wrong_example_stays_invisible_until_it_is_mended() {
     let wrong = r#"{"id": 88, "subject": "My Task", "description": "...", "status": "pending"}"#;
-    let site = Site::new();
+    let site = Site::new().strict();
     site.write(&format!("{FOLDER}/88.json"), wrong);
     for _restart in 0..2 {
         assert!(listed(&site).iter().all(|list| !list.contains("My Task")), "{:?}", listed(&site));
@@ -54,7 +60,7 @@ fn the_wrong_example_stays_invisible_until_it_is_mended() {
         }
     }
     let named = "No tasks found\n1 file could not be read: `88.json`; run `taskyard doctor`";
-    assert_eq!(listed(&site), ["No tasks found", "No tasks found", named]);
+    assert_eq!(listed(&site), [named, "No tasks found", "No tasks found"]);
     let looked = site.command("list", &[]).output();
     assert!(String::from_utf8(looked.stderr).unwrap().contains("88.json cannot be read: `id` is a number"));
     assert_eq!(site.read(&format!("{FOLDER}/88.json")), wrong, "it exists on disk, and others can read it");
@@ -68,13 +74,13 @@ fn files_the_client_cannot_read_are_logged_in_its_words() {
     site.put_tasks(&["1"]);
     site.write(&format!("{FOLDER}/2.json"), r#"{"id": 2}"#);
     site.write(&format!("{FOLDER}/3.json"), "{");
-    for flags in CLIENTS.into_iter().chain([""]) {
+    for flags in RULES {
         let log = site.path("log");
         let mut command = site.command("mcp", &flags.split_whitespace().collect::<Vec<_>>());
         command.stderr(fs::File::create(&log).unwrap());
         let mut server = Piped::spawn_quiet(command).initialized();
         let list = server.call("TaskList", json!({}));
-        assert_eq!(list.contains("\n2 files could not be read: `2.json`, `3.json`; run"), flags.is_empty(), "{list}");
+        assert_eq!(list.contains("\n2 files could not be read: `2.json`, `3.json`; run"), flags == RULES[0], "{list}");
         assert!(list.contains("#1 [pending]"), "{list}");
         server.close();
         let logged = fs::read_to_string(&log).unwrap();
@@ -85,7 +91,7 @@ fn files_the_client_cannot_read_are_logged_in_its_words() {
 
 #[test]
 fn a_file_that_breaks_leaves_its_last_known_state_in_view() {
-    let site = Site::new();
+    let site = Site::new().strict();
     site.told("create One", &[]);
     site.told("list", &[]);
     site.write(&format!("{FOLDER}/1.json"), "{");
@@ -120,7 +126,7 @@ fn the_correct_example_is_visible_with_its_edges_and_with_or_without_an_active_f
 
 #[test]
 fn no_tool_is_called_delete_and_a_program_that_removes_the_file_removes_the_task() {
-    for flags in CLIENTS.into_iter().chain([""]) {
+    for flags in RULES {
         let site = Site::new();
         site.json("create", &["One"]);
         site.json("create", &["Two"]);
@@ -147,7 +153,7 @@ fn no_tool_is_called_delete_and_a_program_that_removes_the_file_removes_the_task
 #[test]
 fn keys_of_ones_own_are_clobbered_in_the_clients_rules_and_the_description_survives() {
     let description = "Text with <tags> & \"quotes\".\n\n<macf_task_metadata version=\"1.0\">\ncreated_cycle: 42\n</macf_task_metadata>";
-    for (flags, is_kept) in [(CLIENTS[0], false), (CLIENTS[1], false), ("", true)] {
+    for (flags, is_kept) in RULES.into_iter().zip([true, false, false]) {
         let site = Site::new();
         let task = json!({"id": "1", "subject": "One", "description": description, "status": "pending", "blocks": [], "blockedBy": [], "custom_field": "..."});
         site.write(&format!("{FOLDER}/1.json"), &task.to_string());
@@ -162,20 +168,23 @@ fn keys_of_ones_own_are_clobbered_in_the_clients_rules_and_the_description_survi
 
 #[test]
 fn a_description_of_more_than_a_hundred_kilobytes_survives_an_update() {
-    let site = Site::new();
     let description = format!("<a b=\"c\">{}</a>", "0123456789 \u{e9}\n".repeat(10_000));
     assert!(description.len() > 100_000);
-    let mut server = site.server(CLIENTS[0]);
-    server.call("TaskCreate", json!({ "subject": "Long", "description": description }));
-    server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
-    let after: Value = site.task("1");
-    assert_eq!((after["description"] == description.as_str(), &after["status"]), (true, &json!("completed")));
+    for flags in RULES {
+        let site = Site::new();
+        let mut server = site.server(flags);
+        server.call("TaskCreate", json!({ "subject": "Long", "description": description }));
+        server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+        let after: Value = site.task("1");
+        let is_kept = after["description"] == description.as_str();
+        assert_eq!((is_kept, &after["status"]), (true, &json!("completed")), "{flags}");
+    }
 }
 
 #[test]
 fn a_new_number_is_one_above_the_highest_file_and_gaps_stay() {
     // Whether the highest number comes again when its file was removed by hand: each command is a session of its own.
-    for (flags, next) in [(CLIENTS[0], "6"), (CLIENTS[1], "6"), ("", "7")] {
+    for (flags, next) in RULES.into_iter().zip(["7", "6", "6"]) {
         let site = Site::new();
         for id in ["1", "2", "5"] {
             let task = json!({"id": id, "subject": "x", "description": "", "status": "pending", "blocks": [], "blockedBy": []});
@@ -191,7 +200,7 @@ fn a_new_number_is_one_above_the_highest_file_and_gaps_stay() {
 
 #[test]
 fn within_one_session_a_number_is_not_given_out_again() {
-    let site = Site::new();
+    let site = Site::new().strict();
     let mut server = site.server("");
     let mut create = || server.call("TaskCreate", json!({ "subject": "x", "description": "d" }));
     assert!(create().starts_with("Task #1 ") && create().starts_with("Task #2 "));
@@ -200,19 +209,24 @@ fn within_one_session_a_number_is_not_given_out_again() {
 }
 
 #[test]
-fn subagents_and_their_parent_share_the_list_of_the_session() {
-    let site = Site::new();
-    let agent = |name: &str| {
-        let mut command = site.command("mcp --rules client --as", &[name]);
-        command.env_remove("TASKYARD_LIST").env("CLAUDE_CODE_SESSION_ID", SESSION);
-        Piped::spawn(command).initialized()
-    };
-    let (mut parent, mut subagent) = (agent("PA"), agent("SA"));
-    parent.call("TaskCreate", json!({ "subject": "[SA:DevOpsEng] Implement CLI command", "description": "d" }));
-    subagent.call("TaskCreate", json!({ "subject": "[SA:TestEng] Write unit tests", "description": "d" }));
-    let both = "#1 [pending] [SA:DevOpsEng] Implement CLI command\n#2 [pending] [SA:TestEng] Write unit tests";
-    assert_eq!((parent.call("TaskList", json!({})), subagent.call("TaskList", json!({}))), (both.into(), both.into()));
-    assert_eq!(site.names(&format!(".claude/tasks/{SESSION}")), [".lock", "1.json", "2.json"]);
+fn subagents_and_their_parent_share_one_list() {
+    // Under strict rules that list is the project's, which is called as its directory.
+    for (flags, list) in RULES.into_iter().zip(["L", SESSION, SESSION]) {
+        let site = Site::new();
+        let agent = |name: &str| {
+            let mut command = site.command(&format!("mcp {flags} --as {name}"), &[]);
+            command.env_remove("TASKYARD_LIST").env("CLAUDE_CODE_SESSION_ID", SESSION);
+            Piped::spawn(command).initialized()
+        };
+        let (mut parent, mut subagent) = (agent("PA"), agent("SA"));
+        parent.call("TaskCreate", json!({ "subject": "[SA:DevOpsEng] Implement CLI command", "description": "d" }));
+        subagent.call("TaskCreate", json!({ "subject": "[SA:TestEng] Write unit tests", "description": "d" }));
+        let both = "#1 [pending] [SA:DevOpsEng] Implement CLI command\n#2 [pending] [SA:TestEng] Write unit tests";
+        for server in [&mut parent, &mut subagent] {
+            assert_eq!(server.call("TaskList", json!({})), both, "{flags}");
+        }
+        assert_eq!(site.names(&format!(".claude/tasks/{list}")), [".lock", "1.json", "2.json"], "{flags}");
+    }
 }
 
 #[test]
@@ -226,8 +240,7 @@ fn every_kind_of_task_is_visible_to_the_client() {
     ] {
         site.json(&format!("create Title --kind {kind}"), more);
     }
-    for flags in CLIENTS {
-        let list = site.server(flags).call("TaskList", json!({}));
+    for list in listed(&site) {
         assert_eq!(list.lines().count(), 4, "{list}");
     }
     for (id, mark) in [("1", "\u{1f5fa}"), ("2", "\u{1f9ea}"), ("3", "\u{1f4cb}"), ("4", "\u{1f41b}")] {
@@ -271,7 +284,7 @@ fn missing_active_form_is_told_by_lint_alone() {
 
 #[test]
 fn control_sequences_in_titles_are_shown_escaped_everywhere() {
-    let site = Site::new();
+    let site = Site::new().strict();
     let stored = "\u{1b}[2m  #1\u{1b}[22m a \u{1b}[2mb\u{1b}[0m \u{1b}[31mc\u{1b}]0;x\u{7}";
     let task =
         json!({"id": "1", "subject": stored, "description": "", "status": "pending", "blocks": [], "blockedBy": []});

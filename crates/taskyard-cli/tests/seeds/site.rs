@@ -13,6 +13,9 @@ use crate::stdio::Piped;
 pub(crate) const CLIENTS: [&str; 2] =
     ["--rules client --client-version 2.1.34", "--rules client --client-version 2.1.325"];
 
+/// The flags for each of the three rule sets.
+pub(crate) const RULES: [&str; 3] = ["--rules strict", CLIENTS[0], CLIENTS[1]];
+
 /// The directory of the list `L`, in the home.
 pub(crate) const FOLDER: &str = ".claude/tasks/L";
 
@@ -24,6 +27,11 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn new() -> Self {
         Self { home: Home::new(env!("CARGO_BIN_EXE_taskyard")) }
+    }
+
+    /// Has commands that name no rules follow the strict ones.
+    pub(crate) fn strict(self) -> Self {
+        Self { home: self.home.strict() }
     }
 
     /// Returns a command; words are divided at spaces, the last ones are taken as they are.

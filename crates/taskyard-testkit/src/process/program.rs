@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
 use std::thread;
 
+use taskyard::core::Rules;
+
 use super::running::Process;
 use super::strays::mark;
 use crate::ran::Ran;
@@ -49,6 +51,16 @@ impl Program {
         let mut command = Command::new(program);
         command.stdin(Stdio::null());
         Self { command, has_output: false, leads_group: false, outlives_test: false }
+    }
+
+    /// Sets the rules that a command of ours follows unless its arguments name others.
+    pub fn under(&mut self, rules: Rules) -> &mut Self {
+        match rules {
+            Rules::Strict => self.env_remove("TASKYARD_RULES").env_remove("TASKYARD_CLIENT_VERSION"),
+            Rules::Client(version) => {
+                self.env("TASKYARD_RULES", "client").env("TASKYARD_CLIENT_VERSION", version.as_str())
+            }
+        }
     }
 
     /// Takes another program with the environment and the directory of this one.

@@ -8,7 +8,7 @@ use serde_json::json;
 use taskyard::core::{Rules, Task};
 
 use super::samples::{Open, id, list, next_is, task};
-use crate::{Opened, Scale, commit};
+use crate::{Opened, Scale, commit, rules_under_test};
 
 const THREADS: usize = 8;
 
@@ -26,7 +26,7 @@ fn together(opened: &Opened, work: impl Fn(&Opened) + Sync) {
 
 /// No two creates get one number.
 pub fn eight_threads_get_different_numbers(open: &Open) {
-    let opened = open(Rules::Strict);
+    let opened = open(rules_under_test());
     together(&opened, |opened| {
         for _ in 0..rounds() {
             commit(&*opened.store, &list(), |txn| {

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use taskyard::Yard;
-use taskyard::core::{AgentName, Entry, Event, Revision, Rules, Task, TaskId};
+use taskyard::core::{AgentName, Entry, Event, Revision, Task, TaskId};
 use taskyard::store::HistoryQuery;
 use taskyard::stream::{Cursor, Happening, Interest, Listening};
 
 use super::samples::{Open, id, list, task};
-use crate::{Opened, PATIENCE, Random, Scale, commit};
+use crate::{Opened, PATIENCE, Random, Scale, commit, rules_under_test};
 
 fn listen(opened: &Opened, since: u64) -> (Listening, Receiver<Event>) {
     let (listener, heard) = sending();
@@ -51,7 +51,7 @@ fn hear(heard: &Receiver<Event>, count: usize) -> Vec<u64> {
 
 /// What happened before is told first, then what happens, without gaps or repeats.
 pub fn past_commits_come_first_and_then_new_ones(open: &Open) {
-    let opened = open(Rules::Strict);
+    let opened = open(rules_under_test());
     (1..=3).for_each(|number| drop(make(&opened, number)));
     let (_subscription, heard) = listen(&opened, 0);
     (4..=6).for_each(|number| drop(make(&opened, number)));
@@ -61,7 +61,7 @@ pub fn past_commits_come_first_and_then_new_ones(open: &Open) {
 
 /// A watcher that has seen a revision is not told of it again.
 pub fn watching_from_a_revision_begins_after_it(open: &Open) {
-    let opened = open(Rules::Strict);
+    let opened = open(rules_under_test());
     (1..=3).for_each(|number| drop(make(&opened, number)));
     let (_subscription, heard) = listen(&opened, 2);
     make(&opened, 4);
@@ -71,7 +71,7 @@ pub fn watching_from_a_revision_begins_after_it(open: &Open) {
 
 /// Two listeners are two listeners.
 pub fn every_listener_hears_every_commit_once(open: &Open) {
-    let opened = open(Rules::Strict);
+    let opened = open(rules_under_test());
     let listeners: Vec<_> = (0..3).map(|_| listen(&opened, 0)).collect();
     (1..=2).for_each(|number| drop(make(&opened, number)));
     for (_, heard) in &listeners {
@@ -82,7 +82,7 @@ pub fn every_listener_hears_every_commit_once(open: &Open) {
 
 /// After the drop nothing that happens is told, while other listeners still hear it.
 pub fn a_dropped_subscription_hears_no_more(open: &Open) {
-    let opened = open(Rules::Strict);
+    let opened = open(rules_under_test());
     let (ended, silent) = listen(&opened, 0);
     let (_subscription, heard) = listen(&opened, 0);
     make(&opened, 1);
@@ -95,7 +95,7 @@ pub fn a_dropped_subscription_hears_no_more(open: &Open) {
 
 /// A listener that panics hears the next commit all the same, and so do the other listeners, and the writer goes on.
 pub fn a_panicking_listener_harms_nobody(open: &Open) {
-    let opened = open(Rules::Strict);
+    let opened = open(rules_under_test());
     let (report, told) = sending();
     let panicking = move |event: &Event| {
         report(event);
@@ -110,7 +110,7 @@ pub fn a_panicking_listener_harms_nobody(open: &Open) {
 
 /// However many write, a listener hears one commit after the other.
 pub fn commits_of_many_threads_are_told_in_order(open: &Open) {
-    let opened = open(Rules::Strict);
+    let opened = open(rules_under_test());
     let (_subscription, heard) = listen(&opened, 0);
     let writers: Vec<_> = (0..4)
         .map(|writer| {
@@ -124,7 +124,7 @@ pub fn commits_of_many_threads_are_told_in_order(open: &Open) {
 
 /// An event is the entries of its revision.
 pub fn what_is_told_is_what_the_journal_holds(open: &Open) {
-    let opened = open(Rules::Strict);
+    let opened = open(rules_under_test());
     let (_subscription, heard) = listen(&opened, 0);
     let event = commit(&*opened.store, &list(), |txn| {
         txn.put(Task { blocks: vec![TaskId::number(2)], ..task(1, "x") }).unwrap();
@@ -140,7 +140,7 @@ pub fn what_is_told_is_what_the_journal_holds(open: &Open) {
 /// Wherever in the journal and whenever one begins to listen, everything from there on is told, once and in order.
 pub fn subscriptions_begun_at_any_revision_while_others_write_yield_the_journal(open: &Open) {
     const WRITERS: u64 = 4;
-    let opened = open(Rules::Strict);
+    let opened = open(rules_under_test());
     let rounds = Scale::from_environment(0.1).of(500) as u64;
     let mut random = Random::new(4);
     let mut listeners = Vec::new();

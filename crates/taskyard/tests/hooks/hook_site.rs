@@ -13,7 +13,7 @@ use taskyard::operations::NewTask;
 use taskyard::process::Cancel;
 use taskyard::store::MemoryStore;
 use taskyard::{Error, Outcome, Yard};
-use taskyard_testkit::list_builder;
+use taskyard_testkit::{list_builder, rules_under_test};
 use tempfile::TempDir;
 
 pub(crate) struct HookSite {
@@ -28,7 +28,7 @@ impl HookSite {
         for inner in ["config", "project/.claude"] {
             fs::create_dir_all(folder.path().join(inner)).unwrap();
         }
-        Self { folder, cancel: Cancel::new(), rules: Rules::Strict }
+        Self { folder, cancel: Cancel::new(), rules: rules_under_test() }
     }
 
     /// Registers commands in the user's settings.

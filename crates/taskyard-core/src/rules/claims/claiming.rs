@@ -303,7 +303,7 @@ mod tests {
     fn the_reasons_come_in_the_clients_order() {
         let blocked = [TaskId::number(9)];
         let judge = |task: &Task, rules| judge_claim(task, &blocked, &ana(), rules);
-        for rules in [Rules::Strict, CLIENT] {
+        for rules in [Rules::Strict, Rules::Client(ClientVersion::V2_1_34), CLIENT] {
             let taken = judge(&task(1, "ben", Status::Completed), rules);
             assert_eq!(taken, Err(ClaimRefusal::AlreadyClaimed { by: "ben".into(), free_at: None }));
             assert_eq!(judge(&task(1, "ana", Status::Completed), rules), Err(ClaimRefusal::AlreadyResolved));
