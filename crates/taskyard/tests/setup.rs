@@ -145,10 +145,12 @@ fn there_and_back(house: &House, agent: Agent, scope: Scope) {
 fn every_agent_is_set_up_and_forgotten_without_a_trace() {
     for agent in Agent::ALL {
         for scope in [Scope::User, Scope::Project] {
-            if (agent, scope) == (Agent::Windsurf, Scope::Project) {
+            let house = House::new();
+            if matches!((agent, scope), (Agent::Windsurf | Agent::Goose | Agent::Cline, Scope::Project)) {
+                let refused = house.wish(agent, scope, Wish::RegisterAndAllowTools);
+                assert!(matches!(refused, Err(SetupError::OnlyForUser { .. })), "{agent:?}: {refused:?}");
                 continue;
             }
-            let house = House::new();
             there_and_back(&house, agent, scope);
             let again = house.wish(agent, scope, Wish::Remove).unwrap();
             assert!(again.iter().all(|outcome| *outcome == Outcome::Unchanged), "{again:?}");
@@ -329,7 +331,7 @@ fn without_our_memory_exactly_our_entries_are_removed() {
     house.wish(Agent::Claude, Scope::User, Wish::RegisterAndAllowTools).unwrap();
     fs::remove_dir_all(house.data()).unwrap();
     house.wish(Agent::Claude, Scope::User, Wish::Remove).unwrap();
-    let left = json!({"hooks": {"SessionStart": [], "SubagentStop": []}, "model": "x", "permissions": {"allow": []}});
+    let left = json!({"hooks": {"SessionStart": [], "SessionEnd": [], "SubagentStop": []}, "model": "x", "permissions": {"allow": []}});
     assert_eq!(read(&fs::read_to_string(settings).unwrap()).unwrap(), left);
 }
 

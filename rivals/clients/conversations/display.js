@@ -109,7 +109,7 @@ export const conversations = [
           await main.call('TaskUpdate', { taskId: '1', status: 'in_progress' });
           await told('changed_elsewhere', '1');
           await main.call('TaskUpdate', { taskId: '2', status: 'deleted' });
-          await told('removed_elsewhere', '2');
+          await told('deleted_elsewhere', '2');
         },
         { list },
       );

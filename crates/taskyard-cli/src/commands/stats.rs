@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Count the list: states, owners, priorities, tags, the longest chain, and the time spent on each task by each agent
+/// Count the list: states, owners, priorities, tags, the longest chain, and the time spent
 #[derive(Debug, Args)]
 pub(crate) struct Stats {}
 

@@ -38,9 +38,12 @@ impl Yard {
                 findings.extend(defect.map(|defect| Finding::of_task(defect, self.file_name(&task.id))));
             }
         }
-        let leases = self.store().read(self.list_id())?.leases()?;
-        for (task, written) in self.of_ended_sessions(&list.tasks, &leases)? {
-            findings.push(Finding::of_task(of_ended_session(&task, written), self.file_name(&task.id)));
+        // A list that cannot be read has no tasks here, and is reported elsewhere.
+        if list.tasks.iter().any(may_be_of_ended_session) {
+            let leases = self.store().read(self.list_id())?.leases()?;
+            for (task, written) in self.of_ended_sessions(&list.tasks, &leases)? {
+                findings.push(Finding::of_task(of_ended_session(&task, written), self.file_name(&task.id)));
+            }
         }
         Ok(findings)
     }
