@@ -108,7 +108,7 @@ pub(in crate::store) fn observe_alone(handle: &Handle) -> Result<bool, StoreErro
     let journal = handle.journal()?;
     let queue = queue::enter(&handle.queue_file()?)?;
     let scan = scan::scan(&handle.place, Some(&journal)).inspect_err(|error| handle.journals.note(error))?;
-    let changes: Vec<&Change> = scan.changes.iter().filter(|change| is_settled(handle, change, scan.seen)).collect();
+    let changes = settled(handle, &scan);
     let is_all_settled = changes.len() == scan.changes.len();
     // What a power loss took is not to be taken for what another program did.
     let is_complete =
@@ -121,7 +121,7 @@ pub(in crate::store) fn observe_alone(handle: &Handle) -> Result<bool, StoreErro
 /// Records what a look at the list found, as far as it can be trusted, when no writer of ours has the turn. Returns whether nothing is left
 /// to record.
 pub(in crate::store) fn record(handle: &Handle, journal: &Journal, scan: &Scan) -> bool {
-    let changes: Vec<&Change> = scan.changes.iter().filter(|change| is_settled(handle, change, scan.seen)).collect();
+    let changes = settled(handle, scan);
     if changes.is_empty() && scan.reprints.is_empty() {
         return true;
     }
@@ -145,19 +145,25 @@ pub(in crate::store) fn record(handle: &Handle, journal: &Journal, scan: &Scan) 
 
 /// Tells whether everything that a look found can be recorded by now.
 pub(in crate::store) fn is_all_settled(handle: &Handle, scan: &Scan) -> bool {
-    scan.changes.iter().all(|change| is_settled(handle, change, scan.seen))
+    settled(handle, scan).len() == scan.changes.len()
 }
 
-fn is_settled(handle: &Handle, change: &Change, seen: i64) -> bool {
-    match &change.after {
-        Some((_, look)) => look.print.is_settled(seen),
-        // The client raises the mark to the highest number before it resets a list: the look may have been in the middle of that.
-        None => {
-            let directory = &handle.place.directory;
-            let is_of_task = || change.task.as_number().is_some_and(|number| number as f64 == numbers::mark(directory));
-            numbers::mark_look(directory).is_none_or(|print| print.is_settled(seen)) || is_of_task()
-        }
-    }
+/// Returns what can be recorded by now.
+fn settled<'a>(handle: &Handle, scan: &'a Scan) -> Vec<&'a Change> {
+    let directory = &handle.place.directory;
+    let is_gone = |change: &&Change| change.after.is_none();
+    // The client raises the mark to the highest number before it resets a list, and to that of a task before it deletes the task: the look may
+    // have been in the middle of a reset. If several tasks are gone, they are judged together once the mark has settled.
+    let is_mark_settled = || numbers::mark_look(directory).is_none_or(|print| print.is_settled(scan.seen));
+    let is_of_mark = |change: &Change| {
+        change.task.as_number().is_some_and(|number| number as f64 == numbers::mark(directory))
+            && scan.changes.iter().filter(is_gone).count() == 1
+    };
+    let is_settled = |change: &&Change| match &change.after {
+        Some((_, look)) => look.print.is_settled(scan.seen),
+        None => is_mark_settled() || is_of_mark(change),
+    };
+    scan.changes.iter().filter(is_settled).collect()
 }
 
 fn write(
