@@ -54,7 +54,7 @@ impl Yard {
             let refused = |id: &TaskId| RefusedClaim { id: id.clone(), refusal: refusal.clone(), task: None };
             ClaimedTogether { claimed: Vec::new(), refused: ids.iter().map(refused).collect() }
         };
-        let outside_run = ids.iter().map(|id| Ok(self.claim_in_run(Some(id))?));
+        let outside_run = ids.iter().map(|id| self.claim_in_run(Some(id)));
         for outcome in outside_run.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten() {
             if let ClaimOutcome::Refused { refusal, .. } = outcome {
                 return Ok(all_refused(&refusal));
