@@ -78,7 +78,7 @@ fn surroundings(context: &Context, options: Options) -> Result<Surroundings, Pro
         tracing::warn!(why = problem.report().message, "other machines are not told of the jobs that agents start");
     }
     let yard = context.yard()?;
-    // The callers of a server over HTTP were not started by `work`, whoever started the server.
+    // `work` may have started the server, but not the callers of a server over HTTP.
     let yard = if options.leases == Leases::Time { yard.in_run(None) } else { yard };
     Ok(Surroundings {
         yard,

@@ -79,7 +79,10 @@ pub(crate) fn parse_since(text: &str) -> Result<Since, String> {
         return Ok(Since::Revision(revision));
     }
     let bad = || {
-        format!("`{}` is no revision and no time; write `41`, `2h`, `yesterday` or `fri 17:00`", text.escape_debug())
+        format!(
+            "`{}` is neither a revision nor a time; write `41`, `2h`, `yesterday` or `fri 17:00`",
+            text.escape_debug()
+        )
     };
     let moment = When::parse(text).ok().and_then(|when| when.past_moment(&writers_clock()));
     moment.map(Since::Moment).ok_or_else(bad)

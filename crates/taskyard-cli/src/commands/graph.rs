@@ -21,7 +21,7 @@ pub(crate) struct Graph {
 /// The kinds of pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Lines of text: below each task its parts, and with an arrow those that wait for it
+    /// Text, with the parts of each task below it and an arrow to each task that waits for it
     Text,
     /// For Mermaid, which many pages draw by themselves
     Mermaid,

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// From more tasks than this on, a person is asked before those that a query chose are closed or deleted.
+/// The largest number of tasks that a query may choose to be closed or deleted without asking a person.
 const UNASKED: usize = 5;
 /// How many of the tasks are shown to a person who is asked.
 const SHOWN: usize = 20;

@@ -30,7 +30,7 @@ pub(crate) struct Undo {
     #[arg(value_name = "REV", value_parser = parse_revisions)]
     pub(crate) revisions: Option<UndoRange>,
 
-    /// Take back the newest revision, whoever made it
+    /// Take back the newest revision of any actor
     #[arg(long, conflicts_with = "revisions")]
     pub(crate) anyone: bool,
 

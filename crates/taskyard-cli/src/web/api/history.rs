@@ -91,7 +91,7 @@ fn history_of_task(parts: &Parts, wanted: HowMuchOfTask) -> Result<Command, Prob
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Undoing {
-    /// The revision, whoever made it
+    /// The revision, by any actor
     revision: Option<u64>,
     /// The last of several, where `revision` is the first
     last: Option<u64>,

@@ -151,7 +151,7 @@ export function forgetRefusals() {
 }
 
 /**
- * Does something with tasks and shows what came of it. Returns what was answered; nothing where it was refused. What it did, by the answers
+ * Makes a request that changes tasks and shows the result. Returns the answer, or undefined if the request was refused. What it did, by the answers
  * of the API that it returns, can be taken back.
  */
 export async function attempt(words, ids, does, { undo = true } = {}) {
@@ -202,7 +202,7 @@ export function putIn(status, ids) {
   }
 }
 
-/** Takes a revision back, whoever made it, or all from it to another. */
+/** Takes back a revision of any actor, or a range of revisions. */
 export function takeBack(revision, last) {
   const body = { revision: Number(revision) };
   if (last !== undefined) body.last = Number(last);
