@@ -134,7 +134,7 @@ fn a_killed_return_to_a_list_that_is_there_happened_or_did_not() {
     // The client removes files without asking.
     fs::remove_file(home.task_file("1")).unwrap();
     fs::remove_file(home.task_file("2")).unwrap();
-    home.ask("list");
+    home.ask("history");
     let words = format!("restore --from {} --list L", path.display());
     let steps = home.copy().steps(&words);
     side_by_side(sampled(&steps), |step| {

@@ -188,7 +188,7 @@ fn a_loss_is_not_mended_in_the_next_task() {
         assert_eq!(findings(&home, "taken_back").len(), 1);
         if removes {
             fs::remove_file(home.task_file("1")).unwrap();
-            home.ask("list");
+            home.ask("history");
         }
         let new = new_task("Buy milk", "");
         write(&home, "1", &new);
