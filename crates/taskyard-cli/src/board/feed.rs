@@ -221,7 +221,8 @@ impl Follower {
         drop(snapshot);
         let judged: Result<Vec<_>, _> =
             leases.into_iter().map(|lease| self.yard.judge(&lease).map(|state| (lease, state))).collect();
-        self.teller.tell(News::Leases(list.clone(), judged?));
+        let abandoned = if self.has_busy { self.yard.abandoned_tasks()? } else { Vec::new() };
+        self.teller.tell(News::Leases(list.clone(), judged?, abandoned.into_iter().collect()));
         Ok(())
     }
 

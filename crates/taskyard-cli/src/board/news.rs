@@ -1,6 +1,6 @@
 //! What the thread that draws is told.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::mpsc::Sender;
 
 use taskyard::core::dialect::native::Unreadable;
@@ -21,8 +21,8 @@ pub(crate) enum News {
     Loaded(Box<Loaded>),
     /// What happened on the list.
     Commits(Vec<Event>),
-    /// The leases of a list: the holder of each task, and until when.
-    Leases(ListId, Vec<(Lease, LeaseState)>),
+    /// The leases of a list: the holder of each task, and until when; and the tasks in progress for sessions that have ended.
+    Leases(ListId, Vec<(Lease, LeaseState)>, BTreeSet<TaskId>),
     /// Something else has moved.
     Moved(Moved),
     /// The list can no longer be followed, and why; it is tried again.

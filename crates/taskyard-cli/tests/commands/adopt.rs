@@ -1,11 +1,17 @@
+use std::fs::File;
+use std::time::{Duration, UNIX_EPOCH};
+
 use crate::test::Test;
 
 pub(crate) const SESSION: &str = "0198c0de-1111-4222-8333-444455556666";
 
-/// Returns a project in which an earlier session of the client left two open tasks.
+/// Returns a project in which an earlier session of the client left three open tasks, one of them in progress.
 pub(crate) fn left_behind() -> Test {
     let test =
         Test::new().list_named(SESSION, "1 completed; 2 pending Docs <- 1; 3 in_progress Parser; 4 pending <- 3");
+    let begun = File::options().append(true).open(test.path(&format!("home/.claude/tasks/{SESSION}/3.json")));
+    // Before the machine was started, so that no client that runs beside the test can have written it.
+    begun.unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
     let project = test.path("home/project").canonicalize().unwrap().display().to_string();
     let slug: String =
         project.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' }).collect();

@@ -3,7 +3,7 @@ use crate::test::Test;
 #[test]
 fn the_best_comes_first_with_the_reason() {
     Test::new()
-        .list("1 pending; 2 pending; 3 pending <- 2; 4 pending <- 3; 5 pending (ana); 6 in_progress; 7 pending")
+        .list("1 pending; 2 pending; 3 pending <- 2; 4 pending <- 3; 5 pending (ana); 6 in_progress (bob); 7 pending")
         .quietly("update 7 --priority high")
         .run("ready")
         .run("ready -n 1")

@@ -113,12 +113,6 @@ impl WatchedList {
         self.notable.iter().filter_map(need).collect()
     }
 
-    /// Returns why one task needs a person at a moment.
-    pub fn need_of(&self, id: &TaskId, now: Timestamp) -> Option<Need> {
-        let kind = self.notable.get(id)?.need(now)?;
-        Some(Need { task: id.clone(), kind })
-    }
-
     /// Returns when the next task stands otherwise because time passes: it is overdue, or may start.
     pub fn next_need(&self, now: Timestamp) -> Option<Timestamp> {
         self.notable.values().filter_map(|notable| notable.next(now)).min()

@@ -7,7 +7,7 @@ use taskyard_core::rules::claims::claiming::{
     Candidate, ClaimRefusal, Claimant, Resumes, candidates, held, judge_load,
 };
 use taskyard_core::rules::leases::leasing::{LeaseState, holds};
-use taskyard_core::{Holder, Lease, Moment, ProcessMark, Revision, Task, TaskId, Timestamp};
+use taskyard_core::{Holder, Lease, Moment, ProcessMark, Revision, Task, TaskId};
 
 use super::claim_terms::{Claim, Resuming};
 use crate::store::{StoreError, Txn};
@@ -59,10 +59,10 @@ impl Yard {
             return Ok(chosen);
         }
         let left = self.of_ended_sessions(tasks, leases)?;
-        let wanted =
-            left.into_iter().filter(|(task, _)| !claim.passed_over.contains(&task.id) && !claim.gives_up(task));
+        let free = left.into_iter().filter(|abandoned| abandoned.is_free).map(|abandoned| abandoned.task);
+        let wanted = free.filter(|task| !claim.passed_over.contains(&task.id) && !claim.gives_up(task));
         let why = "left in progress by a session that has ended".to_owned();
-        let candidate = |(task, _): (Task, Timestamp)| Candidate { task: task.id, why: why.clone(), is_resumed: false };
+        let candidate = |task: Task| Candidate { task: task.id, why: why.clone(), is_resumed: false };
         let candidates: Vec<Candidate> = wanted.map(candidate).collect();
         Ok(if candidates.is_empty() { chosen } else { Ok((candidates, Vec::new())) })
     }

@@ -2,7 +2,7 @@
 
 use taskyard_core::rules::moving::merging::{MergeWhich, plan_move};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{ListId, Op, Task, TaskId};
+use taskyard_core::{ListId, Op, Status, Task, TaskId};
 
 use super::create::made;
 use super::exact_texts::{origin_of, put_exact_texts};
@@ -36,7 +36,10 @@ impl Yard {
             return Ok(Outcome::Done(Merged::default()));
         }
         drop(leaving);
-        self.on(from.clone()).return_ended_leases()?;
+        let source = self.on(from.clone());
+        source.return_ended_leases()?;
+        // Nobody works on these any more, and their new files do not tell that.
+        let abandoned = if which == MergeWhich::Open { source.abandoned_tasks()? } else { Vec::new() };
         let outcome = self.transact_both(Op::Merge, from, into, |pair| {
             let tasks = pair.source().tasks()?;
             // Numbers change with the list: no agent's work is moved away under its hands.
@@ -45,7 +48,10 @@ impl Yard {
             let new_ids = pair.target().new_ids(moving.len())?;
             let plan = plan_move(&tasks, which, new_ids.into_iter(), self.rules());
             let mut arrived = Vec::with_capacity(plan.arriving.len());
-            for (task, (old, new)) in plan.arriving.into_iter().zip(&plan.mapping) {
+            for (mut task, (old, new)) in plan.arriving.into_iter().zip(&plan.mapping) {
+                if abandoned.contains(old) {
+                    task.status = Status::Pending;
+                }
                 pair.target().put_new(task.clone())?;
                 let Lookup::Found(found, image) = pair.target().find(new)? else {
                     arrived.push(task);

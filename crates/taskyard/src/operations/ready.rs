@@ -24,7 +24,7 @@ impl Yard {
         let Reading { tasks, leases, missing, gone, .. } = self.look()?;
         let leases: Vec<Lease> = leases.into_iter().map(|(lease, _)| lease).collect();
         let stale = self.of_ended_sessions(&tasks, &leases)?;
-        let stale = stale.into_iter().map(|(task, _)| task).collect();
+        let stale = stale.into_iter().map(|abandoned| abandoned.task).collect();
         let now = self.now()?.wall;
         if missing.is_empty() {
             return Ok(Ready { ranked: rank(&tasks, limit, now, self.rules()), stale, gone });

@@ -10,7 +10,7 @@ use taskyard_core::rules::agents::naming::{client_of, session_beginning, subagen
 use taskyard_core::rules::health::{may_be_of_ended_session, ran_when_written};
 use taskyard_core::rules::lists::list_choice::short_session_list;
 use taskyard_core::rules::looking::past::{LifeState, ListPast};
-use taskyard_core::{Lease, ListId, Task, Timestamp};
+use taskyard_core::{Lease, ListId, Task, TaskId, Timestamp};
 
 use crate::liveness::{ClientNames, clients_started};
 use crate::project_slug::slug;
@@ -137,34 +137,54 @@ impl Yard {
     }
 }
 
-/// How long a task is left alone that no session seems to work on: twice the time of a lease. A client in a container, whose processes we do not
-/// see, may work on it.
+/// A task that the client's own tools have put in progress for a session that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AbandonedTask {
+    /// The task.
+    pub(super) task: Task,
+    /// When its file was last written.
+    pub(super) written: Timestamp,
+    /// Whether it was written at least [`GRACE`] ago, so that nobody has to be asked before another agent gets it.
+    pub(super) is_free: bool,
+}
+
+/// How long a task is not given to others without being asked for: twice the time of a lease. A client on another machine that shares the
+/// directory, whose processes we do not see, may work on it.
 const GRACE: Duration = Duration::from_secs(2 * 3600);
 
 impl Yard {
-    /// Returns the tasks that the client's own tools have put in progress for a session that has ended, each with when it was last written. They
-    /// name no owner and have no lease; whoever wrote them last ran then, and no client that ran then runs now. Those written less than [`GRACE`]
-    /// ago are left out. Empty if not every process of this machine can be seen.
-    pub(super) fn of_ended_sessions(
-        &self,
-        tasks: &[Task],
-        leases: &[Lease],
-    ) -> Result<Vec<(Task, Timestamp)>, StoreError> {
+    /// Returns the ids of the tasks that the client's own tools have put in progress for a session that has ended.
+    pub fn abandoned_tasks(&self) -> Result<Vec<TaskId>, Error> {
+        let snapshot = self.store().read(self.list_id())?;
+        let in_memory = snapshot.live()?.map(|live| live.unowned_in_progress());
+        let tasks = in_memory.map_or_else(|| snapshot.tasks(), Ok)?;
+        let leases = snapshot.leases()?;
+        drop(snapshot);
+        Ok(self.of_ended_sessions(&tasks, &leases)?.into_iter().map(|abandoned| abandoned.task.id).collect())
+    }
+
+    /// Returns the tasks that the client's own tools have put in progress for a session that has ended. They name no owner and have no lease;
+    /// whoever wrote them last ran then, and no client that ran then runs now. Empty if not every process of this machine can be seen.
+    pub(super) fn of_ended_sessions(&self, tasks: &[Task], leases: &[Lease]) -> Result<Vec<AbandonedTask>, StoreError> {
         let care =
             self.store().care().filter(|care| care.layout() == FileLayout::Numbered && !self.rules().is_client());
         let Some(care) = care else { return Ok(Vec::new()) };
         let is_leased = |task: &Task| leases.iter().any(|lease| lease.task == task.id);
         let unowned = tasks.iter().filter(|task| may_be_of_ended_session(task) && !is_leased(task));
-        let written = |task: &Task| Some((task.clone(), care.written_at(self.list_id(), &task.id)?));
-        let mut left: Vec<(Task, Timestamp)> = unowned.filter_map(written).collect();
         let now = self.now()?;
-        let age = |written: Timestamp| now.wall.0.saturating_sub(written.0);
-        left.retain(|(_, written)| u128::try_from(age(*written)).is_ok_and(|age| age >= GRACE.as_millis()));
+        let is_free = |written: Timestamp| {
+            u128::try_from(now.wall.0.saturating_sub(written.0)).is_ok_and(|age| age >= GRACE.as_millis())
+        };
+        let abandoned = |task: &Task| {
+            let written = care.written_at(self.list_id(), &task.id)?;
+            Some(AbandonedTask { task: task.clone(), written, is_free: is_free(written) })
+        };
+        let mut left: Vec<AbandonedTask> = unowned.filter_map(abandoned).collect();
         if left.is_empty() {
             return Ok(left);
         }
         let Some(clients) = clients_started() else { return Ok(Vec::new()) };
-        left.retain(|(_, written)| !ran_when_written(*written, &now, &clients));
+        left.retain(|abandoned| !ran_when_written(abandoned.written, &now, &clients));
         Ok(left)
     }
 }

@@ -55,7 +55,7 @@ impl Yard {
         let mut glance = Glance::at(&tasks, &around);
         let held: Vec<Lease> = leases.iter().map(|(lease, _)| lease.clone()).collect();
         let stale = self.of_ended_sessions(&tasks, &held)?;
-        glance.needs.extend(stale.into_iter().map(|(task, _)| Need { task: task.id, kind: NeedKind::StaleOwner }));
+        glance.needs.extend(stale.into_iter().map(|stale| Need { task: stale.task.id, kind: NeedKind::StaleOwner }));
         let chosen = chosen_by(query, &tasks, &around);
         let Selection { tasks, blockers, progress, times, .. } = select(tasks, &filter, &around, self.rules());
         Ok(Survey { tasks, chosen, glance, blockers, progress, times, leases, revision, exists, now, gone, problems })

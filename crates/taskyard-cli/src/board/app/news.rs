@@ -27,8 +27,12 @@ impl App {
         match news {
             News::Loaded(loaded) => self.take_in_list(*loaded),
             News::Commits(commits) => commits.into_iter().for_each(|commit| self.take_in_commit(commit)),
-            News::Leases(list, leases) if list == self.list => {
+            News::Leases(list, leases, abandoned) if list == self.list => {
                 self.leases = leases.into_iter().map(|lease| (lease.0.task.clone(), lease)).collect();
+                if self.abandoned != abandoned {
+                    self.abandoned = abandoned;
+                    self.disarrange();
+                }
                 self.note_agents();
                 self.is_dirty = true;
             }
@@ -271,6 +275,7 @@ impl App {
         self.tally = Default::default();
         self.needs.clear();
         self.leases.clear();
+        self.abandoned.clear();
         self.at_task = None;
         (self.row, self.top, self.column_tops) = (0, 0, [0; 3]);
         self.selected.clear();

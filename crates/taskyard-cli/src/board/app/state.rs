@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 use taskyard::core::render::Look;
+use taskyard::core::rules::health::may_be_of_ended_session;
 use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::rules::looking::query::Times;
 use taskyard::core::view::{
-    Action, AgentRow, Arrangement, GraphPicture, JobRow, ListRow, LiveFilter, Need, Step, Tally, TodosShown, Wanted,
-    WatchedList,
+    Action, AgentRow, Arrangement, GraphPicture, JobRow, ListRow, LiveFilter, Need, NeedKind, Step, Tally, TodosShown,
+    Wanted, WatchedList,
 };
 use taskyard::core::{AgentName, JobId, Lease, ListId, Revision, Status, TaskId, Timestamp};
 use taskyard::operations::Gone;
@@ -147,6 +148,8 @@ pub(crate) struct App {
     pub(crate) tally: Tally,
     pub(crate) needs: Vec<Need>,
     pub(crate) leases: HashMap<TaskId, (Lease, LeaseState)>,
+    /// The tasks in progress for sessions that have ended.
+    pub(crate) abandoned: BTreeSet<TaskId>,
 
     /// The task under the cursor; none where it stands on something else.
     pub(crate) at_task: Option<TaskId>,
@@ -232,6 +235,7 @@ impl App {
             tally: Tally::default(),
             needs: Vec::new(),
             leases: HashMap::new(),
+            abandoned: BTreeSet::new(),
             at_task: None,
             row: 0,
             top: 0,
@@ -304,6 +308,11 @@ impl App {
         self.arrangement = Arrangement::of(watched.live(), &wanted);
         self.tally = watched.tally();
         self.needs = watched.needs(self.now);
+        let live = watched.live();
+        let still = self.abandoned.iter().filter(|id| live.task(id).is_some_and(|task| may_be_of_ended_session(&task)));
+        self.needs.extend(still.map(|id| Need { task: id.clone(), kind: NeedKind::StaleOwner }));
+        self.needs.sort_by(|one, two| one.task.cmp(&two.task));
+        self.needs.dedup_by(|two, one| one.task == two.task);
         self.is_arranged = true;
         if self.view == View::Agents {
             self.note_agents();
@@ -362,6 +371,12 @@ impl App {
     /// Returns the key of something as the display shows it.
     pub(crate) fn key(&self, action: Action) -> Option<&str> {
         self.settings.keymap.key(action)
+    }
+
+    /// Returns why a task needs a person.
+    pub(crate) fn need_of(&self, id: &TaskId) -> Option<NeedKind> {
+        let found = self.needs.binary_search_by(|need| need.task.cmp(id)).ok()?;
+        Some(self.needs[found].kind)
     }
 
     /// Returns how many things need a person.

@@ -61,7 +61,7 @@ fn lines(app: &App) -> Vec<Line> {
         (Tone::Active, look.either("◼", "[>]"), "in progress, with who has it and for how long"),
         (Tone::Done, look.either("✔", "[x]"), "done"),
         (Tone::Dim, look.either("✘", "[-]"), "cancelled"),
-        (Tone::Error, look.either("▲", "!"), "needs you: overdue, failed, unread, gone"),
+        (Tone::Error, look.either("▲", "!"), "needs you: overdue, failed, abandoned, unread, gone"),
     ] {
         let mut line = Line::plain("    ");
         line.append(Line::new().with(tone, mark).padded(16));

@@ -22,7 +22,7 @@ pub(super) fn with_facts<T>(
         blockers: &blockers,
         parts,
         is_folded,
-        need: watched.need_of(&task.id, app.now).map(|need| need.kind),
+        need: app.need_of(&task.id),
         since: lease.map(|(lease, _)| lease.taken),
         owner_tone: task.owner().map_or(Tone::Owner, |owner| owner_tone(app, owner)),
         spinner: if task.status == Status::InProgress { app.spinner() } else { "" },

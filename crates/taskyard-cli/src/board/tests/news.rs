@@ -1,5 +1,7 @@
 //! What the board does with what it is told.
 
+use std::collections::BTreeSet;
+
 use taskyard::core::rules::looking::query::Times;
 use taskyard::core::rules::teams::mailing::Delivery;
 use taskyard::core::view::threads;
@@ -110,6 +112,19 @@ fn a_file_that_breaks_is_named_and_its_last_known_state_stays() {
     app.on_news(by_client(11, Op::ChangedElsewhere, &docs), NOW);
     let mended = screen(&mut app, 110, 12);
     assert!(!mended.contains("1 needs you") && mended.contains("Write the docs"), "{mended}");
+}
+
+#[test]
+fn work_of_an_ended_session_needs_a_person_until_it_is_taken() {
+    let mut docs = task(12, "Write the docs", Status::InProgress);
+    let mut app = app_with(std::slice::from_ref(&docs), View::List);
+    app.on_news(News::Leases(list(), Vec::new(), BTreeSet::from([docs.id.clone()])), NOW);
+    let shown = screen(&mut app, 110, 12);
+    assert!(shown.contains("1 needs you") && shown.contains("its session has ended"), "{shown}");
+    docs.owner = Some("ana".to_owned());
+    app.on_news(by_client(10, Op::ChangedElsewhere, &docs), NOW);
+    let taken = screen(&mut app, 110, 12);
+    assert!(!taken.contains("needs you") && !taken.contains("its session has ended"), "{taken}");
 }
 
 #[test]

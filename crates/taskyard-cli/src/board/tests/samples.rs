@@ -101,7 +101,7 @@ pub(super) fn app_with(tasks: &[Task], view: View) -> App {
         ends: Some(Moment { wall: Timestamp(NOW.0 + 2_880_000), boot: String::new(), since_boot: 0 }),
         holder: None,
     };
-    app.on_news(News::Leases(list(), vec![(lease, LeaseState::Live)]), NOW);
+    app.on_news(News::Leases(list(), vec![(lease, LeaseState::Live)], Default::default()), NOW);
     app
 }
 

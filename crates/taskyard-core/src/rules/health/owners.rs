@@ -67,8 +67,8 @@ pub fn ran_when_written(written: Timestamp, now: &Moment, clients: &[i64]) -> bo
     clients.iter().any(|started| *started <= then)
 }
 
-/// Returns the finding that a task is in progress for a session that has ended.
-pub fn of_ended_session(task: &Task, written: Timestamp) -> Defect {
+/// Returns the finding that a task is in progress for a session that has ended. It is mended by itself only if the task `is_free`.
+pub fn of_ended_session(task: &Task, written: Timestamp, is_free: bool) -> Defect {
     let id = task.id.as_str().escape_debug();
     Defect {
         code: FindingCode::StaleOwner,
@@ -76,7 +76,7 @@ pub fn of_ended_session(task: &Task, written: Timestamp) -> Defect {
         message: format!(
             "task {id} is in progress for a session that has ended: it was last written at {written}, and no Claude Code that ran then runs now"
         ),
-        mend: Some(Mend::Release { task: task.id.clone(), owner: None }),
+        mend: is_free.then(|| Mend::Release { task: task.id.clone(), owner: None }),
     }
 }
 

@@ -14,6 +14,7 @@ use super::examining::LookedOver;
 use super::finding::Finding;
 use super::owner_signs::{OwnerSigns, SignsOfTask};
 use crate::operations::leases::lease_on;
+use crate::operations::sessions::AbandonedTask;
 use crate::store::{StoreError, Txn};
 use crate::teams::{MemberShown, Teams};
 use crate::{Error, Yard};
@@ -41,8 +42,8 @@ impl Yard {
         // A list that cannot be read has no tasks here, and is reported elsewhere.
         if list.tasks.iter().any(may_be_of_ended_session) {
             let leases = self.store().read(self.list_id())?.leases()?;
-            for (task, written) in self.of_ended_sessions(&list.tasks, &leases)? {
-                findings.push(Finding::of_task(of_ended_session(&task, written), self.file_name(&task.id)));
+            for AbandonedTask { task, written, is_free } in self.of_ended_sessions(&list.tasks, &leases)? {
+                findings.push(Finding::of_task(of_ended_session(&task, written, is_free), self.file_name(&task.id)));
             }
         }
         Ok(findings)
