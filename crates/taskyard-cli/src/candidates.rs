@@ -30,8 +30,8 @@ pub(crate) fn is_enough(candidates: &Candidates) -> bool {
     candidates.flag.is_some() || candidates.taskyard_list.is_some() || candidates.client_list.is_some()
 }
 
-/// Adds what the configuration and the directory say.
-pub(crate) fn look_around(candidates: &mut Candidates, environment: &Environment, config: &Config, directory: &Path) {
+/// Adds what the configuration says, and which lists the session has.
+pub(crate) fn look_around(candidates: &mut Candidates, environment: &Environment, config: &Config) {
     candidates.config = config.list().map(|(list, _)| list.to_owned());
     let client = places::client_config(environment).ok();
     if let (Some(session), Some(client)) = (&candidates.session, &client) {
@@ -40,18 +40,22 @@ pub(crate) fn look_around(candidates: &mut Candidates, environment: &Environment
         candidates.session_list_exists = exists(session);
         candidates.short_session_list_exists = exists(&short_session_list(session));
     }
-    candidates.package_name = directory.ancestors().find_map(package_name);
-    candidates.git_folder = places::repository(directory).and_then(name_of);
-    candidates.directory = name_of(directory);
 }
 
-/// Returns the names that the project of a directory goes by: those that name its list where nothing else does.
-pub(crate) fn project_names(directory: Option<&Path>, project: Option<&Path>) -> Vec<String> {
-    let package = directory.and_then(|directory| directory.ancestors().find_map(package_name));
-    [package, project.and_then(name_of)].into_iter().flatten().collect()
+/// Returns the names that the project of a directory goes by: those of its packages, of its root and of its repository.
+pub(crate) fn project_names(directory: Option<&Path>, project: Option<&Path>, root: Option<&Path>) -> Vec<String> {
+    let package = directory.and_then(nearest_package).map(|(_, name)| name);
+    let of_root = project.and_then(package_name);
+    [package, of_root, project.and_then(name_of), root.and_then(name_of)].into_iter().flatten().collect()
 }
 
-fn package_name(directory: &Path) -> Option<String> {
+/// Returns the nearest directory above that has a package with a name, and that name.
+pub(crate) fn nearest_package(directory: &Path) -> Option<(&Path, String)> {
+    directory.ancestors().find_map(|above| package_name(above).map(|name| (above, name)))
+}
+
+/// Returns the name of the package at exactly this directory.
+pub(crate) fn package_name(directory: &Path) -> Option<String> {
     let package = json(&directory.join("package.json"))?;
     package.get("name")?.as_str().filter(|name| !name.is_empty()).map(str::to_owned)
 }
@@ -73,6 +77,7 @@ fn is_open_to_all(directory: &Path) -> bool {
     fs::metadata(directory).is_ok_and(is_open)
 }
 
-fn name_of(directory: &Path) -> Option<String> {
+/// Returns the name of a directory.
+pub(crate) fn name_of(directory: &Path) -> Option<String> {
     directory.file_name().map(|name| name.to_string_lossy().into_owned())
 }

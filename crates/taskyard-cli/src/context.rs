@@ -2,13 +2,18 @@
 
 mod acting;
 mod choosing;
+mod client_settings;
+mod directory_lists;
 mod input;
+mod list_sources;
 mod meaning;
+mod missing_lists;
 mod name_source;
 mod newer;
 mod newer_databases;
 mod other_stores;
 mod per_request;
+mod recorder;
 mod requested;
 mod warnings;
 mod writing;
@@ -22,7 +27,7 @@ use taskyard::core::rules::lists::list_choice::Choice;
 use taskyard::core::{AgentName, ClientVersion, ListId, ProcessMark, Rules, TaskId, Token};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::{Jobs, SharedJobs};
-use taskyard::machine::{Machine, MachineError, Recording};
+use taskyard::machine::{Checkout, Machine, MachineError, Recording};
 use taskyard::notices::Notices;
 use taskyard::opening::{Address, OpenError, Opened, Places};
 use taskyard::operations::AT_ONCE;
@@ -42,7 +47,9 @@ use crate::problem::Problem;
 use crate::{candidates, places};
 
 use input::Input;
+use list_sources::{DirectoryLists, SettingsList};
 use newer_databases::NewerDatabases;
+use recorder::Recorder;
 
 pub(crate) use name_source::NameSource;
 pub(crate) use requested::{ExpectedTask, Requested};
@@ -63,6 +70,10 @@ pub(crate) struct Context {
     teams: OnceCell<Arc<Teams>>,
     choice: OnceCell<Choice>,
     list_of_directory: OnceCell<Choice>,
+    checkout: OnceCell<Option<Checkout>>,
+    directory_lists: OnceCell<DirectoryLists>,
+    settings_list: OnceCell<SettingsList>,
+    recorder: OnceCell<Option<Recorder>>,
     /// Whether what is wrong with journals was told already.
     damage_is_told: Cell<bool>,
     newer: NewerDatabases,
@@ -104,6 +115,10 @@ impl Context {
             teams: OnceCell::new(),
             choice: OnceCell::new(),
             list_of_directory: OnceCell::new(),
+            checkout: OnceCell::new(),
+            directory_lists: OnceCell::new(),
+            settings_list: OnceCell::new(),
+            recorder: OnceCell::new(),
             damage_is_told: Cell::new(false),
             newer: NewerDatabases::default(),
             written: WrittenLists::default(),
@@ -165,19 +180,28 @@ impl Context {
         })
     }
 
+    /// Returns the checkout that the working directory is in; `None` outside of git.
+    pub(crate) fn checkout(&self) -> Option<&Checkout> {
+        let directory = self.directory.as_deref().ok()?;
+        self.checkout.get_or_init(|| Checkout::around(directory)).as_ref()
+    }
+
     /// Returns the root of the project: the folder that holds `.git`, else the working directory.
     pub(crate) fn project(&self) -> Option<&Path> {
         let directory = self.directory.as_deref().ok()?;
-        Some(places::repository(directory).unwrap_or(directory))
+        Some(self.checkout().map_or(directory, |checkout| &checkout.top))
     }
 
     /// Returns the configuration.
     pub(crate) fn config(&self) -> Result<&Config, Problem> {
         once(&self.config, || {
             let directory = self.project();
-            let names = || candidates::project_names(self.directory.as_deref().ok(), directory);
+            let root = self.checkout().map(|checkout| checkout.root.as_path());
+            let names = || candidates::project_names(self.directory.as_deref().ok(), directory, root);
             let is_trusted = || Ok(self.is_trusted()?);
-            let project = directory.map(|directory| Project { directory, names: &names, is_trusted: &is_trusted });
+            let below = self.directory.as_deref().ok();
+            let project =
+                directory.map(|directory| Project { directory, below, names: &names, is_trusted: &is_trusted });
             Ok(Config::load(places::user_config(&self.environment).as_deref(), project.as_ref())?)
         })
     }
@@ -331,6 +355,10 @@ impl Context {
             Ok(teams) if self.has_teams(rules) => yard.with_teams(teams),
             // Without a place for what we remember there are no teams, and tasks all the same.
             _ => yard,
+        };
+        let yard = match self.recorder()? {
+            Some(recorder) => yard.before_writing(move |list| recorder.record(list)),
+            None => yard,
         };
         let yard = yard.in_world(Arc::clone(&self.opened()?.world));
         let yard = if self.config()?.put_back() == Some(false) { yard.without_putting_back() } else { yard };

@@ -118,7 +118,12 @@ fn shared_connection(context: &Context, options: Options) -> Option<SharedConnec
 fn is_said(reason: Reason) -> bool {
     matches!(
         reason,
-        Reason::Flag | Reason::TaskyardList | Reason::ClientList | Reason::Config | Reason::ConfiguredSession
+        Reason::Flag
+            | Reason::TaskyardList
+            | Reason::ClientList
+            | Reason::Settings
+            | Reason::Config
+            | Reason::ConfiguredSession
     )
 }
 

@@ -10,7 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use serde_json::json;
 use taskyard::core::Timestamp;
-use taskyard::core::render::escaping;
+use taskyard::core::render::{Line, escaping};
 use taskyard::failpoint;
 use taskyard::opening::hide_passwords;
 use taskyard::process::{Cancel, hear_of_children, survive_file_size_limits};
@@ -136,12 +136,25 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
         let context = Rc::clone(&context);
         output.name_other_lists(move || context.other_lists_written());
     }
+    let mut made = None;
     let result = armed.and_then(|()| match command {
-        Some(command) => command.run(&context, &mut output),
+        Some(command) => {
+            if command.only_shows() {
+                context.must_have_list()?;
+            } else if command.makes_tasks() {
+                made = context.list_to_make(&mut output)?;
+            }
+            command.run(&context, &mut output)
+        }
         None => overview(&context, &mut output),
     });
+    if let Some(list) = made.filter(|list| context.has_written_to(list)) {
+        let told = output.aside(&Line::plain(&format!("Created list `{list}`")));
+        told.unwrap_or_else(|error| tracing::debug!(%error, "cannot be told"));
+    }
     let result = result.and_then(|exit| output.tell_of_other_lists().map(|()| exit).map_err(Problem::from));
-    let warned = context.tell_warnings(&mut output).map_err(Problem::from);
+    let noted = if is_short && !only_glances { context.tell_of_list(&mut output) } else { Ok(()) };
+    let warned = noted.and_then(|()| context.tell_warnings(&mut output).map_err(Problem::from));
     // A command that failed because of it has told of it.
     let is_told =
         matches!(&result, Err(problem) if matches!(problem.report().code, "journal_damaged" | "newer_journal"));

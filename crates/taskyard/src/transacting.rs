@@ -141,6 +141,7 @@ impl Yard {
 
     /// Opens a transaction in which every lease counts: what dead ones held has come back before.
     fn open(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
+        self.prepare_to_write(list)?;
         loop {
             let mut txn = match self.patience() {
                 DEFAULT_PATIENCE => self.store().write(list)?,
@@ -208,6 +209,8 @@ impl Yard {
         mut change: impl FnMut(&mut dyn TxnPair) -> Result<T, Halt>,
     ) -> Result<Outcome<(T, Events)>, Error> {
         let attempt = || {
+            self.prepare_to_write(from)?;
+            self.prepare_to_write(into)?;
             let mut pair = self.store().write_both(from, into)?;
             let answer = change(&mut *pair)?;
             let committed = pair.commit(&Signature::new(self.actor().clone(), op));

@@ -48,6 +48,7 @@ pub struct Yard {
     rehearses: bool,
     /// What `work` started this process for.
     run: Option<Run>,
+    before_writing: Option<BeforeWriting>,
 }
 
 /// What `work` started a process for: one task, and the lease that it holds on it.
@@ -59,6 +60,16 @@ pub struct Run {
     pub task: TaskId,
     /// The token of the lease.
     pub token: Token,
+}
+
+/// What is done before a list is written to.
+#[derive(Clone)]
+struct BeforeWriting(Arc<dyn Fn(&ListId) -> Result<(), StoreError> + Send + Sync>);
+
+impl fmt::Debug for BeforeWriting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("BeforeWriting")
+    }
 }
 
 /// The lease that an agent gets with a task which it starts.
@@ -112,6 +123,7 @@ impl Yard {
             expectation: None,
             rehearses: false,
             run: None,
+            before_writing: None,
         }
     }
 
@@ -144,6 +156,20 @@ impl Yard {
     #[must_use]
     pub fn rehearsing(self) -> Self {
         Self { rehearses: true, hooks: None, teams: None, ..self }
+    }
+
+    /// Has something done before a list is written to, each time, with no lock held. If it fails, nothing is written.
+    #[must_use]
+    pub fn before_writing(self, prepare: impl Fn(&ListId) -> Result<(), StoreError> + Send + Sync + 'static) -> Self {
+        Self { before_writing: Some(BeforeWriting(Arc::new(prepare))), ..self }
+    }
+
+    /// Does what has to be done before a list is written to.
+    pub(crate) fn prepare_to_write(&self, list: &ListId) -> Result<(), StoreError> {
+        match &self.before_writing {
+            Some(BeforeWriting(prepare)) if !self.rehearses => prepare(list),
+            _ => Ok(()),
+        }
     }
 
     /// Has teams count: who acts may be a member of one, and its members are told of what concerns them.

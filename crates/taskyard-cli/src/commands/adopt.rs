@@ -61,10 +61,14 @@ impl Sharing<'_> {
         if self.context.list_of_directory().is_ok_and(|own| own.list == *list) {
             return Ok(Some("it is the list of this directory".to_owned()));
         }
-        Ok(self.yard.shared_by(list, self.bindings()?)?.map(|shared| match shared {
+        let shared = self.yard.shared_by(list, self.bindings()?)?.map(|shared| match shared {
             SharedBy::Binding { directory } => format!("`{}` is bound to it", directory.display()),
             SharedBy::Team { name } => format!("it is the list of team {name}"),
-        }))
+        });
+        if shared.is_some() {
+            return Ok(shared);
+        }
+        Ok(self.context.directories_of(list)?.first().map(|directory| format!("`{}` uses it", directory.display())))
     }
 
     fn bindings(&self) -> Result<Vec<Binding>, Problem> {

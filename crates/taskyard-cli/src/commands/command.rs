@@ -177,6 +177,29 @@ impl Command {
         )
     }
 
+    /// Tells whether the command only shows what is in a list.
+    pub(crate) fn only_shows(&self) -> bool {
+        matches!(
+            self,
+            Self::List(_)
+                | Self::Show(_)
+                | Self::Search(_)
+                | Self::Ready(_)
+                | Self::Stats(_)
+                | Self::Graph(_)
+                | Self::History(_)
+                | Self::Export(_)
+                | Self::Prime(_)
+                | Self::Board(_)
+                | Self::Doctor(_)
+        )
+    }
+
+    /// Tells whether the command makes tasks, and so a list that is not there yet.
+    pub(crate) fn makes_tasks(&self) -> bool {
+        matches!(self, Self::Create(_) | Self::Task(_) | Self::Import(_))
+    }
+
     /// Tells whether the command only glances at a list, so often that it leaves the ends of jobs and members to other commands.
     pub(crate) fn only_glances(&self) -> bool {
         matches!(self, Self::StatusLine(_))

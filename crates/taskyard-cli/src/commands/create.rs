@@ -137,6 +137,8 @@ impl Create {
                 Problem::usage("empty_subject", "a task needs a title").hint("`taskyard create \"Write the parser\"`")
             );
         }
+        let claimed = context.claim_list(output)?;
+        let context = claimed.as_ref().unwrap_or(context);
         let kind = self.metadata.kind.as_deref().and_then(|word| word.parse::<Kind>().ok());
         let mut description = self.description.map(|text| description(text, context)).transpose()?.unwrap_or_default();
         let has_parent = self.metadata.parent.is_some() || stated_parent(&description).is_some();

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
+use taskyard::core::ListId;
 use taskyard::core::render::{Line, Tone};
 use taskyard::operations::{Checkup, Finding, FindingCode, Fix};
 
@@ -18,7 +19,8 @@ use crate::problem::Problem;
 /// that they replaced by others, a damaged journal or one that a newer Taskyard wrote, owners who show no life, jobs
 /// and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each finding says what it means
 /// and what would mend it. Exits 3 when it found something. A journal that is larger than `[journal] max_size`, records
-/// of lists that are gone, a clock that has jumped, and inotify instances that run out are warnings: nothing is wrong yet.
+/// of lists that are gone, a clock that has jumped, inotify instances that run out, and repositories that share the list
+/// are warnings: nothing is wrong yet.
 ///
 /// What --fix does to tasks is one revision: `taskyard undo` takes it back.
 #[derive(Debug, Args)]
@@ -60,14 +62,16 @@ impl Doctor {
         }
         let findings = checkup.examine()?;
         let settings = unknown_settings(context)?;
+        let shared = shared_list(context, yard.list_id())?;
         let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();
         if !output.is_json() {
-            tell(&findings, &settings, self.fix, output)?;
+            tell(&findings, &settings, shared.as_ref(), self.fix, output)?;
         }
         let agreed = self.fix && mendable > 0 && (self.yes || self.ask(mendable, output)?);
         if !agreed {
             if output.is_json() {
-                let shapes: Vec<Value> = findings.iter().map(shape).chain(settings.iter().cloned()).collect();
+                let shapes: Vec<Value> =
+                    findings.iter().map(shape).chain(settings.iter().cloned()).chain(shared).collect();
                 output.document(json!({ "findings": shapes }))?;
             }
             let is_well = findings.iter().all(|finding| finding.code.is_warning());
@@ -75,7 +79,8 @@ impl Doctor {
         }
         let mended = checkup.mend(&findings)?;
         if output.is_json() {
-            let left: Vec<Value> = mended.left.iter().map(shape).chain(settings.iter().cloned()).collect();
+            let left: Vec<Value> =
+                mended.left.iter().map(shape).chain(settings.iter().cloned()).chain(shared).collect();
             output.document(json!({
                 "findings": left,
                 "fixed": mended.fixed.iter().map(shape).collect::<Vec<_>>(),
@@ -107,8 +112,14 @@ impl Doctor {
     }
 }
 
-fn tell(findings: &[Finding], settings: &[Value], fixing: bool, output: &mut Output) -> Result<(), Problem> {
-    if findings.is_empty() && settings.is_empty() {
+fn tell(
+    findings: &[Finding],
+    settings: &[Value],
+    shared: Option<&Value>,
+    fixing: bool,
+    output: &mut Output,
+) -> Result<(), Problem> {
+    if findings.is_empty() && settings.is_empty() && shared.is_none() {
         output
             .say(&Line::new().with(Tone::Done, output.look().either("✔ ", "")).with(Tone::Plain, "Nothing is wrong"))?;
         return Ok(());
@@ -135,9 +146,10 @@ fn tell(findings: &[Finding], settings: &[Value], fixing: bool, output: &mut Out
             }
         }
     }
-    for setting in settings {
-        let mut line = Line::new().with(Tone::Warning, UNKNOWN_SETTING).with(Tone::Plain, "  ");
-        line.push(Tone::Plain, setting["message"].as_str().unwrap_or_default());
+    for finding in settings.iter().chain(shared) {
+        let text = |key: &str| finding[key].as_str().unwrap_or_default();
+        let mut line = Line::new().with(Tone::Warning, text("code")).with(Tone::Plain, "  ");
+        line.push(Tone::Plain, text("message"));
         output.line(&line)?;
     }
     let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();
@@ -174,6 +186,20 @@ fn unknown_settings(context: &Context) -> Result<Vec<Value>, Problem> {
     };
     let layers = &context.config()?.layers;
     Ok(layers.iter().flat_map(|layer| layer.unknown.iter().map(|key| shape(&layer.path, key))).collect())
+}
+
+/// Returns the finding that several repositories have the list, if they do.
+fn shared_list(context: &Context, list: &ListId) -> Result<Option<Value>, Problem> {
+    let roots = context.repositories_of(list)?;
+    if roots.len() < 2 {
+        return Ok(None);
+    }
+    let roots: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
+    Ok(Some(json!({
+        "code": "shared_list", "task": null, "file": null,
+        "message": format!("{} share list {list}; `taskyard use LIST` in one of them gives it a list of its own", roots.join(" and ")),
+        "means": "several repositories have one list, from before each had its own", "fix": null, "severity": "warning",
+    })))
 }
 
 fn shape(finding: &Finding) -> Value {

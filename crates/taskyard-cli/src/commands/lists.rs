@@ -8,17 +8,22 @@ use taskyard::core::render::{Line, Tone, counts_in_words, gone_shape};
 use taskyard::operations::{Gone, GoneList, KeptIn};
 use taskyard::store::ListInfo;
 
+use super::lists_action::ListsAction;
 use crate::context::Context;
 use crate::displays::answers::counts_as_json;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Show every list of the store, and which one is ours
+/// Show every list of the store, and which one is ours; rename and remove lists
 ///
 /// A list that lost its open tasks is shown as gone, also where its directory went with them.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Lists {
+    #[command(subcommand)]
+    pub(crate) action: Option<ListsAction>,
+
     /// Show so many at most, by name
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: Option<u32>,
@@ -30,6 +35,9 @@ pub(crate) struct Lists {
 
 impl Lists {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        if let Some(action) = self.action {
+            return action.run(context, output);
+        }
         let yard = context.yard()?;
         let (lists, has_more) = self.lists(&yard)?;
         let names = context.list_names()?;

@@ -32,6 +32,7 @@ mod inbox_notices;
 mod job;
 mod list;
 mod lists;
+mod lists_action;
 mod man;
 mod mcp;
 mod merge;

@@ -146,7 +146,7 @@ fn create(
     let yard = context.yard()?;
     let new = NewTeam { name, description, agent_type: None };
     let (seat, team_list) = yard.create_team(&teams, &new, reset)??;
-    let list = context.list_of_member()?.unwrap_or_else(|| team_list.clone());
+    let list = context.list_of_member()?;
     output.consider_list_named();
     if output.is_json() {
         let path = teams.file_of(&seat.team.name).map(|path| path.display().to_string());
@@ -157,8 +157,8 @@ fn create(
         return Ok(Exit::Done);
     }
     let mut line = Line::plain("Made team ").with(Tone::Strong, seat.team.name.as_str());
-    let what = if list == team_list { "its list is" } else { "and work on list" };
-    line.push(Tone::Dim, &format!(" (you lead it, {what} {list})"));
+    let what = if list == team_list { "and work on its list" } else { "and work on list" };
+    line.push(Tone::Dim, &format!(" (you lead it, {what} {list} in this directory)"));
     output.say(&line)?;
     advise_on_list(&list, &team_list, output)?;
     output.advise(&format!("others join with `taskyard team join {} --as NAME`", seat.team.name))?;
@@ -304,7 +304,7 @@ impl Join {
         };
         let seat = teams.join(&team, &new)??;
         let team_list = teams.list_of(&seat.team.name)?;
-        let list = context.list_of_member()?.unwrap_or_else(|| team_list.clone());
+        let list = context.list_of_member()?;
         output.consider_list_named();
         let colour = seat.member().and_then(|member| member.color.clone());
         if output.is_json() {

@@ -31,8 +31,9 @@ impl Use {
         let data = places::data(context.environment())?;
         match self.bound {
             Some(name) => {
-                let list = context.list_named(&name)?;
+                let list = context.list_to_be(&name)?;
                 Machine::open(&data)?.bind(directory, list.as_str())?;
+                context.in_directory(directory.to_owned()).claim_list(output)?;
                 if output.is_json() {
                     output.document(json!({"list": list.as_str(), "directory": directory.display().to_string()}))?;
                 } else {

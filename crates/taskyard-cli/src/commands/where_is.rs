@@ -28,16 +28,18 @@ impl Where {
         let path = address.path_of_list(&choice.list, context.places()?);
         let data = places::data(context.environment()).ok();
         let name = context.list_names()?.remove(choice.list.directory());
-        let warnings = &context.config()?.warnings;
+        let warnings = context.ignored_settings()?;
         // Without a working directory there is none that could have a list.
         let own = context.list_of_directory().ok();
         let other_teams = other_teams(context, &choice.list)?;
+        let directories = context.directories_of(&choice.list)?;
         if output.is_json() {
             let mut document = json!({
                 "list": choice.list.as_str(),
                 "store": address.to_string(),
                 "reason": choice.reason.words(),
                 "directoryList": own.as_ref().map(|own| own.list.as_str()),
+                "directories": directories.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
                 "path": path.map(|path| path.display().to_string()),
                 "data": data.map(|data| data.display().to_string()),
                 "agent": context.actor()?.as_str(),
@@ -77,11 +79,14 @@ impl Where {
             fact("data", &data.display().to_string())?;
         }
         fact("agent", context.actor()?.as_str())?;
+        for directory in directories.iter().filter(|directory| Some(directory.as_path()) != context.project()) {
+            fact("used in", &format!(" {}", directory.display()))?;
+        }
         for (team, list, joined) in other_teams {
             let joined = joined.map_or_else(|| "somewhere".to_owned(), |joined| format!("in {joined}"));
             fact("team", &format!("{team}, joined {joined}; its list counts there, or with --list {list}"))?;
         }
-        for warning in warnings {
+        for warning in &warnings {
             fact(
                 "ignored ",
                 &match warning {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use taskyard::core::rules::lists::list_choice::{self, Candidates, Choice};
+use taskyard::core::rules::lists::list_choice::{self, Candidates, Choice, Reason};
 use taskyard::core::{AgentName, ListId, Rules};
 use taskyard::machine::Machine;
 use taskyard::opening::Address;
@@ -39,8 +39,11 @@ impl Context {
         Ok(machine.map(|machine| machine.list_names()).transpose()?.unwrap_or_default())
     }
 
-    /// Returns a choice with the list that its name means.
+    /// Returns a choice with the list that its name means; that of the branch, if every branch has one.
     fn meant(&self, choice: Choice) -> Result<Choice, Problem> {
+        if let Some(name) = self.name_on_branch(&choice)? {
+            return Ok(Choice { list: self.list_of_branch(&name)?, ..choice });
+        }
         let name = choice.list.as_str();
         let list = match (choice.reason.is_of_client(), places::data(&self.environment)) {
             (false, _) => self.list_named(name)?,
@@ -50,13 +53,37 @@ impl Context {
         Ok(Choice { list, ..choice })
     }
 
+    /// Returns the name that the list of a repository has on a branch; `None` if it has its plain one. Lists that a flag, a variable, the client,
+    /// a team or a binding chooses are the same on all branches.
+    fn name_on_branch(&self, choice: &Choice) -> Result<Option<String>, Problem> {
+        let is_of_repository =
+            matches!(choice.reason, Reason::Config | Reason::Repository | Reason::PackageName | Reason::GitFolder);
+        let Some(checkout) = self.checkout().filter(|_| is_of_repository) else { return Ok(None) };
+        if !self.config()?.is_per_branch() {
+            return Ok(None);
+        }
+        Ok(checkout.side_branch().map(|branch| format!("{}@{branch}", choice.list.as_str())))
+    }
+
+    /// Returns the list of a branch. A list that has the directory of that name already, under this very name, is another one.
+    fn list_of_branch(&self, name: &str) -> Result<ListId, Problem> {
+        let Ok(data) = places::data(&self.environment) else { return Ok(ListId::new(name)?) };
+        let list = ListId::new(name)?;
+        let is_recorded = self.list_names()?.values().any(|known| known == name);
+        if !is_recorded && self.has_tasks(list.directory()) {
+            return Ok(list.apart(8));
+        }
+        Ok(Machine::list_named(&data, name, self.recording)?)
+    }
+
     fn choose(&self, flag: Option<&String>) -> Result<Choice, Problem> {
         let rules = self.rules()?;
         let mut candidates = candidates::said(flag, &self.environment);
         if !candidates::is_enough(&candidates) {
+            candidates.settings.clone_from(&self.settings_list()?.list);
             self.look_for_team(&mut candidates, rules)?;
-            candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?);
-            candidates.binding = self.bound_list()?;
+            candidates::look_around(&mut candidates, &self.environment, self.config()?);
+            self.directory_lists()?.add_to(&mut candidates);
             if *self.address()? == Address::Documents {
                 candidates = candidates.of_the_project();
             }
@@ -64,14 +91,9 @@ impl Context {
         self.meant(list_choice::choose(&candidates, rules)?)
     }
 
-    /// Returns the list that the acting agent works on here once it has made or joined a team, whatever list this command was given. `None`
-    /// for a person if teams count: a person is told of the team's list, and works on the directory's.
-    pub(crate) fn list_of_member(&self) -> Result<Option<ListId>, Problem> {
-        let is_person = self.named_agent().is_none() && self.session_agent().is_none();
-        if is_person && self.has_teams(self.rules()?) {
-            return Ok(None);
-        }
-        Ok(Some(self.choose(None)?.list))
+    /// Returns the list that the acting agent works on here once it has made or joined a team, whatever list this command was given.
+    pub(crate) fn list_of_member(&self) -> Result<ListId, Problem> {
+        Ok(self.choose(None)?.list)
     }
 
     /// Returns the list of the directory itself, and why it is that: the one that a person works on here who says nothing of a
@@ -82,23 +104,12 @@ impl Context {
             return Ok(choice.clone());
         }
         let look = || {
-            let mut candidates = Candidates::default();
-            candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?);
-            candidates.binding = self.bound_list()?;
+            let mut candidates = Candidates { settings: self.settings_list()?.list.clone(), ..Candidates::default() };
+            candidates::look_around(&mut candidates, &self.environment, self.config()?);
+            self.directory_lists()?.add_to(&mut candidates);
             self.meant(list_choice::choose(&candidates, Rules::Strict)?)
         };
         once(&self.list_of_directory, look).cloned()
-    }
-
-    /// Returns the list that the directory, or one above it, is bound to. Where a newer Taskyard says so, a command that only shows files
-    /// takes that for a hint: what was bound before is still to be found there.
-    fn bound_list(&self) -> Result<Option<String>, Problem> {
-        let (Ok(data), directory) = (places::data(&self.environment), self.directory()?) else { return Ok(None) };
-        Ok(match self.without_newer(Machine::look(&data))? {
-            Some(machine) => machine.map(|machine| machine.binding(directory)).transpose()?.flatten(),
-            None => Machine::glance(&data).and_then(|machine| machine.binding(directory).ok()).flatten(),
-        }
-        .map(|binding| binding.list))
     }
 
     /// Returns the agent that the client's own team environment says acts: teams are switched on, and the environment names the
@@ -110,15 +121,18 @@ impl Context {
         named.or_else(|| self.session_agent().filter(|_| is_on))
     }
 
-    /// Looks for the list of the team that the acting agent works for here. An agent with no name but the user's is
-    /// there as a person, and works on the list of the directory.
+    /// Looks for the list of the team that the acting agent, or person, leads or has joined here. The client knows of no person in a team.
     fn look_for_team(&self, candidates: &mut Candidates, rules: Rules) -> Result<(), Problem> {
         let is_agent = self.named_agent().is_some() || self.session_agent().is_some();
-        if !is_agent || !self.has_teams(rules) {
+        if (rules.is_client() && !is_agent) || !self.has_teams(rules) {
             return Ok(());
         }
         let Ok(teams) = self.teams() else { return Ok(()) };
-        let chosen = self.without_newer(teams.chosen_seat(&self.actor()?))?.flatten();
+        let chosen = match self.without_newer(teams.chosen_seat(&self.actor()?)) {
+            // A person is in few teams, and should not be kept from the list of the directory by the files of others.
+            Err(_) if !is_agent => None,
+            chosen => chosen?.flatten(),
+        };
         let Some(chosen) = chosen else { return Ok(()) };
         let list = teams.list_of(&chosen.seat.team.name).ok().map(|list| list.as_str().to_owned());
         match chosen.by {

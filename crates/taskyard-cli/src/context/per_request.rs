@@ -49,6 +49,7 @@ impl Context {
             address: self.address.clone(),
             places: self.places.clone(),
             opened: self.opened.clone(),
+            recorder: self.recorder()?.into(),
             input: input.map_or(Input::Nothing, Input::Given),
             recording,
             is_browser: Some(is_browser),

@@ -9,6 +9,7 @@ use taskyard::store::{FileCare, JournalDamage};
 
 use super::Context;
 use crate::output::Output;
+use crate::problem::Problem;
 
 impl Context {
     /// Tells on stderr, once for each list, that tasks were read without the journal or with a new one.
@@ -42,10 +43,17 @@ impl Context {
         self.damage_is_told.set(true);
     }
 
+    /// Returns what of the configuration and of the client's settings does not count.
+    pub(crate) fn ignored_settings(&self) -> Result<Vec<ConfigWarning>, Problem> {
+        Ok(self.config()?.warnings.iter().chain(&self.settings_list()?.warnings).cloned().collect())
+    }
+
     /// Tells on stderr what of the configuration does not count, and which hooks did not run as written.
     pub(crate) fn tell_warnings(&self, output: &mut Output) -> io::Result<()> {
         let is_told = self.config_is_told.replace(true);
-        for warning in self.config.get().filter(|_| !is_told).into_iter().flat_map(|config| &config.warnings) {
+        let of_config = self.config.get().into_iter().flat_map(|config| &config.warnings);
+        let of_settings = self.settings_list.get().into_iter().flat_map(|said| &said.warnings);
+        for warning in of_config.chain(of_settings).filter(|_| !is_told) {
             output.warn(&config_warning(warning))?;
         }
         for warning in self.hooks.get().map(|hooks| hooks.take_warnings()).into_iter().flatten() {

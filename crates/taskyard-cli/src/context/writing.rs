@@ -39,6 +39,11 @@ impl Context {
         !self.written.all().is_empty()
     }
 
+    /// Tells whether the command wrote to this list.
+    pub(crate) fn has_written_to(&self, list: &ListId) -> bool {
+        self.written.all().contains(list)
+    }
+
     /// Returns the lists that the command wrote to besides that of the directory; none where there are none, or where it cannot be
     /// told which list the directory has.
     pub(crate) fn other_lists_written(&self) -> Option<OtherLists> {

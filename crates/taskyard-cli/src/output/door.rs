@@ -191,6 +191,14 @@ impl Output {
         self.error_line(line, "warning: ".len())
     }
 
+    /// Tells on stderr what the user should know and need not do anything about, whatever form the answer has.
+    pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
+        self.stdout.flush()?;
+        let mut line = Line::new().with(Tone::Dim, "note: ");
+        line.append(with_commands(text, Tone::Plain));
+        self.error_line(line, "note: ".len())
+    }
+
     /// Writes the help the user asked for, in the colours of the terminal.
     pub(crate) fn help(&mut self, help: &clap::Error) -> io::Result<()> {
         let text = help.render();

@@ -163,10 +163,10 @@ fn break_everything(test: &mut Test) {
     let supervisor = job["job"]["supervisor"].to_string();
     assert!(Program::new("kill").args(["-9", &supervisor]).status().success());
     let mut process = Program::new("sleep").arg("600").start();
-    test.json("team create alpha --json");
+    test.json("team create alpha --as boss --json");
     test.json(&format!("team join alpha --as bob --pid {} --json", process.id()));
     process.kill();
-    test.json("team create beta --json");
+    test.json("team create beta --as boss --json");
     let teams = test.path("home/.claude/teams");
     tear(&teams.join("beta/config.json"));
     fs::create_dir_all(teams.join("alpha/inboxes")).unwrap();

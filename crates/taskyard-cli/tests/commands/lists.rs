@@ -105,3 +105,89 @@ fn names_that_cannot_be_lists_are_errors() {
         }
     }
 }
+
+#[test]
+fn list_that_is_not_there_is_told_with_the_one_meant() {
+    Test::new()
+        .list_named("typo", "1 pending")
+        .run("list --list tpyo")
+        .run("show 1 --list tpyo --json")
+        .run("stats --list nothing-like-it")
+        .run("list --list project")
+        .run("create New --list tpyo")
+        .run("create Next --list tpyo")
+        .run("create Third --list third --json")
+        .on_terminal(80, "create Other --list typp", "n\n")
+        .on_terminal(80, "create Other --list typp", "y\n")
+        .snapshot();
+}
+
+#[test]
+fn list_is_renamed_with_its_tasks_and_its_directories() {
+    let mut test = Test::new().list("1 pending One; 3 pending Three <- 1").quietly("create Four").quietly("delete 4");
+    test = test.run("lists rename project work").run("lists").run("list").run("create Five");
+    assert_eq!(test.json("where --json")["list"], "work");
+    assert!(!test.path("home/.claude/tasks/project").exists());
+    test = test.run("lists rename nothing else").run("lists rename work a/b").list_named("full", "1 pending");
+    test.run("lists rename work full --json")
+        .run("lists rename work work")
+        .run("lists rename work renamed --json")
+        .snapshot();
+}
+
+#[test]
+fn list_is_removed_and_can_be_restored() {
+    let mut test = Test::new().list("1 pending").list_named("spare", "1 pending Keep; 2 completed");
+    test = test
+        .run("lists remove spare")
+        .run("lists")
+        .run("restore --all --deleted --list spare")
+        .run("list --list spare");
+    test = test
+        .quietly("claim 1 --list spare --as ana")
+        .run("lists remove spare")
+        .run("lists remove spare --force --json");
+    test.run("lists remove project")
+        .run("lists remove spare")
+        .run("lists remove project --force")
+        .run("lists")
+        .snapshot();
+}
+
+#[test]
+fn killed_rename_leaves_the_list_under_one_name() {
+    let home = || {
+        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        let list = home.list("old");
+        std::fs::create_dir_all(&list).unwrap();
+        for (name, text) in taskyard_testkit::list_builder::files("1 pending One; 2 pending Two") {
+            std::fs::write(list.join(name), text).unwrap();
+        }
+        home
+    };
+    let subjects = |home: &Home, list: &str| -> Vec<String> {
+        let ran = home.command(&format!("list --json --list {list}")).run();
+        let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+        let tasks = answer["tasks"].as_array().cloned().unwrap_or_default();
+        tasks.iter().map(|task| task["subject"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let mut step = 1;
+    loop {
+        let home = home();
+        let mut rename = home.command("lists rename old new");
+        let ran = rename.env("TASKYARD_FAILPOINTS", format!("any*{step}=kill")).run();
+        let both = ["One", "Two"].map(str::to_owned).to_vec();
+        let (old, new) = (subjects(&home, "old"), subjects(&home, "new"));
+        let is_one = (old == both && new.is_empty()) || (new == both && old.is_empty());
+        assert!(is_one, "step {step}: {old:?} {new:?}");
+        if ran.code == Some(0) {
+            assert_eq!(new, both);
+            break;
+        }
+        // The same command again ends it.
+        let again = home.run("lists rename old new");
+        assert_eq!((again.code, subjects(&home, "new")), (Some(0), both), "step {step}: {again:?}");
+        step += 2;
+    }
+    assert!(step > 5, "{step} steps");
+}

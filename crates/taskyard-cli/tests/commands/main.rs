@@ -59,6 +59,7 @@ mod reference;
 mod release;
 mod renew;
 mod reopen;
+mod repositories;
 mod restore;
 mod search;
 mod send;

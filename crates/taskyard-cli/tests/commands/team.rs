@@ -353,3 +353,14 @@ fn nobody_is_told_what_they_did_themselves() {
         assert_eq!(test.json("inbox --as bob --json")["messages"].as_array().unwrap().len(), told, "{line}");
     }
 }
+
+#[test]
+fn person_who_makes_a_team_works_on_its_list_there() {
+    let mut test = Test::new().file("home/other/x", "").run("team create crew").run("create Plan");
+    assert_eq!(test.json("list --as ben --list crew --json")["tasks"][0]["subject"], "Plan");
+    test = test.quietly("team join crew --as ben");
+    assert_eq!(test.json("list --as ben --json")["tasks"][0]["subject"], "Plan");
+    test = test.inside("../other");
+    assert_eq!(test.json("where --json")["list"], "other");
+    test.inside("").run("where").snapshot();
+}

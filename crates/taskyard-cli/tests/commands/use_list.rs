@@ -25,7 +25,8 @@ fn a_stronger_word_is_pointed_out() {
 #[test]
 fn a_name_is_needed_and_must_fit() {
     let long = "x".repeat(300);
-    Test::new().run("use").run("use ''").run(&format!("use {long} --json")).snapshot();
+    let test = Test::new().run("use").run("use ''").run(&format!("use {long} --json"));
+    test.run("use bad/name").run("use 'C:\\\\x' --json").run("use @scope/package").run("use 东京").snapshot();
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The configuration in force: the user's file, and over it the project's.
+//! The configuration in force: the user's file, over it that of the project's root, and over that the nearest one below the root.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,6 +8,7 @@ use taskyard_core::rules::agents::naming::is_same_agent;
 use taskyard_core::timing::WORKING_DAY;
 use taskyard_core::{AgentName, ClientVersion};
 
+use super::project::FILE_NAME;
 use super::settings::Hook;
 use super::{
     BoardKeys, ConfigError, ConfigWarning, Layer, Marks, Origin, Ownership, Project, RuleWord, Settings, WhenUnset,
@@ -16,9 +17,6 @@ use super::{
 #[cfg(feature = "jobs")]
 use crate::jobs::JobSettings;
 use crate::opening::WrittenAddress;
-
-/// The name of the file in a project.
-const FILE_NAME: &str = "taskyard.toml";
 
 /// For how long every change is kept where nothing is said: a year.
 const KEEP: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -35,7 +33,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the user's file and the project's, as far as there are any and they count.
+    /// Reads the user's file, the project's and the nearest one below its root, as far as there are any and they count.
     pub fn load(user: Option<&Path>, project: Option<&Project<'_>>) -> Result<Self, ConfigError> {
         let mut config = Self::default();
         if let Some(path) = user {
@@ -46,6 +44,12 @@ impl Config {
             && let Some(layer) = config.read(&project.directory.join(FILE_NAME), Origin::Project)?
         {
             let layer = config.restricted(layer, project);
+            config.layers.push(layer);
+        }
+        if let Some((project, directory)) = project.and_then(|project| Some((project, project.nearest()?)))
+            && let Some(layer) = config.read(&directory.join(FILE_NAME), Origin::Project)?
+        {
+            let layer = config.restricted(layer, &Project { directory, below: None, ..*project });
             config.layers.push(layer);
         }
         Ok(config)
@@ -89,6 +93,11 @@ impl Config {
     /// Returns the list's name.
     pub fn list(&self) -> Option<(&str, &Layer)> {
         self.strongest(|settings| settings.list.as_deref())
+    }
+
+    /// Tells whether every branch but the default one has a list of its own.
+    pub fn is_per_branch(&self) -> bool {
+        self.strongest(|settings| settings.lists.per_branch).is_some_and(|(per_branch, _)| per_branch)
     }
 
     /// Returns the rules.
@@ -244,7 +253,7 @@ mod tests {
     /// Reads the two files of a place, whose project is called `ours`.
     fn load(place: &Path, is_trusted: bool) -> Config {
         let names = || vec!["ours".to_owned()];
-        let project = Project { directory: place, names: &names, is_trusted: &|| Ok(is_trusted) };
+        let project = Project { directory: place, below: None, names: &names, is_trusted: &|| Ok(is_trusted) };
         Config::load(Some(&place.join("user.toml")), Some(&project)).unwrap()
     }
 
@@ -259,6 +268,23 @@ mod tests {
         let hooks: Vec<_> = config.hooks("Stop").map(|(origin, hook)| (origin, hook.command.as_str())).collect();
         assert_eq!(hooks, [(Origin::User, "a"), (Origin::Project, "b")]);
         assert_eq!(config.warnings, []);
+    }
+
+    #[test]
+    fn the_nearest_file_below_the_root_counts_most() {
+        let place = tempfile::tempdir().unwrap();
+        let below = place.path().join("packages/web/src");
+        fs::create_dir_all(&below).unwrap();
+        fs::write(place.path().join("taskyard.toml"), "list = \"ours\"\n[display]\nstyle = \"flat\"").unwrap();
+        fs::write(place.path().join("packages/taskyard.toml"), "list = \"ours-all\"").unwrap();
+        fs::write(place.path().join("packages/web/taskyard.toml"), "list = \"ours-web\"\nrules = \"client\"").unwrap();
+        let names = || vec!["ours".to_owned()];
+        let root = place.path();
+        let project = Project { directory: root, below: Some(&below), names: &names, is_trusted: &|| Ok(false) };
+        let config = Config::load(None, Some(&project)).unwrap();
+        assert_eq!((config.list().unwrap().0, config.style().unwrap().0, config.rules()), ("ours-web", "flat", None));
+        let path = place.path().join("packages/web/taskyard.toml");
+        assert_eq!(config.warnings, [ConfigWarning::Untrusted { path, keys: vec!["rules"] }]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use project::{Project, TrustError};
 pub use quantity::{BadQuantity, parse_duration, parse_size};
 pub use reading::read;
 pub use settings::{
-    Board, BoardKeys, Claims, Display, Gc, Hook, HookInput, Jobs, Journal, Kinds, Marks, Mcp, Merge, RuleWord,
+    Board, BoardKeys, Claims, Display, Gc, Hook, HookInput, Jobs, Journal, Kinds, Lists, Marks, Mcp, Merge, RuleWord,
     Settings, Time, WhenUnset,
 };
 pub use warning::ConfigWarning;

@@ -9,6 +9,9 @@ use taskyard_core::rules::lists::own_list::is_own_list;
 use super::{Board, Claims, Display, Gc, Jobs, Journal, Kinds, Mcp, Merge, Settings, Time};
 use crate::opening::WrittenAddress;
 
+/// The name of the file in a project.
+pub(super) const FILE_NAME: &str = "taskyard.toml";
+
 /// Why it is not known whether the user trusts a project.
 pub type TrustError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -16,13 +19,22 @@ pub type TrustError = Box<dyn std::error::Error + Send + Sync>;
 pub struct Project<'a> {
     /// Its root, which the file is in.
     pub directory: &'a Path,
+    /// The directory below the root in which the caller works, if that is another one: the nearest file between the two counts, too.
+    pub below: Option<&'a Path>,
     /// Returns the names that the project goes by.
     pub names: &'a dyn Fn() -> Vec<String>,
     /// Tells whether the user trusts it. Asked only where the file says more than a file may that the user does not trust.
     pub is_trusted: &'a dyn Fn() -> Result<bool, TrustError>,
 }
 
-impl Project<'_> {
+impl<'a> Project<'a> {
+    /// Returns the nearest directory below the root that has a file.
+    pub(super) fn nearest(&self) -> Option<&'a Path> {
+        let between =
+            self.below?.ancestors().take_while(|above| *above != self.directory && above.starts_with(self.directory));
+        between.into_iter().find(|above| fs::symlink_metadata(above.join(FILE_NAME)).is_ok())
+    }
+
     /// Returns the keys of a file that count only where the project is trusted.
     pub(super) fn keys_that_need_trust(&self, settings: &Settings) -> Vec<&'static str> {
         // Every field is named here, so that none can be added without deciding what it is.
@@ -43,6 +55,8 @@ impl Project<'_> {
             mcp,
             kinds,
             time,
+            // They are the project's own.
+            lists: _,
         } = settings;
         let Claims { lease, limit, roles, stale_owner } = claims;
         let Jobs { max_output, quota, keep, grace, output_form } = jobs;
@@ -90,13 +104,14 @@ impl Project<'_> {
     /// Returns what is left of a file that the user does not trust. Hooks and checks stay, since the code that would run them asks once
     /// more whether they may, and says that they did not.
     pub(super) fn without(&self, keys: &[&str], settings: Settings) -> Settings {
-        let Settings { store, list, checks, hooks, display, .. } = settings;
+        let Settings { store, list, checks, hooks, display, lists, .. } = settings;
         Settings {
             store: store.filter(|_| !keys.contains(&"store")),
             list: list.filter(|_| !keys.contains(&"list")),
             checks,
             hooks,
             display: Display { pager: None, ..display },
+            lists,
             ..Settings::default()
         }
     }
@@ -146,7 +161,7 @@ mod tests {
 
     fn needing(directory: &Path, text: &str) -> Vec<&'static str> {
         let settings: Settings = toml::from_str(text).unwrap();
-        let project = Project { directory, names: &|| vec!["shop".to_owned()], is_trusted: &|| Ok(false) };
+        let project = Project { directory, below: None, names: &|| vec!["shop".to_owned()], is_trusted: &|| Ok(false) };
         let keys = project.keys_that_need_trust(&settings);
         assert_eq!(project.keys_that_need_trust(&project.without(&keys, settings)), commands_of(&keys));
         keys
@@ -189,7 +204,8 @@ mod tests {
     fn the_list_of_a_session_needs_trust_whatever_the_project_is_called() {
         let settings: Settings = toml::from_str("list = \"session\"").unwrap();
         let names = || vec!["session".to_owned()];
-        let project = Project { directory: Path::new("/session"), names: &names, is_trusted: &|| Ok(false) };
+        let project =
+            Project { directory: Path::new("/session"), below: None, names: &names, is_trusted: &|| Ok(false) };
         assert_eq!(project.keys_that_need_trust(&settings), ["list"]);
     }
 

@@ -32,6 +32,7 @@ const KNOWN: &[(&str, &[&str])] = &[
             "mcp",
             "kinds",
             "time",
+            "lists",
         ],
     ),
     ("claims", &["lease", "limit", "roles", "stale_owner"]),
@@ -44,6 +45,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("mcp", &["when_unset"]),
     ("kinds", &["marks"]),
     ("time", &["working_day"]),
+    ("lists", &["per_branch"]),
 ];
 
 /// The keys of one hook.

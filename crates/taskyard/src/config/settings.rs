@@ -47,6 +47,16 @@ pub struct Settings {
     pub kinds: Kinds,
     /// How time is counted.
     pub time: Time,
+    /// Which list is meant.
+    pub lists: Lists,
+}
+
+/// Which list is meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Lists {
+    /// Whether every branch but the default one has a list of its own.
+    pub per_branch: Option<bool>,
 }
 
 /// The server for agents.

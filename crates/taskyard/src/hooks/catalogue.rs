@@ -198,7 +198,7 @@ mod tests {
 
         fn setup(&self) -> HookSetup {
             let directory = self.path().join("project");
-            let project = Project { directory: &directory, names: &Vec::new, is_trusted: &|| Ok(false) };
+            let project = Project { directory: &directory, below: None, names: &Vec::new, is_trusted: &|| Ok(false) };
             HookSetup {
                 client_config: Some(self.path().join("config")),
                 project: self.path().join("project"),

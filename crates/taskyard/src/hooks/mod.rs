@@ -19,6 +19,7 @@ pub(crate) use asking::{Found, HookQuestion, line};
 pub use hook::{Hook, HookSource};
 pub use hook_turn::HOOK_TURN;
 pub(crate) use hook_turn::HookTurn;
+pub use settings_file::task_list_in;
 pub use setup::HookSetup;
 pub use taskyard_core::dialect::hook_input::Teammate;
 pub use taskyard_core::rules::hooks::hooking::{HookAnswer, HookEvent};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use taskyard_core::json_text;
 use taskyard_core::rules::hooks::hooking::HookEvent;
+use taskyard_core::rules::lists::ownership::Doubt;
 
 use super::hook::{Hook, HookSource, TIMEOUT};
 use crate::config::{HookInput, Origin, Ownership, ownership};
@@ -54,6 +55,17 @@ pub(super) fn read(path: &Path, origin: Origin, event: HookEvent, shapes: Shapes
         Err(why) => file.complaints.push(why),
     }
     file
+}
+
+/// Returns the list that a settings file names for the client, in `env.CLAUDE_CODE_TASK_LIST_ID`. A file that makes no sense names none.
+pub fn task_list_in(path: &Path, origin: Origin) -> Result<Option<String>, Doubt> {
+    let Ok(Some(settings)) = contents(path) else { return Ok(None) };
+    let named = settings.get("env").and_then(|variables| variables.get("CLAUDE_CODE_TASK_LIST_ID"));
+    let Some(list) = named.and_then(Value::as_str).filter(|list| !list.is_empty()) else { return Ok(None) };
+    match ownership(path, origin) {
+        Ownership::Doubtful(doubt) => Err(doubt),
+        Ownership::NoFile | Ownership::Ours => Ok(Some(list.to_owned())),
+    }
 }
 
 fn contents(path: &Path) -> Result<Option<Map<String, Value>>, String> {

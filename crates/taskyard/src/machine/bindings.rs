@@ -42,7 +42,7 @@ impl Machine {
     pub fn bind(&self, directory: &Path, list: &str) -> Result<(), MachineError> {
         let query = "INSERT OR REPLACE INTO bindings (directory, list) VALUES (?1, ?2)";
         self.database.execute(query, (key(directory), list))?;
-        Ok(())
+        self.forget_uses(directory)
     }
 
     /// Takes the binding of exactly this directory away, and returns whether there was one.
@@ -57,7 +57,7 @@ pub(super) fn key(path: &Path) -> &[u8] {
 }
 
 /// Returns the path that has these bytes.
-fn path_of(bytes: Vec<u8>) -> PathBuf {
+pub(super) fn path_of(bytes: Vec<u8>) -> PathBuf {
     #[cfg(unix)]
     let path = std::ffi::OsString::from_vec(bytes);
     #[cfg(not(unix))]

@@ -15,7 +15,8 @@ pub(crate) fn copy_machine(data: &Path, copy: &Path) -> Result<bool, DatabaseErr
 }
 
 impl Machine {
-    /// Binds directories to lists as another machine did, where they are there and bound to none. Returns those that were bound.
+    /// Binds directories to lists as another machine did, where they are there and bound to none, and gives repositories the lists that they
+    /// had. Returns the directories that were bound.
     pub(crate) fn take_bindings(&self, from: &Self) -> Result<Vec<PathBuf>, MachineError> {
         let there = self.bindings()?;
         let mut bound = Vec::new();
@@ -26,6 +27,7 @@ impl Machine {
                 bound.push(binding.directory);
             }
         }
+        self.take_repositories(from)?;
         Ok(bound)
     }
 }

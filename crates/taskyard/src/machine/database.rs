@@ -31,6 +31,20 @@ pub enum MachineError {
     Database(#[from] DatabaseError),
 }
 
+impl MachineError {
+    /// Tells whether nothing can be recorded on this machine.
+    pub(super) fn is_read_only(&self) -> bool {
+        use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+        match self {
+            Self::Io { source, .. } | Self::Database(DatabaseError::Io { source, .. }) => {
+                matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem)
+            }
+            Self::Database(DatabaseError::Newer { .. }) => true,
+            Self::Database(error) => error.is_forbidden(),
+        }
+    }
+}
+
 impl Machine {
     /// Opens the database of a data directory for reading; none where there is none yet.
     pub fn look(data: &Path) -> Result<Option<Self>, MachineError> {

@@ -4,7 +4,6 @@
 //! name. The names of the client are not ours to choose: they always mean the directory that the client makes of them.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 
 use taskyard_core::{BadListName, ListId};
@@ -53,7 +52,7 @@ impl Machine {
             return Ok(found.list(list));
         }
         match Self::open(data).and_then(|machine| machine.keep_name(&list)) {
-            Err(error) if is_read_only(&error) => Ok(found.list(list)),
+            Err(error) if error.is_read_only() => Ok(found.list(list)),
             kept => Ok(kept?),
         }
     }
@@ -68,7 +67,7 @@ impl Machine {
         let owner = match machine.map(|machine| machine.name_of(list.directory())).transpose()?.flatten() {
             Some(owner) => Some(owner),
             None => match Self::open(data).and_then(|machine| machine.keep_client_name(&list)) {
-                Err(error) if is_read_only(&error) => None,
+                Err(error) if error.is_read_only() => None,
                 kept => kept?,
             },
         };
@@ -137,18 +136,6 @@ impl Machine {
     fn has_names(&self) -> Result<bool, MachineError> {
         let has_names = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'list_names')";
         Ok(self.database.one(has_names, [], |row| row.get(0))?)
-    }
-}
-
-/// Tells whether nothing can be recorded on this machine, for this name or any other.
-fn is_read_only(error: &MachineError) -> bool {
-    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
-    match error {
-        MachineError::Io { source, .. } | MachineError::Database(DatabaseError::Io { source, .. }) => {
-            matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem)
-        }
-        MachineError::Database(DatabaseError::Newer { .. }) => true,
-        MachineError::Database(error) => error.is_forbidden(),
     }
 }
 

@@ -6,7 +6,7 @@ use taskyard_core::{ListId, Op, Status, Task, TaskId};
 
 use super::create::made;
 use super::exact_texts::{origin_of, put_exact_texts};
-use crate::store::Lookup;
+use crate::store::{Lookup, StoreError};
 use crate::{Error, Outcome, Yard};
 
 /// Tasks that moved.
@@ -79,6 +79,46 @@ impl Yard {
             Some(came) => merged.with_tasks(made(&came).collect()),
             None => merged,
         }))
+    }
+}
+
+impl Yard {
+    /// Moves every task of a list to a list that has none, with its number and its exact contents, on both lists or on neither. The journal of
+    /// each list tells of it; what the old list's told before stays there.
+    pub fn rename_list(&self, from: &ListId, into: &ListId) -> Result<Outcome<Vec<Task>>, Error> {
+        if from == into {
+            return Ok(Outcome::Refused(Refusal::MergeIntoItself));
+        }
+        if !self.store().has(from)? {
+            return Ok(Outcome::Refused(Refusal::NoSuchList { list: from.as_str().to_owned() }));
+        }
+        self.on(from.clone()).return_ended_leases()?;
+        let outcome = self.transact_both(Op::Merge, from, into, |pair| {
+            if !pair.target().tasks()?.is_empty() || !pair.target().problems()?.is_empty() {
+                let (list, store) = (into.as_str().to_owned(), "this store".to_owned());
+                return Err(StoreError::ListExists { list, store }.into());
+            }
+            let unreadable = pair.source().problems()?;
+            if !unreadable.is_empty() {
+                let source = "it has files that no task can be read from; `taskyard doctor` names them".into();
+                return Err(StoreError::Failed { doing: format!("rename the list `{from}`"), source }.into());
+            }
+            let tasks = pair.source().tasks()?;
+            self.respect_leases(pair.source(), &tasks)?;
+            // Numbers that were given out under the old name are not given out again under the new one.
+            let last = pair.source().new_id()?.as_number().and_then(|next| next.checked_sub(1)).map(TaskId::number);
+            for task in &tasks {
+                if let Lookup::Found(_, image) = pair.source().find(&task.id)? {
+                    pair.target().put_new_image(&task.id, image)?;
+                    pair.source().remove(&task.id)?;
+                }
+            }
+            if let Some(last) = last.filter(|last| !tasks.iter().any(|task| task.id == *last)) {
+                pair.target().note_absent(&last)?;
+            }
+            Ok(tasks)
+        })?;
+        Ok(outcome.map(|(tasks, _)| tasks))
     }
 }
 

@@ -110,6 +110,11 @@ pub trait FileCare: Debug + Send + Sync {
     /// Tells whether we remember anything of a list, whatever the state of that.
     fn has_memory(&self, list: &ListId) -> bool;
 
+    /// Removes the place of a list that has no tasks, with what the client and we leave there. What else is in it stays, and is returned by name.
+    fn remove_empty_place(&self, _list: &ListId) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Returns where a list is: a directory, or its one file.
     fn place_of(&self, list: &ListId) -> PathBuf;
 }

@@ -70,7 +70,7 @@ impl HookSite {
 
     pub(crate) fn setup(&self) -> HookSetup {
         let (user, directory) = (self.path("user.toml"), self.path("project"));
-        let project = Project { directory: &directory, names: &Vec::new, is_trusted: &|| Ok(false) };
+        let project = Project { directory: &directory, below: None, names: &Vec::new, is_trusted: &|| Ok(false) };
         HookSetup {
             client_config: Some(self.path("config")),
             project: self.path("project"),

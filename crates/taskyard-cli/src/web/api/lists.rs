@@ -72,7 +72,7 @@ fn lists(_: &Parts, wanted: HowMany) -> Result<Command, Problem> {
         return Err(Problem::usage("bad_input", "`limit` is 1 at least"));
     }
     let after = wanted.after.map(ListId::new).transpose()?;
-    Ok(Command::Lists(Lists { limit: wanted.limit, after }))
+    Ok(Command::Lists(Lists { action: None, limit: wanted.limit, after }))
 }
 
 fn list(_: &Parts) -> Result<Command, Problem> {

@@ -16,6 +16,8 @@ pub struct Candidates {
     pub taskyard_list: Option<String>,
     /// `CLAUDE_CODE_TASK_LIST_ID`.
     pub client_list: Option<String>,
+    /// `CLAUDE_CODE_TASK_LIST_ID` in one of the client's settings files.
+    pub settings: Option<String>,
     /// `list` in `taskyard.toml`; [`SESSION`] means the list of the session.
     pub config: Option<String>,
     /// The list of the team that the client's own environment says one acts in.
@@ -24,6 +26,10 @@ pub struct Candidates {
     pub team: Option<String>,
     /// The list bound to this directory.
     pub binding: Option<String>,
+    /// The list that this directory had before a repository had one list, if that has tasks.
+    pub kept: Option<String>,
+    /// The list that is recorded for the repository, or that it gets because another repository has the name below.
+    pub repository: Option<String>,
     /// `CLAUDE_CODE_SESSION_ID`. It names a list in the client's rules, and where the configuration says so.
     pub session: Option<String>,
     /// Whether there is a list of the session's full name.
@@ -31,9 +37,9 @@ pub struct Candidates {
     /// Whether there is a list `session-` and the first eight characters of the session, as newer clients name it when teams
     /// are on.
     pub short_session_list_exists: bool,
-    /// The name in `package.json`.
+    /// The name in the `package.json` at the root of the repository, outside of git in the nearest one.
     pub package_name: Option<String>,
-    /// The name of the folder that holds `.git`.
+    /// The name of the repository's folder: that of the main checkout, in every worktree.
     pub git_folder: Option<String>,
     /// The name of the working directory.
     pub directory: Option<String>,
@@ -56,6 +62,8 @@ pub enum Reason {
     TaskyardList,
     /// The client's variable said so.
     ClientList,
+    /// A settings file of the client said so.
+    Settings,
     /// The configuration said so.
     Config,
     /// The configuration has every session keep a list of its own.
@@ -66,6 +74,10 @@ pub enum Reason {
     Team,
     /// It is bound to the directory.
     Binding,
+    /// It is the list that the directory had before, and it has tasks.
+    Kept,
+    /// It is the list of the repository, under another name than the repository's own.
+    Repository,
     /// It is the list of the session.
     Session,
     /// It has the name of the package.
@@ -85,14 +97,17 @@ impl Reason {
             Self::Flag => "given with --list",
             Self::TaskyardList => "TASKYARD_LIST is set",
             Self::ClientList => "CLAUDE_CODE_TASK_LIST_ID is set",
+            Self::Settings => "CLAUDE_CODE_TASK_LIST_ID in .claude/settings.json",
             Self::Config => "`list` in taskyard.toml",
             Self::ConfiguredSession => "`list = \"session\"` in taskyard.toml",
             Self::ClientTeam => "the list of the client's team",
-            Self::Team => "the list of the team joined in this directory or above it",
-            Self::Binding => "bound to this directory by `taskyard use`",
+            Self::Team => "the list of the team made or joined in this directory or above it",
+            Self::Binding => "bound to this directory",
+            Self::Kept => "the list this directory had before, which has tasks",
+            Self::Repository => "the list of this repository",
             Self::Session => "CLAUDE_CODE_SESSION_ID is set",
             Self::PackageName => "the name in package.json",
-            Self::GitFolder => "the name of the folder that holds .git",
+            Self::GitFolder => "the name of the repository's folder",
             Self::Directory => "the name of this directory",
             Self::Default => "nothing else names a list",
         }
@@ -103,9 +118,15 @@ impl Reason {
     /// Tells whether it is the list that a person gets in the directory who says nothing of a list.
     pub const fn is_of_directory(self) -> bool {
         match self {
-            Self::Config | Self::Binding | Self::PackageName | Self::GitFolder | Self::Directory | Self::Default => {
-                true
-            }
+            Self::Settings
+            | Self::Config
+            | Self::Binding
+            | Self::Kept
+            | Self::Repository
+            | Self::PackageName
+            | Self::GitFolder
+            | Self::Directory
+            | Self::Default => true,
             Self::Flag
             | Self::TaskyardList
             | Self::ClientList
@@ -120,7 +141,10 @@ impl Reason {
 impl Reason {
     /// Tells whether the name is the client's, which means the directory that the client makes of it.
     pub const fn is_of_client(self) -> bool {
-        matches!(self, Self::ClientList | Self::ConfiguredSession | Self::ClientTeam | Self::Team | Self::Session)
+        matches!(
+            self,
+            Self::ClientList | Self::Settings | Self::ConfiguredSession | Self::ClientTeam | Self::Team | Self::Session
+        )
     }
 }
 
@@ -156,15 +180,18 @@ pub fn choose(candidates: &Candidates, rules: Rules) -> Result<Choice, BadListNa
     };
     let taskyard_list = (&candidates.taskyard_list, Reason::TaskyardList);
     let client_list = (&candidates.client_list, Reason::ClientList);
+    let settings = (&candidates.settings, Reason::Settings);
     let client_team = (&candidates.client_team, Reason::ClientTeam);
     let team = (&candidates.team, Reason::Team);
     let binding = (&candidates.binding, Reason::Binding);
     let session = (&session, Reason::Session);
     let first = match rules {
-        Rules::Strict => vec![taskyard_list, client_list, config, client_team, team, binding],
-        Rules::Client(_) => vec![taskyard_list, client_list, client_team, team, session, config, binding],
+        Rules::Strict => vec![taskyard_list, client_list, settings, config, client_team, team, binding],
+        Rules::Client(_) => vec![taskyard_list, client_list, settings, client_team, team, session, config, binding],
     };
     let guesses = [
+        (&candidates.kept, Reason::Kept),
+        (&candidates.repository, Reason::Repository),
         (&candidates.package_name, Reason::PackageName),
         (&candidates.git_folder, Reason::GitFolder),
         (&candidates.directory, Reason::Directory),
@@ -213,6 +240,7 @@ mod tests {
             flag: name("flag"),
             taskyard_list: name("taskyard"),
             client_list: name("client"),
+            settings: name("settings"),
             config: name("config"),
             client_team: name("client team"),
             team: name("team"),
@@ -220,6 +248,8 @@ mod tests {
             session: name("0123456789abcdef"),
             session_list_exists: false,
             short_session_list_exists: false,
+            kept: name("kept"),
+            repository: name("repository"),
             package_name: name("package"),
             git_folder: name("git"),
             directory: name("directory"),
@@ -237,10 +267,13 @@ mod tests {
                 Reason::Flag => candidates.flag = None,
                 Reason::TaskyardList => candidates.taskyard_list = None,
                 Reason::ClientList => candidates.client_list = None,
+                Reason::Settings => candidates.settings = None,
                 Reason::Config => candidates.config = None,
                 Reason::ClientTeam => candidates.client_team = None,
                 Reason::Team => candidates.team = None,
                 Reason::Binding => candidates.binding = None,
+                Reason::Kept => candidates.kept = None,
+                Reason::Repository => candidates.repository = None,
                 Reason::Session | Reason::ConfiguredSession => candidates.session = None,
                 Reason::PackageName => candidates.package_name = None,
                 Reason::GitFolder => candidates.git_folder = None,
@@ -253,13 +286,13 @@ mod tests {
     #[test]
     fn a_flag_beats_a_variable_and_a_variable_the_configuration() {
         use Reason::{
-            Binding, ClientList, ClientTeam, Config, Default, Directory, Flag, GitFolder, PackageName, Session,
-            TaskyardList, Team,
+            Binding, ClientList, ClientTeam, Config, Default, Directory, Flag, GitFolder, Kept, PackageName,
+            Repository, Session, Settings, TaskyardList, Team,
         };
-        let guesses = [PackageName, GitFolder, Directory, Default];
-        let strict = [Flag, TaskyardList, ClientList, Config, ClientTeam, Team, Binding];
+        let guesses = [Kept, Repository, PackageName, GitFolder, Directory, Default];
+        let strict = [Flag, TaskyardList, ClientList, Settings, Config, ClientTeam, Team, Binding];
         assert_eq!(order(Rules::Strict), [&strict[..], &guesses].concat());
-        let client = [Flag, TaskyardList, ClientList, ClientTeam, Team, Session, Config, Binding];
+        let client = [Flag, TaskyardList, ClientList, Settings, ClientTeam, Team, Session, Config, Binding];
         assert_eq!(order(CLIENT), [&client[..], &guesses].concat());
     }
 

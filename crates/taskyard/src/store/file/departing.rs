@@ -116,7 +116,7 @@ fn remove_tasks(handle: &Handle, sidecar: &Path) -> Result<(), StoreError> {
 }
 
 /// Removes the directory, if nothing but the marks of the client and of ours is in it. Returns what else is.
-fn remove_directory(directory: &Path) -> Result<Vec<String>, StoreError> {
+pub(super) fn remove_directory(directory: &Path) -> Result<Vec<String>, StoreError> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(StoreError::io("cannot list", directory))?,

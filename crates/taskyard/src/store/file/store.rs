@@ -408,6 +408,10 @@ impl FileCare for FileStore {
         self.sidecar_of(list).is_some_and(|sidecar| has_memory(&sidecar))
     }
 
+    fn remove_empty_place(&self, list: &ListId) -> Result<Vec<String>, StoreError> {
+        departing::remove_directory(&self.directory_of(list))
+    }
+
     fn place_of(&self, list: &ListId) -> PathBuf {
         self.directory_of(list)
     }

@@ -94,6 +94,7 @@ pub(crate) struct Where {
     store: String,
     reason: String,
     directory_list: Option<String>,
+    directories: Vec<String>,
     path: Option<String>,
     data: Option<String>,
     agent: String,
