@@ -173,7 +173,9 @@ impl Context {
     /// Binds the directory to the list that it keeps, and tells what was recorded of its list. Each of it is told once.
     pub(crate) fn tell_of_list(&self, output: &mut Output) -> Result<(), Problem> {
         let keeps = self.choice.get().filter(|choice| choice.reason == Reason::Kept);
-        if let (Some(choice), Some(recorder)) = (keeps, self.recorder()?) {
+        if let Some(choice) = keeps
+            && let Some(recorder) = self.recorder()?
+        {
             recorder.record(&choice.list).map_err(taskyard::Error::from)?;
         }
         let notes = self.recorder.get().and_then(Option::as_ref).map(Recorder::take_notes).unwrap_or_default();

@@ -34,6 +34,9 @@ impl Context {
 
     /// Returns the list that `--list` names if there is none of that name, nor any memory of one.
     fn missing_list(&self) -> Result<Option<ListId>, Problem> {
+        if self.globals.list.is_none() {
+            return Ok(None);
+        }
         let choice = self.choice()?;
         let is_own = || self.list_of_directory().is_ok_and(|own| own.list == choice.list);
         if choice.reason != Reason::Flag || is_own() {
