@@ -74,6 +74,7 @@ pub(crate) struct Context {
     directory_lists: OnceCell<DirectoryLists>,
     settings_list: OnceCell<SettingsList>,
     recorder: OnceCell<Option<Recorder>>,
+    machine: OnceCell<Option<Machine>>,
     /// Whether what is wrong with journals was told already.
     damage_is_told: Cell<bool>,
     newer: NewerDatabases,
@@ -119,6 +120,7 @@ impl Context {
             directory_lists: OnceCell::new(),
             settings_list: OnceCell::new(),
             recorder: OnceCell::new(),
+            machine: OnceCell::new(),
             damage_is_told: Cell::new(false),
             newer: NewerDatabases::default(),
             written: WrittenLists::default(),
@@ -209,7 +211,7 @@ impl Context {
     /// Tells whether the user trusts the project. Where we have no place to remember that, the user was never asked.
     fn is_trusted(&self) -> Result<bool, MachineError> {
         let (Ok(data), Some(project)) = (places::data(&self.environment), self.project()) else { return Ok(false) };
-        let Some(machine) = self.without_newer(Machine::look(&data))?.flatten() else { return Ok(false) };
+        let Some(machine) = self.without_newer(Machine::read(&data))?.flatten() else { return Ok(false) };
         machine.is_trusted(project)
     }
 

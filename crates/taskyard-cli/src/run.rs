@@ -153,8 +153,10 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
         told.unwrap_or_else(|error| tracing::debug!(%error, "cannot be told"));
     }
     let result = result.and_then(|exit| output.tell_of_other_lists().map(|()| exit).map_err(Problem::from));
-    let noted = if is_short && !only_glances { context.tell_of_list(&mut output) } else { Ok(()) };
-    let warned = noted.and_then(|()| context.tell_warnings(&mut output).map_err(Problem::from));
+    if is_short && !only_glances {
+        context.tell_of_list(&mut output);
+    }
+    let warned = context.tell_warnings(&mut output).map_err(Problem::from);
     // A command that failed because of it has told of it.
     let is_told =
         matches!(&result, Err(problem) if matches!(problem.report().code, "journal_damaged" | "newer_journal"));

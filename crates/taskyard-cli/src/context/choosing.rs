@@ -34,9 +34,8 @@ impl Context {
 
     /// Returns the names of lists that had to be changed, by the directories they have.
     pub(crate) fn list_names(&self) -> Result<BTreeMap<String, String>, Problem> {
-        let Ok(data) = places::data(&self.environment) else { return Ok(BTreeMap::new()) };
-        let machine = self.without_newer(Machine::look(&data))?.flatten();
-        Ok(machine.map(|machine| machine.list_names()).transpose()?.unwrap_or_default())
+        let names = self.machine()?.map(|machine| self.if_known(machine.list_names())).transpose()?;
+        Ok(names.flatten().unwrap_or_default())
     }
 
     /// Returns a choice with the list that its name means; that of the branch, if every branch has one.
@@ -127,7 +126,8 @@ impl Context {
         if (rules.is_client() && !is_agent) || !self.has_teams(rules) {
             return Ok(());
         }
-        let Ok(teams) = self.teams() else { return Ok(()) };
+        // Most machines have no team at all, and people ask for their list all the time.
+        let Some(teams) = self.teams().ok().filter(|teams| is_agent || teams.are_any()) else { return Ok(()) };
         let chosen = match self.without_newer(teams.chosen_seat(&self.actor()?)) {
             // A person is in few teams, and should not be kept from the list of the directory by the files of others.
             Err(_) if !is_agent => None,

@@ -59,13 +59,13 @@ impl Context {
     fn may_be_named(&self, list: &str) -> Result<bool, Problem> {
         let (Ok(list), Some(here)) = (ListId::new(list), self.project()) else { return Ok(false) };
         let Some(machine) = self.machine()? else { return Ok(true) };
-        let used = machine.directories_of(&list, None)?;
+        let Some(used) = self.if_known(machine.directories_of(&list, None))? else { return Ok(false) };
         let is_other = |directory: &PathBuf| match (self.checkout(), Checkout::around(directory)) {
             (Some(own), Some(other)) => own.common != other.common && !own.has_origin_of(&other),
             _ => directory != here,
         };
         let is_free = !used.iter().any(is_other) && !self.is_list_of_other_team(&list, here);
-        Ok(is_free || self.trusts(&machine, here)?)
+        Ok(is_free || self.trusts(machine, here)?)
     }
 
     fn trusts(&self, machine: &Machine, here: &Path) -> Result<bool, Problem> {
@@ -75,7 +75,8 @@ impl Context {
 
     /// Tells whether a team that was made or joined elsewhere has the list.
     fn is_list_of_other_team(&self, list: &ListId, here: &Path) -> bool {
-        let team = self.teams().ok().and_then(|teams| teams.team_of(list).ok().flatten());
+        let team =
+            self.teams().ok().filter(|teams| teams.are_any()).and_then(|teams| teams.team_of(list).ok().flatten());
         let is_elsewhere = |cwd: &String| !Path::new(cwd).starts_with(here);
         team.is_some_and(|team| team.members.iter().filter_map(|member| member.cwd.as_ref()).any(is_elsewhere))
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use taskyard::core::ListId;
 use taskyard::core::rules::lists::list_choice::Reason;
-use taskyard::machine::{Checkout, ListUse, Machine, Recording, RepositoryList};
+use taskyard::machine::{Checkout, ListUse, Machine, MachineError, Recording, RepositoryList};
 
 use super::list_sources::DirectoryLists;
 use super::recorder::{Recorder, UseOfList, has_tasks};
@@ -28,8 +28,11 @@ impl Context {
     fn look_at_directory(&self) -> Result<DirectoryLists, Problem> {
         let directory = self.directory()?;
         let machine = self.machine()?;
-        let bound = |path: &Path| machine.as_ref().map(|machine| machine.binding(path)).transpose();
-        let binding = bound(directory)?.flatten();
+        let bound = |path: &Path| {
+            let found = machine.map(|machine| self.if_known(machine.binding(path))).transpose();
+            found.map(|found| found.flatten().flatten())
+        };
+        let binding = bound(directory)?;
         let Some(checkout) = self.checkout() else {
             let package = nearest_package(directory).map(|(place, name)| (place.to_owned(), name));
             return Ok(DirectoryLists { binding, package, folder_name: name_of(directory), ..Default::default() });
@@ -40,21 +43,21 @@ impl Context {
         let name = lists.own_name().map_or("default", String::as_str);
         let store = self.address()?.to_string();
         let has_tasks = |list: &str| self.has_tasks(list);
-        let repository = match &machine {
-            Some(machine) => machine.list_of_repository(checkout, name, &store, &has_tasks)?,
-            None => RepositoryList::first(name),
+        let repository = match machine {
+            Some(machine) => self.if_known(machine.list_of_repository(checkout, name, &store, &has_tasks))?,
+            None => None,
         };
+        let repository = repository.unwrap_or_else(|| RepositoryList::first(name));
         if lists.binding.is_none() {
-            lists.kept = self.kept_list(checkout, &repository, machine.as_ref(), &store)?;
+            lists.kept = self.kept_list(checkout, &repository, machine, &store)?;
         }
         if lists.binding.is_none() && lists.kept.is_none() {
             let in_main = checkout.in_main(directory).filter(|_| checkout.is_worktree());
-            lists.binding = in_main.map(|path| bound(&path)).transpose()?.flatten().flatten();
+            lists.binding = in_main.map(|path| bound(&path)).transpose()?.flatten();
         }
         if let (None, None, Some(was)) = (&lists.binding, &lists.kept, &repository.moved_from) {
-            lists.binding = bound(&checkout.moved_to(directory, was))?
-                .flatten()
-                .filter(|binding| binding.directory.starts_with(was));
+            lists.binding =
+                bound(&checkout.moved_to(directory, was))?.filter(|binding| binding.directory.starts_with(was));
         }
         Ok(DirectoryLists { repository: Some(repository), ..lists })
     }
@@ -79,10 +82,11 @@ impl Context {
         if own.is_recorded && place == checkout.top && !checkout.is_worktree() {
             return Ok(None);
         }
-        if let Some(machine) = machine
-            && (machine.list_used_in(place)?.is_some() || machine.is_of_another(checkout, &before, store)?)
-        {
-            return Ok(None);
+        if let Some(machine) = machine {
+            let used = self.if_known(machine.list_used_in(place))?.flatten();
+            if used.is_some() || self.if_known(machine.is_of_another(checkout, &before, store))? == Some(true) {
+                return Ok(None);
+            }
         }
         Ok(self.has_tasks(&before).then(|| (place.to_owned(), before)))
     }
@@ -99,14 +103,29 @@ impl Context {
         Ok(self.machine()?.map(|machine| machine.repositories_of(list, Some(&store))).transpose()?.unwrap_or_default())
     }
 
-    /// Opens the machine's database for a look. Where a newer Taskyard wrote it, a command that only shows files takes it for a hint: what was
-    /// recorded before is still to be found there.
-    pub(super) fn machine(&self) -> Result<Option<Machine>, Problem> {
-        let Ok(data) = places::data(&self.environment) else { return Ok(None) };
-        Ok(match self.without_newer(Machine::look(&data))? {
-            Some(machine) => machine,
-            None => Machine::glance(&data),
-        })
+    /// Reads the machine's database. Where a newer Taskyard wrote it, a command that only shows files takes it for a hint: what was recorded
+    /// before is still to be found there.
+    pub(super) fn machine(&self) -> Result<Option<&Machine>, Problem> {
+        let found = once(&self.machine, || {
+            let Ok(data) = places::data(&self.environment) else { return Ok(None) };
+            Ok(match self.without_newer(Machine::read(&data))? {
+                Some(machine) => machine,
+                None => Machine::glance(&data),
+            })
+        })?;
+        Ok(found.as_ref())
+    }
+
+    /// Returns what the machine's database says, or `None` if a newer Taskyard wrote it, the command does without, and the question makes no sense
+    /// there any more.
+    pub(super) fn if_known<T>(&self, answer: Result<T, MachineError>) -> Result<Option<T>, Problem> {
+        match answer {
+            Err(error) if self.does_without_newer() => {
+                tracing::debug!(%error, "not known from a newer database");
+                Ok(None)
+            }
+            answer => Ok(Some(answer?)),
+        }
     }
 
     /// Tells whether a list has tasks. One that cannot be looked at counts as one that has.
@@ -159,7 +178,7 @@ impl Context {
         loop {
             let again = Self { written: self.written.clone(), ..self.reloaded() };
             if again.try_record()? {
-                again.tell_of_list(output)?;
+                again.tell_of_list(output);
                 return Ok(Some(again));
             }
         }
@@ -170,16 +189,20 @@ impl Context {
         Ok(recorder.try_record(&self.choice()?.list).map_err(taskyard::Error::from)?)
     }
 
-    /// Binds the directory to the list that it keeps, and tells what was recorded of its list. Each of it is told once.
-    pub(crate) fn tell_of_list(&self, output: &mut Output) -> Result<(), Problem> {
+    /// Binds the directory to the list that it keeps, and tells what was recorded of its list. Each of it is told once. Whatever fails here, the
+    /// command has done what it was asked for.
+    pub(crate) fn tell_of_list(&self, output: &mut Output) {
         let keeps = self.choice.get().filter(|choice| choice.reason == Reason::Kept);
         if let Some(choice) = keeps
-            && let Some(recorder) = self.recorder()?
+            && let Ok(Some(recorder)) = self.recorder()
+            && let Err(error) = recorder.record(&choice.list)
         {
-            recorder.record(&choice.list).map_err(taskyard::Error::from)?;
+            tracing::debug!(%error, "the directory is bound to its list another time");
         }
         let notes = self.recorder.get().and_then(Option::as_ref).map(Recorder::take_notes).unwrap_or_default();
-        notes.iter().try_for_each(|note| output.note(note)).map_err(Problem::from)
+        for note in notes {
+            output.note(&note).unwrap_or_else(|error| tracing::debug!(%error, "cannot be told"));
+        }
     }
 }
 

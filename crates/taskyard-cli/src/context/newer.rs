@@ -27,6 +27,11 @@ impl Context {
         }
     }
 
+    /// Tells whether the command has met a database that a newer Taskyard wrote, and does without it.
+    pub(super) fn does_without_newer(&self) -> bool {
+        !self.newer.met.borrow().is_empty()
+    }
+
     /// Tells on stderr which databases the command did without.
     pub(super) fn warn_of_newer(&self, output: &mut Output) -> io::Result<()> {
         for message in self.newer.met.take() {

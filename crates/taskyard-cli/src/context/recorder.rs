@@ -88,7 +88,11 @@ impl UseOfList {
             UseRecorded::Taken => return Ok(None),
         }
         let mut notes: Vec<String> = self.note.iter().cloned().collect();
-        notes.extend(self.shared_with().map_err(|error| self.failed(error.into()))?.map(|other| {
+        let shared_with = self.shared_with().unwrap_or_else(|error| {
+            tracing::debug!(%error, list = %self.list, "it is not known who shares a list");
+            None
+        });
+        notes.extend(shared_with.map(|other| {
             let list = &self.list;
             let other = other.display();
             format!("this repository shares list {list} with `{other}`, as before; `taskyard use LIST` gives it one of its own")

@@ -263,6 +263,59 @@ fn committed_settings_name_the_list_in_every_checkout() {
     let _ = assert_lists(test, &[("rocket", "variable")]);
 }
 
+/// Makes a task through the server that agents are given, started in the current directory, and returns the list that it went to.
+fn create_over_mcp(test: &mut Test, words: &[String], subject: &str) -> String {
+    let initialize = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
+    let create = serde_json::json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "TaskCreate", "arguments": {"subject": subject, "description": "x"}}});
+    let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let output = test.answer_to(&words.join(" "), &format!("{initialize}\n{initialized}\n{create}\n"));
+    let answer = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && answer.contains("created successfully"), "{answer}");
+    let lists = test.json("lists --json")["lists"].clone();
+    let has_it = |list: &&serde_json::Value| {
+        let list = test.path("home/.claude/tasks").join(list["list"].as_str().unwrap());
+        let mut tasks = fs::read_dir(list).unwrap().map(|entry| entry.unwrap().path());
+        tasks.any(|path| path.is_file() && fs::read_to_string(path).unwrap().contains(subject))
+    };
+    lists.as_array().unwrap().iter().find(has_it).expect("it is in some list")["list"].as_str().unwrap().to_owned()
+}
+
+/// Sets Codex up, and returns the words that it starts the server with.
+fn words_of_codex(test: &mut Test) -> Vec<String> {
+    assert!(test.output_of("setup codex --yes").status.success());
+    let config = fs::read_to_string(test.path("home/.codex/config.toml")).unwrap();
+    let words = config.lines().find_map(|line| line.strip_prefix("args = ")).unwrap();
+    serde_json::from_str(words).unwrap()
+}
+
+#[test]
+fn committed_settings_name_the_list_for_agents_as_well() {
+    let mut test = with_settings("shuttle").file("home/.codex/config.toml", "").inside("../rocket");
+    let of_codex = words_of_codex(&mut test);
+    for (number, path) in
+        ["rocket", "rocket-feature", "rocket/.claude/worktrees/fix", "rocket-clone"].iter().enumerate()
+    {
+        test = test.inside(&format!("../{path}"));
+        assert_eq!(create_over_mcp(&mut test, &of_codex, &format!("codex-{number}")), "shuttle", "{path}");
+    }
+}
+
+#[test]
+fn settings_name_no_list_of_another_directory_to_agents() {
+    let mut test = repository(with_settings("bank"), "bank").inside("../bank").quietly("create Secret");
+    let words = ["mcp".to_owned()];
+    for path in ["rocket", "rocket-feature", "rocket/.claude/worktrees/fix"] {
+        test = test.inside(&format!("../{path}"));
+        assert_eq!(create_over_mcp(&mut test, &words, &path.replace('/', "-")), "rocket", "{path}");
+    }
+    test = test.inside("../rocket-clone");
+    assert_eq!(create_over_mcp(&mut test, &words, "cloned"), "rocket-clone");
+    test = test.inside("../rocket").quietly("trust");
+    assert_eq!(create_over_mcp(&mut test, &words, "trusted"), "bank");
+}
+
 #[test]
 fn settings_name_no_list_of_another_directory_before_trust() {
     let mut test = repository(with_settings("bank"), "bank").inside("../bank").quietly("create Secret");

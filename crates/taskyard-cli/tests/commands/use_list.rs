@@ -45,6 +45,7 @@ fn a_binding_from_above_is_pointed_out() {
 #[test]
 fn a_broken_database_is_told_of_and_can_be_done_without() {
     Test::new()
+        .list_named("x", "1 pending")
         .file(
             "data/machine.sqlite",
             "this is no database, and it is longer than the header of one would be: so it is looked at",
@@ -58,7 +59,7 @@ fn a_broken_database_is_told_of_and_can_be_done_without() {
 
 #[test]
 fn a_database_that_a_newer_taskyard_wrote_is_refused_and_can_be_done_without() {
-    let test = Test::new().run("use y");
+    let test = Test::new().list_named("x", "1 pending").run("use y");
     set_database_format(&test.path("data/machine.sqlite"), 2);
     test.run("list").run("use z --json").run("list --list x").snapshot();
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::schema::MACHINE;
 use crate::private;
 use crate::sqlite::{Alone, Database, DatabaseError};
+use crate::store::AtRest;
 
 /// The machine's database, open.
 #[derive(Debug)]
@@ -49,6 +50,25 @@ impl Machine {
     /// Opens the database of a data directory for reading; none where there is none yet.
     pub fn look(data: &Path) -> Result<Option<Self>, MachineError> {
         Ok(Database::look(data, &MACHINE)?.map(|database| Self { database }))
+    }
+
+    /// Reads what the database of a data directory says at this moment; `None` where there is none yet. If no process writes to it, that is read
+    /// from a copy, for which nothing is made beside the file. What is recorded later may not show.
+    pub fn read(data: &Path) -> Result<Option<Self>, MachineError> {
+        match Self::copy_at_rest(data) {
+            Some(copy) => Ok(Some(copy)),
+            None => Self::look(data),
+        }
+    }
+
+    fn copy_at_rest(data: &Path) -> Option<Self> {
+        let path = data.join(MACHINE.file);
+        let rest = AtRest::find_beside_empty_log(&path)?;
+        if !private::has_database(data, &path).ok()? {
+            return None;
+        }
+        let database = Database::copy_into_memory(path, &MACHINE).ok()?;
+        (rest.is_still_so() && database.known_format("read").ok()? == MACHINE.format).then_some(Self { database })
     }
 
     /// Opens the database of a data directory for a glance, whichever release wrote it: what a newer Taskyard says in its tables may be

@@ -94,7 +94,7 @@ impl Machine {
 
     /// Opens the database to look a name up, also if a newer Taskyard wrote it: what was recorded before still holds.
     fn to_look_up(data: &Path) -> Result<Option<Self>, MachineError> {
-        match Self::look(data) {
+        match Self::read(data) {
             Err(MachineError::Database(DatabaseError::Newer { .. })) => Ok(Self::glance(data)),
             looked => looked,
         }

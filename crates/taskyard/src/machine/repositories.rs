@@ -146,7 +146,7 @@ impl Machine {
         used: &ListUse,
         has_tasks: &dyn Fn(&str) -> bool,
     ) -> Result<UseRecorded, MachineError> {
-        if let Some(machine) = Self::look(data)?
+        if let Some(machine) = Self::read(data)?
             && machine.is_recorded(used)?
         {
             return Ok(UseRecorded::Before);
@@ -158,7 +158,7 @@ impl Machine {
     }
 
     /// Has every directory and repository that uses a list use the one of another name, and binds directories outside of git, whose list would
-    /// have their own name. Returns how many directories that are.
+    /// have their own name. What is recorded of jobs follows. Returns how many directories that are.
     pub fn rename_uses(&self, from: &ListId, to: &ListId, store: &str) -> Result<usize, MachineError> {
         let directories = self.directories_of(from, Some(store))?;
         let is_it = |name: &String| ListId::new(name.as_str()).is_ok_and(|named| named == *from);
@@ -168,7 +168,7 @@ impl Machine {
                 let query = "INSERT OR IGNORE INTO bindings (directory, list) VALUES (?1, ?2)";
                 database.execute(query, (key(directory), to.as_str()))?;
             }
-            for table in ["bindings", "repositories", "list_directories"] {
+            for table in ["bindings", "repositories", "list_directories", "jobs", "tidied_jobs", "notices"] {
                 let names: BTreeSet<String> =
                     database.rows(&format!("SELECT list FROM {table}"), [], |row| row.get(0))?.into_iter().collect();
                 for name in names.iter().filter(|name| is_it(name)) {

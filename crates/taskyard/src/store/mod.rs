@@ -80,6 +80,7 @@ pub use moving::{ArrivingList, Closed, Departure, ListMoving, new_token};
 pub use occupant::Occupant;
 pub use shared_care::{MOST_FAULTS, SharedCare, SharedFault, ThinOut, ThinnedList, ThinnedOut, Traffic};
 #[cfg(feature = "sqlite")]
+pub(crate) use sidecar::AtRest;
 pub use sidecar::{Pace, PortableJournal, PortableMarks, TidiedJournal, TidyTerms, TimeCount};
 pub use stale_write::StaleWrite;
 pub use stuck_lock::StuckLock;

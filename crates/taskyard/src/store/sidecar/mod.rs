@@ -71,6 +71,7 @@ pub(in crate::store) use outside::{Extent, OutsideChange, OutsideRecord};
 pub use pace::Pace;
 pub use portable::{PortableJournal, PortableMarks};
 pub(in crate::store) use putting_away::{LEAVING, remove_what_is_leaving};
+pub(crate) use resting_file::AtRest;
 pub(in crate::store) use salvage::Beside;
 pub(in crate::store) use size::{journal_size, memory_size};
 pub(in crate::store) use stamp::NEWER_LAYOUTS;
