@@ -117,6 +117,64 @@ fn a_killed_merge_happened_on_both_lists_or_on_neither() {
     .check();
 }
 
+/// Returns the tasks of a list as a reader sees them; none if there is no such list.
+fn seen(home: &Home, list: &str) -> Vec<Value> {
+    let ran = home.run(&format!("list --all --json --list {list}"));
+    assert!(ran.code == Some(0) || ran.json()["error"]["code"] == "list_not_found", "{ran:?}");
+    ran.json()["tasks"].as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_killed_renaming_leaves_the_list_under_one_name() {
+    let base = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
+    for words in ["create A", "create B --blocked-by 1", "create C", "update 1 --subject Changed", "delete 3"] {
+        base.ask(words);
+    }
+    let told = base.ask("history")["entries"].as_array().unwrap().clone();
+    let (all, command) = (seen(&base, "L"), "lists rename L N");
+    let steps = base.copy().steps(command);
+    side_by_side(Step::sampled(&steps, Scale::from_environment(0.05)), |step| {
+        let home = base.copy();
+        assert!(home.run_with(&step.killing(), command).was_killed(), "{step}");
+        let (old, new) = (seen(&home, "L"), seen(&home, "N"));
+        assert!((old == all && new.is_empty()) || (new == all && old.is_empty()), "{step}: {old:?} {new:?}");
+        let name = if old.is_empty() { "N" } else { "L" };
+        let history = home.ask(&format!("history --list {name}"));
+        assert!(history["entries"].as_array().unwrap().starts_with(&told), "{step}: {history}");
+        // The same command again ends it.
+        home.ask(command);
+        assert_eq!((seen(&home, "L"), seen(&home, "N")), (Vec::new(), all.clone()), "{step}");
+        let next = home.ask("create Later --list N");
+        assert_eq!(next["task"]["id"], "4", "{step}: a number is given out again");
+        assert!(!home.list("L").exists(), "{step}");
+        assert_eq!(leftovers(&home.list("N")), Vec::<String>::new(), "{step}");
+    });
+}
+
+#[test]
+fn a_killed_removal_of_a_list_can_be_taken_back() {
+    let base = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
+    for words in ["create A", "create B --blocked-by 1", "done 1", "history"] {
+        base.ask(words);
+    }
+    let (all, command) = (seen(&base, "L"), "lists remove L --force");
+    let steps = base.copy().steps(command);
+    side_by_side(Step::sampled(&steps, Scale::from_environment(0.05)), |step| {
+        let home = base.copy();
+        assert!(home.run_with(&step.killing(), command).was_killed(), "{step}");
+        let left = seen(&home, "L");
+        assert!(left == all || left.is_empty(), "{step}: {left:?}");
+        if left.is_empty() {
+            home.ask("restore --all --deleted");
+            assert_eq!(seen(&home, "L"), all, "{step}");
+        }
+        home.ask(command);
+        assert!(!home.list("L").exists(), "{step}");
+        home.ask("restore --all --deleted");
+        assert_eq!(seen(&home, "L"), all, "{step}");
+    });
+}
+
 #[test]
 fn a_command_on_either_list_finishes_a_merge() {
     for store in ["claude:", "document:"] {

@@ -31,6 +31,8 @@ pub enum Op {
     Restore,
     /// Tasks moved from one list to another.
     Merge,
+    /// The list got another name: its tasks moved there as they were.
+    Rename,
     /// Tasks came from another program's files.
     Import,
     /// `doctor` mended something.
@@ -49,7 +51,7 @@ pub enum Op {
 
 impl Op {
     /// Every verb.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Create,
         Self::Update,
         Self::Reopen,
@@ -61,6 +63,7 @@ impl Op {
         Self::Undo,
         Self::Restore,
         Self::Merge,
+        Self::Rename,
         Self::Import,
         Self::Mend,
         Self::PutBack,
@@ -84,6 +87,7 @@ impl Op {
             Self::Undo => "undo",
             Self::Restore => "restore",
             Self::Merge => "merge",
+            Self::Rename => "rename",
             Self::Import => "import",
             Self::Mend => "mend",
             Self::PutBack => "put_back",
@@ -94,22 +98,31 @@ impl Op {
         }
     }
 
-    /// Returns the word in journals. Releases that do not know deletions by clients read them as removals; what tells the two apart is
-    /// beside the word ([`Op::from_stored`]).
+    /// Returns the word in journals. Releases that do not know deletions by clients read them as removals, and renamings of lists as merges;
+    /// what tells the two apart is beside the word ([`Op::mark`]).
     pub const fn as_stored(self) -> &'static str {
         match self {
             Self::DeletedElsewhere => Self::RemovedElsewhere.as_str(),
+            Self::Rename => Self::Merge.as_str(),
             _ => self.as_str(),
         }
     }
 
-    /// Returns the verb of a word in a journal, given whether the entry is marked as a client's deletion; `None` if this release does not
-    /// know the word.
-    pub fn from_stored(word: &str, is_deletion: bool) -> Option<Self> {
-        match word.parse().ok()? {
-            Self::RemovedElsewhere if is_deletion => Some(Self::DeletedElsewhere),
-            op => Some(op),
+    /// Returns the key that is set beside the word in journals if another verb has the same word; `None` for most verbs.
+    pub const fn mark(self) -> Option<&'static str> {
+        match self {
+            Self::DeletedElsewhere => Some("deletion"),
+            Self::Rename => Some("rename"),
+            _ => None,
         }
+    }
+
+    /// Returns the verb of a word in a journal, given whether a key is set beside it ([`Op::mark`]); `None` if this release does not know
+    /// the word.
+    pub fn from_stored(word: &str, is_marked: impl Fn(&str) -> bool) -> Option<Self> {
+        let op: Self = word.parse().ok()?;
+        let is_it = |other: &Self| other.as_stored() == word && other.mark().is_some_and(&is_marked);
+        Some(Self::ALL.into_iter().find(is_it).unwrap_or(op))
     }
 
     /// Tells whether some other program did it.

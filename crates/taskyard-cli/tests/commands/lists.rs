@@ -154,40 +154,56 @@ fn list_is_removed_and_can_be_restored() {
         .snapshot();
 }
 
+/// Returns what a history says, without times: the verbs and tasks of each revision.
+fn told_by_history(test: &mut Test, list: &str) -> Vec<String> {
+    let history = test.json(&format!("history --list {list} --json"));
+    let entries = history["entries"].as_array().unwrap().iter();
+    let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    entries.map(|entry| format!("r{} {} {}", entry["revision"], word(&entry["op"]), word(&entry["task"]))).collect()
+}
+
 #[test]
-fn killed_rename_leaves_the_list_under_one_name() {
-    let home = || {
-        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-        let list = home.list("old");
-        std::fs::create_dir_all(&list).unwrap();
-        for (name, text) in taskyard_testkit::list_builder::files("1 pending One; 2 pending Two") {
-            std::fs::write(list.join(name), text).unwrap();
-        }
-        home
-    };
-    let subjects = |home: &Home, list: &str| -> Vec<String> {
-        let ran = home.command(&format!("list --json --list {list}")).run();
-        let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
-        let tasks = answer["tasks"].as_array().cloned().unwrap_or_default();
-        tasks.iter().map(|task| task["subject"].as_str().unwrap_or_default().to_owned()).collect()
-    };
-    let mut step = 1;
-    loop {
-        let home = home();
-        let mut rename = home.command("lists rename old new");
-        let ran = rename.env("TASKYARD_FAILPOINTS", format!("any*{step}=kill")).run();
-        let both = ["One", "Two"].map(str::to_owned).to_vec();
-        let (old, new) = (subjects(&home, "old"), subjects(&home, "new"));
-        let is_one = (old == both && new.is_empty()) || (new == both && old.is_empty());
-        assert!(is_one, "step {step}: {old:?} {new:?}");
-        if ran.code == Some(0) {
-            assert_eq!(new, both);
-            break;
-        }
-        // The same command again ends it.
-        let again = home.run("lists rename old new");
-        assert_eq!((again.code, subjects(&home, "new")), (Some(0), both), "step {step}: {again:?}");
-        step += 2;
+fn history_follows_a_renamed_list() {
+    let mut test = Test::new();
+    for line in ["create One", "create Two", "update 1 --subject Uno", "delete 2"] {
+        test = test.quietly(line);
     }
-    assert!(step > 5, "{step} steps");
+    let before = told_by_history(&mut test, "project");
+    test = test.quietly("lists rename project work");
+    let after = told_by_history(&mut test, "work");
+    assert_eq!(
+        (after.len(), &after[before.len()..]),
+        (before.len() + 2, &["r5 rename 1", "r5 rename 2"].map(str::to_owned)[..])
+    );
+    assert_eq!(after[..before.len()], before[..]);
+    // What was done under the old name is taken back and restored under the new one; the renaming is nothing to take back.
+    test = test.run("history").run("undo 5").run("undo").run("undo").run("list").run("restore").run("history 1");
+    // The name is a plain one again if the list gets it back, with all its history.
+    test = test.run("lists rename work project").run("undo").run("list");
+    let again = told_by_history(&mut test, "project");
+    assert!(again.len() > after.len() && again.starts_with(&before), "{again:?}");
+    test.snapshot();
+}
+
+#[test]
+fn name_of_a_removed_list_is_not_given_to_another() {
+    let test = Test::new().list("1 pending One").list_named("spare", "1 pending Keep").quietly("lists remove spare");
+    test.run("lists rename project spare")
+        .run("lists rename spare other")
+        .run("restore --all --deleted --list spare")
+        .snapshot();
+}
+
+#[test]
+fn what_uses_a_list_follows_its_new_name_or_keeps_it() {
+    let mut test = Test::new().file("home/bound/x", "").list_named("crew", "1 pending").list_named("busy", "1 pending");
+    test = test.inside("../bound").quietly("use shared").quietly("create One").quietly("job run --name quick -- true");
+    test = test.quietly("job wait quick").quietly("lists rename shared common");
+    assert_eq!(test.json("where --json")["list"], "common");
+    assert_eq!(test.json("job list --json")["jobs"][0]["list"], "common");
+    // Nothing is renamed under the hands of those who work with it.
+    test = test.inside("").quietly("team create crew --as lea").quietly("claim 1 --list busy --as ana");
+    test = test.run("lists rename crew others").run("lists rename busy idle").run("lists rename busy idle --force");
+    test = test.inside("../bound").quietly("job run --name slow -- sleep 600");
+    test.run("lists rename common shared").quietly("job stop slow").run("lists rename common shared").snapshot();
 }

@@ -122,7 +122,12 @@ impl Site {
     }
 
     fn tasks(&self, list: &str) -> BTreeSet<String> {
-        let listed = self.ask(&format!("list --all --list {list}"));
+        let ran = self.command(&format!("list --all --list {list}")).run();
+        if ran.json()["error"]["code"] == "list_not_found" {
+            return BTreeSet::new();
+        }
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let listed = ran.json();
         let known = |id: &Value| self.ids.iter().any(|known| id == known);
         let plain = |task: &Value| {
             let mut task = task.clone();

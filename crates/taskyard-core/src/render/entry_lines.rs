@@ -50,6 +50,7 @@ pub fn op_in_words(op: Op) -> &'static str {
         Op::Undo => "undid",
         Op::Restore => "restored",
         Op::Merge => "merged",
+        Op::Rename => "moved",
         Op::Import => "imported",
         Op::Mend => "mended",
         Op::PutBack => "put back",

@@ -20,7 +20,7 @@ pub(super) const COLUMNS_FOLLOWED: &str = "c.revision, c.task, c.attempt, c.afte
 pub(super) fn entry(row: &Row) -> Result<Entry, Failure> {
     let damaged = |what: &str| Failure::new(FailureKind::Wrong, format!("an entry of the journal has {what}"));
     let op: &str = row.try_get(3)?;
-    let (remark, is_deletion) = row.try_get::<_, Option<&str>>(6)?.map(remark).unwrap_or_default();
+    let (remark, marks) = row.try_get::<_, Option<&str>>(6)?.map(remark).unwrap_or_default();
     let attempt: Option<&str> = row.try_get(7)?;
     let undoes: Option<&str> = row.try_get(5)?;
     let undoes = undoes.into_iter().flat_map(|list| list.split(',')).filter_map(|revision| revision.parse().ok());
@@ -28,7 +28,7 @@ pub(super) fn entry(row: &Row) -> Result<Entry, Failure> {
         revision: revision(row.try_get(0)?),
         at: Timestamp(row.try_get(1)?),
         actor: AgentName::new(row.try_get::<_, &str>(2)?).map_err(|_| damaged("no actor"))?,
-        op: Op::from_stored(op, is_deletion).ok_or_else(|| damaged("a verb that nobody knows"))?,
+        op: Op::from_stored(op, |key| marks[key] == true).ok_or_else(|| damaged("a verb that nobody knows"))?,
         task: TaskId::stored(row.try_get::<_, &str>(4)?),
         undoes: undoes.map(Revision).collect(),
         remark,
@@ -122,8 +122,8 @@ fn joined(revisions: &[Revision]) -> Option<String> {
 }
 
 fn remark_text(entry: &Entry) -> Option<String> {
-    let (remark, is_deletion) = (&entry.remark, entry.op == Op::DeletedElsewhere);
-    if remark.is_empty() && !is_deletion {
+    let (remark, mark) = (&entry.remark, entry.op.mark());
+    if remark.is_empty() && mark.is_none() {
         return None;
     }
     let loss = |loss: &Loss| json!({ "field": loss.field.to_string(), "of": loss.revision.0, "verdict": loss.verdict.as_str() });
@@ -132,14 +132,14 @@ fn remark_text(entry: &Entry) -> Option<String> {
         "ready": remark.now_ready.iter().map(TaskId::as_str).collect::<Vec<_>>(),
         "losses": remark.taken_back.iter().map(loss).collect::<Vec<_>>(),
     });
-    if is_deletion {
-        text["deletion"] = json!(true);
+    if let Some(mark) = mark {
+        text[mark] = json!(true);
     }
     Some(text.to_string())
 }
 
-/// Reads what is said of an entry, and whether it is a client's deletion.
-fn remark(text: &str) -> (Remark, bool) {
+/// Reads what is said of an entry, with the keys that tell verbs with the same word apart.
+fn remark(text: &str) -> (Remark, Value) {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     let items = |name: &str| value[name].as_array().cloned().unwrap_or_default();
     let loss = |loss: &Value| {
@@ -154,5 +154,5 @@ fn remark(text: &str) -> (Remark, bool) {
         now_ready: items("ready").iter().filter_map(Value::as_str).map(TaskId::stored).collect(),
         taken_back: items("losses").iter().filter_map(loss).collect(),
     };
-    (remark, value["deletion"] == true)
+    (remark, value)
 }

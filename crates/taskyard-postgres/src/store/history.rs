@@ -43,6 +43,17 @@ pub(super) fn question(database: &Database, directory: &str, query: &HistoryQuer
         // Verbs are words of ours, without a quote in them.
         let ops: Vec<String> = query.ops.iter().map(|op| format!("'{}'", op.as_stored())).collect();
         wanted = format!("{wanted} AND c.op IN ({})", ops.join(", "));
+        for op in Op::ALL {
+            let Some(mark) = op.mark() else { continue };
+            let is_plain = |other: &Op| other.as_stored() == op.as_stored() && other.mark().is_none();
+            // Of two verbs with one word only one is wanted.
+            if query.ops.contains(&op) != query.ops.iter().any(is_plain) {
+                let (word, sign) = (op.as_stored(), if query.ops.contains(&op) { ">" } else { "=" });
+                wanted = format!(
+                    "{wanted} AND (c.op <> '{word}' OR strpos(coalesce(c.remark, ''), '\"{mark}\":true') {sign} 0)"
+                );
+            }
+        }
     }
     if query.only_arrivals {
         wanted = format!(

@@ -154,7 +154,7 @@ fn told_by_last(entry: &LastEntry) -> Option<Absence> {
     match entry.op {
         _ if entry.leaves_task => Some(Absence::Missing),
         Op::Delete | Op::Clear => Some(Absence::Deleted),
-        Op::Merge => Some(Absence::Moved),
+        Op::Merge | Op::Rename => Some(Absence::Moved),
         _ => None,
     }
 }

@@ -86,9 +86,9 @@ impl Yard {
     }
 
     /// Refuses a change of tasks where another agent works on one of them.
-    pub(super) fn respect_leases(&self, txn: &dyn Txn, tasks: &[Task]) -> Result<(), Halt> {
+    pub(super) fn respect_leases(&self, list: &dyn Snapshot, tasks: &[Task]) -> Result<(), Halt> {
         let leases: HashMap<TaskId, Lease> =
-            txn.leases()?.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
+            list.leases()?.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
         for task in tasks {
             let lease = leases.get(&task.id).filter(|lease| holds(lease, task));
             judge_write(task, lease, self.actor(), self.proof_on(task), self.rules())?;

@@ -2,11 +2,12 @@
 
 use taskyard_core::rules::moving::merging::{MergeWhich, plan_move};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{ListId, Op, Status, Task, TaskId};
+use taskyard_core::{Entry, ListId, Op, Revision, Status, Task, TaskId};
 
 use super::create::made;
 use super::exact_texts::{origin_of, put_exact_texts};
-use crate::store::{Lookup, StoreError};
+use super::halt::Halt;
+use crate::store::{HistoryQuery, Lookup, Snapshot, StoreError};
 use crate::{Error, Outcome, Yard};
 
 /// Tasks that moved.
@@ -83,42 +84,96 @@ impl Yard {
 }
 
 impl Yard {
-    /// Moves every task of a list to a list that has none, with its number and its exact contents, on both lists or on neither. The journal of
-    /// each list tells of it; what the old list's told before stays there.
+    /// Gives a list another name: every task moves with its number and its exact contents, and the history of the list comes along if the store
+    /// can do that, on both lists or on neither. Returns the tasks. Fails with [`StoreError::ListExists`] if the new name has tasks, or the
+    /// history of another list. A list that has the name already stays as it is.
     pub fn rename_list(&self, from: &ListId, into: &ListId) -> Result<Outcome<Vec<Task>>, Error> {
-        if from == into {
-            return Ok(Outcome::Refused(Refusal::MergeIntoItself));
-        }
         if !self.store().has(from)? {
             return Ok(Outcome::Refused(Refusal::NoSuchList { list: from.as_str().to_owned() }));
         }
+        if from == into {
+            return Ok(Outcome::Done(Vec::new()));
+        }
         self.on(from.clone()).return_ended_leases()?;
-        let outcome = self.transact_both(Op::Merge, from, into, |pair| {
-            if !pair.target().tasks()?.is_empty() || !pair.target().problems()?.is_empty() {
-                let (list, store) = (into.as_str().to_owned(), "this store".to_owned());
-                return Err(StoreError::ListExists { list, store }.into());
-            }
-            let unreadable = pair.source().problems()?;
-            if !unreadable.is_empty() {
-                let source = "it has files that no task can be read from; `taskyard doctor` names them".into();
-                return Err(StoreError::Failed { doing: format!("rename the list `{from}`"), source }.into());
-            }
+        // A transaction makes a place for the list, so what is refused is found out before.
+        let (leaving, target) = (self.store().read(from)?, self.store().read(into)?);
+        match self.refuse_renaming((from, &*leaving), (into, &*target)) {
+            Err(Halt::Refused(refusal)) => return Ok(Outcome::Refused(refusal)),
+            Err(Halt::Failed(error)) => return Err(error.into()),
+            Ok(()) => drop((leaving, target)),
+        }
+        let outcome = self.transact_both(Op::Rename, from, into, |pair| {
+            let (newest, has_tasks) = (pair.target().revision(), holds_something(pair.target())?);
+            self.refuse_taken_name(from, into, newest, has_tasks)?;
+            refuse_unreadable(pair.source())?;
             let tasks = pair.source().tasks()?;
             self.respect_leases(pair.source(), &tasks)?;
             // Numbers that were given out under the old name are not given out again under the new one.
-            let last = pair.source().new_id()?.as_number().and_then(|next| next.checked_sub(1)).map(TaskId::number);
+            let last =
+                pair.source().new_id()?.as_number().and_then(|next| next.checked_sub(1)).filter(|last| *last > 0);
             for task in &tasks {
                 if let Lookup::Found(_, image) = pair.source().find(&task.id)? {
                     pair.target().put_new_image(&task.id, image)?;
                     pair.source().remove(&task.id)?;
                 }
             }
-            if let Some(last) = last.filter(|last| !tasks.iter().any(|task| task.id == *last)) {
+            if let Some(last) = last.map(TaskId::number).filter(|last| !tasks.iter().any(|task| task.id == *last)) {
                 pair.target().note_absent(&last)?;
+                if tasks.is_empty() {
+                    // Without a change on both sides the history would not come along.
+                    pair.source().note_absent(&last)?;
+                }
             }
             Ok(tasks)
         })?;
         Ok(outcome.map(|(tasks, _)| tasks))
+    }
+
+    /// Refuses to rename a list that cannot be, as far as a look tells.
+    fn refuse_renaming(
+        &self,
+        (from, leaving): (&ListId, &dyn Snapshot),
+        (into, target): (&ListId, &dyn Snapshot),
+    ) -> Result<(), Halt> {
+        self.refuse_taken_name(from, into, target.revision(), holds_something(target)?)?;
+        refuse_unreadable(leaving)?;
+        self.respect_leases(leaving, &leaving.tasks()?)
+    }
+
+    fn refuse_taken_name(&self, from: &ListId, into: &ListId, newest: Revision, has_tasks: bool) -> Result<(), Halt> {
+        if has_tasks || !self.is_history_of(from, into, newest)? {
+            let (list, store) = (into.as_str().to_owned(), "this store".to_owned());
+            return Err(StoreError::ListExists { list, store }.into());
+        }
+        Ok(())
+    }
+
+    /// Tells whether a list without tasks, whose journal ends at this revision, has no history but what a list that it was renamed to has as
+    /// well.
+    fn is_history_of(&self, renamed: &ListId, former: &ListId, newest: Revision) -> Result<bool, StoreError> {
+        let Some(before) = newest.0.checked_sub(1) else { return Ok(true) };
+        let until = |last: u64| HistoryQuery {
+            since: Revision(last.saturating_sub(1)),
+            until: Some(Revision(last)),
+            ..HistoryQuery::default()
+        };
+        let is_renaming = |entry: &Entry| entry.op == Op::Rename && entry.after.is_none();
+        let last = self.store().history(former, &until(newest.0))?;
+        let (there, here) =
+            (self.store().history(former, &until(before))?, self.store().history(renamed, &until(before))?);
+        Ok(!last.is_empty() && last.iter().all(is_renaming) && !there.is_empty() && there == here)
+    }
+}
+
+fn holds_something(list: &dyn Snapshot) -> Result<bool, StoreError> {
+    Ok(!list.tasks()?.is_empty() || !list.problems()?.is_empty())
+}
+
+/// A file that no task can be read from would stay behind, and its number would be given to another task.
+fn refuse_unreadable(list: &dyn Snapshot) -> Result<(), Halt> {
+    match list.problems()?.into_iter().next() {
+        Some(problem) => Err(problem.into_refusal().into()),
+        None => Ok(()),
     }
 }
 

@@ -56,7 +56,7 @@ pub fn absences(past: &[Step]) -> Vec<Option<Absence>> {
         now = match step.op {
             _ if step.is_there => None,
             Op::Delete | Op::Clear => Some(Absence::Deleted),
-            Op::Merge => Some(Absence::Moved),
+            Op::Merge | Op::Rename => Some(Absence::Moved),
             // A mending takes away what is no task, and the number of a task that gets another.
             Op::Mend if step.was_task => Some(Absence::Renumbered),
             Op::Undo => Some(after_undo(step, &before_each, now)),

@@ -43,8 +43,8 @@ impl NewestToUndo {
 
     /// Tells whether a revision of this verb may be the one, or says what is taken back; others need not be looked at.
     pub fn is_of_interest(op: Op) -> bool {
-        // A lease that ended is no agent's doing.
-        !op.is_elsewhere() && op != Op::Expire
+        // A lease that ended is no agent's doing, and the name of a list is nothing about its tasks.
+        !op.is_elsewhere() && !matches!(op, Op::Expire | Op::Rename)
     }
 
     /// Looks at entries, oldest first, that stand before all it has looked at; returns the revision if it is among them.
@@ -117,11 +117,13 @@ impl TakingBack {
             self.revisions.push(SignedRevision::of(entry));
         }
         self.does_more_than_mend |= entry.op != Op::Mend;
-        if entry.before.is_none() && entry.after.is_none() {
+        // A task is after the renaming of its list as it was before.
+        let before = if entry.op == Op::Rename { &entry.after } else { &entry.before };
+        if entry.before.is_none() && entry.after.is_none() && entry.op != Op::Rename {
             self.noted.push(entry.task.clone());
         }
         match self.tasks.get_mut(&entry.task) {
-            Some(older) if older.expected != entry.before => {
+            Some(older) if older.expected != *before => {
                 let (revision, task) = (older.revision, entry.task.clone());
                 return Err(Refusal::ChangedSince { revision, task, later: Vec::new(), range_end: None });
             }
@@ -131,7 +133,7 @@ impl TakingBack {
             }
             None => {
                 let (task, revision) = (entry.task.clone(), entry.revision);
-                let (expected, before) = (entry.after.clone(), entry.before.clone());
+                let (expected, before) = (entry.after.clone(), before.clone());
                 self.tasks.insert(entry.task.clone(), TakenBack { task, revision, expected, before });
             }
         }

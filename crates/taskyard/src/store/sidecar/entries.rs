@@ -257,19 +257,20 @@ impl Journal {
         let id: i64 = row.get(0)?;
         let word: String = row.get(3)?;
         let remark: Option<String> = row.get(9)?;
-        let RemarkRead { remark, attempt, is_deletion } = remark.map(|text| read_remark(&text)).unwrap_or_default();
+        let read = remark.map(|text| read_remark(&text)).unwrap_or_default();
+        let op = Op::from_stored(&word, |key| read.is_marked(key)).unwrap_or(Op::Update);
         Ok(StoredEntry {
             entry: Entry {
                 revision: Revision(id.unsigned_abs() >> ENTRY_BITS),
                 at: Timestamp(row.get(1)?),
                 actor: AgentName::new(row.get::<_, String>(2)?).unwrap_or_else(|_| AgentName::elsewhere()),
-                op: Op::from_stored(&word, is_deletion).unwrap_or(Op::Update),
+                op,
                 task: task_id(row.get_ref(4)?),
                 before,
                 after,
                 undoes: row.get::<_, Option<String>>(8)?.map(|text| split(&text)).unwrap_or_default(),
-                remark,
-                attempt,
+                remark: read.remark,
+                attempt: read.attempt,
                 db_user: None,
             },
             inode: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
@@ -297,11 +298,11 @@ pub(super) fn split(text: &str) -> Vec<Revision> {
 }
 
 /// Says of a whole commit what there is to say, on its first entry: what it means for other agents, and which attempt it was; and of each
-/// entry what it took back, and whether it is a client's deletion.
+/// entry what it took back, and which of the verbs with its word it is.
 fn remark_as_text(op: Op, commit: Option<(&Remark, Option<AttemptId>)>, losses: &[Loss]) -> Option<String> {
     let mut said = json!({});
-    if op == Op::DeletedElsewhere {
-        said["deletion"] = json!(true);
+    if let Some(mark) = op.mark() {
+        said[mark] = json!(true);
     }
     if let Some((remark, attempt)) = commit {
         if let Some(attempt) = attempt {
@@ -328,7 +329,13 @@ fn remark_as_text(op: Op, commit: Option<(&Remark, Option<AttemptId>)>, losses: 
 struct RemarkRead {
     remark: Remark,
     attempt: Option<AttemptId>,
-    is_deletion: bool,
+    marks: Json,
+}
+
+impl RemarkRead {
+    fn is_marked(&self, key: &str) -> bool {
+        self.marks[key] == true
+    }
 }
 
 fn read_remark(text: &str) -> RemarkRead {
@@ -338,7 +345,7 @@ fn read_remark(text: &str) -> RemarkRead {
     let attempt = json["attempt"].as_str().and_then(|attempt| attempt.parse().ok());
     let taken_back = json["takenBack"].as_array().into_iter().flatten().filter_map(loss).collect();
     let remark = Remark { notice, now_ready: ready.map(TaskId::stored).collect(), taken_back };
-    RemarkRead { remark, attempt, is_deletion: json["deletion"] == true }
+    RemarkRead { remark, attempt, marks: json }
 }
 
 /// Reads what an entry took back. What a newer release says in words of its own is passed over.

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Row, ToSql};
 use serde::{Deserialize, Serialize};
-use taskyard_core::{AgentName, Image, Op, TaskId};
+use taskyard_core::{AgentName, Image, Op, Revision, TaskId};
 
 use super::Journal;
 use super::departure_note::departure_in;
-use super::schema::DATABASE;
+use super::schema::{DATABASE, THINNED, TOKEN};
 use super::sums;
-use crate::store::{Signature, StoreError};
+use crate::store::{HistoryQuery, Signature, StoreError};
 
 /// What the list that things come to says of a move, in place of a peer.
 const HAPPENED: &str = "";
@@ -18,6 +18,9 @@ const STRUCK_OFF: &str = "-";
 
 /// What the fact of a move is called by which the list that things came to remembers where from, until that list has followed.
 const ARRIVED: &str = "arrived ";
+
+/// How many revisions of a history are copied at a time.
+const PAGE: usize = 256;
 
 /// The other list of a move, as a journal remembers it until both have followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +47,9 @@ pub(in crate::store) struct Move {
 #[derive(Serialize, Deserialize)]
 struct Wire {
     actor: String,
+    /// The verb; older releases wrote none.
+    #[serde(default)]
+    op: String,
     changes: Vec<(String, Option<String>)>,
     /// The list that things come to; older releases wrote none.
     #[serde(default)]
@@ -58,6 +64,7 @@ impl Journal {
         let text = |image: &Image| String::from_utf8_lossy(image.bytes()).into_owned();
         let wire = Wire {
             actor: coming.signature.actor.as_str().to_owned(),
+            op: coming.signature.op.as_str().to_owned(),
             changes: coming.changes.iter().map(|(id, image)| (id.to_string(), image.as_ref().map(text))).collect(),
             list: coming.peer.list.clone(),
             place: coming.peer.place.clone(),
@@ -146,6 +153,28 @@ impl Journal {
         self.one("SELECT token, peer, payload, sum FROM moves WHERE token = ?1", [token], peer)
     }
 
+    /// Copies the history of the list that everything comes from, as far as this journal does not have it, as part of the commit that renames
+    /// that list. Returns the newest revision, which the commit goes on from.
+    pub(in crate::store) fn go_on_from(&self, former: &Self) -> Result<Revision, StoreError> {
+        let mut since = self.newest()?;
+        loop {
+            let page = former.select(&HistoryQuery { since, oldest: Some(PAGE), ..HistoryQuery::default() })?;
+            let Some(last) = page.last() else { break };
+            since = last.revision;
+            self.append_as_they_are(&page)?;
+        }
+        let thinned = former.thinned()?.max(Revision(former.begun.revision));
+        if thinned > self.thinned()? {
+            self.set_fact(THINNED, thinned.0.cast_signed())?;
+        }
+        if let Some(token) = former.fact::<i64>(TOKEN)?
+            && self.fact::<i64>(TOKEN)?.is_none_or(|own| own < token)
+        {
+            self.set_fact(TOKEN, token)?;
+        }
+        self.newest()
+    }
+
     /// Strikes a note off.
     pub(in crate::store) fn forget_move(&self, token: &str) -> Result<(), StoreError> {
         self.remove("DELETE FROM moves WHERE token = ?1", [token])
@@ -169,7 +198,7 @@ fn noted(token: String, peer: String, payload: &str) -> Option<Move> {
     Some(Move {
         token,
         peer: MovePeer { list: wire.list, place: wire.place, sidecar: peer.into() },
-        signature: Signature::new(AgentName::new(wire.actor).ok()?, Op::Merge),
+        signature: Signature::new(AgentName::new(wire.actor).ok()?, wire.op.parse().unwrap_or(Op::Merge)),
         changes: wire.changes.into_iter().map(|(id, text)| (TaskId::stored(id), text.map(image))).collect(),
     })
 }

@@ -219,6 +219,15 @@ fn conditions(query: &HistoryQuery) -> String {
         let (word, words) = if wanted.len() <= others.len() { ("IN", wanted) } else { ("NOT IN", others) };
         let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         sql.push_str(&format!(" AND op {word} ({})", words.join(", ")));
+        for op in Op::ALL {
+            let Some(mark) = op.mark() else { continue };
+            let is_plain = |other: &Op| other.as_stored() == op.as_stored() && other.mark().is_none();
+            // Of two verbs with one word only one is wanted.
+            if query.ops.contains(&op) != query.ops.iter().any(is_plain) {
+                let (word, not) = (op.as_stored(), if query.ops.contains(&op) { "" } else { "NOT " });
+                sql.push_str(&format!(" AND (op <> '{word}' OR {not}instr(ifnull(remark, ''), '\"{mark}\":true'))"));
+            }
+        }
     }
     if query.only_arrivals {
         sql.push_str(" AND before IS NULL AND (after IS NOT NULL OR packed IS NOT NULL)");

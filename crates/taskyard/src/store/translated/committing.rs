@@ -34,7 +34,7 @@ pub(super) fn commit<F: DialectFiles>(
         commit_leases(&mut writer, &staging)?;
         return Ok(None);
     }
-    let (event, raw) = exist(&mut writer, &mut staging, signature, |_| Ok(()))?;
+    let (event, raw) = exist(&mut writer, &mut staging, signature, None, |_| Ok(()))?;
     // The commit exists: whatever fails from here on is told as what is left to do.
     match writer.sync().and_then(|()| write_out(writer, &event, &raw)) {
         Ok(()) => Ok(Some(event)),
@@ -53,12 +53,14 @@ fn commit_leases<F: DialectFiles>(writer: &mut TranslatedWriter<F>, staging: &St
     writer.sync().map_err(|cause| StoreError::unfinished(None, cause))
 }
 
-/// Writes a commit into the journal: the moment it exists. `with` is written in the same database transaction. Returns it, and
-/// what the files are to be. The caller flushes the journal before it writes them.
+/// Writes a commit into the journal: the moment it exists. `with` is written in the same database transaction, and before the commit the
+/// history of `former`, if the list gets its tasks by being renamed. Returns it, and what the files are to be. The caller flushes the journal
+/// before it writes them.
 pub(super) fn exist<F: DialectFiles>(
     writer: &mut TranslatedWriter<F>,
     staging: &mut Staging,
     signature: &Signature,
+    former: Option<&Journal>,
     with: impl Fn(&Journal) -> Result<(), StoreError>,
 ) -> Result<(Event, F::Raw), StoreError> {
     let at = clock::now();
@@ -75,9 +77,14 @@ pub(super) fn exist<F: DialectFiles>(
     reach("translated: before the journal");
     let journal = writer.journal();
     let transaction = journal.begin()?;
-    let newest = staging.base.revision;
+    let mut newest = staging.base.revision;
     if journal.newest()? != newest {
         return Err(conflict());
+    }
+    if let Some(former) = former {
+        newest = journal.go_on_from(former)?;
+        // None of that is to be written to the files.
+        journal.set_fact(APPLIED, newest.0.cast_signed())?;
     }
     let seen_elsewhere = !writer.outside.is_empty();
     if seen_elsewhere {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use taskyard_core::Event;
+use taskyard_core::{Event, Op};
 
 use super::committing;
 use super::dialect_files::DialectFiles;
@@ -37,7 +37,7 @@ pub(super) fn commit<F: DialectFiles>(
     };
     let existing = note(&mut from, &into, &leaving.changes(), signature, &token).and_then(|()| {
         reach("move: noted");
-        committing::exist(&mut into, &mut coming, signature, confirm)
+        committing::exist(&mut into, &mut coming, signature, former(&from, signature), confirm)
     });
     let (came, into_files) = match existing {
         Ok(existing) => existing,
@@ -55,6 +55,11 @@ pub(super) fn commit<F: DialectFiles>(
     }
 }
 
+/// Returns the journal whose history comes along: only the renaming of a list brings one.
+fn former<'a, F: DialectFiles>(from: &'a TranslatedWriter<F>, signature: &Signature) -> Option<&'a Journal> {
+    (signature.op == Op::Rename).then(|| from.journal())
+}
+
 /// Carries out a move that has happened.
 fn finish<F: DialectFiles>(
     (mut from, leaving): (TranslatedWriter<F>, &mut Staging),
@@ -66,7 +71,7 @@ fn finish<F: DialectFiles>(
     into.sync()?;
     reach("move: exists");
     let strike = |journal: &Journal| journal.forget_move(token);
-    let left = match committing::exist(&mut from, leaving, signature, strike) {
+    let left = match committing::exist(&mut from, leaving, signature, None, strike) {
         Ok(left) => {
             from.sync()?;
             Some(left)

@@ -118,7 +118,7 @@ fn write_journal(txn: &mut FileTxn, plan: &mut Plan, signature: &Signature) -> R
     }
     for _ in 0..EAGER_ATTEMPTS {
         let ready = txn.turn.ready(&wanted)?;
-        match write_entries(txn, plan, signature, Some(ready), |_| Ok(()))? {
+        match write_entries(txn, plan, signature, Some(ready), Alongside::default())? {
             Written::Exists(event) => return Ok(event),
             Written::StaleWrites => return Err(StoreError::Conflict { task: plan.writes[0].id.clone() }),
             Written::Held { lock, is_ours_to_take: true } => txn.turn.wait_until_free(&lock, started)?,
@@ -136,15 +136,24 @@ fn write_journal(txn: &mut FileTxn, plan: &mut Plan, signature: &Signature) -> R
     let keeps_others_out = signature.op == Op::Claim && txn.turn.locks.passed_by.is_none();
     txn.turn.locks.keeps_list |= keeps_others_out;
     txn.turn.lock(&Wanted { list: wanted.list || keeps_others_out, ..wanted })?;
-    write_locked(txn, plan, signature, |_| Ok(()))
+    write_locked(txn, plan, signature, Alongside::default())
 }
 
-/// Writes a commit into the journal whose locks we have. `with` is written in the same database transaction.
+/// What is written in the same database transaction as a commit.
+#[derive(Clone, Copy, Default)]
+pub(in crate::store) struct Alongside<'a> {
+    /// The journal whose history comes before the commit; only if the list gets its tasks by being renamed.
+    pub(in crate::store) former: Option<&'a Journal>,
+    /// What is written with the entries.
+    pub(in crate::store) with: Option<&'a dyn Fn(&Journal) -> Result<(), StoreError>>,
+}
+
+/// Writes a commit into the journal whose locks we have.
 pub(in crate::store) fn write_locked(
     txn: &mut FileTxn,
     plan: &mut Plan,
     signature: &Signature,
-    with: impl Fn(&Journal) -> Result<(), StoreError>,
+    with: Alongside<'_>,
 ) -> Result<Event, StoreError> {
     match write_entries(txn, plan, signature, None, with)? {
         Written::Exists(event) => Ok(event),
@@ -174,7 +183,7 @@ fn write_entries(
     plan: &mut Plan,
     signature: &Signature,
     locks: Option<Ready>,
-    with: impl Fn(&Journal) -> Result<(), StoreError>,
+    Alongside { former, with }: Alongside<'_>,
 ) -> Result<Written, StoreError> {
     let at = clock::now();
     let after = plan.writes.iter().map(|write| (&write.id, write.after.as_ref().map(|after| &after.image)));
@@ -187,7 +196,10 @@ fn write_entries(
         // A writer of ours had a turn since we read: ours was taken over.
         return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
     }
-    let next = txn.standing.newest.next();
+    let next = match former {
+        Some(former) => journal.go_on_from(former)?.next(),
+        None => txn.standing.newest.next(),
+    };
     let seen_elsewhere = journal_outside_changes(journal, &txn.turn.place, plan.writes.iter().map(found), next, at)?;
     let revision = match seen_elsewhere {
         None => next,
@@ -219,7 +231,7 @@ fn write_entries(
     if let Some(leases) = leases {
         journal.write_leases(&leases)?;
     }
-    with(journal)?;
+    with.map_or(Ok(()), |with| with(journal))?;
     reach("journal: rows written");
     let is_eager = locks.is_some();
     if let Some(lock) = locks.map(|ready| txn.turn.try_lock(ready)).transpose()?.flatten() {

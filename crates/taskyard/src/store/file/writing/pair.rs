@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use taskyard_core::Event;
+use taskyard_core::{Event, Op};
 
-use super::commit;
+use super::commit::{self, Alongside};
 use super::plan::{self, Plan};
 use super::txn::FileTxn;
 use crate::clock;
@@ -73,13 +73,14 @@ impl TxnPair for FilePair {
             reach("move: noted");
             let task = coming.writes[0].id.clone();
             let origin = from.handle.as_peer()?;
-            commit::write_locked(&mut into, &mut coming, signature, |journal| {
-                match journal.confirm_move(&token, &origin)? {
-                    true => Ok(()),
-                    // This process was suspended, and another one wrote to the source list in between.
-                    false => Err(StoreError::Conflict { task: task.clone() }),
-                }
-            })
+            let confirm = |journal: &Journal| match journal.confirm_move(&token, &origin)? {
+                true => Ok(()),
+                // This process was suspended, and another one wrote to the source list in between.
+                false => Err(StoreError::Conflict { task: task.clone() }),
+            };
+            let former = (signature.op == Op::Rename).then(|| from.journal());
+            let alongside = Alongside { former, with: Some(&confirm) };
+            commit::write_locked(&mut into, &mut coming, signature, alongside)
         });
         let mut came = match written {
             Ok(event) => event,
@@ -110,6 +111,7 @@ fn finish(
     into.sync()?;
     reach("move: exists");
     let strike = |journal: &Journal| journal.forget_move(token);
+    let strike = Alongside { with: Some(&strike), ..Alongside::default() };
     let left = match commit::write_locked(&mut from, leaving, signature, strike) {
         Ok(left) => {
             from.sync()?;
