@@ -80,7 +80,7 @@ pub use opened_teams::OpenedTeams;
 pub use opens_counted::OpensCounted;
 pub use patience::{PATIENCE, finishes, is_once_within, wait_for, wait_or, wait_until};
 #[cfg(unix)]
-pub use postgres::{Cluster, Pooler, SharedPostgres, postgres_program};
+pub use postgres::{Cluster, CountingProxy, Pooler, SharedPostgres, postgres_program};
 pub use process::{NOBODY, Process, Program, is_root, kill_all_with};
 pub use ran::Ran;
 pub use random::Random;
