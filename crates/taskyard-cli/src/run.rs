@@ -123,6 +123,7 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
     if is_paged && output.is_terminal() {
         output.page(context.pager());
     }
+    let call = command.as_ref().filter(|_| armed.is_ok()).and_then(|command| command.begin_call(&context));
     let only_glances = command.as_ref().is_some_and(Command::only_glances);
     if may_hold_locks && !only_glances && armed.is_ok() {
         reopen_tasks(&context);
@@ -148,6 +149,7 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
         }
         None => overview(&context, &mut output),
     });
+    drop(call);
     if let Some(list) = made.filter(|list| context.has_written_to(list)) {
         let told = output.aside(&Line::plain(&format!("Created list `{list}`")));
         told.unwrap_or_else(|error| tracing::debug!(%error, "cannot be told"));

@@ -8,13 +8,17 @@ use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 use serde_json::Value;
+use taskyard::Error;
 use taskyard::calls::failed;
 use taskyard::config::ConfigWarning;
 use taskyard::core::ListId;
-use taskyard::core::tools::{Answer, Tool, catalogue, task_claim, task_create, task_release, task_update, todo_write};
-use taskyard::hooks::HookWarning;
+use taskyard::core::tools::{
+    Answer, Tool, catalogue, task_claim, task_create, task_get, task_list, task_release, task_update, todo_write,
+};
+use taskyard::hooks::{HookWarning, Hooks};
+use taskyard::operations::Pruned;
 use taskyard::process::Cancel;
-use taskyard::store::FileCare;
+use taskyard::store::{ExpectedReads, FileCare};
 use tokio::task::JoinError;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
@@ -152,12 +156,7 @@ fn make_now(
     seat: &Arc<WorkerSeat>,
     recorder: Option<Recorder>,
 ) -> Answer {
-    let (called, hooks, gone, other_list) = match served.bench(caller, cancel, seat) {
-        Ok(Bench { toolbox, hooks, gone, other_list }) => {
-            (toolbox.call(&call.tool, &call.input), hooks, gone, other_list)
-        }
-        Err(error) => (Err(error), None, Vec::new(), None),
-    };
+    let Outcome { called, hooks, gone, other_list } = outcome(served, call, caller, cancel, seat);
     match called {
         Ok(mut answer) => {
             if let Some((list, own)) = other_list.filter(|_| !answer.is_error && writes_tasks(&call.tool)) {
@@ -187,6 +186,42 @@ fn make_now(
             failed(&error, served.rules())
         }
     }
+}
+
+/// What came of calling a tool.
+struct Outcome {
+    called: Result<Answer, Error>,
+    hooks: Option<Arc<Hooks>>,
+    gone: Vec<Pruned>,
+    other_list: Option<(ListId, ListId)>,
+}
+
+/// Calls the tool, and again if what the store remembered of teams and messages was no longer so: then nothing has happened.
+fn outcome(served: &ServedList, call: &Call, caller: &Caller, cancel: &Cancel, seat: &Arc<WorkerSeat>) -> Outcome {
+    loop {
+        let in_store =
+            is_brief(&call.tool).then(|| served.yard().store().begin_call(ExpectedReads::default())).flatten();
+        let mut outcome = match served.bench(caller, cancel, seat) {
+            Ok(Bench { toolbox, hooks, gone, other_list }) => {
+                Outcome { called: toolbox.call(&call.tool, &call.input), hooks, gone, other_list }
+            }
+            Err(error) => Outcome { called: Err(error), hooks: None, gone: Vec::new(), other_list: None },
+        };
+        // Hooks are asked after the list was read or changed, which confirms the call. So none of them has been asked in vain.
+        match in_store.map_or(Ok(true), |in_store| in_store.confirm()) {
+            Ok(true) => return outcome,
+            Ok(false) => {}
+            Err(error) => {
+                outcome.called = outcome.called.and(Err(error.into()));
+                return outcome;
+            }
+        }
+    }
+}
+
+/// Tells whether a tool takes a moment and works on tasks alone.
+fn is_brief(tool: &str) -> bool {
+    writes_tasks(tool) || [task_get::TOOL.name, task_list::TOOL.name].contains(&tool)
 }
 
 /// Names the list that was written to, which is not the one of the directory.

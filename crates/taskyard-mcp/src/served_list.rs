@@ -221,6 +221,8 @@ impl ServedList {
 
     /// Returns the answer to a call that is certain to be the same as last time. Waits for no lock.
     pub(crate) fn answer_at_once(&self, tool: &str, input: &Value) -> Option<Answer> {
+        // Only files can be told to be as they were without being read.
+        self.yard.store().care()?;
         // Where there are teams, the list depends on who calls.
         let may_differ = self.follows_team && self.yard.teams().is_some_and(|teams| teams.are_any());
         let may_reopen = self.desk.as_ref().is_some_and(|desk| desk.jobs.may_reopen_tasks());

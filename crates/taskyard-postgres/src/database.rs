@@ -1,10 +1,11 @@
 //! A yard's database: asking it, in transactions of one round trip.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use taskyard::core::{Moment, Revision};
+use taskyard::core::{Moment, Revision, TaskId};
 use taskyard::store::StoreError;
 use tokio_postgres::Row;
 
@@ -15,9 +16,12 @@ use crate::connecting::{
 use crate::epoch::{Lost, Stamp, TIMELINE};
 use crate::heartbeats::Heartbeats;
 use crate::listening::Listening;
+use crate::notification::{of_kind, sending};
+use crate::one_call::DatabaseNumber;
 use crate::schema::{SchemaName, VERSION, lost_row, migrate};
 use crate::server_clock::{NOW, ServerClock};
 use crate::settings::Settings;
+use crate::versions::{Answers as SeldomChanged, Kind};
 
 /// How often a transaction is begun that other transactions get into the way of.
 const ATTEMPTS: usize = 8;
@@ -30,6 +34,10 @@ pub(crate) struct Database {
     pub(crate) clock: ServerClock,
     pub(crate) listening: Arc<Listening>,
     pub(crate) heartbeats: Heartbeats,
+    /// What is remembered of things that change seldom.
+    pub(crate) seldom_changed: Arc<SeldomChanged>,
+    /// What calls of this database are known by.
+    pub(crate) number: DatabaseNumber,
     shown: String,
     /// Whether this process has met the tables.
     has_met_yard: AtomicBool,
@@ -71,11 +79,25 @@ impl Database {
     pub(crate) fn new(settings: Settings, shown: String) -> Self {
         let schema = SchemaName::new(&settings.schema);
         let pool = Arc::new(Pool::new(settings));
+        let seldom_changed: Arc<SeldomChanged> = Arc::default();
         let listening = Arc::new(Listening::new(Arc::clone(&pool), &schema));
+        let number = DatabaseNumber::new();
         let (clock, heartbeats) = (ServerClock::default(), Heartbeats::default());
         let [has_met_yard, has_written] = [false; 2].map(AtomicBool::new);
         let asks_timeline = AtomicBool::new(true);
-        Self { pool, schema, clock, listening, heartbeats, shown, has_met_yard, has_written, asks_timeline }
+        Self {
+            pool,
+            schema,
+            clock,
+            listening,
+            heartbeats,
+            seldom_changed,
+            number,
+            shown,
+            has_met_yard,
+            has_written,
+            asks_timeline,
+        }
     }
 
     /// Tells whether the server is asked for its timeline.
@@ -126,6 +148,13 @@ impl Database {
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {OWN_NAMES_ONLY}; SET LOCAL statement_timeout = {}",
             STATEMENT_TIME.as_millis()
         );
+        let (along, count) = (self.number.take_along(), Cell::new(0));
+        let questions = || {
+            let mut all = questions();
+            count.set(all.len());
+            all.extend(along.iter().flat_map(|along| (along.questions)()));
+            all
+        };
         let asked = match self.ask_once(&begin, &questions) {
             // An older yard is not an empty one.
             Err(NotAsked::Older) => {
@@ -135,10 +164,70 @@ impl Database {
             asked => asked,
         };
         match asked {
-            Ok(answers) => Ok(Some(answers)),
+            Ok((mut rows, stamp)) => {
+                let asked_along = rows.split_off(count.get());
+                if let Some(along) = along {
+                    (along.answer)(&asked_along, &stamp);
+                }
+                Ok(Some((rows, stamp)))
+            }
             Err(NotAsked::NoYard) => Ok(None),
             Err(other) => Err(self.error(other, doing)),
         }
+    }
+
+    /// Returns the answer to a question about something that changes seldom: from memory, if this thread is in a call that may, else from the
+    /// database; `None` if there is no yard yet. The same question about the same thing must always be the same statement.
+    pub(crate) fn recall<T: Send + Sync + 'static>(
+        &self,
+        (kind, question): (Kind, &'static str),
+        about: &str,
+        statement: impl Fn() -> Statement,
+        read: impl FnOnce(&[Row]) -> T,
+    ) -> Result<Option<Arc<T>>, StoreError> {
+        let counts_at = self.number.counts_at(kind, self.seldom_changed.newest(kind));
+        let remembered = counts_at.and_then(|version| {
+            let answer = self.seldom_changed.find(question, about, &version)?;
+            self.number.assume(kind, &version);
+            Some(answer)
+        });
+        if remembered.is_some() {
+            return Ok(remembered);
+        }
+        let Some((rows, stamp)) = self.read_stamped(question, || vec![statement()])? else { return Ok(None) };
+        Ok(Some(self.remember((kind, question), about, &stamp, read(&rows[0]))))
+    }
+
+    /// Remembers the answer to such a question, which was read at one moment with a stamp.
+    pub(crate) fn remember<T: Send + Sync + 'static>(
+        &self,
+        (kind, question): (Kind, &'static str),
+        about: &str,
+        stamp: &Stamp,
+        answer: T,
+    ) -> Arc<T> {
+        let answer = Arc::new(answer);
+        if let Some(versions) = &stamp.versions {
+            self.seldom_changed.keep(question, about.to_owned(), versions.of(kind), Arc::clone(&answer));
+        }
+        answer
+    }
+
+    /// Returns what raises the count of a kind. It comes last in its transaction, but for the stamp: the row stays locked until the
+    /// transaction ends.
+    pub(crate) fn raise(&self, kind: Kind) -> Statement {
+        self.statement("UPDATE @.versions SET version = version + 1 WHERE kind = $1").text(kind.name())
+    }
+
+    /// Makes sure that what this thread's call answered from memory held at a moment within the call; returns false if it did not.
+    pub(crate) fn confirm_call(&self) -> Result<bool, StoreError> {
+        if self.number.has_assumed() {
+            match self.read("look whether anything changed", Vec::new) {
+                Err(StoreError::Conflict { .. }) => {}
+                read => drop(read?),
+            }
+        }
+        Ok(!self.number.is_outdated())
     }
 
     /// Learns what time it is where there is no yard yet.
@@ -159,6 +248,18 @@ impl Database {
         doing: &str,
         statements: impl Fn() -> Vec<Statement>,
     ) -> Result<Vec<Vec<Row>>, StoreError> {
+        Ok(self.change_stamped(doing, statements)?.0)
+    }
+
+    /// Does the same, and returns the stamp as well, which is read after the change.
+    pub(crate) fn change_stamped(
+        &self,
+        doing: &str,
+        statements: impl Fn() -> Vec<Statement>,
+    ) -> Result<Answers, StoreError> {
+        if !self.confirm_call()? {
+            return Err(outdated());
+        }
         let changed = match self.ask_once(&begin_to_write(), &statements) {
             Err(NotAsked::NoYard | NotAsked::Older) => {
                 self.migrate(doing)?;
@@ -166,7 +267,7 @@ impl Database {
             }
             changed => changed,
         };
-        changed.map(|(rows, _)| rows).map_err(|other| self.error(other, doing))
+        changed.map_err(|other| self.error(other, doing))
     }
 
     /// Asks one question in a transaction of its own, whatever tables there are.
@@ -183,6 +284,9 @@ impl Database {
     }
 
     fn ask_once(&self, begin: &str, statements: &impl Fn() -> Vec<Statement>) -> Asked {
+        if self.number.is_outdated() {
+            return Err(NotAsked::Store(outdated()));
+        }
         let mut not_asked = None;
         let rows = self.pool.persist(|session| {
             let mut all = vec![Statement::script(begin)];
@@ -213,11 +317,20 @@ impl Database {
         };
         let place = rows.len() - behind;
         let stamp = Stamp::read(rows[place].first().ok_or_else(lost_row)?)?;
-        self.clock.observe(stamp.now);
         self.has_met_yard.store(true, Ordering::Relaxed);
+        if !self.observe(&stamp) {
+            return Err(NotAsked::Store(outdated()));
+        }
         rows.truncate(place);
         rows.remove(0);
         Ok((rows, stamp))
+    }
+
+    /// Takes in what the last question of a transaction says; returns false if the call of this thread is outdated by that.
+    fn observe(&self, stamp: &Stamp) -> bool {
+        self.clock.observe(stamp.now);
+        self.seldom_changed.observe(stamp.versions.as_ref());
+        self.number.confirm(stamp)
     }
 
     /// Returns the last question of every transaction.
@@ -324,6 +437,9 @@ impl Database {
     }
 
     fn begin_once(&self, statements: &impl Fn() -> Vec<Statement>) -> Result<(Held, Answers), NotAsked> {
+        if self.number.is_outdated() {
+            return Err(NotAsked::Store(outdated()));
+        }
         let mut not_asked = None;
         let begun = self.pool.persist_holding(|mut held| {
             let mut all = vec![Statement::script(begin_to_write())];
@@ -401,9 +517,18 @@ impl Database {
                 Err(other) => return Err(self.error(other, doing)),
             };
             let done = then(&rows).and_then(|(mut statements, answer)| {
-                let end = if statements.is_empty() { "ROLLBACK" } else { "COMMIT" };
-                statements.push(Statement::script(end));
-                held.ask(&statements, ANSWER_TIME).map(|_| answer)
+                if statements.is_empty() {
+                    held.ask(&[Statement::script("ROLLBACK")], ANSWER_TIME)?;
+                    return Ok(answer);
+                }
+                statements.push(self.stamp());
+                statements.push(Statement::script("COMMIT"));
+                let rows = held.ask(&statements, ANSWER_TIME)?;
+                // It has happened, whatever the stamp is. The first one has told whether the call is outdated.
+                if let Some(Ok(stamp)) = rows[rows.len() - 2].first().map(Stamp::read) {
+                    self.observe(&stamp);
+                }
+                Ok(answer)
             });
             match done {
                 Ok(answer) => return Ok(answer),
@@ -420,15 +545,27 @@ impl Database {
         unreachable!("the last attempt returns")
     }
 
-    /// Tells every listener that something has moved, on a connection of its own.
-    pub(crate) fn notify_apart(&self, kind: &str, name: &str) {
+    /// Tells every listener of a channel that something of a kind has changed, without waiting for it.
+    pub(crate) fn tell_of(&self, kind: Kind, channel: &str) {
+        self.tell(channel, &of_kind(kind, self.seldom_changed.newest(kind).as_ref()));
+    }
+
+    /// Tells every listener of a channel, without waiting for it.
+    pub(crate) fn tell(&self, channel: &str, payload: &str) {
+        let notification = sending(channel, payload);
         let told = self.pool.persist(|session| {
-            self.notify(session, kind, name);
+            session.tell(Statement::script(notification.as_str()));
             Ok(())
         });
         if let Err(failure) = told {
             tracing::debug!(%failure, "nobody is told; they look by themselves");
         }
+    }
+
+    /// Returns what tells every listener of a channel that something of a kind has changed, and what its count is now.
+    pub(crate) fn notification_of(&self, kind: Kind, channel: &str) -> String {
+        let version = self.seldom_changed.newest(kind);
+        sending(channel, &of_kind(kind, version.as_ref()))
     }
 
     /// Makes the tables, or brings them to the newest version, and returns the version they had; 0 if there were none.
@@ -471,18 +608,11 @@ impl Database {
             }
         }
     }
+}
 
-    /// Tells every listener that something has moved, without waiting for it. Listeners that do not hear it look by themselves.
-    pub(crate) fn notify(&self, session: &mut Session, kind: &str, name: &str) {
-        session.tell(Statement::script(self.notification(kind, name)));
-    }
-
-    /// Returns what tells every listener. It is a transaction of its own that need not be safe on disk: while it commits, no other
-    /// notification in the whole database can.
-    pub(crate) fn notification(&self, kind: &str, name: &str) -> String {
-        let channel = self.schema.channel(kind, name);
-        format!("BEGIN; SET LOCAL synchronous_commit = off; NOTIFY {channel}; COMMIT")
-    }
+/// Says that what a call decided upon has changed; nothing has happened. The caller that began the call makes it again.
+fn outdated() -> StoreError {
+    StoreError::Conflict { task: TaskId::number(0) }
 }
 
 /// Returns what begins a transaction that writes. Nothing is set for longer than that: the next one on this connection may be another's.

@@ -11,6 +11,7 @@ use tokio_postgres::Row;
 use crate::connecting::Failure;
 use crate::schema::VERSION;
 use crate::server_clock::NOW;
+use crate::versions::Versions;
 
 /// Tells the timeline of a server that takes writes. The name of the file it writes its log to begins with it, and every role may ask for
 /// that. (`pg_control_checkpoint()` tells the timeline of the last checkpoint, which for a while after a promotion is the old one.)
@@ -41,6 +42,8 @@ pub(crate) struct Stamp {
     pub(crate) is_standby: bool,
     /// Whether the server has another timeline than the one that the epoch began on.
     pub(crate) is_outdated: bool,
+    /// How often what changes seldom had changed; `None` if the database does not tell.
+    pub(crate) versions: Option<Versions>,
 }
 
 /// What was found lower than it was known to be.
@@ -74,8 +77,9 @@ impl Stamp {
         let server =
             if asks_timeline { format!("pg_is_in_recovery(), {TIMELINE}") } else { "false, NULL::bigint".into() };
         format!(
-            "SELECT 1 / (coalesce(version, 0) = {VERSION})::int, {NOW}, epoch, epoch_began, timeline, {server}
-            FROM (VALUES (true)) AS always LEFT JOIN @.yard ON true"
+            "SELECT 1 / (coalesce(version, 0) = {VERSION})::int, {NOW}, epoch, epoch_began, timeline, {server}, {}
+            FROM (VALUES (true)) AS always LEFT JOIN @.yard ON true",
+            Versions::QUESTION
         )
     }
 
@@ -83,8 +87,10 @@ impl Stamp {
     pub(crate) fn read(row: &Row) -> Result<Self, Failure> {
         let (began, of_epoch): (i64, Option<i64>) = (row.try_get(3)?, row.try_get(4)?);
         let timeline: Option<i64> = row.try_get(6)?;
+        let epoch = Epoch { id: row.try_get(2)?, timeline };
         Ok(Self {
-            epoch: Epoch { id: row.try_get(2)?, timeline },
+            versions: Versions::new(&epoch.id, row.try_get(7)?),
+            epoch,
             least_token: Token(began.unsigned_abs().saturating_mul(TOKENS_PER_MILLISECOND)),
             now: row.try_get(1)?,
             is_standby: row.try_get(5)?,

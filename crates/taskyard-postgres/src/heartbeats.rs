@@ -4,6 +4,7 @@
 //! What a heartbeat that does not come means is decided in `taskyard_core::rules::leases::liveness`.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use taskyard::liveness::longest_silence;
 use tokio_postgres::Row;
 
 use crate::connecting::Failure;
-use crate::server_clock::JITTER;
+use crate::server_clock::{JITTER, own_clock};
 
 /// How many heartbeats are sent while one is waited for.
 pub(crate) const BEATS_IN_A_SILENCE: u32 = 3;
@@ -25,8 +26,10 @@ const SILENT_FOR_NOW: i64 = 1_000;
 pub(crate) struct Heartbeats {
     known: Mutex<HashMap<String, Known>>,
     sending: Mutex<Option<Sending>>,
-    /// When this process last sent one, by the server's clock.
-    sent: Mutex<Option<i64>>,
+    /// When this process last sent one, by the server's clock and by a clock of this machine.
+    sent: Mutex<Option<(i64, Duration)>>,
+    /// Whether this process has removed the rows of those that are long gone.
+    has_swept: AtomicBool,
 }
 
 /// What the database said of a process.
@@ -92,6 +95,16 @@ impl Heartbeats {
         Ok(())
     }
 
+    /// Takes in that processes gave themselves leases at a moment: they had sent a heartbeat no longer before than [`Self::is_one_due`] says.
+    pub(crate) fn learn_alive(&self, processes: Vec<(String, i64)>, now: &Moment) {
+        let mut known = self.known();
+        for (process, at) in processes {
+            let last = at.saturating_sub(milliseconds(longest_silence() / 2));
+            let last = known.get(&process).and_then(|known| known.last).map_or(last, |before| before.max(last));
+            known.insert(process, Known { last: Some(last), asked: now.wall.0 });
+        }
+    }
+
     /// Returns the processes of which something newer has to be known before they are judged.
     pub(crate) fn overdue(&self, now: i64) -> Vec<String> {
         let known = self.known();
@@ -102,12 +115,29 @@ impl Heartbeats {
     /// That is judged by the server's clock, as others judge it; the clock may have been set.
     pub(crate) fn is_one_due(&self, now: i64) -> bool {
         let sent = *self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        sent.is_none_or(|sent| !(-JITTER..milliseconds(longest_silence() / 2)).contains(&(now - sent)))
+        sent.is_none_or(|(sent, _)| !(-JITTER..milliseconds(longest_silence() / 2)).contains(&(now - sent)))
+    }
+
+    /// Returns how long it is until this process sends the next one.
+    pub(crate) fn until_due(&self) -> Duration {
+        let sent = *self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = sent.map_or(Duration::MAX, |(_, sent)| own_clock().saturating_sub(sent));
+        (longest_silence() / BEATS_IN_A_SILENCE).saturating_sub(since)
     }
 
     /// Takes note of when this process has sent one, by the server's clock.
     pub(crate) fn note_sent(&self, now: i64) {
-        *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, own_clock()));
+    }
+
+    /// Tells whether this process has removed the rows of those that are long gone.
+    pub(crate) fn has_swept(&self) -> bool {
+        self.has_swept.load(Ordering::Relaxed)
+    }
+
+    /// Takes note that it has.
+    pub(crate) fn note_swept(&self) {
+        self.has_swept.store(true, Ordering::Relaxed);
     }
 
     /// Takes note that this process sends none any more.

@@ -57,6 +57,11 @@ impl PostgresJobs {
         self.database.statement(&sql).text(job.as_str()).number(ASKED_FOR)
     }
 
+    /// Tells the followers of a job to look.
+    fn tell(&self, kind: &str, job: &str) {
+        self.database.tell(&self.database.schema.channel(kind, job), "");
+    }
+
     fn note_heartbeat(&self) {
         *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
@@ -145,7 +150,7 @@ impl SharedJobs for PostgresJobs {
         })?;
         self.note_heartbeat();
         let Some(found) = rows[0].first() else { return Ok(None) };
-        self.database.notify_apart(REPORTS, job.id.as_str());
+        self.tell(REPORTS, job.id.as_str());
         if is_over {
             self.sweep();
         }
@@ -182,7 +187,7 @@ impl SharedJobs for PostgresJobs {
             let statement = self.database.statement(&sql).number(request.number).number(from.cast_signed());
             vec![statement.bytes(part.bytes.clone())]
         })?;
-        self.database.notify_apart(REPORTS, job.as_str());
+        self.tell(REPORTS, job.as_str());
         Ok(())
     }
 
@@ -233,7 +238,7 @@ impl SharedJobs for PostgresJobs {
         self.database.change("ask for the end of a job", || {
             vec![self.database.statement(&sql).text(job.as_str()).text(storable(by.as_str()))]
         })?;
-        self.database.notify_apart(REQUESTS, job.as_str());
+        self.tell(REQUESTS, job.as_str());
         Ok(())
     }
 
@@ -246,7 +251,7 @@ impl SharedJobs for PostgresJobs {
             let statement = self.database.statement(&sql).text(job.as_str()).number(offset.cast_signed());
             vec![statement.number(length.cast_signed())]
         })?;
-        self.database.notify_apart(REQUESTS, job.as_str());
+        self.tell(REQUESTS, job.as_str());
         rows[0][0].try_get(0).map_err(self.failed(doing))
     }
 
@@ -283,8 +288,8 @@ impl SharedJobs for PostgresJobs {
         };
         let channel = |name: &str| self.database.schema.channel(kind, name);
         let listening = &self.database.listening;
-        self.lasting.get_or_init(|| listening.follow(&channel(""), Arc::new(|| {})));
-        Box::new(PostgresJobWatch { of, following: listening.follow(&channel(job.as_str()), moved) })
+        self.lasting.get_or_init(|| listening.follow_looking(&channel(""), Arc::new(|| {})));
+        Box::new(PostgresJobWatch { of, following: listening.follow_looking(&channel(job.as_str()), moved) })
     }
 }
 

@@ -12,14 +12,18 @@ mod heartbeats;
 mod jobs;
 mod listening;
 mod notices;
+mod notification;
+mod one_call;
 mod opener;
 mod schema;
+mod seldom;
 mod server_clock;
 mod settings;
 mod shared_world;
 mod store;
 mod teams;
 mod todos;
+mod versions;
 
 pub use administration::{
     Administration, AdministrationError, BlockedSession, ConnectionCount, DatabaseProblem, DatabaseStatus, ListRight,

@@ -1,6 +1,7 @@
 //! Notices on PostgreSQL.
 
 use std::collections::{BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +13,10 @@ use tokio_postgres::Row;
 
 use crate::database::Database;
 use crate::listening::Following;
+use crate::seldom::SeldomFollower;
 use crate::server_clock::NOW;
 use crate::store::{Waiting, making, storable};
+use crate::versions::Kind;
 
 /// Notices in a database that many machines share.
 #[derive(Clone, Debug)]
@@ -26,10 +29,17 @@ impl PostgresNotices {
     pub(crate) fn over(database: Arc<Database>) -> Self {
         Self { database }
     }
+
+    /// Returns the channel on which it is told that something was queued on a list.
+    fn channel(&self, list: &ListId) -> String {
+        self.database.schema.channel("notices", list.directory())
+    }
 }
 
 /// Watches the notices of a list.
-struct PostgresNoticeWatch(Following);
+struct PostgresNoticeWatch {
+    _following: Following,
+}
 
 impl Notices for PostgresNotices {
     fn queue(&self, job: &Job) -> Result<(), NoticeError> {
@@ -42,10 +52,11 @@ impl Notices for PostgresNotices {
             // A list without tasks has no row yet, which says which roles see the notice.
             let mut all = making(&self.database, &job.list, Waiting::Wait);
             all.push(statement.text(storable(job.agent.as_str())).number(queued.0).text(storable(&body)));
+            all.push(self.database.raise(Kind::Notices));
             all
         });
         queued.map_err(NoticeError::new)?;
-        self.database.notify_apart("notices", job.list.directory());
+        self.database.tell_of(Kind::Notices, &self.channel(&job.list));
         Ok(())
     }
 
@@ -92,25 +103,30 @@ impl Notices for PostgresNotices {
                 "UPDATE @.notices SET acknowledged_at = {NOW}
                 WHERE job = ANY($1) AND acknowledged_at IS NULL RETURNING 1"
             );
-            vec![self.database.statement(&sql).texts(jobs.iter().map(|job| job.as_str().to_owned()).collect())]
+            let heard = jobs.iter().map(|job| job.as_str().to_owned()).collect();
+            vec![self.database.statement(&sql).texts(heard), self.database.raise(Kind::Notices)]
         });
         Ok(heard.map_err(NoticeError::new)?[0].len())
     }
 
     fn version(&self) -> Option<u64> {
-        // We hear only after a while of what other processes queue: a caller that has to know now asks the database.
-        None
+        // Every transaction tells it: a caller that has just asked the database for something else knows whether something waits.
+        let version = self.database.seldom_changed.newest(Kind::Notices)?;
+        let mut number = DefaultHasher::new();
+        (&version.epoch, version.count).hash(&mut number);
+        Some(number.finish())
     }
 
     fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn NoticeWatch>, NoticeError> {
-        let channel = self.database.schema.channel("notices", list.directory());
-        Ok(Box::new(PostgresNoticeWatch(self.database.listening.follow(&channel, moved))))
+        let following = SeldomFollower::follow(&self.database, Kind::Notices, &self.channel(list), moved);
+        Ok(Box::new(PostgresNoticeWatch { _following: following }))
     }
 }
 
 impl NoticeWatch for PostgresNoticeWatch {
     fn keep_up(&mut self) -> Result<Option<Duration>, NoticeError> {
-        Ok(Some(self.0.interval()))
+        // The process asks by itself for all followers, and calls them.
+        Ok(None)
     }
 }
 

@@ -27,7 +27,7 @@ impl Database {
             return None;
         }
         let overdue = self.heartbeats.overdue(self.clock.now_in_transaction().wall.0);
-        (!overdue.is_empty()).then(|| self.question(overdue))
+        (!overdue.is_empty()).then(|| self.heartbeats_of(overdue))
     }
 
     /// Returns when a process last sent a heartbeat; `None` if it never did.
@@ -40,7 +40,7 @@ impl Database {
             return known.last.map(moment);
         }
         let doing = "read heartbeats";
-        let answer = self.read(doing, || vec![self.question(vec![name.clone()])]).and_then(|rows| {
+        let answer = self.read(doing, || vec![self.heartbeats_of(vec![name.clone()])]).and_then(|rows| {
             let rows = rows.map(|mut rows| rows.remove(0)).unwrap_or_default();
             let learnt = self.heartbeats.learn(&rows, 0, &self.clock.now_in_transaction());
             learnt.map_err(|failure| failure.into_store_error(self.shown(), doing))
@@ -52,7 +52,8 @@ impl Database {
         self.heartbeats.known().get(&name)?.last.map(moment)
     }
 
-    fn question(&self, processes: Vec<String>) -> Statement {
+    /// Returns what asks for the last heartbeats of processes.
+    pub(crate) fn heartbeats_of(&self, processes: Vec<String>) -> Statement {
         let sql = "SELECT asked.process, a.seen_at FROM unnest($1) AS asked (process)
             LEFT JOIN @.alive a ON a.process = asked.process";
         self.statement(sql).texts(processes)
@@ -104,15 +105,25 @@ impl Database {
         }
     }
 
-    /// Sends one heartbeat, learns those of others on the way, and returns when that was by the server's clock.
-    fn send_heartbeat(&self) -> Result<i64, StoreError> {
+    /// Sends one heartbeat, learns those of others and what this process follows on the way, and returns when that was by the server's clock.
+    pub(crate) fn send_heartbeat(&self) -> Result<i64, StoreError> {
         let doing = "send a heartbeat";
         let known: Vec<String> = self.heartbeats.known().keys().cloned().collect();
-        let rows = self.change(doing, || vec![self.heartbeat(None), self.question(known.clone())])?;
+        let lists = self.listening.lists();
+        let (rows, stamp) = self.change_stamped(doing, || {
+            let mut all = vec![self.heartbeat(None), self.heartbeats_of(known.clone())];
+            all.push(self.poll_question(lists.clone()));
+            if !self.heartbeats.has_swept() {
+                all.push(self.sweeping());
+            }
+            all
+        })?;
         let failed = |failure: Failure| failure.into_store_error(self.shown(), doing);
+        self.heartbeats.note_swept();
         let sent = rows[0][0].try_get::<_, i64>(0).map_err(|error| failed(error.into()))?;
         self.heartbeats.note_sent(sent);
         self.heartbeats.learn(&rows[1], 0, &moment(sent)).map_err(failed)?;
+        self.listening.take_in(&Self::polled(&rows[2], &stamp).map_err(failed)?);
         // A caller that looks at one of the others again asks for it.
         let silence = milliseconds(longest_silence());
         self.heartbeats.known().retain(|_, known| known.last.is_some_and(|last| sent - last < silence));
@@ -128,27 +139,30 @@ impl Database {
         self.change("bring heartbeats back", || vec![self.statement(&sql)]).map(drop)
     }
 
-    /// Removes the rows of processes that are long gone.
-    fn sweep_heartbeats(&self) -> Result<(), StoreError> {
-        let sql = format!("DELETE FROM @.alive WHERE seen_at < {NOW} - $1");
-        self.change("sweep heartbeats", || vec![self.statement(&sql).number(SWEPT_AFTER)]).map(drop)
+    /// Returns what removes the rows of processes that are long gone.
+    fn sweeping(&self) -> Statement {
+        self.statement(&format!("DELETE FROM @.alive WHERE seen_at < {NOW} - $1")).number(SWEPT_AFTER)
     }
 }
 
 /// Sends heartbeats until it is told to end.
 fn send(database: &Database, ended: &Receiver<()>) {
     let mut last = None;
-    while ended.recv_timeout(longest_silence() / BEATS_IN_A_SILENCE) == Err(RecvTimeoutError::Timeout) {
-        let sent = database.send_heartbeat().and_then(|sent| {
-            match last.replace(sent) {
-                None => database.sweep_heartbeats()?,
-                Some(last) if last - sent > JITTER => database.bring_heartbeats_back()?,
-                Some(_) => {}
-            }
-            Ok(())
+    let mut pause = database.heartbeats.until_due();
+    while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+        pause = database.heartbeats.until_due();
+        if !pause.is_zero() {
+            // One was sent with a commit, or with another question.
+            continue;
+        }
+        let sent = database.send_heartbeat().and_then(|sent| match last.replace(sent) {
+            Some(last) if last - sent > JITTER => database.bring_heartbeats_back(),
+            Some(_) | None => Ok(()),
         });
+        pause = database.heartbeats.until_due();
         if let Err(error) = sent {
             tracing::warn!(%error, "no heartbeat is sent, trying again");
+            pause = longest_silence() / BEATS_IN_A_SILENCE;
         }
     }
 }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use taskyard::core::rules::claims::readiness::rank;
-use taskyard::core::{AgentName, ListId, Rules, TaskId, Timestamp};
+use taskyard::core::{AgentName, Entry, ListId, Op, Revision, Rules, Task, TaskId, Timestamp};
 use taskyard::operations::{Claim, NewTask, UndoRange};
+use taskyard::store::{HistoryQuery, Signature};
+use taskyard::stream::{Cursor, Happening};
 use taskyard::{Store, Yard};
 use taskyard_postgres::{PostgresStore, Surroundings};
 use taskyard_testkit::properties::random_operations_keep_the_invariants;
-use taskyard_testkit::{Random, Scale, SharedPostgres};
+use taskyard_testkit::{CountingProxy, Random, Scale, SharedPostgres, wait_until};
 
 #[test]
 fn whatever_is_done_the_invariants_hold() {
@@ -63,6 +65,64 @@ fn a_list_that_nobody_asks_for_is_let_go() {
     }
     // A caller that asks again finds the list as it is.
     assert_is_as_a_fresh_look_finds_it(&yard, &address);
+}
+
+#[test]
+fn a_follower_has_in_memory_what_a_fresh_look_finds() {
+    let address = SharedPostgres::get().fresh_address();
+    let [ours, ben, eve] = ["ana", "ben", "eve"].map(|agent| yard(&address, agent));
+    create(&ben, &[]);
+    let mut stream = ours.follow(Cursor::after(&list(), Revision(0))).unwrap();
+    let (mut random, mut heard): (_, Vec<Entry>) = (Random::new(12), Vec::new());
+    for _ in 0..Scale::from_environment(0.1).of(300) {
+        change([&ours, &ben, &eve][random.below(3)], &mut random);
+        let fresh = store(&address, Rules::Strict);
+        let expected = fresh.read(&list()).unwrap();
+        wait_until("the follower to hear of it", || {
+            while let Some(happening) = stream.try_next().unwrap() {
+                let Happening::Commit(event) = happening else { panic!("only commits are followed: {happening:?}") };
+                heard.extend(event.entries);
+            }
+            let recollected = ours.store().recollect(&list()).unwrap();
+            // Leases also change without a commit.
+            heard.last().is_some_and(|entry| entry.revision == expected.revision())
+                && recollected.revision() == expected.revision()
+                && recollected.tasks().unwrap() == expected.tasks().unwrap()
+                && recollected.leases().unwrap() == expected.leases().unwrap()
+        });
+    }
+    assert_eq!(heard, store(&address, Rules::Strict).history(&list(), &HistoryQuery::default()).unwrap());
+}
+
+#[test]
+fn a_commit_too_large_to_be_told_is_read() {
+    let address = SharedPostgres::get().fresh_address();
+    let (ours, theirs) = (yard(&address, "ana"), yard(&address, "ben"));
+    create(&theirs, &[]);
+    let mut stream = ours.follow(Cursor::now()).unwrap();
+    let description = "x".repeat(20_000);
+    let new = NewTask { subject: "large".into(), description: description.clone(), ..NewTask::default() };
+    drop(theirs.create(new).unwrap());
+    let Some(Happening::Commit(event)) = stream.next().transpose().unwrap() else { panic!("it was committed") };
+    assert_eq!(event.revision, Revision(2));
+    let found = ours.store().recollect(&list()).unwrap().find(&TaskId::number(2)).unwrap().task().unwrap();
+    assert_eq!(found.description, description);
+}
+
+#[test]
+fn a_list_is_not_read_again_after_an_import() {
+    let server = SharedPostgres::get();
+    let proxy = CountingProxy::before(server.cluster());
+    let store = store(&proxy.address(&server.fresh_address()), Rules::Strict);
+    let mut txn = store.write(&list()).unwrap();
+    for number in 1..=6_000 {
+        txn.put(Task::new(TaskId::number(number), format!("task {number}"))).unwrap();
+    }
+    txn.commit(&Signature::new(AgentName::new("ana").unwrap(), Op::Import)).unwrap();
+    proxy.reset();
+    assert_eq!(store.read(&list()).unwrap().tasks().unwrap().len(), 6_000);
+    let bytes = proxy.bytes_answered();
+    assert!(bytes < 20_000, "{bytes} bytes were read");
 }
 
 fn change(yard: &Yard, random: &mut Random) {

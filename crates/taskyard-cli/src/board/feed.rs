@@ -212,7 +212,9 @@ impl Follower {
 
     fn tell_leases(&mut self) -> Result<(), Error> {
         let list = self.yard.list_id();
-        let snapshot = self.yard.store().read(list)?;
+        // What is followed is kept up to date in memory, if the store keeps lists there.
+        let recollected = self.yard.store().recollect(list);
+        let snapshot = recollected.map_or_else(|| self.yard.store().read(list), Ok)?;
         let leases = snapshot.leases()?;
         self.has_busy = match snapshot.live()? {
             Some(live) => live.counts()[Status::InProgress as usize] > 0,

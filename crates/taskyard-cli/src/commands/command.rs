@@ -1,6 +1,9 @@
 //! The commands, and which of them change something.
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use taskyard::opening::Address;
+use taskyard::operations::journal_of_shown;
+use taskyard::store::{ExpectedReads, StoreCall};
 
 use super::adopt::Adopt;
 use super::backup::Backup;
@@ -203,6 +206,18 @@ impl Command {
     /// Tells whether the command only glances at a list, so often that it leaves the ends of jobs and members to other commands.
     pub(crate) fn only_glances(&self) -> bool {
         matches!(self, Self::StatusLine(_))
+    }
+
+    /// Begins a call at the store for a command that looks once and ends: a store elsewhere is asked everything at once. `None` for all
+    /// others, and for stores on this machine.
+    pub(crate) fn begin_call(&self, context: &Context) -> Option<Box<dyn StoreCall>> {
+        let Self::Show(show) = self else { return None };
+        if !matches!(context.address(), Ok(Address::Remote(_))) {
+            return None;
+        }
+        // A team may have another list, which is read after that.
+        let (list, journal) = (context.list_without_team().ok(), journal_of_shown(&show.id));
+        context.store().ok()?.begin_call(ExpectedReads { list, journal })
     }
 
     /// Tells whether the answer may be longer than a screen and is read at leisure: then it goes to a pager.

@@ -76,11 +76,24 @@ impl Context {
     }
 
     fn choose(&self, flag: Option<&String>) -> Result<Choice, Problem> {
+        self.choose_with(flag, |candidates, rules| self.look_for_team(candidates, rules))
+    }
+
+    /// Returns the list that is meant unless a team has another one, without looking for teams.
+    pub(crate) fn list_without_team(&self) -> Result<ListId, Problem> {
+        Ok(self.choose_with(self.globals.list.as_ref(), |_, _| Ok(()))?.list)
+    }
+
+    fn choose_with(
+        &self,
+        flag: Option<&String>,
+        look_for_team: impl FnOnce(&mut Candidates, Rules) -> Result<(), Problem>,
+    ) -> Result<Choice, Problem> {
         let rules = self.rules()?;
         let mut candidates = candidates::said(flag, &self.environment);
         if !candidates::is_enough(&candidates) {
             candidates.settings.clone_from(&self.settings_list()?.list);
-            self.look_for_team(&mut candidates, rules)?;
+            look_for_team(&mut candidates, rules)?;
             candidates::look_around(&mut candidates, &self.environment, self.config()?);
             self.directory_lists()?.add_to(&mut candidates);
             if *self.address()? == Address::Documents {

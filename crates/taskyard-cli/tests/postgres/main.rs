@@ -8,6 +8,7 @@ mod full_disk;
 mod moving;
 mod passwords;
 mod roles;
+mod round_trips;
 mod scale_page;
 mod sharing;
 mod upgrading;

@@ -279,6 +279,29 @@ fn a_granted_role_reads_or_works() {
 }
 
 #[test]
+fn a_grant_raises_all_counts_and_its_end_renews_the_channel() {
+    let roles = TwoRoles::new();
+    roles.ask("team_a", "--list alpha create first");
+    let counts = || {
+        let counts = roles.cluster.sql("SELECT string_agg(version::text, ' ' ORDER BY kind) FROM taskyard.versions");
+        counts.split(' ').map(|count| count.parse::<i64>().unwrap()).collect::<Vec<_>>()
+    };
+    let raised = |counts: Vec<i64>| counts.into_iter().map(|count| count + 1).collect::<Vec<_>>();
+    let channel = || roles.cluster.sql("SELECT channel FROM taskyard.lists");
+    let (before, known) = (counts(), channel());
+    roles.owner("grant alpha team_b read");
+    assert_eq!(counts(), raised(before));
+    assert_eq!(roles.sql("team_b", "SELECT channel FROM taskyard.lists").stdout.trim(), known);
+    roles.owner("grant alpha team_b --remove");
+    assert_ne!(channel(), known);
+    // Who works there raises them, and can do no more.
+    let before = counts();
+    assert_eq!(roles.sql("team_a", "UPDATE taskyard.versions SET version = 0").code, Some(0));
+    assert_eq!(counts(), raised(before));
+    assert_ne!(roles.sql("team_a", "UPDATE taskyard.lists SET channel = 'x'").code, Some(0));
+}
+
+#[test]
 fn members_of_a_role_have_its_lists() {
     let roles = TwoRoles::new();
     roles.cluster.sql("CREATE ROLE ana LOGIN IN ROLE team_a");

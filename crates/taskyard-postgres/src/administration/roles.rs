@@ -7,6 +7,7 @@ use super::{Administration, AdministrationError};
 use crate::connecting::{Failure, Statement};
 use crate::database::Database;
 use crate::schema::{TableRights, columns_in, giving, giving_all, question_for_columns, question_for_roles, quoted};
+use crate::versions::Kind;
 
 /// The lists that a role may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,9 @@ impl Administration {
             all.push(database.statement(sql).number(this.0).text(this.1).text(role));
             let sql = "DELETE FROM @.grants WHERE list = $1 AND role = $2";
             all.push(database.statement(sql).number(that.0).text(role));
+            if lists == RoleLists::Granted && asked.grants.iter().any(|(list, _)| *list == EVERY.0) {
+                all.push(database.statement("UPDATE @.lists SET channel = DEFAULT"));
+            }
             Ok((all, TableRights::Work))
         })
     }
@@ -84,7 +88,12 @@ impl Administration {
                 _ if is_work || others.any(|(_, may_write)| *may_write) => TableRights::Work,
                 _ => TableRights::Read,
             };
-            Ok((vec![statement.number(id).text(role)], rights))
+            let mut all = vec![statement.number(id).text(role)];
+            if right.is_none() {
+                // The role knows the old channel, and whoever knows it can listen there.
+                all.push(database.statement("UPDATE @.lists SET channel = DEFAULT WHERE id = $1").number(id));
+            }
+            Ok((all, rights))
         })
     }
 
@@ -140,6 +149,8 @@ impl Administration {
                 match change(&Asked::read(rows)?) {
                     Ok((mut all, rights)) => {
                         all.push(giving(&database.schema, role, rights, &columns_in(&rows[2])?));
+                        // What the role's processes remember of teams and messages is what it could see before.
+                        all.extend(Kind::ALL.map(|kind| database.raise(kind)));
                         Ok((all, Ok(())))
                     }
                     Err(refused) => Ok((Vec::new(), Err(refused))),

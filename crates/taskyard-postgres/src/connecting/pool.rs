@@ -3,8 +3,8 @@
 use std::hash::{BuildHasher, RandomState};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use super::failure::{Failure, FailureKind};
@@ -13,6 +13,11 @@ use crate::settings::Settings;
 
 /// So many connections are kept for later.
 const KEPT: usize = 4;
+/// How long a thread waits for a connection that another one uses before it makes one more: most questions take less, and a server has
+/// only so many connections.
+const SHARED: Duration = Duration::from_millis(50);
+/// Connections beyond the first that were of no use for this long are let go of.
+const SURPLUS: Duration = Duration::from_secs(2);
 /// One that was of no use for so long is let go of: a server has only so many, and a firewall may have forgotten it.
 const FRESH: Duration = Duration::from_secs(60);
 /// A process that is younger than this most likely ends before that.
@@ -39,7 +44,9 @@ pub(crate) fn reconnects() -> u64 {
 #[derive(Debug)]
 pub(crate) struct Pool {
     settings: Settings,
-    idle: Mutex<Vec<(Session, Instant)>>,
+    connections: Mutex<Connections>,
+    /// A connection is of no use any more.
+    given_back: Condvar,
     was_connected: AtomicBool,
     /// Whether a connection or the server has failed since the last one was made.
     has_failed: AtomicBool,
@@ -50,11 +57,20 @@ pub(crate) struct Pool {
     failed: Mutex<Option<(Failure, Instant)>>,
 }
 
+#[derive(Debug, Default)]
+struct Connections {
+    /// Those that are kept, each with when it was last used; the one that was used last is at the end.
+    idle: Vec<(Session, Instant)>,
+    /// The threads that use one, each as often as it does.
+    users: Vec<ThreadId>,
+}
+
 /// A connection in use; it goes back where it came from when it is dropped, unless it broke.
 #[derive(Debug)]
 pub(crate) struct Held {
     session: Option<Session>,
     pool: Arc<Pool>,
+    user: ThreadId,
 }
 
 impl Pool {
@@ -62,7 +78,8 @@ impl Pool {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
             settings,
-            idle: Mutex::default(),
+            connections: Mutex::default(),
+            given_back: Condvar::new(),
             was_connected: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
             made: Instant::now(),
@@ -76,8 +93,8 @@ impl Pool {
         &self.settings
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<(Session, Instant)>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does something on a connection, and again on another one as long as that may help. It must be something that may be done twice.
@@ -116,7 +133,7 @@ impl Pool {
                 self.has_failed.store(true, Ordering::Relaxed);
             }
             // Those that are kept broke most likely when this one did.
-            self.idle().clear();
+            self.connections().idle.clear();
             thread::sleep(jittered(pause));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -124,9 +141,15 @@ impl Pool {
 
     /// Lets go of connections that were of no use for a while, and returns how many are kept.
     fn tidy(&self) -> usize {
-        let mut idle = self.idle();
-        idle.retain(|(_, since)| since.elapsed() < FRESH);
-        idle.len()
+        let mut connections = self.connections();
+        let last = connections.idle.len().saturating_sub(1);
+        let mut place = 0;
+        connections.idle.retain(|(_, since)| {
+            let longest = if place == last { FRESH } else { SURPLUS };
+            place += 1;
+            since.elapsed() < longest
+        });
+        connections.idle.len()
     }
 
     /// Connects. Where we never could, what came of it a moment ago counts: a command that asks several things waits once.
@@ -147,8 +170,21 @@ impl Pool {
 
     fn take(self: &Arc<Self>) -> Result<Held, Failure> {
         self.tidy();
-        let kept = self.idle().pop();
-        let session = match kept {
+        let user = thread::current().id();
+        let mut connections = self.connections();
+        // A thread that waited for its own connection would wait in vain.
+        if !connections.users.contains(&user) {
+            let is_awaited =
+                |connections: &mut Connections| connections.idle.is_empty() && !connections.users.is_empty();
+            let waited = self.given_back.wait_timeout_while(connections, SHARED, is_awaited);
+            connections = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let kept = connections.idle.pop();
+        connections.users.push(user);
+        drop(connections);
+        // From here on it is given back in any case.
+        let mut held = Held { session: None, pool: Arc::clone(self), user };
+        held.session = Some(match kept {
             Some((session, _)) => session,
             None => {
                 let session = self.connect()?;
@@ -157,9 +193,9 @@ impl Pool {
                 }
                 session
             }
-        };
+        });
         self.was_connected.store(true, Ordering::Relaxed);
-        Ok(Held { session: Some(session), pool: Arc::clone(self) })
+        Ok(held)
     }
 }
 
@@ -186,15 +222,18 @@ impl DerefMut for Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take().filter(Session::is_usable) {
-            let mut idle = self.pool.idle();
-            if idle.len() < KEPT {
-                idle.push((session, Instant::now()));
-            }
-            drop(idle);
-            if self.pool.made.elapsed() > YOUNG && !self.pool.is_tidied.swap(true, Ordering::SeqCst) {
-                tidy_later(&self.pool);
-            }
+        let session = self.session.take().filter(Session::is_usable);
+        let mut connections = self.pool.connections();
+        if let Some(place) = connections.users.iter().position(|user| *user == self.user) {
+            connections.users.swap_remove(place);
+        }
+        let is_kept = session.is_some() && connections.idle.len() < KEPT;
+        connections.idle.extend(session.filter(|_| is_kept).map(|session| (session, Instant::now())));
+        drop(connections);
+        self.pool.given_back.notify_one();
+        let is_old = self.pool.made.elapsed() > YOUNG;
+        if is_kept && is_old && !self.pool.is_tidied.swap(true, Ordering::SeqCst) {
+            tidy_later(&self.pool);
         }
     }
 }
@@ -204,7 +243,7 @@ fn tidy_later(pool: &Arc<Pool>) {
     let watched = Arc::downgrade(pool);
     let tidying = thread::Builder::new().name("taskyard-tidy".to_owned()).spawn(move || {
         loop {
-            thread::sleep(FRESH / 2);
+            thread::sleep(SURPLUS);
             let Some(pool) = watched.upgrade() else { return };
             if pool.tidy() == 0 {
                 // A caller that gives a connection back from here on starts another tidying.

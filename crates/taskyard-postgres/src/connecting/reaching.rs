@@ -9,6 +9,7 @@ use tokio_postgres::{AsyncMessage, Client, Config};
 
 use super::failure::{Failure, FailureKind};
 use super::tls::TlsMaker;
+use crate::notification::Notification;
 use crate::settings::{Host, Settings, TlsMode};
 
 /// How long the other side may say nothing before we ask whether it is still there.
@@ -16,8 +17,8 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 /// How long what we sent may stay unconfirmed.
 const UNCONFIRMED: Duration = Duration::from_secs(15);
 
-/// Takes the channels on which something was told.
-pub(crate) type NotificationSender = UnboundedSender<String>;
+/// Takes the notifications that arrive.
+pub(crate) type NotificationSender = UnboundedSender<Notification>;
 
 /// Connects to the first host that answers and is of the kind that is wanted; what owns the socket runs as a task of this runtime.
 pub(crate) async fn reach(settings: &Settings, heard: Option<NotificationSender>) -> Result<Client, Failure> {
@@ -76,7 +77,8 @@ async fn reach_one(settings: &Settings, host: &Host, heard: Option<NotificationS
             match poll_fn(|context| connection.poll_message(context)).await {
                 Some(Ok(AsyncMessage::Notification(notification))) => {
                     if let Some(heard) = &heard {
-                        let _ = heard.send(notification.channel().to_owned());
+                        let (channel, payload) = (notification.channel().to_owned(), notification.payload().to_owned());
+                        let _ = heard.send(Notification { channel, payload });
                     }
                 }
                 Some(Ok(_)) => {}

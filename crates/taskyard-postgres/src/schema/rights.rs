@@ -48,7 +48,7 @@ const fn insert_but(columns: &'static [&'static str]) -> Privilege {
 }
 
 /// The tables, with what a role gets that only looks, and what one gets besides that works.
-const TABLES: [(&str, Privilege, &[Privilege]); 17] = [
+const TABLES: [(&str, Privilege, &[Privilege]); 18] = [
     // A process that finds that the database went back in time begins a new epoch.
     ("yard", SELECT, &[Privilege { verb: "UPDATE", of: Of::AllBut(&["only_one", "version"]) }]),
     ("epochs", SELECT, &[INSERT]),
@@ -59,10 +59,12 @@ const TABLES: [(&str, Privilege, &[Privilege]); 17] = [
         SELECT,
         &[
             Privilege { verb: "INSERT", of: Of::Only(&["directory", "name"]) },
-            Privilege { verb: "UPDATE", of: Of::AllBut(&["id", "directory", "name"]) },
+            Privilege { verb: "UPDATE", of: Of::AllBut(&["id", "directory", "name", "channel"]) },
         ],
     ),
     ("tasks", SELECT, &[INSERT, UPDATE, DELETE]),
+    // Whoever changes what is counted there raises the count.
+    ("versions", SELECT, &[Privilege { verb: "UPDATE", of: Of::Only(&["version"]) }]),
     // The server fills in who wrote an entry, and nobody changes one.
     ("changes", SELECT, &[insert_but(&["db_user"])]),
     ("lease_clocks", SELECT, &[INSERT, UPDATE]),

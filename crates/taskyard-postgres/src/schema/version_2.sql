@@ -186,3 +186,25 @@ CREATE POLICY removing ON @.jobs AS RESTRICTIVE FOR DELETE
 -- Output belongs to its job.
 ALTER TABLE @.output_requests ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_job ON @.output_requests USING (EXISTS (SELECT FROM @.jobs j WHERE j.job = output_requests.job));
+-- Versions and channels.
+-- One row for each kind of thing that changes seldom: how many changes of it there were. Every transaction reads all of them.
+CREATE TABLE @.versions (
+    kind text PRIMARY KEY,
+    version bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+INSERT INTO @.versions (kind) VALUES ('messages'), ('names'), ('notices'), ('teams');
+-- A role that raises a count cannot lower it, nor leave it as it is: the processes of other roles rely on it.
+CREATE FUNCTION @.raise_version() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    NEW.version := OLD.version + 1;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER raise_version BEFORE UPDATE ON @.versions FOR EACH ROW EXECUTE FUNCTION @.raise_version();
+ALTER TABLE @.versions ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reading ON @.versions FOR SELECT USING (true);
+CREATE POLICY raising ON @.versions FOR UPDATE USING (true);
+-- The channel on which commits to a list are told. Only a role that may read the list can know it.
+ALTER TABLE @.lists ADD COLUMN channel text NOT NULL
+    DEFAULT 'taskyard_' || replace(gen_random_uuid()::text, '-', '');

@@ -1,9 +1,9 @@
 //! Bringing what a process knows of a list to what the database holds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use taskyard::core::{AttemptId, Revision, TaskId, Timestamp, Token};
+use taskyard::core::{AttemptId, Entry, Image, Revision, TaskId, Timestamp, Token};
 use taskyard::store::kit::{Kept, ListState};
 use tokio_postgres::Row;
 
@@ -20,7 +20,7 @@ const MOST_CHANGES: i64 = 5_000;
 
 /// How a list stands: its row.
 pub(super) const STANDING: &str = "id, revision, last_token, mark, journaled, changed_at, thinned, head,
-    (SELECT c.version FROM @.lease_clocks c WHERE c.list = lists.id), moved";
+    (SELECT c.version FROM @.lease_clocks c WHERE c.list = lists.id), moved, channel";
 
 /// What was known when the questions were asked.
 #[derive(Clone, Debug)]
@@ -86,12 +86,15 @@ pub(super) fn questions(database: &Database, directory: &str, asked: &Asked) -> 
             ),
         ]
         .map(|sql| database.statement(&sql).text(directory)),
-        // The newest known commit is asked for, too: it must still be the one that is known.
+        // The first entry of the newest known commit is asked for, too: it must still be the one that is known.
         Asked::Newer(Basis { id, revision, lease_version, .. }) => [
             database
                 .statement(&format!(
-                    "SELECT {} FROM @.changes c WHERE list = $1 AND revision >= $2
-                    ORDER BY revision, place LIMIT {}",
+                    "SELECT {} FROM (
+                        (SELECT * FROM @.changes WHERE list = $1 AND revision = $2 AND place = 0)
+                        UNION ALL
+                        (SELECT * FROM @.changes WHERE list = $1 AND revision > $2 ORDER BY revision, place LIMIT {})
+                    ) c ORDER BY c.revision, c.place",
                     changes::COLUMNS_FOLLOWED,
                     MOST_CHANGES + 1
                 ))
@@ -149,7 +152,7 @@ pub(super) fn take_in(
             && known.state.revision > read.state.revision
             && known.epoch.as_ref().is_some_and(|epoch| epoch.is(&read.epoch));
         if !is_ahead || reader == Reader::HoldsRow {
-            *known = Known::read(read.clone());
+            *known = Known::read(read.clone(), standing.channel);
         }
         return Ok(Taken::In(read));
     };
@@ -164,7 +167,8 @@ pub(super) fn take_in(
         known.distrust();
         return Ok(Taken::OtherHistory(Some(basis.lost(list, standing.revision))));
     }
-    let is_whole = basis.revision >= standing.thinned && contents.len() <= MOST_CHANGES as usize;
+    // One of them is of the commit that was known.
+    let is_whole = basis.revision >= standing.thinned && contents.len() <= MOST_CHANGES as usize + 1;
     // Another thread may have moved on meanwhile, or have read another history.
     let is_basis = known.id == Some(basis.id)
         && known.state.revision >= basis.revision
@@ -172,7 +176,9 @@ pub(super) fn take_in(
     if !is_whole || !is_basis {
         return Ok(Taken::TooMuch);
     }
-    move_on(&mut known, &standing, &entries, leases)?;
+    move_on(&mut known, &standing, &entries, leases, list.is_followed())?;
+    // It is another one after a role lost its right to read the list.
+    known.channel = Some(standing.channel.clone());
     // While the row is locked the database is not behind what is known; if it seems to be, what is known is not from there.
     let is_current = (known.state.revision, known.head) == (standing.revision, standing.head);
     if reader == Reader::HoldsRow && !is_current {
@@ -229,6 +235,8 @@ struct Standing {
     head: Option<AttemptId>,
     /// How many changes of leases there were at least.
     lease_version: i64,
+    /// The channel on which commits are told.
+    channel: String,
 }
 
 impl Standing {
@@ -245,6 +253,7 @@ impl Standing {
             thinned: revision(row.try_get(6)?),
             head: row.try_get::<_, Option<&str>>(7)?.and_then(|attempt| attempt.parse().ok()),
             lease_version: row.try_get::<_, Option<i64>>(8)?.unwrap_or(0),
+            channel: row.try_get(10)?,
         })
     }
 
@@ -271,14 +280,22 @@ fn read_anew(
             state.tasks.insert(id.clone(), Kept::new(id, image));
         }
     }
-    let lease_version = apply_leases(&mut state, leases, 0)?;
+    // The count was read before the leases, so all changes up to it are among them.
+    let lease_version = apply_leases(&mut state, leases, 0)?.max(standing.lease_version);
     standing.put_into(&mut state);
     let (state, epoch) = (Arc::new(state), stamp.epoch.clone());
     Ok(Found { id: standing.id, state, head: standing.head, lease_version, epoch })
 }
 
 /// Applies what is newer.
-fn move_on(known: &mut Known, standing: &Standing, entries: &[Followed<'_>], leases: &[Row]) -> Result<(), Failure> {
+fn move_on(
+    known: &mut Known,
+    standing: &Standing,
+    entries: &[Followed<'_>],
+    leases: &[Row],
+    is_followed: bool,
+) -> Result<(), Failure> {
+    let commits = if is_followed { commits(known, entries)? } else { Vec::new() };
     // Of a task that changed several times only the last time counts.
     let mut newer = BTreeMap::new();
     for entry in entries.iter().filter(|entry| entry.revision > known.state.revision) {
@@ -289,6 +306,7 @@ fn move_on(known: &mut Known, standing: &Standing, entries: &[Followed<'_>], lea
         .map(|(task, row)| Ok((task, image(row, 3)?.map(|image| Kept::new(task.clone(), image)))))
         .collect::<Result<Vec<_>, Failure>>()?;
     if newer.is_empty() && leases.is_empty() && standing.last_token <= known.state.last_token {
+        known.lease_version = known.lease_version.max(standing.lease_version);
         return Ok(());
     }
     let lease_version = known.lease_version;
@@ -303,12 +321,30 @@ fn move_on(known: &mut Known, standing: &Standing, entries: &[Followed<'_>], lea
         if !is_ahead {
             standing.put_into(state);
         }
-        apply_leases(state, leases, lease_version)
+        Ok::<_, Failure>(apply_leases(state, leases, lease_version)?.max(standing.lease_version))
     })?;
     if !is_ahead {
         known.head = standing.head;
+        known.recent.catch_up(commits, (known.state.revision, known.head));
     }
     Ok(())
+}
+
+/// Reads the commits that are newer, for followers.
+fn commits(known: &Known, entries: &[Followed<'_>]) -> Result<Vec<Vec<Entry>>, Failure> {
+    let mut changed: HashMap<&TaskId, Option<Image>> = HashMap::new();
+    let mut commits: Vec<Vec<Entry>> = Vec::new();
+    for followed in entries.iter().filter(|entry| entry.revision > known.state.revision) {
+        let known = || known.state.tasks.get(&followed.task).map(|kept| kept.image.clone());
+        let before = changed.get(&followed.task).cloned().unwrap_or_else(known);
+        let entry = changes::followed_entry(followed.row, before)?;
+        changed.insert(&followed.task, entry.after.clone());
+        match commits.last_mut().filter(|commit| commit.last().is_some_and(|last| last.revision == entry.revision)) {
+            Some(commit) => commit.push(entry),
+            None => commits.push(vec![entry]),
+        }
+    }
+    Ok(commits)
 }
 
 /// An entry of the journal, as far as a follower of the list has to know it.

@@ -1,7 +1,7 @@
 //! Entries of the journal, in rows.
 
 use serde_json::{Value, json};
-use taskyard::core::{AgentName, Entry, Loss, Op, Remark, Revision, TaskId, Timestamp};
+use taskyard::core::{AgentName, Entry, Image, Loss, Op, Remark, Revision, TaskId, Timestamp};
 use tokio_postgres::Row;
 
 use super::images::{ImageColumns, image};
@@ -13,30 +13,57 @@ pub(super) const COLUMNS: &str = "c.revision, c.at, c.actor, c.op, c.task, c.und
     c.after, c.after_raw, c.before, c.before_raw, CASE WHEN NOT c.is_copy THEN c.db_user END";
 /// How many columns that are.
 pub(super) const COLUMN_COUNT: usize = 13;
-/// What a follower of a list has to know of an entry: which commit it is of, and what it makes of which task.
-pub(super) const COLUMNS_FOLLOWED: &str = "c.revision, c.task, c.attempt, c.after, c.after_raw";
+/// What a process that knows the list before has to know of an entry, in the order in which it is read.
+pub(super) const COLUMNS_FOLLOWED: &str = "c.revision, c.task, c.attempt, c.after, c.after_raw,
+    c.at, c.actor, c.op, c.undoes, c.remark, CASE WHEN NOT c.is_copy THEN c.db_user END";
 
 /// Reads an entry.
 pub(super) fn entry(row: &Row) -> Result<Entry, Failure> {
-    let damaged = |what: &str| Failure::new(FailureKind::Wrong, format!("an entry of the journal has {what}"));
     let op: &str = row.try_get(3)?;
     let (remark, marks) = row.try_get::<_, Option<&str>>(6)?.map(remark).unwrap_or_default();
     let attempt: Option<&str> = row.try_get(7)?;
-    let undoes: Option<&str> = row.try_get(5)?;
-    let undoes = undoes.into_iter().flat_map(|list| list.split(',')).filter_map(|revision| revision.parse().ok());
     Ok(Entry {
         revision: revision(row.try_get(0)?),
         at: Timestamp(row.try_get(1)?),
         actor: AgentName::new(row.try_get::<_, &str>(2)?).map_err(|_| damaged("no actor"))?,
         op: Op::from_stored(op, |key| marks[key] == true).ok_or_else(|| damaged("a verb that nobody knows"))?,
         task: TaskId::stored(row.try_get::<_, &str>(4)?),
-        undoes: undoes.map(Revision).collect(),
+        undoes: undone(row.try_get(5)?),
         remark,
         attempt: attempt.and_then(|attempt| attempt.parse().ok()),
         after: image(row, 8)?,
         before: image(row, 10)?,
         db_user: row.try_get(12)?,
     })
+}
+
+/// Reads an entry of which all but what the task was before was asked for.
+pub(super) fn followed_entry(row: &Row, before: Option<Image>) -> Result<Entry, Failure> {
+    let (remark, is_deletion) = row.try_get::<_, Option<&str>>(9)?.map(remark).unwrap_or_default();
+    let attempt: Option<&str> = row.try_get(2)?;
+    Ok(Entry {
+        revision: revision(row.try_get(0)?),
+        at: Timestamp(row.try_get(5)?),
+        actor: AgentName::new(row.try_get::<_, &str>(6)?).map_err(|_| damaged("no actor"))?,
+        op: Op::from_stored(row.try_get(7)?, is_deletion).ok_or_else(|| damaged("a verb that nobody knows"))?,
+        task: TaskId::stored(row.try_get::<_, &str>(1)?),
+        undoes: undone(row.try_get(8)?),
+        remark,
+        attempt: attempt.and_then(|attempt| attempt.parse().ok()),
+        after: image(row, 3)?,
+        before,
+        db_user: row.try_get(10)?,
+    })
+}
+
+fn damaged(what: &str) -> Failure {
+    Failure::new(FailureKind::Wrong, format!("an entry of the journal has {what}"))
+}
+
+/// Reads revisions with commas between.
+fn undone(text: Option<&str>) -> Vec<Revision> {
+    let words = text.into_iter().flat_map(|list| list.split(','));
+    words.filter_map(|revision| revision.parse().ok()).map(Revision).collect()
 }
 
 /// Returns the statement that writes entries down.
@@ -121,7 +148,8 @@ fn joined(revisions: &[Revision]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(","))
 }
 
-fn remark_text(entry: &Entry) -> Option<String> {
+/// Returns what is kept of the remark of an entry; `None` if it is empty.
+pub(super) fn remark_text(entry: &Entry) -> Option<String> {
     let (remark, mark) = (&entry.remark, entry.op.mark());
     if remark.is_empty() && mark.is_none() {
         return None;
@@ -139,7 +167,7 @@ fn remark_text(entry: &Entry) -> Option<String> {
 }
 
 /// Reads what is said of an entry, with the keys that tell verbs with the same word apart.
-fn remark(text: &str) -> (Remark, Value) {
+pub(super) fn remark(text: &str) -> (Remark, Value) {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     let items = |name: &str| value[name].as_array().cloned().unwrap_or_default();
     let loss = |loss: &Value| {

@@ -7,9 +7,9 @@ use taskyard::core::{AgentName, AttemptId, Event, Image, Lease, Revision, Status
 use taskyard::liveness::own_mark;
 use taskyard::store::kit::{Commit, ListState, Staging, number_of};
 use taskyard::store::{Signature, StoreError};
-use tokio_postgres::Row;
 
 use super::changes;
+use super::commit_notice::{Committed, payload};
 use super::images::ImageColumns;
 use super::known_list::KnownList;
 use super::lease_rows;
@@ -19,6 +19,8 @@ use crate::connecting::{ANSWER_TIME, Column, Failure, FailureKind, Statement};
 use crate::database::{Database, NotAsked};
 use crate::epoch::Epoch;
 use crate::heartbeats::Until;
+use crate::notification::sending;
+use crate::versions::Kind;
 
 const DOING: &str = "commit";
 
@@ -31,6 +33,8 @@ pub(super) struct Committing {
     base_head: Option<AttemptId>,
     epoch: Epoch,
     lease_version: i64,
+    /// The channel on which the commit is told.
+    channel: String,
     journaled: f64,
     counted: [i64; Status::ALL.len()],
     /// Given back when all is done.
@@ -62,6 +66,9 @@ pub(super) fn commit<const N: usize>(
     let now = database.clock.now_in_transaction().wall.0;
     let beating = holder.filter(|_| database.heartbeats.is_one_due(now));
     statements.extend(beating.map(|agent| database.heartbeat(Some(agent))));
+    if committing.iter().any(Committing::is_first) {
+        statements.push(database.raise(Kind::Names));
+    }
     statements.push(Statement::script("COMMIT"));
     match held.ask(&statements, ANSWER_TIME) {
         Ok(rows) => {
@@ -72,18 +79,19 @@ pub(super) fn commit<const N: usize>(
                 database.send_heartbeats(Until::NothingIsHeld);
             }
             for (part, tick) in committing.iter().zip(ticks) {
-                part.note_commit(tick.and_then(|tick| rows[tick].first()), signature);
-            }
-            for part in committing.iter().filter(|part| !part.commit.entries.is_empty()) {
-                database.notify(&mut held, "list", part.list.list.directory());
-                if part.base.0 == 0 {
-                    database.notify(&mut held, "names", "");
+                let tick = tick.and_then(|tick| rows[tick].first()).and_then(|row| row.try_get::<_, i64>(0).ok());
+                part.note_commit(tick, signature);
+                held.tell(Statement::script(part.notification(tick, holder.is_some())));
+                if part.is_first() {
+                    let names = database.schema.channel("names", "");
+                    held.tell(Statement::script(database.notification_of(Kind::Names, &names)));
                 }
             }
             Ok(events)
         }
         Err(failure) if failure.kind() == FailureKind::Lost => {
             held.discard();
+            forget_calls(&database, &committing);
             tracing::warn!(%failure, "the answer to a commit was lost");
             match has_happened(&database, &committing) {
                 Ok(true) => Ok(events),
@@ -93,12 +101,19 @@ pub(super) fn commit<const N: usize>(
         }
         Err(failure) => {
             database.roll_back(&mut held);
+            forget_calls(&database, &committing);
             match failure.is_passing() {
                 true => Err(conflict(&committing)),
                 false => Err(failure.into_store_error(database.shown(), DOING)),
             }
         }
     }
+}
+
+/// Has the call of this thread ask again for what it read.
+fn forget_calls(database: &Database, committing: &[Committing]) {
+    database.number.distrust();
+    committing.iter().for_each(|part| part.list.confirm_in(None));
 }
 
 /// Says that nothing has happened, and that it may be tried again.
@@ -118,6 +133,7 @@ impl Committing {
         let user = writer.database.pool.settings().user.as_str();
         commit.entries.iter_mut().for_each(|entry| entry.db_user = Some(user.to_owned()));
         let numbers = commit.entries.iter().map(|entry| number_of(&entry.task));
+        let channel = writer.list().known().channel.clone().unwrap_or_default();
         Self {
             list: Arc::clone(writer.list()),
             id: writer.found.id,
@@ -125,6 +141,7 @@ impl Committing {
             base_head: writer.found.head,
             epoch: writer.found.epoch.clone(),
             lease_version: writer.found.lease_version,
+            channel,
             journaled: numbers.fold(base.journaled, f64::max),
             counted: counted(&base, &commit),
             commit,
@@ -182,6 +199,19 @@ impl Committing {
         all
     }
 
+    /// Tells whether it is the first commit of the list.
+    fn is_first(&self) -> bool {
+        self.base.0 == 0 && !self.commit.entries.is_empty()
+    }
+
+    /// Returns what tells the followers of the list. `tick` is the count of lease changes after the commit.
+    fn notification(&self, tick: Option<i64>, beats: bool) -> String {
+        let lease_base = tick.filter(|tick| *tick == self.lease_version + 1).map(|_| self.lease_version);
+        let (epoch, base) = (&self.epoch, (self.base, self.base_head));
+        let committed = Committed { epoch, base, commit: &self.commit, lease_base, beats };
+        sending(&self.channel, &payload(&committed))
+    }
+
     /// Returns the agent that a lease is given to which lives with this process.
     fn held_here(&self) -> Option<&AgentName> {
         let is_here = |lease: &&Lease| lease.holder.as_ref().is_some_and(|holder| *holder.process() == own_mark());
@@ -189,7 +219,7 @@ impl Committing {
     }
 
     /// Takes our own commit into what this process knows.
-    fn note_commit(&self, tick: Option<&Row>, signature: &Signature) {
+    fn note_commit(&self, tick: Option<i64>, signature: &Signature) {
         let mut known = self.list.known();
         let is_base = known.id == Some(self.id)
             && (known.state.revision, known.head) == (self.base, self.base_head)
@@ -201,9 +231,11 @@ impl Committing {
         known.change(self.commit.entries.iter().map(|entry| &entry.task), |state| state.apply(&self.commit));
         if !self.commit.entries.is_empty() {
             known.head = Some(signature.attempt);
+            let is_followed = self.list.is_followed();
+            let entries = if is_followed { self.commit.entries.clone() } else { Vec::new() };
+            known.note_recent(entries, is_followed);
         }
         // A renewal that came in between is still to be read.
-        let tick = tick.and_then(|row| row.try_get::<_, i64>(0).ok());
         if known.lease_version == self.lease_version && tick == Some(self.lease_version + 1) {
             known.lease_version = self.lease_version + 1;
         }

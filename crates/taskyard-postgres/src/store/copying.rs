@@ -16,10 +16,11 @@ use super::changes::revision;
 use super::history::history_of;
 use super::images::ImageColumns;
 use super::lease_rows;
-use super::moving::{has_arrived, noted};
+use super::moving::{has_arrived, noted, tell_followers};
 use super::writer::{Waiting, making};
 use crate::connecting::{ANSWER_TIME, Column, Failure, FailureKind, Held, Statement};
 use crate::database::{Database, NotAsked};
+use crate::versions::Kind;
 
 const DOING: &str = "take in a list";
 
@@ -93,8 +94,8 @@ pub(super) fn take_in(database: &Database, list: &ListId, arriving: &ArrivingLis
     match taken_in {
         Ok(Taken::Now) => {
             reach("move: committed to the database");
-            database.notify(&mut held, "list", list.directory());
-            database.notify(&mut held, "names", "");
+            drop(held);
+            tell_followers(database, list);
             Ok(true)
         }
         Ok(before) => {
@@ -227,7 +228,7 @@ impl Arrival<'_> {
             .number(marks.thinned.0.cast_signed());
         let row = row.number(pending).number(in_progress).number(completed).text(token);
         reach("move: about to be committed to the database");
-        self.write(vec![row, Statement::script("COMMIT")])?;
+        self.write(vec![row, self.database.raise(Kind::Names), Statement::script("COMMIT")])?;
         Ok(Taken::Now)
     }
 

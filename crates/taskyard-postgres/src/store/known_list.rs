@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use taskyard::core::live::LiveList;
-use taskyard::core::{AttemptId, ListId, Rules, TaskId, Timestamp};
+use taskyard::core::{AttemptId, Entry, ListId, Rules, TaskId, Timestamp};
 use taskyard::store::LiveView;
 use taskyard::store::kit::{Home, ListState};
 
+use super::recent_commits::RecentCommits;
 use super::writers_queue::WritersQueue;
 use crate::epoch::Epoch;
 
@@ -26,6 +28,14 @@ pub(super) struct KnownList {
     known: Mutex<Known>,
     /// When a caller last asked for it.
     asked: Mutex<Instant>,
+    /// How many follow it here. What is followed keeps its newest commits in memory.
+    followers: AtomicUsize,
+    /// Whether the database may have something newer, as followers were told.
+    has_gap: AtomicBool,
+    /// Locked by a follower that closes the gap: the others wait for what it reads.
+    closing_gap: Mutex<()>,
+    /// The call in which it was last found to be current.
+    confirmed_in: AtomicU64,
 }
 
 /// A list at a revision, and what tells whether the database is still the one it was read from.
@@ -43,6 +53,10 @@ pub(super) struct Known {
     pub(super) epoch: Option<Epoch>,
     /// How its tasks hang together, once a caller has asked for that. It moves on with the list.
     live: Option<LiveList>,
+    /// The newest commits, while the list is followed.
+    pub(super) recent: RecentCommits,
+    /// The channel on which commits to it are told; `None` before it was found.
+    pub(super) channel: Option<String>,
 }
 
 /// The list as a look found it.
@@ -75,7 +89,57 @@ impl KnownList {
     fn new(list: ListId, shown: &str) -> Self {
         let home = Home::Images(PathBuf::from(shown).join(list.directory()));
         let known = Mutex::new(Known::nothing(home));
-        Self { list, queue: WritersQueue::default(), known, asked: Mutex::new(Instant::now()) }
+        Self {
+            list,
+            queue: WritersQueue::default(),
+            known,
+            asked: Mutex::new(Instant::now()),
+            followers: AtomicUsize::new(0),
+            has_gap: AtomicBool::new(false),
+            closing_gap: Mutex::default(),
+            confirmed_in: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts one more follower. It has not read anything yet, so the first look asks the database.
+    pub(super) fn add_follower(&self) {
+        self.followers.fetch_add(1, Ordering::SeqCst);
+        self.note_gap();
+    }
+
+    /// Counts one follower less.
+    pub(super) fn remove_follower(&self) {
+        self.followers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Tells whether anybody follows it here.
+    pub(super) fn is_followed(&self) -> bool {
+        self.followers.load(Ordering::SeqCst) > 0
+    }
+
+    /// Takes note that the database may have something newer.
+    pub(super) fn note_gap(&self) {
+        self.has_gap.store(true, Ordering::SeqCst);
+    }
+
+    /// Reads what is newer if the database may have something newer. Other followers wait meanwhile.
+    pub(super) fn close_gap<E>(&self, read: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        let _closing = self.closing_gap.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before the look, so that what is told meanwhile is looked for again.
+        if !self.has_gap.swap(false, Ordering::SeqCst) {
+            return Ok(());
+        }
+        read().inspect_err(|_| self.note_gap())
+    }
+
+    /// Takes note that a call has found it to be current.
+    pub(super) fn confirm_in(&self, call: Option<u64>) {
+        self.confirmed_in.store(call.unwrap_or(0), Ordering::SeqCst);
+    }
+
+    /// Tells whether a call has found it to be current. Nobody but that call has an earlier moment to answer for.
+    pub(super) fn is_confirmed_in(&self, call: u64) -> bool {
+        self.confirmed_in.load(Ordering::SeqCst) == call
     }
 
     /// Locks what is known. Nothing is asked of the database meanwhile.
@@ -111,13 +175,15 @@ impl KnownList {
 impl Known {
     fn nothing(home: Home) -> Self {
         let state = Arc::new(ListState { home, ..ListState::default() });
-        Self { id: None, state, head: None, lease_version: 0, epoch: None, live: None }
+        let (recent, channel) = (RecentCommits::default(), None);
+        Self { id: None, state, head: None, lease_version: 0, epoch: None, live: None, recent, channel }
     }
 
     /// Returns a list that was read whole.
-    pub(super) fn read(found: Found) -> Self {
+    pub(super) fn read(found: Found, channel: String) -> Self {
         let Found { id, state, head, lease_version, epoch } = found;
-        Self { id: Some(id), state, head, lease_version, epoch: Some(epoch), live: None }
+        let (recent, channel) = (RecentCommits::after(state.revision, head), Some(channel));
+        Self { id: Some(id), state, head, lease_version, epoch: Some(epoch), live: None, recent, channel }
     }
 
     /// Lets nothing that is known count any more: the list is read anew. Callers that look at it meanwhile see it as it was.
@@ -153,6 +219,14 @@ impl Known {
             }
         }
         changed
+    }
+
+    /// Remembers the next commit for followers, after it was applied.
+    pub(super) fn note_recent(&mut self, entries: Vec<Entry>, is_followed: bool) {
+        match is_followed {
+            true => self.recent.push(entries),
+            false => self.recent.skip_to(self.state.revision, self.head),
+        }
     }
 
     /// Finds out how the tasks hang together, as far as that is not known.

@@ -98,7 +98,8 @@ fn ends(lease: Option<&Lease>) -> Option<&Moment> {
     lease.and_then(|lease| lease.ends.as_ref())
 }
 
-fn body(lease: &Lease) -> String {
+/// Returns what a lease says besides its task, token and end.
+pub(super) fn body(lease: &Lease) -> String {
     json!({
         "agent": lease.agent.as_str(), "taken": lease.taken.0,
         "ttl": lease.ttl.map(milliseconds), "holder": lease.holder.as_ref().map(holder_to_json),
@@ -106,7 +107,8 @@ fn body(lease: &Lease) -> String {
     .to_string()
 }
 
-fn read(body: &Value, task: TaskId, token: Token, ends: Option<Moment>) -> Option<Lease> {
+/// Reads it; `None` if it is damaged.
+pub(super) fn read(body: &Value, task: TaskId, token: Token, ends: Option<Moment>) -> Option<Lease> {
     Some(Lease {
         task,
         agent: AgentName::new(body["agent"].as_str()?).ok()?,

@@ -1,7 +1,9 @@
 //! Lists on PostgreSQL.
 
+mod call;
 mod catching_up;
 mod changes;
+mod commit_notice;
 mod committing;
 mod copying;
 mod examining;
@@ -12,6 +14,7 @@ mod lease_rows;
 mod moving;
 mod postgres_store;
 mod reading;
+mod recent_commits;
 mod thinning;
 mod turn;
 mod watching;

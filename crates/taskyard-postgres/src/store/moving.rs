@@ -11,6 +11,7 @@ use super::lease_rows;
 use super::writer::{Waiting, making};
 use crate::connecting::{ANSWER_TIME, Failure, FailureKind, Held, Statement};
 use crate::database::Database;
+use crate::versions::Kind;
 
 const DOING: &str = "move a list";
 
@@ -105,12 +106,25 @@ pub(super) fn leave(database: &Database, list: &ListId, token: &str) -> Result<(
         let note = Departure { has_left: true, ..departure }.print();
         let gone = "UPDATE @.lists SET moved = $2, pending = 0, in_progress = 0, completed = 0 WHERE id = $1";
         let tasks = "DELETE FROM @.tasks WHERE list = $1";
-        Ok(vec![database.statement(gone).number(id).text(note), database.statement(tasks).number(id)])
+        let (gone, tasks) = (database.statement(gone).number(id).text(note), database.statement(tasks).number(id));
+        Ok(vec![gone, tasks, database.raise(Kind::Names)])
     })?;
     reach("move: noted as gone");
-    database.notify_apart("list", list.directory());
-    database.notify_apart("names", "");
+    tell_followers(database, list);
     Ok(())
+}
+
+/// Tells those who follow a list, or which lists there are, to look.
+pub(super) fn tell_followers(database: &Database, list: &ListId) {
+    let sql = "SELECT channel FROM @.lists WHERE directory = $1";
+    let asked = database.read(DOING, || vec![database.statement(sql).text(list.directory())]);
+    let channel: Option<String> = match &asked {
+        Ok(rows) => rows.as_ref().and_then(|rows| rows[0].first()).and_then(|row| row.try_get(0).ok()),
+        Err(error) => return tracing::debug!(%error, "nobody is told; they look by themselves"),
+    };
+    for channel in channel.into_iter().chain([database.schema.channel("names", "")]) {
+        database.tell_of(Kind::Names, &channel);
+    }
 }
 
 /// Changes the note of a list that has one, with its row locked.

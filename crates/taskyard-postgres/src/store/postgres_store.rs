@@ -8,12 +8,13 @@ use std::time::Duration;
 use taskyard::core::{Entry, Lease, ListId, Moment, Revision, Rules, Timestamp};
 use taskyard::store::kit::{StagedPair, StagedTxn};
 use taskyard::store::{
-    ArrivingList, Closed, Departure, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo, ListMoving,
-    ListWatch, Moved, SharedCare, SharedFault, Snapshot, Store, StoreError, ThinOut, ThinnedOut, Traffic, Txn, TxnPair,
-    Watch,
+    ArrivingList, Closed, Departure, ExpectedReads, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo,
+    ListMoving, ListWatch, Moved, SharedCare, SharedFault, Snapshot, Store, StoreCall, StoreError, ThinOut, ThinnedOut,
+    Traffic, Txn, TxnPair, Watch,
 };
 use tokio_postgres::Row;
 
+use super::call::PostgresCall;
 use super::changes::revision;
 use super::copying;
 use super::examining::examine;
@@ -112,6 +113,16 @@ impl Store for PostgresStore {
         Ok(Box::new(PostgresSnapshot::take(&self.database, self.list(list), self.rules)?))
     }
 
+    fn recollect(&self, list: &ListId) -> Option<Box<dyn Snapshot + '_>> {
+        let snapshot = PostgresSnapshot::recollect(&self.database, self.list(list), self.rules)?;
+        Some(Box::new(snapshot))
+    }
+
+    fn begin_call(&self, expected: ExpectedReads) -> Option<Box<dyn StoreCall>> {
+        let list = expected.list.map(|list| self.list(&list));
+        PostgresCall::begin(&self.database, list, expected.journal).map(|call| Box::new(call) as Box<dyn StoreCall>)
+    }
+
     fn has(&self, list: &ListId) -> Result<bool, StoreError> {
         // A list stays, once it has come.
         let list = self.list(list);
@@ -160,7 +171,7 @@ impl Store for PostgresStore {
     }
 
     fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
-        Ok(Box::new(PostgresListWatch::begin(&self.database, list, moved)))
+        Ok(Box::new(PostgresListWatch::begin(&self.database, self.list(list), moved)))
     }
 
     fn watch_names(&self, moved: Moved) -> Result<Box<dyn Watch>, StoreError> {

@@ -26,6 +26,12 @@ impl PostgresSnapshot {
         let then = StateSnapshot { state: read(database, &list)? };
         Ok(Self { then, now: list, database: Arc::clone(database), rules })
     }
+
+    /// Returns a list as it was last seen; `None` if it was not, or nothing seen of it counts any more.
+    pub(super) fn recollect(database: &Arc<Database>, list: Arc<KnownList>, rules: Rules) -> Option<Self> {
+        let state = list.known().found()?.state;
+        Some(Self { then: StateSnapshot { state }, now: list, database: Arc::clone(database), rules })
+    }
 }
 
 impl Snapshot for PostgresSnapshot {
@@ -63,8 +69,17 @@ impl Snapshot for PostgresSnapshot {
     }
 }
 
-/// Reads a list without a lock; one that does not exist is empty.
+/// Reads a list without a lock; one that does not exist is empty. In a call that has read it a moment ago, it is as it was then.
 pub(super) fn read(database: &Database, list: &KnownList) -> Result<Arc<ListState>, StoreError> {
+    let is_current = database.number.confirmed_call().is_some_and(|call| list.is_confirmed_in(call));
+    match list.known().found().filter(|_| is_current) {
+        Some(found) => Ok(found.state),
+        None => read_now(database, list),
+    }
+}
+
+/// Does the same, and asks the database in any case.
+pub(super) fn read_now(database: &Database, list: &KnownList) -> Result<Arc<ListState>, StoreError> {
     let directory = list.list.directory();
     let (doing, mut is_read_anew) = ("read a list", false);
     loop {
@@ -93,7 +108,10 @@ pub(super) fn read(database: &Database, list: &KnownList) -> Result<Arc<ListStat
         let learnt = learn_heartbeats(database, &rows);
         let taken = learnt.and_then(|()| take_in(list, &asked, &stamp, [&rows[0], &rows[1], &rows[2]], Reader::Looks));
         match taken.map_err(|failure| failure.into_store_error(database.shown(), doing))? {
-            Taken::In(found) => return Ok(found.state),
+            Taken::In(found) => {
+                list.confirm_in(database.number.confirmed_call());
+                return Ok(found.state);
+            }
             Taken::TooMuch => is_read_anew = true,
             // Asked for again, so that it is of the new epoch.
             Taken::OtherHistory(lost) => {

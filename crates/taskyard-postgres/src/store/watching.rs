@@ -1,27 +1,88 @@
-//! Following a list: a notification tells that something moved, the journal tells what.
+//! Following a list: a notification tells what happened, or that something did, and the journal tells the rest.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use taskyard::core::{AttemptId, Entry, ListId, Revision};
+use taskyard::core::{AttemptId, Entry, Revision};
 use taskyard::store::{HistoryQuery, ListWatch, Moved, StoreError, Watch};
 
 use super::catching_up::must_be_here;
 use super::changes::revision;
+use super::commit_notice;
 use super::history::{bound, entries, question};
+use super::known_list::KnownList;
+use super::reading::read_now;
 use crate::connecting::Failure;
 use crate::database::{Answers, Database};
 use crate::epoch::{Epoch, Lost};
-use crate::listening::Following;
+use crate::listening::{Follower, Following, ListHead, Poll, Polled};
+use crate::seldom::SeldomFollower;
+use crate::versions::Kind;
 
 const DOING: &str = "read the journal";
 
 /// Watches one list.
 pub(crate) struct PostgresListWatch {
     database: Arc<Database>,
-    list: ListId,
-    following: Following,
-    position: Mutex<Position>,
+    list: Arc<KnownList>,
+    moved: Moved,
+    /// Hears of commits on the channel of the list, once that is known.
+    commits: Option<(String, Following)>,
+    /// Hears of new lists before.
+    names: Option<Following>,
+    position: Arc<Mutex<Position>>,
+}
+
+/// Hears of commits to a list.
+struct ListFollower {
+    list: Arc<KnownList>,
+    database: Weak<Database>,
+    moved: Moved,
+    /// How far the watch has read.
+    position: Arc<Mutex<Position>>,
+}
+
+impl Follower for ListFollower {
+    fn hear(&self, payload: &str) {
+        let (heard, alive) = commit_notice::hear(&self.list, payload);
+        if let Some(database) = self.database.upgrade() {
+            database.heartbeats.learn_alive(alive, &database.clock.now_in_transaction());
+        }
+        if heard == commit_notice::Heard::Gap {
+            self.list.note_gap();
+        }
+        (self.moved)();
+    }
+
+    fn list(&self) -> Option<i64> {
+        self.list.known().id
+    }
+
+    fn compare(&self, polled: &Polled) -> bool {
+        let known = self.list.known();
+        let is_epoch = known.epoch.as_ref().is_some_and(|epoch| epoch.id() == polled.epoch);
+        let found = known.id.and_then(|id| polled.lists.get(&id));
+        let is_current = found.is_some_and(|ListHead { revision, attempt, lease_version, has_moved }| {
+            (known.state.revision, known.head) == (*revision, *attempt)
+                && known.lease_version == *lease_version
+                && !has_moved
+        });
+        // Another thread may have read or made a commit of which no notification came.
+        let position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = position.read.as_ref().map(|read| (read.revision, read.attempt));
+        let is_read = read == Some((known.state.revision, known.head));
+        // Nothing was told before the first look.
+        let was_missed = !is_epoch || !is_current;
+        let is_doubtful = was_missed && read.is_some();
+        drop((position, known));
+        if was_missed {
+            self.list.note_gap();
+        }
+        if was_missed || !is_read {
+            (self.moved)();
+        }
+        is_doubtful
+    }
 }
 
 /// How far the follower has read.
@@ -41,13 +102,67 @@ struct ReadCommit {
 }
 
 /// Watches which lists there are.
-pub(crate) struct PostgresNamesWatch(Following);
+pub(crate) struct PostgresNamesWatch {
+    _following: Following,
+}
 
 impl PostgresListWatch {
     /// Calls `moved` whenever the journal of a list may have grown.
-    pub(crate) fn begin(database: &Arc<Database>, list: &ListId, moved: Moved) -> Self {
-        let following = database.listening.follow(&database.schema.channel("list", list.directory()), moved);
-        Self { database: Arc::clone(database), list: list.clone(), following, position: Mutex::default() }
+    pub(crate) fn begin(database: &Arc<Database>, list: Arc<KnownList>, moved: Moved) -> Self {
+        list.add_follower();
+        let (database, position) = (Arc::clone(database), Arc::default());
+        Self { database, list, moved, commits: None, names: None, position }
+    }
+
+    /// Listens on the channel of the list, or for the list to come.
+    fn listen(&mut self) {
+        let channel = self.list.known().channel.clone();
+        let asks: Weak<dyn Poll> = Arc::downgrade(&self.database) as Weak<dyn Poll>;
+        match channel {
+            Some(channel) if self.commits.as_ref().is_none_or(|(followed, _)| *followed != channel) => {
+                let (list, database) = (Arc::clone(&self.list), Arc::downgrade(&self.database));
+                let (moved, position) = (Arc::clone(&self.moved), Arc::clone(&self.position));
+                let follower = ListFollower { list, database, moved, position };
+                let following = self.database.listening.follow(&channel, Arc::new(follower), asks);
+                self.commits = Some((channel, following));
+                self.names = None;
+            }
+            None if self.names.is_none() => {
+                let (list, moved) = (Arc::clone(&self.list), Arc::clone(&self.moved));
+                let moved: Moved = Arc::new(move || {
+                    list.note_gap();
+                    moved();
+                });
+                let channel = names_channel(&self.database);
+                self.names = Some(SeldomFollower::follow(&self.database, Kind::Names, &channel, moved));
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    /// Returns what follows a commit that was read before, from memory; `None` if the database has to be asked.
+    fn recent(&self, query: &HistoryQuery) -> Option<Vec<Entry>> {
+        let is_next = HistoryQuery { since: query.since, oldest: query.oldest, ..HistoryQuery::default() } == *query;
+        if !is_next || self.position().read.is_none() {
+            return None;
+        }
+        if self.list.close_gap(|| read_now(&self.database, &self.list).map(drop)).is_err() {
+            // The journal may still be read, or tells what is wrong.
+            return None;
+        }
+        let known = self.list.known();
+        let mut position = self.position();
+        let is_epoch = |read: &ReadCommit| known.epoch.as_ref().is_some_and(|epoch| epoch.is(&read.epoch));
+        let read = position.read.as_mut().filter(|read| read.revision == query.since && is_epoch(read))?;
+        let mut entries = known.recent.since((read.revision, read.attempt))?;
+        if let Some(most) = query.oldest {
+            keep_commits(&mut entries, most);
+        }
+        if let Some(last) = entries.last() {
+            let first_of_last = entries.iter().find(|entry| entry.revision == last.revision);
+            (read.revision, read.attempt) = (last.revision, first_of_last.and_then(|entry| entry.attempt));
+        }
+        Some(entries)
     }
 
     fn position(&self) -> MutexGuard<'_, Position> {
@@ -74,7 +189,7 @@ impl PostgresListWatch {
         let lost = before.filter(|before| !is_other_epoch && (is_less || is_other(before)));
         if is_less || is_other_epoch || lost.is_some() {
             if let Some(ReadCommit { revision: known, .. }) = lost {
-                let list = self.list.directory().to_owned();
+                let list = self.list.list.directory().to_owned();
                 self.database.try_begin_epoch(stamp, &Lost { list, known, found: newest });
             }
             position.other_history = Some(newest);
@@ -91,20 +206,48 @@ impl PostgresListWatch {
 
 impl PostgresNamesWatch {
     /// Calls `moved` whenever a list may have come.
-    pub(crate) fn begin(database: &Database, moved: Moved) -> Self {
-        Self(database.listening.follow(&database.schema.channel("names", ""), moved))
+    pub(crate) fn begin(database: &Arc<Database>, moved: Moved) -> Self {
+        Self { _following: SeldomFollower::follow(database, Kind::Names, &names_channel(database), moved) }
+    }
+}
+
+fn names_channel(database: &Database) -> String {
+    database.schema.channel("names", "")
+}
+
+/// Leaves the entries of the first commits.
+fn keep_commits(entries: &mut Vec<Entry>, most: usize) {
+    let mut revisions: Vec<Revision> = entries.iter().map(|entry| entry.revision).collect();
+    revisions.dedup();
+    if let Some(beyond) = revisions.get(most) {
+        entries.retain(|entry| entry.revision < *beyond);
+    }
+}
+
+impl Drop for PostgresListWatch {
+    fn drop(&mut self) {
+        self.list.remove_follower();
     }
 }
 
 impl Watch for PostgresListWatch {
     fn keep_up(&mut self) -> Result<Option<Duration>, StoreError> {
-        Ok(Some(self.following.interval()))
+        self.listen();
+        if self.list.known().channel.is_none() {
+            read_now(&self.database, &self.list)?;
+            self.listen();
+        }
+        // The process asks by itself for all followers, and calls them.
+        Ok(None)
     }
 }
 
 impl ListWatch for PostgresListWatch {
     fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        let directory = self.list.directory();
+        if let Some(entries) = self.recent(query) {
+            return Ok(entries);
+        }
+        let directory = self.list.list.directory();
         let answers = self.database.read_stamped(DOING, || {
             let head = "SELECT revision, thinned, moved FROM @.lists WHERE directory = $1";
             let at_since = "SELECT attempt FROM @.changes
@@ -128,6 +271,6 @@ impl ListWatch for PostgresListWatch {
 
 impl Watch for PostgresNamesWatch {
     fn keep_up(&mut self) -> Result<Option<Duration>, StoreError> {
-        Ok(Some(self.0.interval()))
+        Ok(None)
     }
 }

@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 use super::catching_up::{Asked, Reader, STANDING, Taken, forget, learn_heartbeats, questions, take_in};
 use super::known_list::{Found, KnownList};
 use super::lease_rows;
-use super::reading::read;
+use super::reading::read_now;
 use super::turn::WritersTurn;
 use crate::connecting::{ANSWER_TIME, Failure, FailureKind, Held, LOCK_WAIT, Statement};
 use crate::database::{Database, NotAsked};
@@ -21,7 +21,7 @@ use crate::epoch::Stamp;
 const DOING: &str = "open a list";
 
 /// The column behind those of [`STANDING`]: how long the lock was waited for, in microseconds.
-const WAITED: usize = 10;
+const WAITED: usize = 11;
 
 /// A transaction of the database that is open. Dropped without a commit, it is rolled back.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ pub(super) fn open(
     };
     if list.known().epoch.is_none() {
         // What takes long is read before a writer has to wait for us.
-        read(database, list)?;
+        read_now(database, list)?;
     }
     let opened = match open_once(database, list, within, waiting) {
         Err(NotAsked::NoYard | NotAsked::Older) => {
@@ -129,7 +129,11 @@ pub(super) fn open(
             Ok(Some((PostgresWriter { database, transaction, turn, found, rules }, state)))
         }
         // The operation starts over from what is there now.
-        Ok((_, None)) => Err(StoreError::Conflict { task: TaskId::number(0) }),
+        Ok((_, None)) => {
+            database.number.distrust();
+            list.confirm_in(None);
+            Err(StoreError::Conflict { task: TaskId::number(0) })
+        }
         Err(NotAsked::Failed(failure)) if failure.kind() == FailureKind::Locked && waiting == Waiting::DoNotWait => {
             Ok(None)
         }
@@ -184,7 +188,10 @@ fn open_once(
         false => take_in(list, &asked, &transaction.stamp, [&rows[0], &rows[1], &rows[2]], Reader::HoldsRow)?,
     };
     match taken {
-        Taken::In(found) => return Ok((transaction, Some(found))),
+        Taken::In(found) => {
+            list.confirm_in(database.number.confirmed_call());
+            return Ok((transaction, Some(found)));
+        }
         Taken::TooMuch => {}
         Taken::OtherHistory(lost) => {
             transaction.end();

@@ -1,10 +1,11 @@
 //! What members write to each other.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 use taskyard::core::dialect::{inbox, native};
-use taskyard::core::{LEAD, MessageKey, Op, Team, Timestamp};
+use taskyard::core::{MessageKey, Op, Team, Timestamp};
 use taskyard::store::{Moved, Signature, StoreError};
 use taskyard::teams::{
     Acknowledged, LeadMail, Mailbox, Mailboxes, Posted, SentFound, SentLetter, TeamError, TeamWatch, Traces,
@@ -14,7 +15,11 @@ use tokio_postgres::Row;
 use super::postgres_teams::{FORM, PostgresTeams};
 use super::roster::presence;
 use super::watch::PostgresTeamWatch;
+use crate::seldom::{LEAD_MAIL, SeldomFollower};
 use crate::store::storable;
+use crate::versions::Kind;
+
+const MAILBOX: (Kind, &str) = (Kind::Messages, "read a mailbox");
 
 impl Mailboxes for PostgresTeams {
     fn deliver(&self, posted: &Posted<'_>) -> Result<bool, TeamError> {
@@ -38,11 +43,12 @@ impl Mailboxes for PostgresTeams {
                     self.about(trace.team, sql).text(storable(&message.from)).text(posted.to).text(key.clone());
                 all.push(letter.number(trace.at.0).text(storable(trace.summary)).text(delivery.clone()));
             }
+            all.push(self.database.raise(Kind::Messages));
             all
         })?;
         let has_team = !delivered[0].is_empty();
         if has_team {
-            self.tell();
+            self.tell(Kind::Messages);
         }
         Ok(has_team)
     }
@@ -50,8 +56,10 @@ impl Mailboxes for PostgresTeams {
     fn mailbox(&self, team: &Team, member: &str) -> Result<Mailbox, TeamError> {
         let sql = "SELECT body FROM @.messages
             WHERE team = $1 AND made = $2 AND member = $3 AND acknowledged_at IS NULL ORDER BY id";
-        let rows = self.database.read("read a mailbox", || vec![self.about(team, sql).text(member)])?;
-        let bodies: Vec<&str> = rows.iter().flat_map(|rows| rows[0].iter().map(|row| row.get(0))).collect();
+        let about = format!("{}\0{}\0{member}", team.name.directory(), team.created_at.0);
+        let bodies = |rows: &[Row]| rows.iter().map(|row| row.get(0)).collect::<Vec<String>>();
+        let asked = self.database.recall(MAILBOX, &about, || self.about(team, sql).text(member), bodies)?;
+        let bodies = asked.unwrap_or_default();
         let contents = inbox::read(format!("[{}]", bodies.join(",")).as_bytes());
         let contents =
             contents.map_err(|error| StoreError::Failed { doing: "read a mailbox".into(), source: error.into() })?;
@@ -88,7 +96,8 @@ impl Mailboxes for PostgresTeams {
         let sql = "UPDATE @.messages SET acknowledged_at = $4
             WHERE team = $1 AND made = $2 AND member = $3 AND key = ANY($5) AND acknowledged_at IS NULL RETURNING 1";
         let taken = self.database.change("acknowledge messages", || {
-            vec![self.about(team, sql).text(member).number(now.0).texts(texts(keys))]
+            let acknowledgement = self.about(team, sql).text(member).number(now.0).texts(texts(keys));
+            vec![acknowledgement, self.database.raise(Kind::Messages)]
         })?;
         Ok(Acknowledged { taken: taken[0].len(), set_aside: Vec::new() })
     }
@@ -122,16 +131,15 @@ impl Mailboxes for PostgresTeams {
     }
 
     fn new_lead_mail(&self) -> Option<LeadMail> {
-        let sql = "SELECT 1 FROM @.teams t JOIN @.messages m ON m.team = t.directory AND m.made = t.made
-            WHERE m.member = $1 AND m.acknowledged_at IS NULL LIMIT 1";
-        let rows = self.database.read("look for mail", || vec![self.database.statement(sql).text(LEAD)]);
+        let asked = self.database.recall(LEAD_MAIL, "", || self.database.lead_mail(), |rows| !rows.is_empty());
         // An error that keeps us from asking is told to the next caller.
-        let has_mail = rows.ok().flatten().is_some_and(|rows| !rows[0].is_empty());
+        let has_mail = asked.ok().flatten().is_some_and(|has_mail| *has_mail);
         has_mail.then(LeadMail::default)
     }
 
     fn watch(&self, moved: Moved) -> Box<dyn TeamWatch> {
-        Box::new(PostgresTeamWatch(self.database.listening.follow(&self.channel(), moved)))
+        let follow = |kind| SeldomFollower::follow(&self.database, kind, &self.channel(), Arc::clone(&moved));
+        Box::new(PostgresTeamWatch { _following: [Kind::Teams, Kind::Messages].map(follow) })
     }
 }
 

@@ -7,6 +7,7 @@ use taskyard::teams::TeamStore;
 
 use crate::connecting::Statement;
 use crate::database::Database;
+use crate::versions::Kind;
 
 /// The form in which teams and messages are written down for every reader.
 pub(super) const FORM: ClientVersion = ClientVersion::V2_1_325;
@@ -33,8 +34,8 @@ impl PostgresTeams {
     }
 
     /// Tells the followers that something has moved.
-    pub(super) fn tell(&self) {
-        self.database.notify_apart(CHANNEL, "");
+    pub(super) fn tell(&self, kind: Kind) {
+        self.database.tell_of(kind, &self.channel());
     }
 
     /// Returns the channel on which that is told.

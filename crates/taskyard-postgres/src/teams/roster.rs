@@ -1,5 +1,7 @@
 //! The teams there are, and who is in each.
 
+use std::sync::Arc;
+
 use taskyard::core::dialect::team_file;
 use taskyard::core::{LEAD, ListId, Member, Team, TeamName};
 use taskyard::store::StoreError;
@@ -9,26 +11,23 @@ use tokio_postgres::Row;
 use super::postgres_teams::{FORM, PostgresTeams};
 use super::seats;
 use crate::connecting::{Failure, FailureKind, Statement};
+use crate::seldom::{TEAMS, read_bodies};
 use crate::store::{Waiting, making};
+use crate::versions::Kind;
 
 /// Locks a team against other writers. Messages to it go on.
 const LOCK: &str = "SELECT body FROM @.teams WHERE directory = $1 FOR NO KEY UPDATE";
 
 impl Roster for PostgresTeams {
     fn teams(&self) -> Result<TeamsFound, TeamError> {
-        let doing = "read which teams there are";
-        let rows = self
-            .database
-            .read(doing, || vec![self.database.statement("SELECT directory, body FROM @.teams ORDER BY directory")])?;
         let mut found = TeamsFound::default();
-        for row in rows.map(|mut rows| rows.remove(0)).unwrap_or_default() {
-            let directory: String = row.get(0);
-            match team_file::read(row.get::<_, &str>(1).as_bytes()) {
+        for (directory, body) in self.bodies()?.iter().flat_map(|bodies| bodies.iter()) {
+            match team_file::read(body.as_bytes()) {
                 Ok(team) => found.teams.push(team),
                 Err(error) => {
                     let error =
                         StoreError::Failed { doing: format!("read the team `{directory}`"), source: error.into() };
-                    found.unreadable.push(UnreadableTeam { directory, error: error.into() });
+                    found.unreadable.push(UnreadableTeam { directory: directory.clone(), error: error.into() });
                 }
             }
         }
@@ -37,10 +36,8 @@ impl Roster for PostgresTeams {
     }
 
     fn may_be_any(&self) -> bool {
-        let asked =
-            self.database.read("look for teams", || vec![self.database.statement("SELECT 1 FROM @.teams LIMIT 1")]);
         // A caller that goes on to ask learns what is wrong.
-        asked.map_or(true, |rows| rows.is_some_and(|rows| !rows[0].is_empty()))
+        self.bodies().map_or(true, |bodies| bodies.is_some_and(|bodies| !bodies.is_empty()))
     }
 
     fn team(&self, name: &TeamName) -> Result<Option<Team>, TeamError> {
@@ -68,12 +65,12 @@ impl Roster for PostgresTeams {
             },
             |rows| {
                 let is_made = rows.last().is_some_and(|rows| !rows.is_empty());
-                let seat = is_made.then(|| seats::writing(self, team, LEAD, lead));
-                Ok((seat.into_iter().collect(), is_made))
+                let seat = is_made.then(|| [seats::writing(self, team, LEAD, lead), self.database.raise(Kind::Teams)]);
+                Ok((seat.into_iter().flatten().collect(), is_made))
             },
         )?;
         if made {
-            self.tell();
+            self.tell(Kind::Teams);
         }
         Ok(made)
     }
@@ -101,14 +98,23 @@ impl Roster for PostgresTeams {
         let tables = [("teams", "directory"), ("seats", "team"), ("messages", "team"), ("letters", "team")];
         self.database.change("remove a team", || {
             let removal = |(table, name)| format!("DELETE FROM @.{table} WHERE {name} = $1 AND made = $2");
-            tables.map(|table| self.about(team, &removal(table))).into()
+            let mut all: Vec<Statement> = tables.map(|table| self.about(team, &removal(table))).into();
+            // In the order of their names, as everybody raises several.
+            all.extend([Kind::Messages, Kind::Teams].map(|kind| self.database.raise(kind)));
+            all
         })?;
-        self.tell();
+        self.tell(Kind::Messages);
+        self.tell(Kind::Teams);
         Ok(())
     }
 }
 
 impl PostgresTeams {
+    /// Returns the directory of each team and what is written of it; `None` if there is no yard yet.
+    fn bodies(&self) -> Result<Option<Arc<Vec<(String, String)>>>, StoreError> {
+        self.database.recall(TEAMS, "", || self.database.all_teams(), read_bodies)
+    }
+
     /// Changes what is written of a team while no other process does; none, and nothing has happened, where there is none or nothing to
     /// change.
     fn change_members<T>(
@@ -127,11 +133,12 @@ impl PostgresTeams {
                 };
                 let body = String::from_utf8(body).map_err(unreadable)?;
                 let update = self.database.statement("UPDATE @.teams SET body = $2 WHERE directory = $1");
-                Ok((vec![update.text(name.directory()).text(body)], Some(answer)))
+                let update = update.text(name.directory()).text(body);
+                Ok((vec![update, self.database.raise(Kind::Teams)], Some(answer)))
             },
         )?;
         if changed.is_some() {
-            self.tell();
+            self.tell(Kind::Teams);
         }
         Ok(changed)
     }

@@ -10,6 +10,9 @@ use tokio_postgres::Row;
 use super::postgres_teams::PostgresTeams;
 use crate::connecting::Statement;
 use crate::store::{holder_from_json, holder_to_json, storable};
+use crate::versions::Kind;
+
+const SEATS_OF_AGENT: (Kind, &str) = (Kind::Teams, "read the seats of an agent");
 
 impl SeatMemory for PostgresTeams {
     fn seats_in(&self, team: &Team) -> Result<HashMap<String, SeatRecord>, TeamError> {
@@ -21,10 +24,11 @@ impl SeatMemory for PostgresTeams {
 
     fn seats_of(&self, agent: &AgentName) -> Result<Vec<SeatTaken>, TeamError> {
         let sql = "SELECT team, made, member FROM @.seats WHERE agent = $1";
-        let question = || vec![self.database.statement(sql).text(storable(agent.as_str()))];
-        let rows = self.database.read("read the seats of an agent", question)?;
+        let question = || self.database.statement(sql).text(storable(agent.as_str()));
         let taken = |row: &Row| SeatTaken { directory: row.get(0), made: Timestamp(row.get(1)), member: row.get(2) };
-        Ok(rows.map(|rows| rows[0].iter().map(taken).collect()).unwrap_or_default())
+        let read = |rows: &[Row]| rows.iter().map(taken).collect::<Vec<_>>();
+        let seats = self.database.recall(SEATS_OF_AGENT, agent.as_str(), question, read)?;
+        Ok(seats.map(|seats| seats.to_vec()).unwrap_or_default())
     }
 
     fn change_seat(&self, team: &Team, member: &str, change: &mut dyn FnMut(&mut SeatRecord)) -> Result<(), TeamError> {
@@ -39,8 +43,14 @@ impl SeatMemory for PostgresTeams {
                 Some(row) => read(row.try_get(0)?),
                 None => SeatRecord::default(),
             };
+            let before = record.agent.clone();
             change(&mut record);
-            Ok((vec![writing(self, team, member, &record)], ()))
+            let mut all = vec![writing(self, team, member, &record)];
+            // What an agent does in its seat is not remembered, and need not be told.
+            if record.agent != before {
+                all.push(self.database.raise(Kind::Teams));
+            }
+            Ok((all, ()))
         })?;
         Ok(())
     }

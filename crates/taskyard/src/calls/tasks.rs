@@ -39,10 +39,10 @@ impl Toolbox {
 
     pub(super) fn get(&self, input: &Value) -> Result<Answer, NoAnswer> {
         let id = task_get::read(input, self.yard.rules())?;
-        match self.yard.show(&id)? {
-            Outcome::Done(shown) => {
-                let mut answer = task_get::found(&shown.task, self.yard.rules());
-                if let Some(problem) = &shown.problem {
+        match self.yard.task(&id)? {
+            Outcome::Done((task, problem)) => {
+                let mut answer = task_get::found(&task, self.yard.rules());
+                if let Some(problem) = &problem {
                     logged(std::slice::from_ref(problem));
                     answer.text.push_str(&task_get::last_known(&problem.file(), &problem.why.to_string()));
                 }

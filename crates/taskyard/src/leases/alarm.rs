@@ -104,7 +104,7 @@ impl Alarm {
                 self.has_moved = true;
                 return Ok(Woken::LookAgain);
             }
-            let leases = yard.store().read(yard.list_id())?.leases()?;
+            let leases = self.leases_seen(yard)?;
             if self.has_lost_a_lease(&leases) {
                 return Ok(Woken::LookAgain);
             }
@@ -129,6 +129,12 @@ impl Alarm {
                 Waker::Bell | Waker::Process | Waker::Clock => return Ok(Woken::LookAgain),
             }
         }
+    }
+
+    /// Returns the leases of the list. What the alarm follows is kept up to date in memory, if the store keeps lists there.
+    fn leases_seen(&self, yard: &Yard) -> Result<Vec<Lease>, Error> {
+        let recollected = self.stream.as_ref().and_then(|_| yard.store().recollect(yard.list_id()));
+        Ok(recollected.map_or_else(|| yard.store().read(yard.list_id()), Ok)?.leases()?)
     }
 
     /// Tells whether a lease is gone that was there at the last look: who removes a list with its journal leaves no entry that tells of it.

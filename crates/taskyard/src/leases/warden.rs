@@ -64,7 +64,7 @@ fn watch(yard: &Yard, mut alarm: Alarm, is_guarded: Option<&IsGuarded>) {
     loop {
         // A warden is the first to see a stale write.
         yard.put_back_stale_writes();
-        if let Err(error) = yard.return_ended_leases() {
+        if let Err(error) = yard.return_ended_leases_seen() {
             tracing::warn!(%error, "leases that have ended are not recorded");
             thread::sleep(AFTER_A_FAILURE);
         }
@@ -81,7 +81,9 @@ fn watch(yard: &Yard, mut alarm: Alarm, is_guarded: Option<&IsGuarded>) {
 }
 
 fn follow_while_guarding(yard: &Yard, alarm: &mut Alarm, is_guarded: &IsGuarded) -> Result<(), Error> {
-    if yard.live_leases()?.iter().any(is_guarded) {
+    // A list that is kept in memory costs nothing to follow, and a look at the store does.
+    let is_in_memory = yard.store().recollect(yard.list_id()).is_some();
+    if is_in_memory || yard.live_leases()?.iter().any(is_guarded) {
         return alarm.follow(yard);
     }
     alarm.follow_no_longer();

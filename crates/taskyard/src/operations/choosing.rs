@@ -107,7 +107,8 @@ impl Yard {
         Ok((candidates(tasks, &claimant, &passed_over, now.wall, self.rules())?, also_held))
     }
 
-    fn candidates_in_memory(
+    /// Does the same for a list in memory.
+    pub(super) fn candidates_in_memory(
         &self,
         live: &LiveList,
         leases: &[Lease],

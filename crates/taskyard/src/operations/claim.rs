@@ -15,7 +15,7 @@ use super::holding_up::{open_blockers, parents_since};
 use super::leases::lease_on;
 use super::outcome::Outcome;
 use crate::leases::{Alarm, Woken};
-use crate::store::{Lookup, NewLease, StoreError, Txn};
+use crate::store::{Lookup, NewLease, Snapshot, StoreError, Txn};
 use crate::{Error, Yard};
 
 /// How often the list is looked at without a lock when other agents were faster with everything that was ready. After that it is looked at
@@ -87,6 +87,17 @@ impl Yard {
             Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
         };
         let claim = claim.as_ref();
+        if self.may_be_something_for(claim)? {
+            // The transaction reads the list anyway, and chooses.
+            let answer = self.claim_once(|txn| match self.choose_again(txn, claim)? {
+                Some(Ok(candidates)) => self.attempt_first(txn, &candidates, &HashSet::new(), claim),
+                Some(Err(refusal)) => Ok(Err((refusal, None))),
+                None => Ok(Err((ClaimRefusal::NothingReady { for_others: 0, next_at: None }, None))),
+            })?;
+            if matches!(answer, ClaimOutcome::Claimed(_)) {
+                return Ok(answer);
+            }
+        }
         for _ in 0..LOOKS {
             let (chosen, seen) = self.choose(claim)?;
             let candidates = match chosen {
@@ -169,6 +180,16 @@ impl Yard {
             }
             _ => None,
         })
+    }
+
+    /// Tells whether there is something to take in the list as this process last saw it, in memory. A list that is not in memory is looked at
+    /// first.
+    fn may_be_something_for(&self, claim: &Claim) -> Result<bool, Error> {
+        let Some(list) = self.store().recollect(self.list_id()) else { return Ok(false) };
+        let (leases, now) = (list.leases()?, self.now()?);
+        let Some(live) = list.live()? else { return Ok(false) };
+        let chosen = self.candidates_in_memory(&live, &leases, claim, &now);
+        Ok(chosen.is_ok_and(|(candidates, _)| !candidates.is_empty()))
     }
 
     /// Makes one attempt at a claim in a transaction, and looks whether what was won is ours.
@@ -289,7 +310,16 @@ impl Yard {
     /// Looks without a lock whether there is any point in waiting for one. What it refuses was so at a moment since we were
     /// asked, which is all that any answer can say.
     fn refused_at_a_glance(&self, id: &TaskId, claim: &Claim) -> Result<Option<Refused>, Error> {
-        let list = self.store().read(self.list_id())?;
+        if let Some(list) = self.store().recollect(self.list_id())
+            && self.refused_on(&*list, id, claim)?.is_none()
+        {
+            // The transaction reads the list anyway, and judges.
+            return Ok(None);
+        }
+        self.refused_on(&*self.store().read(self.list_id())?, id, claim)
+    }
+
+    fn refused_on(&self, list: &dyn Snapshot, id: &TaskId, claim: &Claim) -> Result<Option<Refused>, Error> {
         let Lookup::Found(task, _) = list.find(id)? else { return Ok(Some((ClaimRefusal::TaskNotFound, None))) };
         let is_owned = task.owner().is_some_and(|owner| !is_same_agent(owner, self.actor().as_str()));
         let lease = if is_owned { list.leases()?.into_iter().find(|lease| lease.task == task.id) } else { None };
@@ -299,8 +329,7 @@ impl Yard {
             return Ok(None);
         }
         let claimant = self.claimant(claim);
-        if let Err(refusal) = judge_claim(&task, &open_blockers(&*list, &task, self.rules())?, &claimant, self.rules())
-        {
+        if let Err(refusal) = judge_claim(&task, &open_blockers(list, &task, self.rules())?, &claimant, self.rules()) {
             return Ok(Some((until_free(refusal, state.as_ref()), Some(task))));
         }
         if !claim.depends_on_load() {

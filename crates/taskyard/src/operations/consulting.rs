@@ -96,6 +96,16 @@ impl Yard {
         Ok(Outcome::Done(Consultation { about: tasks.iter().map(consulted).collect(), _turn: turn }))
     }
 
+    /// Tells whether a hook or a check judges the change of one of these tasks.
+    pub(super) fn is_judged(&self, tasks: &[Option<Task>], update: &impl Fn(&Task) -> Update) -> bool {
+        let Some(hooks) = self.hooks() else { return false };
+        let is_completed = |task: &&Task| completes(task, &changed(task, &update(task), self.rules()), self.rules());
+        let mut completed = tasks.iter().flatten().filter(is_completed).peekable();
+        completed.peek().is_some()
+            && (!hooks.find(HookEvent::TaskCompleted, None).is_empty()
+                || completed.any(|task| !demanded_checks(task).is_empty()))
+    }
+
     /// Waits until hooks may be handed the list, where that is not so already.
     pub(super) fn take_turn(&self, hooks: &Hooks, found: &Found) -> Result<Option<Arc<HookTurn>>, Error> {
         match self.turn() {

@@ -150,8 +150,17 @@ impl Yard {
 
     /// Records the return of what leases hold that have ended. Every writer does so anyway; this is for callers that wait.
     pub fn return_ended_leases(&self) -> Result<(), Error> {
-        let leases = self.store().read(self.list_id())?.leases()?;
-        if self.are_alive(&leases, &self.now()?) { Ok(()) } else { self.record_ended_leases() }
+        self.return_those_ended(&self.store().read(self.list_id())?.leases()?)
+    }
+
+    /// Does the same for callers that follow the list: those leases count that this process last saw, if the store keeps lists in memory.
+    pub fn return_ended_leases_seen(&self) -> Result<(), Error> {
+        let recollected = self.store().recollect(self.list_id());
+        self.return_those_ended(&recollected.map_or_else(|| self.store().read(self.list_id()), Ok)?.leases()?)
+    }
+
+    fn return_those_ended(&self, leases: &[Lease]) -> Result<(), Error> {
+        if self.are_alive(leases, &self.now()?) { Ok(()) } else { self.record_ended_leases() }
     }
 
     pub(super) fn are_alive(&self, leases: &[Lease], now: &Moment) -> bool {

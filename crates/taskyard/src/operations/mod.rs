@@ -100,7 +100,7 @@ pub use restore::{Restorable, RestoreWhich, Restored};
 pub use restore_copies::{CopiesRestored, CopiesWanted, TaskCopy};
 pub use sessions::{OwnerSession, SessionList, recent_sessions};
 pub use sharing::SharedBy;
-pub use show::Shown;
+pub use show::{Shown, journal_of_shown};
 pub use stopping::{IdleAnswer, StopAnswer, Stopped};
 pub use survey::Survey;
 pub use task_message::TaskMessage;

@@ -40,14 +40,32 @@ impl Yard {
 
     /// Returns the entry by which a task was made; none where the journal does not know, or cannot be relied on.
     pub fn making_of(&self, id: &TaskId) -> Result<Option<Entry>, Error> {
-        let query = HistoryQuery {
-            task: Some(TaskId::stored(id.file_stem())),
-            ops: Op::ALL.into_iter().filter(|op| makes(*op)).collect(),
-            only_arrivals: true,
-            newest: Some(1),
-            ..HistoryQuery::default()
-        };
-        Ok(self.entries_if_known(&query)?.pop())
+        Ok(self.entries_if_known(&making(id))?.pop())
+    }
+
+    /// Returns one task, without what surrounds it, and why its file cannot be read if this is the last known state of the task.
+    pub fn task(&self, id: &TaskId) -> Result<Outcome<(Task, Option<UnreadableTask>)>, Error> {
+        if self.store().care().is_some() {
+            // Only other programs that write to files lose notes, and the journal tells of that.
+            return Ok(self.show(id)?.map(|shown| (shown.task, shown.problem)));
+        }
+        let Reading { tasks, problems, .. } = self.look()?;
+        Ok(self.find_in(&tasks, problems, id).map_or_else(Outcome::Refused, Outcome::Done))
+    }
+
+    /// Returns a task of those that were read, or why it cannot be had.
+    fn find_in(
+        &self,
+        tasks: &[Task],
+        problems: Vec<UnreadableTask>,
+        id: &TaskId,
+    ) -> Result<(Task, Option<UnreadableTask>), Refusal> {
+        let key = TaskId::stored(id.file_stem());
+        let problem = problems.into_iter().find(|problem| problem.task == key && !self.rules().is_client());
+        match tasks.iter().find(|task| task.id == key) {
+            Some(task) => Ok((task.clone(), problem.filter(|problem| problem.last_known.as_deref() == Some(task)))),
+            None => Err(problem.map_or(Refusal::NoSuchTask { task: id.clone() }, UnreadableTask::into_refusal)),
+        }
     }
 
     /// Returns one task in full.
@@ -64,12 +82,11 @@ impl Yard {
     /// Returns one task in full and its newest entries, oldest first.
     fn show_as_it_is(&self, id: &TaskId) -> Result<(Outcome<Shown>, Vec<Entry>), Error> {
         let Reading { tasks, problems, leases, .. } = self.look()?;
-        let key = TaskId::stored(id.file_stem());
-        let problem = problems.into_iter().find(|problem| problem.task == key && !self.rules().is_client());
-        let Some(task) = tasks.iter().find(|task| task.id == key).cloned() else {
-            let absent = Refusal::NoSuchTask { task: id.clone() };
-            return Ok((Outcome::Refused(problem.map_or(absent, UnreadableTask::into_refusal)), Vec::new()));
+        let (task, problem) = match self.find_in(&tasks, problems, id) {
+            Ok(found) => found,
+            Err(refusal) => return Ok((Outcome::Refused(refusal), Vec::new())),
         };
+        let key = task.id.clone();
         let those = |wanted: &dyn Fn(&Task) -> bool| tasks.iter().filter(|task| wanted(task)).cloned().collect();
         let recent = self.entries_if_known(&recent(&key))?;
         let shown = Shown {
@@ -78,9 +95,25 @@ impl Yard {
             subtasks: those(&|other| other.parent().as_ref() == Some(&key)),
             changed: recent.last().cloned(),
             lease: leases.into_iter().find(|(lease, _)| holds(lease, &task)),
-            problem: problem.filter(|problem| problem.last_known.as_deref() == Some(&task)),
+            problem,
             task,
         };
         Ok((Outcome::Done(shown), recent))
+    }
+}
+
+/// Returns the parts of the journal that showing a task reads, for a store that is told what to expect.
+pub fn journal_of_shown(id: &TaskId) -> Vec<HistoryQuery> {
+    vec![recent(&TaskId::stored(id.file_stem())), making(id)]
+}
+
+/// Asks for the entry by which a task was made.
+fn making(id: &TaskId) -> HistoryQuery {
+    HistoryQuery {
+        task: Some(TaskId::stored(id.file_stem())),
+        ops: Op::ALL.into_iter().filter(|op| makes(*op)).collect(),
+        only_arrivals: true,
+        newest: Some(1),
+        ..HistoryQuery::default()
     }
 }

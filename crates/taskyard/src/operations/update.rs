@@ -90,7 +90,32 @@ impl Yard {
         update: &impl Fn(&Task) -> Update,
         seat: Option<&Seat>,
     ) -> Result<Outcome<Consultation>, Error> {
+        if let Some(list) = self.store().recollect(self.list_id()) {
+            let seen = self.seen_on(&*list, ids, update, seat)?;
+            // The transaction reads the list anyway, and judges. Only what hooks are handed is read first.
+            if let Outcome::Done(seen) = seen
+                && !self.is_judged(&seen, update)
+            {
+                return self.consult(&seen, update);
+            }
+        }
         let list = self.store().read(self.list_id())?;
+        let seen = self.seen_on(&*list, ids, update, seat)?;
+        drop(list);
+        match seen {
+            Outcome::Done(seen) => self.consult(&seen, update),
+            Outcome::Refused(refusal) => Ok(Outcome::Refused(refusal)),
+        }
+    }
+
+    /// Returns the tasks as a list has them, as far as hooks and the rules of a team have to know; `None` for one that is not there.
+    fn seen_on(
+        &self,
+        list: &dyn Snapshot,
+        ids: &[TaskId],
+        update: &impl Fn(&Task) -> Update,
+        seat: Option<&Seat>,
+    ) -> Result<Outcome<Vec<Option<Task>>>, Error> {
         if !list.exists()? {
             let task = ids.first().cloned().unwrap_or_else(|| TaskId::stored(""));
             return Ok(Outcome::Refused(Refusal::NoSuchTask { task }));
@@ -103,17 +128,16 @@ impl Yard {
                     return Ok(Outcome::Refused(refusal));
                 }
                 // No hook is asked about a change that is not this agent's to make.
-                if let Some(refusal) = self.forbidden_by_lease(&*list, &task)? {
+                if let Some(refusal) = self.forbidden_by_lease(list, &task)? {
                     return Ok(Outcome::Refused(refusal));
                 }
                 seen[place] = Some(task);
             }
-            if let Some(refusal) = self.forbidden_by_parts(&*list, &seen, update)? {
+            if let Some(refusal) = self.forbidden_by_parts(list, &seen, update)? {
                 return Ok(Outcome::Refused(refusal));
             }
         }
-        drop(list);
-        self.consult(&seen, update)
+        Ok(Outcome::Done(seen))
     }
 
     /// Looks without a lock whether open parts forbid that tasks are completed.

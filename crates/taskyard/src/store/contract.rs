@@ -47,6 +47,20 @@ pub trait Store: Debug + Send + Sync {
     /// Looks at a list without a lock. A list that does not exist reads as an empty one.
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError>;
 
+    /// Returns a list as this process last saw it, without asking anybody; `None` if the store keeps no lists in memory, or not this one.
+    /// It is for callers that go on to open a transaction, which judges anew, and for callers that follow the list: what they follow is
+    /// kept up to date.
+    fn recollect(&self, _list: &ListId) -> Option<Box<dyn Snapshot + '_>> {
+        None
+    }
+
+    /// Begins a call of an agent on this thread: a few questions and changes that belong together and take a moment. The store may answer
+    /// each question by what was so at one moment since the call began, and need not be asked twice. `None` if it has no use for
+    /// knowing, or a call has begun.
+    fn begin_call(&self, _expected: ExpectedReads) -> Option<Box<dyn StoreCall>> {
+        None
+    }
+
     /// Tells whether a list exists. A store may know that without looking at the list.
     fn has(&self, list: &ListId) -> Result<bool, StoreError> {
         self.read(list)?.exists()
@@ -114,6 +128,22 @@ pub trait Store: Debug + Send + Sync {
     fn moving(&self) -> Option<&dyn ListMoving> {
         None
     }
+}
+
+/// What a call is most likely to read first. A store may ask for it along with the first question.
+#[derive(Clone, Debug, Default)]
+pub struct ExpectedReads {
+    /// The list.
+    pub list: Option<ListId>,
+    /// Parts of its journal.
+    pub journal: Vec<HistoryQuery>,
+}
+
+/// A call that has begun. It ends when this is dropped.
+pub trait StoreCall: Debug {
+    /// Makes sure, at the end of the call, that what the store answered from memory held at a moment within the call. Returns false if it did
+    /// not: then the call has changed nothing, its outcome does not count, and the caller makes it again.
+    fn confirm(&self) -> Result<bool, StoreError>;
 }
 
 /// A list at one moment.

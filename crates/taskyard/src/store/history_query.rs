@@ -3,7 +3,7 @@
 use taskyard_core::{AttemptId, Entry, Op, Revision, TaskId, Timestamp};
 
 /// Which part of the journal is wanted.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryQuery {
     /// Only entries of this task.
     pub task: Option<TaskId>,

@@ -192,7 +192,7 @@ impl Crew {
     fn sleep(&self, alarm: &mut Alarm) -> Result<(), Error> {
         let deferred_to = self.members.iter().filter_map(|member| member.deferred_to).min();
         alarm.wait_at_most(&self.site.yard, None, deferred_to)?;
-        if let Err(error) = self.site.yard.return_ended_leases() {
+        if let Err(error) = self.site.yard.return_ended_leases_seen() {
             tracing::warn!(%error, "leases that have ended are not recorded");
         }
         for member in &self.members {
