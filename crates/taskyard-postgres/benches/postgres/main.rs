@@ -11,6 +11,7 @@ mod one_shots;
 mod pgbench;
 mod promises;
 mod round_trips;
+mod sessions;
 mod yards;
 
 use std::env;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let mut promises = Promises::default();
     claiming::measure(&cluster, seconds, &mut promises);
     one_shots::measure(&cluster, &mut promises);
+    sessions::measure(&cluster, seconds, &mut promises);
     round_trips::measure(&cluster);
     promises.conclude()
 }
