@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_postgres::Client;
 
-use crate::connecting::{Failure, FailureKind, Pool, Statement, reach};
+use crate::connecting::{Failure, FailureKind, NotificationSender, Pool, Statement, reach};
 use crate::notification::{Notification, sending};
 use crate::schema::SchemaName;
 use crate::versions::Versions;
@@ -360,7 +360,8 @@ fn listen(listening: &Weak<Listening>, mut orders: UnboundedReceiver<Order>) {
 /// Listens on one connection until that breaks, or no follower wants to know any more.
 async fn hear(listening: &Arc<Listening>, orders: &mut UnboundedReceiver<Order>) -> Result<(), Failure> {
     let (heard, mut told) = unbounded_channel();
-    let client = reach(listening.pool.settings(), Some(heard)).await?;
+    let place = Arc::new(listening.pool.place_to_listen().await);
+    let client = reach(listening.pool.settings(), Some(NotificationSender { heard, _place: place })).await?;
     let mut channels: Vec<String> = listening.state().followers.keys().cloned().collect();
     channels.push(listening.probe.clone());
     begin(&client, &channels).await?;
@@ -384,6 +385,9 @@ async fn hear(listening: &Arc<Listening>, orders: &mut UnboundedReceiver<Order>)
                 }
                 Some(Order::End) | None => return Ok(()),
             },
+            () = listening.pool.asked_to_step_aside() => {
+                return Err(Failure::new(FailureKind::NotNow, "the connection makes room for another one"));
+            }
             () = tokio::time::sleep(listening.until_poll()) => {
                 if listening.until_poll().is_zero() {
                     listening.poll();

@@ -9,7 +9,7 @@ use taskyard::core::{AgentName, Holder, Moment, ProcessMark};
 use taskyard::liveness::{World, liveness_on_shared_store, longest_silence, own_mark};
 use taskyard::store::StoreError;
 
-use crate::connecting::{Failure, Statement};
+use crate::connecting::{Failure, Statement, make_this_thread_urgent};
 use crate::database::Database;
 use crate::heartbeats::{BEATS_IN_A_SILENCE, Sending, Until, milliseconds, name_of};
 use crate::server_clock::{JITTER, NOW, moment};
@@ -35,7 +35,8 @@ impl Database {
         let name = name_of(process);
         let known = self.heartbeats.known().get(&name).copied();
         if let Some(known) = known
-            && !known.is_overdue(self.clock.now_in_transaction().wall.0)
+            // A transaction has asked for what was overdue when it began, and judges by that moment.
+            && (!known.is_overdue(self.clock.now_in_transaction().wall.0) || self.pool.is_used_by_this_thread())
         {
             return known.last.map(moment);
         }
@@ -147,6 +148,8 @@ impl Database {
 
 /// Sends heartbeats until it is told to end.
 fn send(database: &Database, ended: &Receiver<()>) {
+    // Another thread may use the connection for as long as it waits for a list.
+    make_this_thread_urgent();
     let mut last = None;
     let mut pause = database.heartbeats.until_due();
     while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {

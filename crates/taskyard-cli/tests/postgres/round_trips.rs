@@ -27,9 +27,7 @@ impl Session {
     fn with_tasks(count: usize) -> Self {
         let server = SharedPostgres::get();
         let (home, store) = (home(), server.fresh_address());
-        let tasks = (1..=count).map(|number| json!({ "subject": format!("task {number}") }).to_string() + "\n");
-        fs::write(home.path().join("tasks.jsonl"), tasks.collect::<String>()).unwrap();
-        ask(&home, &store, "create --batch tasks.jsonl");
+        make_tasks(&home, &store, count);
         let proxy = CountingProxy::before(server.cluster());
         let mut process = command(&home, &proxy.address(&store), "mcp --as ana").stdin(Stdio::piped()).start();
         let client = json!({ "name": "claude-code", "version": "1" });
@@ -80,6 +78,13 @@ impl Session {
         let asked: Vec<String> = self.proxy.trips().iter().map(|(_, text)| text.clone()).collect();
         assert!(asked.len() <= most + meanwhile, "{} round trips:\n{}", asked.len(), asked.join("\n---\n"));
     }
+}
+
+/// Makes a list of this many tasks.
+fn make_tasks(home: &Home, store: &str, count: usize) {
+    let tasks = (1..=count).map(|number| json!({ "subject": format!("task {number}") }).to_string() + "\n");
+    fs::write(home.path().join("tasks.jsonl"), tasks.collect::<String>()).unwrap();
+    ask(home, store, "create --batch tasks.jsonl");
 }
 
 /// Waits until a process has asked nothing for a second.
@@ -157,6 +162,25 @@ fn show_takes_one_round_trip() {
 }
 
 #[test]
+fn many_calls_at_once_need_two_connections() {
+    let mut session = Session::with_tasks(60);
+    let calls = 3..3 + 4 * CALLS;
+    for number in calls.clone() {
+        let params = json!({ "name": "TaskUpdate", "arguments": { "taskId": number.to_string(), "subject": "new" } });
+        session.process.tell(
+            &json!({ "jsonrpc": "2.0", "id": 1000 + number, "method": "tools/call", "params": params }).to_string(),
+        );
+    }
+    let mut answered = 0;
+    while answered < calls.len() {
+        let message = session.process.json().expect("the server has not ended");
+        answered += usize::from(message["id"].as_u64().is_some_and(|id| id > 1000));
+        assert_ne!(message["result"]["isError"], json!(true), "{message}");
+    }
+    assert!(session.proxy.most_open_connections() <= 2, "{}", session.proxy.most_open_connections());
+}
+
+#[test]
 fn a_team_that_is_made_meanwhile_counts_for_the_next_call() {
     let mut session = Session::with_tasks(5);
     session.call("TaskClaim", json!({ "taskId": "3" }));
@@ -198,5 +222,5 @@ fn asks_seldom(proxy: &CountingProxy) {
     let apart = trips[1].0 - trips[0].0;
     assert!(apart >= APART, "{apart:?}: {:?}", trips.iter().map(|(_, text)| text).collect::<Vec<_>>());
     drop(trips);
-    wait_until("connections to be let go of", || proxy.open_connections() <= 2);
+    assert!(proxy.most_open_connections() <= 2, "{}", proxy.most_open_connections());
 }

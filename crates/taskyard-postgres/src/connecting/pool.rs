@@ -1,5 +1,6 @@
-//! The connections of one process to one yard.
+//! The connections of one process to one yard: two at most, of which one listens while something is followed.
 
+use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,15 +8,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Notify;
+
 use super::failure::{Failure, FailureKind};
 use super::session::Session;
 use crate::settings::Settings;
 
-/// So many connections are kept for later.
-const KEPT: usize = 4;
-/// How long a thread waits for a connection that another one uses before it makes one more: most questions take less, and a server has
-/// only so many connections.
+/// How many connections a process has at most, with the one that listens: a server has only so many.
+const MOST: usize = 2;
+/// How long a thread waits for a connection that another one uses before it makes one more, if it may: most questions take less.
 const SHARED: Duration = Duration::from_millis(50);
+/// How long a thread waits for a connection while there are as many as there may be. A thread that has one keeps it no longer than this.
+const LONGEST_USE: Duration = Duration::from_secs(120);
+/// How often the thread that listens looks whether it may connect.
+const LISTENER_WAIT: Duration = Duration::from_millis(20);
 /// Connections beyond the first that were of no use for this long are let go of.
 const SURPLUS: Duration = Duration::from_secs(2);
 /// One that was of no use for so long is let go of: a server has only so many, and a firewall may have forgotten it.
@@ -32,6 +38,16 @@ const SAME_FAILURE: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+thread_local! {
+    /// Whether this thread gets the next connection that comes free, before threads that have waited longer.
+    static IS_URGENT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has this thread get the next connection that comes free, from now on.
+pub(crate) fn make_this_thread_urgent() {
+    IS_URGENT.set(true);
+}
+
 /// How often this process connected again after a failure.
 static RECONNECTS: AtomicU64 = AtomicU64::new(0);
 
@@ -47,6 +63,8 @@ pub(crate) struct Pool {
     connections: Mutex<Connections>,
     /// A connection is of no use any more.
     given_back: Condvar,
+    /// A thread needs a second connection, and the one that listens has its place.
+    stepping_aside: Notify,
     was_connected: AtomicBool,
     /// Whether a connection or the server has failed since the last one was made.
     has_failed: AtomicBool,
@@ -63,6 +81,50 @@ struct Connections {
     idle: Vec<(Session, Instant)>,
     /// The threads that use one, each as often as it does.
     users: Vec<ThreadId>,
+    /// Whether there is a connection that listens, or one is being made.
+    listens: bool,
+    /// Whether one would be made if there were room for it.
+    listener_waits: bool,
+    /// How many threads wait that are urgent.
+    urgent: usize,
+}
+
+impl Connections {
+    /// Returns how many there are.
+    fn count(&self) -> usize {
+        self.idle.len() + self.users.len() + usize::from(self.listens)
+    }
+
+    /// Tells whether a thread can have one that is there, or may make one.
+    fn can_give(&self, wanted: &Wanted) -> bool {
+        if self.urgent > 0 && !wanted.is_urgent && !wanted.is_second {
+            return false;
+        }
+        let may_make = wanted.is_second || self.users.is_empty() || wanted.since.elapsed() >= SHARED;
+        let has_room = self.count() < MOST && (wanted.is_second || self.users.is_empty() || !self.listener_waits);
+        !self.idle.is_empty() || (may_make && has_room)
+    }
+}
+
+/// What a thread waits for.
+struct Wanted {
+    since: Instant,
+    is_urgent: bool,
+    /// Whether the thread has a connection already: one that waited for its own would wait in vain.
+    is_second: bool,
+}
+
+/// The place of the connection that listens, among those that a process may have.
+#[derive(Debug)]
+pub(crate) struct ListenersPlace {
+    pool: Arc<Pool>,
+}
+
+impl Drop for ListenersPlace {
+    fn drop(&mut self) {
+        self.pool.connections().listens = false;
+        self.pool.given_back.notify_all();
+    }
 }
 
 /// A connection in use; it goes back where it came from when it is dropped, unless it broke.
@@ -80,6 +142,7 @@ impl Pool {
             settings,
             connections: Mutex::default(),
             given_back: Condvar::new(),
+            stepping_aside: Notify::new(),
             was_connected: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
             made: Instant::now(),
@@ -168,16 +231,56 @@ impl Pool {
         })
     }
 
+    /// Tells whether this thread has a connection in use.
+    pub(crate) fn is_used_by_this_thread(&self) -> bool {
+        self.connections().users.contains(&thread::current().id())
+    }
+
+    /// Waits until there is room for a connection that listens, and takes the place.
+    pub(crate) async fn place_to_listen(self: &Arc<Self>) -> ListenersPlace {
+        while !self.try_listen() {
+            tokio::time::sleep(LISTENER_WAIT).await;
+        }
+        ListenersPlace { pool: Arc::clone(self) }
+    }
+
+    fn try_listen(&self) -> bool {
+        let mut connections = self.connections();
+        // One that is of no use makes room. It is closed after the lock is gone.
+        let surplus = if connections.count() < MOST || connections.idle.is_empty() {
+            None
+        } else {
+            Some(connections.idle.remove(0))
+        };
+        connections.listens |= connections.count() < MOST;
+        connections.listener_waits = !connections.listens;
+        let listens = connections.listens;
+        drop((connections, surplus));
+        listens
+    }
+
+    /// Returns when the connection that listens has to make room for a while.
+    pub(crate) async fn asked_to_step_aside(&self) {
+        self.stepping_aside.notified().await;
+    }
+
     fn take(self: &Arc<Self>) -> Result<Held, Failure> {
         self.tidy();
         let user = thread::current().id();
         let mut connections = self.connections();
-        // A thread that waited for its own connection would wait in vain.
-        if !connections.users.contains(&user) {
-            let is_awaited =
-                |connections: &mut Connections| connections.idle.is_empty() && !connections.users.is_empty();
-            let waited = self.given_back.wait_timeout_while(connections, SHARED, is_awaited);
+        let is_second = connections.users.contains(&user);
+        let wanted = Wanted { since: Instant::now(), is_urgent: IS_URGENT.get(), is_second };
+        connections.urgent += usize::from(wanted.is_urgent);
+        while !connections.can_give(&wanted) && wanted.since.elapsed() < LONGEST_USE {
+            if is_second && connections.listens {
+                self.stepping_aside.notify_waiters();
+            }
+            let waited = self.given_back.wait_timeout(connections, SHARED);
             connections = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        connections.urgent -= usize::from(wanted.is_urgent);
+        if !connections.can_give(&wanted) {
+            return Err(Failure::new(FailureKind::NotNow, "all connections of this process are in use"));
         }
         let kept = connections.idle.pop();
         connections.users.push(user);
@@ -227,10 +330,12 @@ impl Drop for Held {
         if let Some(place) = connections.users.iter().position(|user| *user == self.user) {
             connections.users.swap_remove(place);
         }
-        let is_kept = session.is_some() && connections.idle.len() < KEPT;
+        // The connection that listens may wait for its place.
+        let is_only = connections.idle.is_empty() && connections.users.is_empty();
+        let is_kept = session.is_some() && (is_only || !connections.listener_waits);
         connections.idle.extend(session.filter(|_| is_kept).map(|session| (session, Instant::now())));
         drop(connections);
-        self.pool.given_back.notify_one();
+        self.pool.given_back.notify_all();
         let is_old = self.pool.made.elapsed() > YOUNG;
         if is_kept && is_old && !self.pool.is_tidied.swap(true, Ordering::SeqCst) {
             tidy_later(&self.pool);

@@ -1,6 +1,8 @@
 //! Reaching a server: one host after the other.
 
+use std::any::Any;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
@@ -17,8 +19,12 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 /// How long what we sent may stay unconfirmed.
 const UNCONFIRMED: Duration = Duration::from_secs(15);
 
-/// Takes the notifications that arrive.
-pub(crate) type NotificationSender = UnboundedSender<Notification>;
+/// Takes the notifications that arrive, and keeps the place of the connection until its socket is closed.
+#[derive(Clone)]
+pub(crate) struct NotificationSender {
+    pub(crate) heard: UnboundedSender<Notification>,
+    pub(crate) _place: Arc<dyn Any + Send + Sync>,
+}
 
 /// Connects to the first host that answers and is of the kind that is wanted; what owns the socket runs as a task of this runtime.
 pub(crate) async fn reach(settings: &Settings, heard: Option<NotificationSender>) -> Result<Client, Failure> {
@@ -78,7 +84,7 @@ async fn reach_one(settings: &Settings, host: &Host, heard: Option<NotificationS
                 Some(Ok(AsyncMessage::Notification(notification))) => {
                     if let Some(heard) = &heard {
                         let (channel, payload) = (notification.channel().to_owned(), notification.payload().to_owned());
-                        let _ = heard.send(Notification { channel, payload });
+                        let _ = heard.heard.send(Notification { channel, payload });
                     }
                 }
                 Some(Ok(_)) => {}

@@ -24,12 +24,15 @@ use super::lease_rows;
 use super::moving;
 use super::reading::{PostgresSnapshot, read};
 use super::thinning::thin_out;
+use super::turn::WritersTurn;
 use super::watching::{PostgresListWatch, PostgresNamesWatch};
-use super::writer::{Opened, Transaction, Waiting, open};
+use super::writer::{Opened, Transaction, Waiting, open, wait_for_turn};
 use crate::connecting::{Failure, FailureKind, reconnects, round_trips};
 use crate::database::Database;
 use crate::settings::{BadAddress, Settings, Surroundings};
 
+/// Why a caller that waits for a list has it.
+const WAITED: &str = "a caller that waits gets a turn or an error";
 /// How long a list that no caller asks for stays in memory.
 const KEEPS: Duration = Duration::from_secs(300);
 
@@ -73,10 +76,15 @@ impl PostgresStore {
         move |failure| failure.into_store_error(self.database.shown(), doing)
     }
 
-    /// Waits for a list.
-    fn take(&self, list: &ListId, within: Option<&Arc<Transaction>>) -> Result<Opened, StoreError> {
-        let opened = open(&self.database, &self.list(list), within, Waiting::Wait, self.rules)?;
-        Ok(opened.expect("a caller that waits gets a turn or an error"))
+    /// Waits for a list; `None` if the caller does not wait and another writer has it.
+    fn become_writer(&self, list: &ListId, waiting: Waiting) -> Result<Option<Opened>, StoreError> {
+        let Some(turn) = wait_for_turn(&self.list(list), waiting)? else { return Ok(None) };
+        open(&self.database, turn, None, waiting, self.rules)
+    }
+
+    /// Waits for the turn among the threads of this process.
+    fn turn(&self, list: &ListId) -> Result<WritersTurn, StoreError> {
+        Ok(wait_for_turn(&self.list(list), Waiting::Wait)?.expect(WAITED))
     }
 }
 
@@ -131,18 +139,17 @@ impl Store for PostgresStore {
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
-        let (writer, state) = self.take(list, None)?;
+        let (writer, state) = self.become_writer(list, Waiting::Wait)?.expect(WAITED);
         Ok(Box::new(StagedTxn::new(writer, state, self.rules)))
     }
 
     fn write_within(&self, list: &ListId, patience: Duration) -> Result<Box<dyn Txn + '_>, StoreError> {
-        let opened = open(&self.database, &self.list(list), None, Waiting::AtMost(patience), self.rules)?;
-        let (writer, state) = opened.expect("a caller that waits gets a turn or an error");
+        let (writer, state) = self.become_writer(list, Waiting::AtMost(patience))?.expect(WAITED);
         Ok(Box::new(StagedTxn::new(writer, state, self.rules)))
     }
 
     fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
-        let opened = open(&self.database, &self.list(list), None, Waiting::DoNotWait, self.rules)?;
+        let opened = self.become_writer(list, Waiting::DoNotWait)?;
         let begin = |(writer, state)| Box::new(StagedTxn::new(writer, state, self.rules)) as Box<dyn Txn>;
         Ok(opened.map(begin))
     }
@@ -150,9 +157,20 @@ impl Store for PostgresStore {
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
         // The second list is locked in the transaction of the first.
         let transaction: RefCell<Option<Arc<Transaction>>> = RefCell::default();
+        let second_turn: RefCell<Option<WritersTurn>> = RefCell::default();
         let pair = StagedPair::open((from, into), |list| {
             let within = transaction.borrow().clone();
-            let (writer, state) = self.take(list, within.as_ref())?;
+            let turn = match second_turn.take() {
+                Some(turn) => turn,
+                None => {
+                    let turn = self.turn(list)?;
+                    // Before a connection is taken, for which the thread that has this turn may wait.
+                    *second_turn.borrow_mut() = Some(self.turn(if list == from { into } else { from })?);
+                    turn
+                }
+            };
+            let opened = open(&self.database, turn, within.as_ref(), Waiting::Wait, self.rules)?;
+            let (writer, state) = opened.expect(WAITED);
             *transaction.borrow_mut() = Some(Arc::clone(&writer.transaction));
             Ok(StagedTxn::new(writer, state, self.rules))
         })?;

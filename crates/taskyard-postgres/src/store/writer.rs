@@ -98,20 +98,28 @@ impl Waiting {
     }
 }
 
-/// Becomes the writer of a list, within a transaction that is open already or in a new one. None where another writer is at it and the
+/// Waits for the turn among the threads of this process; `None` if another one writes to the list and the caller does not wait.
+pub(super) fn wait_for_turn(list: &Arc<KnownList>, waiting: Waiting) -> Result<Option<WritersTurn>, StoreError> {
+    let patience = waiting.patience();
+    match WritersTurn::wait(list, patience) {
+        None if waiting != Waiting::DoNotWait => {
+            Err(StoreError::Busy { by: Occupant::Elsewhere { who: "another thread".to_owned() }, waited: patience })
+        }
+        turn => Ok(turn),
+    }
+}
+
+/// Becomes the writer of a list, within a transaction that is open already or in a new one. `None` if another process writes to it and the
 /// caller does not wait.
 pub(super) fn open(
     database: &Arc<Database>,
-    list: &Arc<KnownList>,
+    turn: WritersTurn,
     within: Option<&Arc<Transaction>>,
     waiting: Waiting,
     rules: Rules,
 ) -> Result<Option<Opened>, StoreError> {
-    let patience = waiting.patience();
-    let busy = |who: String| StoreError::Busy { by: Occupant::Elsewhere { who }, waited: patience };
-    let Some(turn) = WritersTurn::wait(list, patience) else {
-        return if waiting == Waiting::DoNotWait { Ok(None) } else { Err(busy("another thread".to_owned())) };
-    };
+    let list = Arc::clone(turn.list());
+    let list = &list;
     if list.known().epoch.is_none() {
         // What takes long is read before a writer has to wait for us.
         read_now(database, list)?;
@@ -137,12 +145,25 @@ pub(super) fn open(
         Err(NotAsked::Failed(failure)) if failure.kind() == FailureKind::Locked && waiting == Waiting::DoNotWait => {
             Ok(None)
         }
-        Err(NotAsked::Failed(failure)) if failure.kind() == FailureKind::Locked => {
-            let who = database.holder_of(list.list.directory());
-            Err(busy(who.unwrap_or_else(|| "another client".to_owned())))
-        }
-        Err(other) => Err(database.error(other, DOING)),
+        Err(other) => Err(not_opened(database, list, waiting, other)),
     }
+}
+
+/// Returns why a list cannot be written to.
+fn not_opened(database: &Database, list: &KnownList, waiting: Waiting, why: NotAsked) -> StoreError {
+    match why {
+        NotAsked::Failed(failure) if failure.kind() == FailureKind::Locked => {
+            let who = database.holder_of(list.list.directory()).unwrap_or_else(|| "another client".to_owned());
+            StoreError::Busy { by: Occupant::Elsewhere { who }, waited: waiting.patience() }
+        }
+        other => database.error(other, DOING),
+    }
+}
+
+/// Notes how long a lock was waited for.
+fn note_wait(row: &Row) -> Result<(), Failure> {
+    note_lock_wait(Duration::from_micros(row.try_get::<_, i64>(WAITED)?.unsigned_abs()));
+    Ok(())
 }
 
 /// Locks the list and catches up; nothing is found if the database is another than the one that was known.
@@ -179,9 +200,7 @@ fn open_once(
         rows.remove(0);
     }
     learn_heartbeats(database, &rows)?;
-    if let Some(row) = rows[0].first() {
-        note_lock_wait(Duration::from_micros(row.try_get::<_, i64>(WAITED).map_err(Failure::from)?.unsigned_abs()));
-    }
+    rows[0].first().map_or(Ok(()), note_wait)?;
     let asked = asked.into_inner();
     let taken = match rows[0].is_empty() {
         true => forget(list, &asked).map_or(Taken::TooMuch, |lost| Taken::OtherHistory(Some(lost))),

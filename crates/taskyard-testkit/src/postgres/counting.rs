@@ -23,6 +23,7 @@ struct Counts {
     trips: Mutex<Vec<(Instant, String)>>,
     made: AtomicUsize,
     open: AtomicUsize,
+    most_open: AtomicUsize,
     /// How many bytes the server answered.
     answered: AtomicUsize,
 }
@@ -75,6 +76,11 @@ impl CountingProxy {
         self.counts.made.load(Ordering::SeqCst)
     }
 
+    /// Returns how many connections were open at once.
+    pub fn most_open_connections(&self) -> usize {
+        self.counts.most_open.load(Ordering::SeqCst)
+    }
+
     /// Returns how many connections are open.
     pub fn open_connections(&self) -> usize {
         self.counts.open.load(Ordering::SeqCst)
@@ -84,7 +90,8 @@ impl CountingProxy {
 fn pass_both(client: TcpStream, server: u16, counts: &Arc<Counts>) {
     let server = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).unwrap();
     counts.made.fetch_add(1, Ordering::SeqCst);
-    counts.open.fetch_add(1, Ordering::SeqCst);
+    let open = 1 + counts.open.fetch_add(1, Ordering::SeqCst);
+    counts.most_open.fetch_max(open, Ordering::SeqCst);
     client.set_nodelay(true).unwrap();
     server.set_nodelay(true).unwrap();
     let is_answered = Arc::new(AtomicBool::new(true));
