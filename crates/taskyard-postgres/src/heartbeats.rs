@@ -99,7 +99,8 @@ impl Heartbeats {
     pub(crate) fn learn_alive(&self, processes: Vec<(String, i64)>, now: &Moment) {
         let mut known = self.known();
         for (process, at) in processes {
-            let last = at.saturating_sub(milliseconds(longest_silence() / 2));
+            // Nobody is alive in the future, whatever is told.
+            let last = at.min(now.wall.0).saturating_sub(milliseconds(longest_silence() / 2));
             let last = known.get(&process).and_then(|known| known.last).map_or(last, |before| before.max(last));
             known.insert(process, Known { last: Some(last), asked: now.wall.0 });
         }

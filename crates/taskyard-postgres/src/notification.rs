@@ -14,8 +14,16 @@ pub(crate) struct Notification {
 /// Returns the statements that send a notification. They are a transaction of their own that need not be safe on disk: while it commits, no
 /// other notification in the whole database can.
 pub(crate) fn sending(channel: &str, payload: &str) -> String {
-    let payload = payload.replace('\\', "\\\\").replace('\'', "''");
-    format!("BEGIN; SET LOCAL synchronous_commit = off; NOTIFY {channel}, E'{payload}'; COMMIT")
+    sending_all(&[(channel, payload.to_owned())])
+}
+
+/// Does the same for several channels, each with what is told there.
+pub(crate) fn sending_all(told: &[(&str, String)]) -> String {
+    let notify = |(channel, payload): &(&str, String)| {
+        let payload = payload.replace('\\', "\\\\").replace('\'', "''");
+        format!("NOTIFY {channel}, E'{payload}'; ")
+    };
+    format!("BEGIN; SET LOCAL synchronous_commit = off; {}COMMIT", told.iter().map(notify).collect::<String>())
 }
 
 /// Returns what tells that something of a kind has changed, and its count since; `None` if that is not known.

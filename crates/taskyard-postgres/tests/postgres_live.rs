@@ -5,9 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use taskyard::core::rules::claims::readiness::rank;
 use taskyard::core::{AgentName, Entry, ListId, Op, Revision, Rules, Task, TaskId, Timestamp};
-use taskyard::operations::{Claim, NewTask, UndoRange};
+use taskyard::operations::{Claim, ClaimOutcome, NewTask, UndoRange};
 use taskyard::store::{HistoryQuery, Signature};
 use taskyard::stream::{Cursor, Happening};
 use taskyard::{Store, Yard};
@@ -123,6 +124,63 @@ fn a_list_is_not_read_again_after_an_import() {
     assert_eq!(store.read(&list()).unwrap().tasks().unwrap().len(), 6_000);
     let bytes = proxy.bytes_answered();
     assert!(bytes < 20_000, "{bytes} bytes were read");
+}
+
+/// What a process that knows the channel may tell of the next commit of a list at its first revision.
+fn forged(cluster_schema: &str, entries: &Value, leases: &Value) -> Value {
+    let known = SharedPostgres::get().cluster().sql(&format!(
+        "SELECT epoch || ' ' || head || ' ' || version FROM {cluster_schema}.yard, {cluster_schema}.lists, {cluster_schema}.lease_clocks"
+    ));
+    let [epoch, head] = [0, 1].map(|place| known.split(' ').nth(place).unwrap());
+    let is_commit = entries.as_array().is_some_and(|entries| !entries.is_empty());
+    let attempt = if is_commit { "f".repeat(32) } else { head.to_owned() };
+    json!({
+        "epoch": epoch, "base": 1, "baseAttempt": head, "revision": if is_commit { 2 } else { 1 }, "attempt": attempt,
+        "at": 1, "user": "eve", "actor": "eve", "op": "update", "undoes": [], "entries": entries, "leases": leases,
+        "token": 0, "mark": 0.0,
+    })
+}
+
+#[test]
+fn a_commit_that_was_only_told_is_taken_back() {
+    let server = SharedPostgres::get();
+    let address = server.fresh_address();
+    let schema = address.split_once("schema=").unwrap().1.to_owned();
+    let (ours, theirs) = (yard(&address, "ana"), yard(&address, "ben"));
+    create(&theirs, &[]);
+    let epochs = || server.cluster().sql(&format!("SELECT count(*) FROM {schema}.epochs"));
+    let before = epochs();
+    let mut stream = ours.follow(Cursor::now()).unwrap();
+    wait_until("the follower to have read the list", || {
+        let _ = stream.try_next().unwrap();
+        ours.store().recollect(&list()).is_some_and(|list| list.revision() == Revision(1))
+    });
+    let image = r#"{"id":"1","subject":"forged","description":"","status":"completed","blocks":[],"blockedBy":[]}"#;
+    let body = json!({ "agent": "eve", "taken": 1, "ttl": null, "holder": null }).to_string();
+    let lease = json!({ "token": 7, "body": body, "ends": null });
+    for told in [
+        forged(&schema, &json!([{ "task": "1", "after": image, "remark": null }]), &Value::Null),
+        forged(&schema, &json!([]), &json!({ "base": 0, "changed": { "1": lease }, "beats": false })),
+    ] {
+        let channel = server.cluster().sql(&format!("SELECT channel FROM {schema}.commit_channels"));
+        let told = told.to_string().replace('\'', "''");
+        server.cluster().sql(&format!("NOTIFY {channel}, '{told}'"));
+        wait_until("the notification to be heard", || {
+            let _ = stream.try_next().unwrap();
+            let seen = ours.store().recollect(&list()).unwrap();
+            seen.revision() == Revision(2) || !seen.leases().unwrap().is_empty()
+        });
+        // Whoever asks finds the list as it is.
+        let found = ours.store().read(&list()).unwrap();
+        assert_eq!((found.revision(), found.leases().unwrap().len()), (Revision(1), 0));
+        assert_eq!(found.find(&TaskId::number(1)).unwrap().task().unwrap().subject, "made");
+    }
+    assert_eq!(epochs(), before, "nothing was lost");
+    assert!(matches!(ours.claim(&TaskId::number(1), &Claim::default()).unwrap(), ClaimOutcome::Claimed(_)));
+    wait_until("the follower to hear of the claim", || {
+        let told = stream.try_next().unwrap();
+        matches!(told, Some(Happening::Commit(event)) if event.entries[0].op == Op::Claim)
+    });
 }
 
 fn change(yard: &Yard, random: &mut Random) {

@@ -83,9 +83,10 @@ struct TwoRoles {
 }
 
 /// Every table whose rows belong to a list or a role.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "lists",
     "tasks",
+    "commit_channels",
     "changes",
     "lease_clocks",
     "leases",
@@ -299,6 +300,50 @@ fn a_grant_raises_all_counts_and_its_end_renews_the_channel() {
     assert_eq!(roles.sql("team_a", "UPDATE taskyard.versions SET version = 0").code, Some(0));
     assert_eq!(counts(), raised(before));
     assert_ne!(roles.sql("team_a", "UPDATE taskyard.lists SET channel = 'x'").code, Some(0));
+}
+
+#[test]
+fn only_roles_that_work_on_a_list_know_its_channel_of_commits() {
+    let roles = TwoRoles::new();
+    roles.ask("team_a", "--list alpha create first");
+    let known = |role: &str| roles.sql(role, "SELECT channel FROM taskyard.commit_channels").stdout.trim().to_owned();
+    let first = known("team_a");
+    assert!(first.starts_with("taskyard_"), "{first}");
+    roles.owner("grant alpha team_b read");
+    assert_eq!((known("team_b"), known("team_a")), (String::new(), first.clone()));
+    roles.owner("grant alpha team_b work");
+    assert_eq!(known("team_b"), first);
+    // It knew the channel as long as it worked there.
+    roles.owner("grant alpha team_b read");
+    assert_eq!(known("team_b"), "");
+    assert!(![String::new(), first].contains(&known("team_a")));
+    assert_ne!(roles.sql("team_a", "UPDATE taskyard.commit_channels SET channel = 'x'").code, Some(0));
+}
+
+#[test]
+fn what_a_reader_tells_is_not_believed() {
+    let roles = TwoRoles::new();
+    roles.ask("team_a", "--list alpha create first");
+    roles.owner("grant alpha team_b read");
+    let channel = roles.sql("team_b", "SELECT channel FROM taskyard.lists").stdout.trim().to_owned();
+    let attempt = roles.sql("team_b", "SELECT head FROM taskyard.lists").stdout.trim().to_owned();
+    let epoch = roles.sql("team_b", "SELECT epoch FROM taskyard.yard").stdout.trim().to_owned();
+    let mut watching = command(&roles.homes[0], &roles.address("team_a"), "--list alpha watch --json --since 0")
+        .stdout(Stdio::piped())
+        .start();
+    assert!(watching.line().is_some_and(|line| line.contains("first")));
+    let image = r#"{"id":"1","subject":"forged","description":"","status":"completed","blocks":[],"blockedBy":[]}"#;
+    let told = serde_json::json!({
+        "epoch": epoch, "base": 1, "baseAttempt": attempt, "revision": 2, "attempt": "f".repeat(32), "at": 1,
+        "user": "team_a", "actor": "ana", "op": "update", "undoes": [], "leases": null, "token": 0, "mark": 0.0,
+        "entries": [{ "task": "1", "after": image, "remark": null }],
+    });
+    let told = told.to_string().replace('\'', "''");
+    assert_eq!(roles.sql("team_b", &format!("NOTIFY {channel}, '{told}'")).code, Some(0));
+    roles.ask("team_a", "--list alpha create second");
+    let next = watching.line().unwrap();
+    assert!(next.contains("second") && !next.contains("forged"), "{next}");
+    watching.kill();
 }
 
 #[test]

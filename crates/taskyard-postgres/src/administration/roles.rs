@@ -51,7 +51,9 @@ impl Administration {
             let sql = "DELETE FROM @.grants WHERE list = $1 AND role = $2";
             all.push(database.statement(sql).number(that.0).text(role));
             if lists == RoleLists::Granted && asked.grants.iter().any(|(list, _)| *list == EVERY.0) {
+                // The role knows the old channels, and whoever knows one can listen and tell there.
                 all.push(database.statement("UPDATE @.lists SET channel = DEFAULT"));
+                all.push(database.statement("UPDATE @.commit_channels SET channel = DEFAULT"));
             }
             Ok((all, TableRights::Work))
         })
@@ -89,9 +91,13 @@ impl Administration {
                 _ => TableRights::Read,
             };
             let mut all = vec![statement.number(id).text(role)];
+            // The role knows the old channels, and whoever knows one can listen and tell there.
             if right.is_none() {
-                // The role knows the old channel, and whoever knows it can listen there.
                 all.push(database.statement("UPDATE @.lists SET channel = DEFAULT WHERE id = $1").number(id));
+            }
+            if !is_work && asked.grants.contains(&(id, true)) {
+                let sql = "UPDATE @.commit_channels SET channel = DEFAULT WHERE list = $1";
+                all.push(database.statement(sql).number(id));
             }
             Ok((all, rights))
         })

@@ -205,6 +205,23 @@ CREATE TRIGGER raise_version BEFORE UPDATE ON @.versions FOR EACH ROW EXECUTE FU
 ALTER TABLE @.versions ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reading ON @.versions FOR SELECT USING (true);
 CREATE POLICY raising ON @.versions FOR UPDATE USING (true);
--- The channel on which commits to a list are told. Only a role that may read the list can know it.
+-- The channels on which commits to a list are told: to roles that may read it, without what happened, and to roles that may work on it,
+-- with that. LISTEN and NOTIFY know no privileges, so each name is a secret of those roles.
 ALTER TABLE @.lists ADD COLUMN channel text NOT NULL
     DEFAULT 'taskyard_' || replace(gen_random_uuid()::text, '-', '');
+CREATE TABLE @.commit_channels (
+    list bigint PRIMARY KEY,
+    channel text NOT NULL DEFAULT 'taskyard_' || replace(gen_random_uuid()::text, '-', '')
+);
+INSERT INTO @.commit_channels (list) SELECT id FROM @.lists;
+CREATE FUNCTION @.make_commit_channel() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    INSERT INTO @.commit_channels (list) VALUES (NEW.id);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER make_commit_channel AFTER INSERT ON @.lists FOR EACH ROW EXECUTE FUNCTION @.make_commit_channel();
+ALTER TABLE @.commit_channels ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reading ON @.commit_channels FOR SELECT
+    USING (EXISTS (SELECT FROM @.grants g WHERE g.list IN (commit_channels.list, 0) AND g.may_write));

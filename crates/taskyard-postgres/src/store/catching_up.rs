@@ -8,9 +8,10 @@ use taskyard::store::kit::{Kept, ListState};
 use tokio_postgres::Row;
 
 use super::changes::{self, revision};
+use super::heard::{Extent, Proof};
 use super::images::image;
-use super::known_list::{Found, Known, KnownList};
-use super::lease_rows;
+use super::known_list::{Channels, Found, Known, KnownList};
+use super::lease_rows::{self, LeaseRow};
 use crate::connecting::{Failure, FailureKind, Statement};
 use crate::database::Database;
 use crate::epoch::{Epoch, Lost, Stamp};
@@ -20,7 +21,8 @@ const MOST_CHANGES: i64 = 5_000;
 
 /// How a list stands: its row.
 pub(super) const STANDING: &str = "id, revision, last_token, mark, journaled, changed_at, thinned, head,
-    (SELECT c.version FROM @.lease_clocks c WHERE c.list = lists.id), moved, channel";
+    (SELECT c.version FROM @.lease_clocks c WHERE c.list = lists.id), moved, channel,
+    (SELECT w.channel FROM @.commit_channels w WHERE w.list = lists.id)";
 
 /// What was known when the questions were asked.
 #[derive(Clone, Debug)]
@@ -39,6 +41,8 @@ pub(super) struct Basis {
     head: Option<AttemptId>,
     lease_version: i64,
     epoch: Epoch,
+    /// How far it was known with what was heard, which the database must have, too.
+    told: Extent,
 }
 
 /// What came of taking an answer in.
@@ -57,9 +61,10 @@ impl Asked {
     /// Asks for what is not known.
     pub(super) fn beyond(known: &Known) -> Self {
         // A list without a commit has nothing that its next one could be held against.
-        let known = known.found().filter(|found| found.state.revision.0 > 0);
-        known.map_or(Self::Everything, |Found { id, state, head, lease_version, epoch }| {
-            Self::Newer(Basis { id, revision: state.revision, head, lease_version, epoch })
+        let found = known.found().filter(|found| found.state.revision.0 > 0);
+        found.map_or(Self::Everything, |Found { id, epoch, .. }| {
+            let Extent { revision, head, lease_version } = known.extent_read();
+            Self::Newer(Basis { id, revision, head, lease_version, epoch, told: known.extent() })
         })
     }
 }
@@ -152,7 +157,7 @@ pub(super) fn take_in(
             && known.state.revision > read.state.revision
             && known.epoch.as_ref().is_some_and(|epoch| epoch.is(&read.epoch));
         if !is_ahead || reader == Reader::HoldsRow {
-            *known = Known::read(read.clone(), standing.channel);
+            *known = Known::read(read.clone(), standing.channels);
         }
         return Ok(Taken::In(read));
     };
@@ -176,9 +181,11 @@ pub(super) fn take_in(
     if !is_whole || !is_basis {
         return Ok(Taken::TooMuch);
     }
+    let leases = leases.iter().map(lease_rows::lease).collect::<Result<Vec<_>, _>>()?;
+    judge_heard(&mut known, basis, &standing, &entries, &leases, reader)?;
     move_on(&mut known, &standing, &entries, leases, list.is_followed())?;
     // It is another one after a role lost its right to read the list.
-    known.channel = Some(standing.channel.clone());
+    known.channels = Some(standing.channels.clone());
     // While the row is locked the database is not behind what is known; if it seems to be, what is known is not from there.
     let is_current = (known.state.revision, known.head) == (standing.revision, standing.head);
     if reader == Reader::HoldsRow && !is_current {
@@ -187,6 +194,40 @@ pub(super) fn take_in(
         return Ok(Taken::OtherHistory(Some(lost)));
     }
     Ok(known.found().map_or(Taken::TooMuch, Taken::In))
+}
+
+/// Compares what was heard with what the database has, and takes it back if it is something else.
+fn judge_heard(
+    known: &mut Known,
+    basis: &Basis,
+    standing: &Standing,
+    entries: &[Followed<'_>],
+    leases: &[LeaseRow],
+    reader: Reader,
+) -> Result<(), Failure> {
+    let Some(heard) = known.heard() else { return Ok(()) };
+    let (told, mut there) = (known.extent(), standing.extent());
+    // If the lock was waited for, the count is from before, and the leases from after.
+    there.lease_version = leases.iter().map(|row| row.version).fold(there.lease_version, i64::max);
+    // A commit is told after it was made, so the database has what was heard before the question was asked. While the row is locked,
+    // there is nothing beyond it.
+    let is_within = |told: Extent| told.revision <= there.revision && told.lease_version <= there.lease_version;
+    let has_all = is_within(told);
+    let is_there = if reader == Reader::HoldsRow { has_all } else { is_within(basis.told) };
+    let mut tasks = BTreeMap::new();
+    let heard_of = |entry: &&Followed<'_>| entry.revision > heard.read.revision && entry.revision <= told.revision;
+    for entry in entries.iter().filter(heard_of) {
+        tasks.insert(&entry.task, image(entry.row, 3)?);
+    }
+    // The newest that was heard, if it is not beyond what the database has.
+    let is_head = |entry: &Followed<'_>| entry.revision == told.revision && entry.attempt == told.head;
+    let is_same_head = !has_all || told.revision == heard.read.revision || entries.iter().any(is_head);
+    if !is_there || !is_same_head || !heard.is_proven(&known.state, told, &Proof { there, tasks, leases }) {
+        known.unhear();
+    } else if has_all {
+        known.note_heard_is_read();
+    }
+    Ok(())
 }
 
 /// Returns the failure of a list that is neither found nor can be made.
@@ -235,8 +276,7 @@ struct Standing {
     head: Option<AttemptId>,
     /// How many changes of leases there were at least.
     lease_version: i64,
-    /// The channel on which commits are told.
-    channel: String,
+    channels: Channels,
 }
 
 impl Standing {
@@ -253,8 +293,12 @@ impl Standing {
             thinned: revision(row.try_get(6)?),
             head: row.try_get::<_, Option<&str>>(7)?.and_then(|attempt| attempt.parse().ok()),
             lease_version: row.try_get::<_, Option<i64>>(8)?.unwrap_or(0),
-            channel: row.try_get(10)?,
+            channels: Channels { readers: row.try_get(10)?, writers: row.try_get(11)? },
         })
+    }
+
+    fn extent(&self) -> Extent {
+        Extent { revision: self.revision, head: self.head, lease_version: self.lease_version }
     }
 
     fn put_into(&self, state: &mut ListState) {
@@ -281,7 +325,8 @@ fn read_anew(
         }
     }
     // The count was read before the leases, so all changes up to it are among them.
-    let lease_version = apply_leases(&mut state, leases, 0)?.max(standing.lease_version);
+    let leases = leases.iter().map(lease_rows::lease).collect::<Result<_, Failure>>()?;
+    let lease_version = apply_leases(&mut state, leases).max(standing.lease_version);
     standing.put_into(&mut state);
     let (state, epoch) = (Arc::new(state), stamp.epoch.clone());
     Ok(Found { id: standing.id, state, head: standing.head, lease_version, epoch })
@@ -292,7 +337,7 @@ fn move_on(
     known: &mut Known,
     standing: &Standing,
     entries: &[Followed<'_>],
-    leases: &[Row],
+    mut leases: Vec<LeaseRow>,
     is_followed: bool,
 ) -> Result<(), Failure> {
     let commits = if is_followed { commits(known, entries)? } else { Vec::new() };
@@ -305,11 +350,12 @@ fn move_on(
         .into_iter()
         .map(|(task, row)| Ok((task, image(row, 3)?.map(|image| Kept::new(task.clone(), image)))))
         .collect::<Result<Vec<_>, Failure>>()?;
+    let lease_version = known.lease_version;
+    leases.retain(|row| row.version > lease_version);
     if newer.is_empty() && leases.is_empty() && standing.last_token <= known.state.last_token {
         known.lease_version = known.lease_version.max(standing.lease_version);
         return Ok(());
     }
-    let lease_version = known.lease_version;
     let is_ahead = known.state.revision > standing.revision;
     known.lease_version = known.change(newer.iter().map(|(task, _)| *task), |state| {
         for (task, after) in &newer {
@@ -321,8 +367,8 @@ fn move_on(
         if !is_ahead {
             standing.put_into(state);
         }
-        Ok::<_, Failure>(apply_leases(state, leases, lease_version)?.max(standing.lease_version))
-    })?;
+        apply_leases(state, leases).max(lease_version).max(standing.lease_version)
+    });
     if !is_ahead {
         known.head = standing.head;
         known.recent.catch_up(commits, (known.state.revision, known.head));
@@ -367,18 +413,14 @@ impl<'a> Followed<'a> {
     }
 }
 
-/// Applies what became of leases beyond a count, and returns the newest count.
-fn apply_leases(state: &mut ListState, rows: &[Row], known: i64) -> Result<i64, Failure> {
-    let mut newest = known;
+/// Applies what became of leases, and returns the newest count.
+fn apply_leases(state: &mut ListState, rows: Vec<LeaseRow>) -> i64 {
+    let newest = rows.iter().map(|row| row.version).max().unwrap_or(0);
     for row in rows {
-        let row = lease_rows::lease(row)?;
-        if row.version > known {
-            newest = newest.max(row.version);
-            match row.lease {
-                Some(lease) => drop(state.leases.insert(row.task, lease)),
-                None => drop(state.leases.remove(&row.task)),
-            }
+        match row.lease {
+            Some(lease) => drop(state.leases.insert(row.task, lease)),
+            None => drop(state.leases.remove(&row.task)),
         }
     }
-    Ok(newest)
+    newest
 }

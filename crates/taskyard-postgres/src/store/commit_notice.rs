@@ -137,16 +137,19 @@ fn apply(known: &mut Known, notice: &Value, is_followed: bool) -> Option<(Heard,
         }
     }
     let entries = entries(known, notice)?;
+    // A commit of entries is the next one, with an attempt of its own; one of leases alone is none.
+    let tip = (Revision(notice["revision"].as_u64()?), attempt(&notice["attempt"]));
+    let is_next = match entries.is_empty() {
+        true => tip == base,
+        false => tip.0 == base.0.next() && tip.1.is_some(),
+    };
+    if !is_next {
+        return None;
+    }
     let (token, mark) = (Token(notice["token"].as_u64()?), notice["mark"].as_f64()?);
     let lease_version = known.lease_version + i64::from(!leases.is_empty());
     let commit = Commit::new(entries, leases, token, mark);
-    known.change(commit.entries.iter().map(|entry| &entry.task), |state| state.apply(&commit));
-    known.lease_version = lease_version;
-    if let Some(first) = commit.entries.first() {
-        known.head = first.attempt;
-        known.note_recent(commit.entries, is_followed);
-    }
-    Some((Heard::Applied, alive))
+    known.hear(commit, lease_version, is_followed).then_some((Heard::Applied, alive))
 }
 
 /// Reads the entries of a commit; what each task was before is known.

@@ -11,7 +11,7 @@ use taskyard::store::{Signature, StoreError};
 use super::changes;
 use super::commit_notice::{Committed, payload};
 use super::images::ImageColumns;
-use super::known_list::KnownList;
+use super::known_list::{Channels, KnownList};
 use super::lease_rows;
 use super::turn::WritersTurn;
 use super::writer::{PostgresWriter, Waiting, lock};
@@ -19,7 +19,7 @@ use crate::connecting::{ANSWER_TIME, Column, Failure, FailureKind, Statement};
 use crate::database::{Database, NotAsked};
 use crate::epoch::Epoch;
 use crate::heartbeats::Until;
-use crate::notification::sending;
+use crate::notification::sending_all;
 use crate::versions::Kind;
 
 const DOING: &str = "commit";
@@ -33,8 +33,8 @@ pub(super) struct Committing {
     base_head: Option<AttemptId>,
     epoch: Epoch,
     lease_version: i64,
-    /// The channel on which the commit is told.
-    channel: String,
+    /// The channels on which the commit is told.
+    channels: Channels,
     journaled: f64,
     counted: [i64; Status::ALL.len()],
     /// Given back when all is done.
@@ -133,7 +133,7 @@ impl Committing {
         let user = writer.database.pool.settings().user.as_str();
         commit.entries.iter_mut().for_each(|entry| entry.db_user = Some(user.to_owned()));
         let numbers = commit.entries.iter().map(|entry| number_of(&entry.task));
-        let channel = writer.list().known().channel.clone().unwrap_or_default();
+        let channels = writer.list().known().channels.clone().unwrap_or_default();
         Self {
             list: Arc::clone(writer.list()),
             id: writer.found.id,
@@ -141,7 +141,7 @@ impl Committing {
             base_head: writer.found.head,
             epoch: writer.found.epoch.clone(),
             lease_version: writer.found.lease_version,
-            channel,
+            channels,
             journaled: numbers.fold(base.journaled, f64::max),
             counted: counted(&base, &commit),
             commit,
@@ -209,7 +209,9 @@ impl Committing {
         let lease_base = tick.filter(|tick| *tick == self.lease_version + 1).map(|_| self.lease_version);
         let (epoch, base) = (&self.epoch, (self.base, self.base_head));
         let committed = Committed { epoch, base, commit: &self.commit, lease_base, beats };
-        sending(&self.channel, &payload(&committed))
+        let to_writers = self.channels.writers.as_ref().map(|channel| (channel.as_str(), payload(&committed)));
+        let to_readers = (self.channels.readers.as_str(), String::new());
+        sending_all(&to_writers.into_iter().chain([to_readers]).collect::<Vec<_>>())
     }
 
     /// Returns the agent that a lease is given to which lives with this process.

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use taskyard::core::live::LiveList;
 use taskyard::core::{AttemptId, Entry, ListId, Rules, TaskId, Timestamp};
 use taskyard::store::LiveView;
-use taskyard::store::kit::{Home, ListState};
+use taskyard::store::kit::{Commit, Home, ListState};
 
+use super::heard::{Extent, Heard};
 use super::recent_commits::RecentCommits;
 use super::writers_queue::WritersQueue;
 use crate::epoch::Epoch;
@@ -55,8 +56,19 @@ pub(super) struct Known {
     live: Option<LiveList>,
     /// The newest commits, while the list is followed.
     pub(super) recent: RecentCommits,
-    /// The channel on which commits to it are told; `None` before it was found.
-    pub(super) channel: Option<String>,
+    /// The channels on which commits to it are told; `None` before it was found.
+    pub(super) channels: Option<Channels>,
+    /// What of it was heard and not read; `None` if all of it was read.
+    heard: Option<Heard>,
+}
+
+/// The channels on which commits to a list are told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Channels {
+    /// Roles that may read the list know it. That something happened is told there, and not what.
+    pub(super) readers: String,
+    /// Roles that may work on the list know it; `None` for the others. What happened is told there.
+    pub(super) writers: Option<String>,
 }
 
 /// The list as a look found it.
@@ -175,15 +187,67 @@ impl KnownList {
 impl Known {
     fn nothing(home: Home) -> Self {
         let state = Arc::new(ListState { home, ..ListState::default() });
-        let (recent, channel) = (RecentCommits::default(), None);
-        Self { id: None, state, head: None, lease_version: 0, epoch: None, live: None, recent, channel }
+        let recent = RecentCommits::default();
+        let (id, head, epoch, live, channels, heard) = Default::default();
+        Self { id, state, head, lease_version: 0, epoch, live, recent, channels, heard }
     }
 
     /// Returns a list that was read whole.
-    pub(super) fn read(found: Found, channel: String) -> Self {
+    pub(super) fn read(found: Found, channels: Channels) -> Self {
         let Found { id, state, head, lease_version, epoch } = found;
-        let (recent, channel) = (RecentCommits::after(state.revision, head), Some(channel));
-        Self { id: Some(id), state, head, lease_version, epoch: Some(epoch), live: None, recent, channel }
+        let (recent, id, epoch) = (RecentCommits::after(state.revision, head), Some(id), Some(epoch));
+        Self { id, state, head, lease_version, epoch, live: None, recent, channels: Some(channels), heard: None }
+    }
+
+    /// Returns how far the list is known, with what was heard.
+    pub(super) fn extent(&self) -> Extent {
+        Extent { revision: self.state.revision, head: self.head, lease_version: self.lease_version }
+    }
+
+    /// Returns how far the list was read.
+    pub(super) fn extent_read(&self) -> Extent {
+        self.heard.as_ref().map_or_else(|| self.extent(), |heard| heard.read)
+    }
+
+    /// Returns what was heard and not read.
+    pub(super) fn heard(&self) -> Option<&Heard> {
+        self.heard.as_ref()
+    }
+
+    /// Applies a commit that was heard, after which the leases have changed this often; returns false, and nothing has changed, if it has
+    /// to be read.
+    pub(super) fn hear(&mut self, commit: Commit, lease_version: i64, is_followed: bool) -> bool {
+        let read = self.extent();
+        let heard = self.heard.get_or_insert_with(|| Heard::after(read, &self.state));
+        if !heard.has_room_for(commit.entries.len()) {
+            return false;
+        }
+        heard.note(&commit, lease_version, &self.state);
+        self.change(commit.entries.iter().map(|entry| &entry.task), |state| state.apply(&commit));
+        self.lease_version = lease_version;
+        if let Some(first) = commit.entries.first() {
+            self.head = first.attempt;
+            self.note_recent(commit.entries, is_followed);
+        }
+        true
+    }
+
+    /// Takes note that everything that was heard has been found in the database.
+    pub(super) fn note_heard_is_read(&mut self) {
+        self.heard = None;
+    }
+
+    /// Takes back what was heard and not read.
+    pub(super) fn unhear(&mut self) {
+        let Some(heard) = self.heard.take() else { return };
+        let (read, tasks) = (heard.read, heard.tasks());
+        tracing::warn!(
+            revision = self.state.revision.0,
+            "a notification told of a commit that the database does not have"
+        );
+        self.change(&tasks, |state| heard.take_back(state));
+        (self.head, self.lease_version) = (read.head, read.lease_version);
+        self.recent.skip_to(read.revision, read.head);
     }
 
     /// Lets nothing that is known count any more: the list is read anew. Callers that look at it meanwhile see it as it was.

@@ -7,6 +7,7 @@ mod commit_notice;
 mod committing;
 mod copying;
 mod examining;
+mod heard;
 mod history;
 mod images;
 mod known_list;

@@ -116,13 +116,14 @@ pub(super) fn leave(database: &Database, list: &ListId, token: &str) -> Result<(
 
 /// Tells those who follow a list, or which lists there are, to look.
 pub(super) fn tell_followers(database: &Database, list: &ListId) {
-    let sql = "SELECT channel FROM @.lists WHERE directory = $1";
+    let sql = "SELECT l.channel, w.channel FROM @.lists l LEFT JOIN @.commit_channels w ON w.list = l.id WHERE l.directory = $1";
     let asked = database.read(DOING, || vec![database.statement(sql).text(list.directory())]);
-    let channel: Option<String> = match &asked {
-        Ok(rows) => rows.as_ref().and_then(|rows| rows[0].first()).and_then(|row| row.try_get(0).ok()),
+    let row = match &asked {
+        Ok(rows) => rows.as_ref().and_then(|rows| rows[0].first()),
         Err(error) => return tracing::debug!(%error, "nobody is told; they look by themselves"),
     };
-    for channel in channel.into_iter().chain([database.schema.channel("names", "")]) {
+    let channels = row.into_iter().flat_map(|row| [0, 1].map(|place| row.try_get::<_, String>(place).ok())).flatten();
+    for channel in channels.chain([database.schema.channel("names", "")]) {
         database.tell_of(Kind::Names, &channel);
     }
 }

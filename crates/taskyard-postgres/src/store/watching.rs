@@ -40,11 +40,16 @@ struct ListFollower {
     moved: Moved,
     /// How far the watch has read.
     position: Arc<Mutex<Position>>,
+    /// Whether it hears what happened, and not only that something did.
+    is_told_what: bool,
 }
 
 impl Follower for ListFollower {
     fn hear(&self, payload: &str) {
-        let (heard, alive) = commit_notice::hear(&self.list, payload);
+        let (heard, alive) = match self.is_told_what {
+            true => commit_notice::hear(&self.list, payload),
+            false => (commit_notice::Heard::Gap, Vec::new()),
+        };
         if let Some(database) = self.database.upgrade() {
             database.heartbeats.learn_alive(alive, &database.clock.now_in_transaction());
         }
@@ -99,6 +104,8 @@ struct ReadCommit {
     revision: Revision,
     attempt: Option<AttemptId>,
     epoch: Epoch,
+    /// Whether it was heard, and not read: the database may never have had it.
+    was_heard: bool,
 }
 
 /// Watches which lists there are.
@@ -116,13 +123,16 @@ impl PostgresListWatch {
 
     /// Listens on the channel of the list, or for the list to come.
     fn listen(&mut self) {
-        let channel = self.list.known().channel.clone();
+        // Whoever may work on the list is told what happens there; nobody else can tell anything on that channel.
+        let channels = self.list.known().channels.clone();
+        let is_told_what = channels.as_ref().is_some_and(|channels| channels.writers.is_some());
+        let channel = channels.map(|channels| channels.writers.unwrap_or(channels.readers));
         let asks: Weak<dyn Poll> = Arc::downgrade(&self.database) as Weak<dyn Poll>;
         match channel {
             Some(channel) if self.commits.as_ref().is_none_or(|(followed, _)| *followed != channel) => {
                 let (list, database) = (Arc::clone(&self.list), Arc::downgrade(&self.database));
                 let (moved, position) = (Arc::clone(&self.moved), Arc::clone(&self.position));
-                let follower = ListFollower { list, database, moved, position };
+                let follower = ListFollower { list, database, moved, position, is_told_what };
                 let following = self.database.listening.follow(&channel, Arc::new(follower), asks);
                 self.commits = Some((channel, following));
                 self.names = None;
@@ -161,6 +171,7 @@ impl PostgresListWatch {
         if let Some(last) = entries.last() {
             let first_of_last = entries.iter().find(|entry| entry.revision == last.revision);
             (read.revision, read.attempt) = (last.revision, first_of_last.and_then(|entry| entry.attempt));
+            read.was_heard = last.revision > known.extent_read().revision;
         }
         Some(entries)
     }
@@ -188,7 +199,7 @@ impl PostgresListWatch {
         let is_other_epoch = before.as_ref().is_some_and(|before| !before.epoch.is(&stamp.epoch));
         let lost = before.filter(|before| !is_other_epoch && (is_less || is_other(before)));
         if is_less || is_other_epoch || lost.is_some() {
-            if let Some(ReadCommit { revision: known, .. }) = lost {
+            if let Some(ReadCommit { revision: known, .. }) = lost.filter(|lost| !lost.was_heard) {
                 let list = self.list.list.directory().to_owned();
                 self.database.try_begin_epoch(stamp, &Lost { list, known, found: newest });
             }
@@ -199,7 +210,7 @@ impl PostgresListWatch {
         let read = entries.last().map_or(since, |entry| entry.revision);
         let first_of_last = entries.iter().find(|entry| entry.revision == read);
         let attempt = first_of_last.map_or(at_since, |entry| entry.attempt);
-        position.read = Some(ReadCommit { revision: read, attempt, epoch: stamp.epoch.clone() });
+        position.read = Some(ReadCommit { revision: read, attempt, epoch: stamp.epoch.clone(), was_heard: false });
         Ok(entries)
     }
 }
@@ -233,7 +244,7 @@ impl Drop for PostgresListWatch {
 impl Watch for PostgresListWatch {
     fn keep_up(&mut self) -> Result<Option<Duration>, StoreError> {
         self.listen();
-        if self.list.known().channel.is_none() {
+        if self.list.known().channels.is_none() {
             read_now(&self.database, &self.list)?;
             self.listen();
         }

@@ -21,7 +21,7 @@ use crate::epoch::Stamp;
 const DOING: &str = "open a list";
 
 /// The column behind those of [`STANDING`]: how long the lock was waited for, in microseconds.
-const WAITED: usize = 11;
+const WAITED: usize = 12;
 
 /// A transaction of the database that is open. Dropped without a commit, it is rolled back.
 #[derive(Debug)]
