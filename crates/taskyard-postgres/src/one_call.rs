@@ -10,8 +10,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use taskyard::core::Entry;
-use taskyard::store::HistoryQuery;
+use taskyard::core::{Entry, TaskId};
+use taskyard::store::{HistoryQuery, Unpacked};
 use tokio_postgres::Row;
 
 use crate::connecting::Statement;
@@ -44,6 +44,17 @@ struct Call {
     is_outdated: bool,
     along: Option<Along>,
     journals: Vec<(String, HistoryQuery, Vec<Entry>)>,
+    /// The list of which the call has to do with few tasks, and these tasks.
+    few: Option<FewTasks>,
+    /// What was read around these tasks.
+    around: Option<Unpacked>,
+}
+
+/// Few tasks of a list, which is named by its directory.
+#[derive(Clone, Debug)]
+pub(crate) struct FewTasks {
+    pub(crate) directory: String,
+    pub(crate) tasks: Vec<TaskId>,
 }
 
 /// Ends the call of this thread when it is dropped.
@@ -60,14 +71,16 @@ impl DatabaseNumber {
     }
 
     /// Begins a call on this thread; `None` if one has begun.
-    pub(crate) fn begin_call(self, along: Option<Along>) -> Option<CallGuard> {
+    pub(crate) fn begin_call(self, along: Option<Along>, few: Option<FewTasks>) -> Option<CallGuard> {
         CALL.with_borrow_mut(|call| {
             if call.is_some() {
                 return None;
             }
             let (assumed, journals) = (Vec::new(), Vec::new());
             let (confirmed, is_outdated, number) = (None, false, next_number());
-            *call = Some(Call { database: self, number, assumed, confirmed, is_outdated, along, journals });
+            let around = None;
+            *call =
+                Some(Call { database: self, number, assumed, confirmed, is_outdated, along, journals, few, around });
             Some(CallGuard { _not_send: std::marker::PhantomData })
         })
     }
@@ -132,6 +145,21 @@ impl DatabaseNumber {
         self.in_call(|call| call.along.take())?
     }
 
+    /// Returns the few tasks of a list that this thread's call has to do with; `None` if it may be all.
+    pub(crate) fn few_tasks(self, directory: &str) -> Option<Vec<TaskId>> {
+        self.in_call(|call| call.few.as_ref().filter(|few| few.directory == directory).map(|few| few.tasks.clone()))?
+    }
+
+    /// Keeps what was read around the few tasks of this thread's call.
+    pub(crate) fn keep_around(self, around: Unpacked) {
+        self.in_call(|call| call.around = Some(around));
+    }
+
+    /// Returns it, once.
+    pub(crate) fn take_around(self) -> Option<Unpacked> {
+        self.in_call(|call| call.around.take())?
+    }
+
     /// Keeps a part of a list's journal for the rest of this thread's call.
     pub(crate) fn keep_journal(self, directory: &str, query: HistoryQuery, entries: Vec<Entry>) {
         self.in_call(|call| call.journals.push((directory.to_owned(), query, entries)));
@@ -154,6 +182,7 @@ impl DatabaseNumber {
             }
             call.number = next_number();
             call.journals.clear();
+            call.around = None;
         });
     }
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use taskyard::core::rules::claims::readiness::rank;
 use taskyard::core::{AgentName, Entry, ListId, Op, Revision, Rules, Task, TaskId, Timestamp};
-use taskyard::operations::{Claim, ClaimOutcome, NewTask, UndoRange};
-use taskyard::store::{HistoryQuery, Signature};
+use taskyard::operations::{Claim, ClaimOutcome, NewTask, UndoRange, Update, Updated};
+use taskyard::store::{ExpectedReads, HistoryQuery, Signature};
 use taskyard::stream::{Cursor, Happening};
-use taskyard::{Store, Yard};
+use taskyard::{Outcome, Store, Yard};
 use taskyard_postgres::{PostgresStore, Surroundings};
 use taskyard_testkit::properties::random_operations_keep_the_invariants;
 use taskyard_testkit::{CountingProxy, Random, Scale, SharedPostgres, wait_until};
@@ -181,6 +181,94 @@ fn a_commit_that_was_only_told_is_taken_back() {
         let told = stream.try_next().unwrap();
         matches!(told, Some(Happening::Commit(event)) if event.entries[0].op == Op::Claim)
     });
+}
+
+#[test]
+fn a_change_that_reads_on_demand_is_the_same() {
+    let server = SharedPostgres::get();
+    let (whole, on_demand) = (server.fresh_address(), server.fresh_address());
+    let mut random = Random::new(13);
+    for step in 0..Scale::from_environment(0.1).of(600) {
+        let (deed, first, second) = (random.below(8), 1 + random.below(12), 1 + random.below(12));
+        let ids = [first, second].map(|number| TaskId::number(number as u64));
+        let named = if deed == 0 && step % 3 == 0 { Vec::new() } else { ids[..1].to_vec() };
+        let [known, read] = [&whole, &on_demand].map(|address| {
+            let yard = yard(address, "ana");
+            let call = (*address == on_demand).then(|| {
+                let expected = ExpectedReads {
+                    list: Some(list()),
+                    tasks: Some(named.clone()),
+                    is_change: true,
+                    ..ExpectedReads::default()
+                };
+                yard.store().begin_call(expected).unwrap()
+            });
+            let outcome = change_one(&yard, deed, step % 3, &ids);
+            drop(call);
+            outcome
+        });
+        assert_eq!(known, read, "step {step}: {deed} {ids:?}");
+    }
+    let tasks = |address: &str| yard(address, "ana").store().read(&list()).unwrap().tasks().unwrap();
+    assert_eq!(tasks(&whole), tasks(&on_demand));
+}
+
+#[test]
+fn ties_of_an_older_list_are_written_by_its_first_commit() {
+    let server = SharedPostgres::get();
+    let address = server.fresh_address();
+    let new = yard(&address, "ana");
+    create(&new, &[]);
+    create(&new, &[TaskId::number(1)]);
+    let older = server.in_first_version(&address);
+    let on_demand = || {
+        let yard = yard(&older, "ana");
+        let tasks = Some(vec![TaskId::number(1)]);
+        let expected = ExpectedReads { list: Some(list()), tasks, is_change: true, ..ExpectedReads::default() };
+        let call = yard.store().begin_call(expected).unwrap();
+        (yard, call)
+    };
+    let schema = older.split_once("schema=").unwrap().1;
+    for deed in [1, 4, 1] {
+        let (yard, call) = on_demand();
+        let told = change_one(&yard, deed, 0, &[TaskId::number(1), TaskId::number(2)]);
+        drop(call);
+        assert_eq!(told.contains("[TaskId(2)]"), deed == 1, "{told}");
+        assert_eq!(server.cluster().sql(&format!("SELECT count(*) FROM {schema}.ties")), "2");
+    }
+}
+
+/// Makes a change, and says what came of it.
+fn change_one(yard: &Yard, deed: usize, kind: usize, [id, other]: &[TaskId; 2]) -> String {
+    let updated = |outcome: Outcome<Updated>| match outcome {
+        Outcome::Done(Updated { task, now_ready, open_blockers, .. }) => {
+            format!("{task:?} {now_ready:?} {open_blockers:?}")
+        }
+        Outcome::Refused(refusal) => format!("{refusal:?}"),
+    };
+    match deed {
+        0 => {
+            let mut new = NewTask { subject: "made".into(), ..NewTask::default() };
+            match kind {
+                0 => {}
+                1 => new.blocked_by = vec![id.clone()],
+                _ => new.metadata = Some([("parent".to_owned(), json!(id.as_str()))].into_iter().collect()),
+            }
+            match yard.create(new).unwrap() {
+                Outcome::Done(created) => format!("{:?}", created.task),
+                Outcome::Refused(refusal) => format!("{refusal:?}"),
+            }
+        }
+        1 | 2 => updated(yard.done(id).unwrap()),
+        3 => match yard.claim(id, &Claim::default()).unwrap() {
+            ClaimOutcome::Claimed(claimed) => format!("{:?}", claimed.task),
+            ClaimOutcome::Refused { refusal, .. } => format!("{refusal:?}"),
+        },
+        4 => updated(yard.reopen(id).unwrap()),
+        5 => format!("{:?}", yard.delete(std::slice::from_ref(id)).unwrap().map(|_| ())),
+        6 => updated(yard.update(id, Update { add_blocked_by: vec![other.clone()], ..Update::default() }).unwrap()),
+        _ => updated(yard.start(id).unwrap()),
+    }
 }
 
 fn change(yard: &Yard, random: &mut Random) {

@@ -7,6 +7,8 @@ use super::values::parse_id;
 
 /// So many tasks a range may name: more are a slip of the finger.
 const LONGEST_RANGE: u64 = 10_000;
+/// This many tasks are few: a store may read them one by one.
+const FEW: usize = 100;
 
 /// Which tasks a command is about. The command says with a group `which` whether some have to be named.
 #[derive(Clone, Debug, Default, Args)]
@@ -40,6 +42,12 @@ pub(crate) enum IdRange {
 }
 
 impl WhichTasks {
+    /// Returns the ids, if they were given and are few.
+    pub(crate) fn named(&self) -> Option<Vec<TaskId>> {
+        let ids: Vec<TaskId> = self.ids.iter().flat_map(IdRange::ids).take(FEW + 1).collect();
+        (self.query.is_none() && !ids.is_empty() && ids.len() <= FEW).then_some(ids)
+    }
+
     /// Returns the task, where one was named and no more.
     pub(crate) fn only_one(&self) -> Option<&TaskId> {
         match self.ids.as_slice() {

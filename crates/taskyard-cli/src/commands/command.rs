@@ -208,16 +208,22 @@ impl Command {
         matches!(self, Self::StatusLine(_))
     }
 
-    /// Begins a call at the store for a command that looks once and ends: a store elsewhere is asked everything at once. `None` for all
-    /// others, and for stores on this machine.
+    /// Begins a call at the store for a command that has to do with few tasks and ends: a store elsewhere is asked everything at once, and
+    /// for no more than these tasks. `None` for all others, and for stores on this machine.
     pub(crate) fn begin_call(&self, context: &Context) -> Option<Box<dyn StoreCall>> {
-        let Self::Show(show) = self else { return None };
+        let (tasks, journal, is_change) = match self {
+            Self::Show(show) => (vec![show.id.clone()], journal_of_shown(&show.id), false),
+            Self::Create(create) if create.batch.is_none() => (create.named(), Vec::new(), true),
+            Self::Claim(claim) => (vec![claim.which.only_one()?.clone()], Vec::new(), true),
+            Self::Done(done) => (done.which.named()?, Vec::new(), true),
+            _ => return None,
+        };
         if !matches!(context.address(), Ok(Address::Remote(_))) {
             return None;
         }
         // A team may have another list, which is read after that.
-        let (list, journal) = (context.list_without_team().ok(), journal_of_shown(&show.id));
-        context.store().ok()?.begin_call(ExpectedReads { list, journal })
+        let list = context.list_without_team().ok();
+        context.store().ok()?.begin_call(ExpectedReads { list, tasks: Some(tasks), journal, is_change })
     }
 
     /// Tells whether the answer may be longer than a screen and is read at leisure: then it goes to a pager.

@@ -128,6 +128,12 @@ impl TaskOfKind {
 }
 
 impl Create {
+    /// Returns the tasks that the new one is tied to.
+    pub(crate) fn named(&self) -> Vec<TaskId> {
+        let ids = self.blocked_by.iter().chain(&self.blocks).cloned();
+        ids.chain(self.metadata.parent.clone()).collect()
+    }
+
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         if let Some(batch) = &self.batch {
             return create_batch(batch, self.dry_run, context, output);

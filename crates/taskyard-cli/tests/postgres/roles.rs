@@ -83,9 +83,10 @@ struct TwoRoles {
 }
 
 /// Every table whose rows belong to a list or a role.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 15] = [
     "lists",
     "tasks",
+    "ties",
     "commit_channels",
     "changes",
     "lease_clocks",

@@ -162,6 +162,28 @@ fn show_takes_one_round_trip() {
 }
 
 #[test]
+fn one_task_of_a_long_list_is_read_alone() {
+    let commands =
+        ["show 3", "create another --blocked-by 2", "claim 3 --as ana", "done 3 --as ana", "done 1 --as ana"];
+    let read = [10, 400].map(|tasks| {
+        let server = SharedPostgres::get();
+        let (home, store) = (home(), server.fresh_address());
+        make_tasks(&home, &store, tasks);
+        ask(&home, &store, "depend 2 --on 1");
+        let proxy = CountingProxy::before(server.cluster());
+        commands.map(|command| {
+            proxy.reset();
+            ask(&home, &proxy.address(&store), command);
+            proxy.bytes_answered()
+        })
+    });
+    for (command, (short, long)) in commands.iter().zip(read[0].iter().zip(read[1])) {
+        // Numbers have more digits in a long list.
+        assert!(long < short + 300, "{command}: {short} bytes of 10 tasks, {long} bytes of 400");
+    }
+}
+
+#[test]
 fn many_calls_at_once_need_two_connections() {
     let mut session = Session::with_tasks(60);
     let calls = 3..3 + 4 * CALLS;

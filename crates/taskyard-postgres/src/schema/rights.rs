@@ -48,7 +48,7 @@ const fn insert_but(columns: &'static [&'static str]) -> Privilege {
 }
 
 /// The tables, with what a role gets that only looks, and what one gets besides that works.
-const TABLES: [(&str, Privilege, &[Privilege]); 19] = [
+const TABLES: [(&str, Privilege, &[Privilege]); 20] = [
     // A process that finds that the database went back in time begins a new epoch.
     ("yard", SELECT, &[Privilege { verb: "UPDATE", of: Of::AllBut(&["only_one", "version"]) }]),
     ("epochs", SELECT, &[INSERT]),
@@ -65,6 +65,7 @@ const TABLES: [(&str, Privilege, &[Privilege]); 19] = [
     // Which rows are seen there is decided by a policy.
     ("commit_channels", SELECT, &[]),
     ("tasks", SELECT, &[INSERT, UPDATE, DELETE]),
+    ("ties", SELECT, &[INSERT, DELETE]),
     // Whoever changes what is counted there raises the count.
     ("versions", SELECT, &[Privilege { verb: "UPDATE", of: Of::Only(&["version"]) }]),
     // The server fills in who wrote an entry, and nobody changes one.

@@ -225,3 +225,19 @@ CREATE TRIGGER make_commit_channel AFTER INSERT ON @.lists FOR EACH ROW EXECUTE 
 ALTER TABLE @.commit_channels ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reading ON @.commit_channels FOR SELECT
     USING (EXISTS (SELECT FROM @.grants g WHERE g.list IN (commit_channels.list, 0) AND g.may_write));
+-- One row for each task that names another: as its blocker, as one that waits for it, or as its parent. A process that has to do with one
+-- task finds by it what the task is tied to. The ties of lists of version 1 are written by the first commit that knows the whole list.
+CREATE TABLE @.ties (
+    list bigint NOT NULL,
+    target text NOT NULL,
+    task text NOT NULL,
+    PRIMARY KEY (list, target, task)
+);
+CREATE INDEX ties_of_task ON @.ties (list, task);
+ALTER TABLE @.lists ADD COLUMN has_ties boolean NOT NULL DEFAULT false;
+ALTER TABLE @.lists ALTER COLUMN has_ties SET DEFAULT true;
+ALTER TABLE @.ties ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_list ON @.ties USING (EXISTS (SELECT FROM @.grants g WHERE g.list IN (ties.list, 0)))
+    WITH CHECK (EXISTS (SELECT FROM @.grants g WHERE g.list IN (ties.list, 0) AND g.may_write));
+CREATE POLICY removing ON @.ties AS RESTRICTIVE FOR DELETE
+    USING (EXISTS (SELECT FROM @.grants g WHERE g.list IN (ties.list, 0) AND g.may_write));

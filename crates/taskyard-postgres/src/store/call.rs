@@ -2,18 +2,23 @@
 
 use std::sync::Arc;
 
-use taskyard::store::{HistoryQuery, StoreCall, StoreError};
+use taskyard::core::ListId;
+use taskyard::store::kit::StateSnapshot;
+use taskyard::store::{ExpectedReads, HistoryQuery, Snapshot as _, StoreCall, StoreError, Unpacked};
 use tokio_postgres::Row;
 
-use super::catching_up::{Asked, Reader, STANDING, Taken, questions, take_in};
+use super::catching_up::{Asked, Reader, STANDING, Taken, learn_heartbeats, questions, read_part, take_in};
 use super::history::{entries, question};
-use super::known_list::KnownList;
-use super::lease_rows;
-use crate::connecting::Statement;
+use super::known_list::{Found, KnownList};
+use super::ties::question_around;
+use crate::connecting::{Failure, FailureKind, Statement};
 use crate::database::Database;
 use crate::epoch::Stamp;
-use crate::one_call::{Along, CallGuard};
+use crate::one_call::{Along, CallGuard, FewTasks};
 use crate::seldom::{LEAD_MAIL, TEAMS, read_bodies};
+
+/// How many of the questions that go along are not about the list.
+const OF_TEAMS: usize = 2;
 
 /// The call that this thread makes, until it is dropped.
 #[derive(Debug)]
@@ -27,11 +32,19 @@ impl PostgresCall {
     /// for goes along with the first question, whatever that is.
     pub(super) fn begin(
         database: &Arc<Database>,
-        list: Option<Arc<KnownList>>,
-        journal: Vec<HistoryQuery>,
+        expected: ExpectedReads,
+        list: impl FnOnce(&ListId) -> Arc<KnownList>,
     ) -> Option<Self> {
-        let along = list.map(|list| along(database, list, journal));
-        let call = database.number.begin_call(along)?;
+        let ExpectedReads { list: of_list, tasks, is_change, journal } = expected;
+        let list = of_list.as_ref().map(list);
+        let few = of_list.zip(tasks).map(|(list, tasks)| FewTasks { directory: list.directory().to_owned(), tasks });
+        let along = match (list, &few) {
+            (Some(_), Some(_)) if is_change => Some(along(database, OfList::Nothing)),
+            (Some(list), Some(few)) => Some(along(database, OfList::Around(list, few.clone(), journal))),
+            (Some(list), None) => Some(along(database, OfList::Everything(list, journal))),
+            (None, _) => None,
+        };
+        let call = database.number.begin_call(along, few)?;
         Some(Self { database: Arc::clone(database), _call: call })
     }
 }
@@ -42,16 +55,67 @@ impl StoreCall for PostgresCall {
     }
 }
 
-/// Returns what asks for the teams, for mail, for a list as it is, and for parts of its journal.
-fn along(database: &Arc<Database>, list: Arc<KnownList>, journal: Vec<HistoryQuery>) -> Along {
+/// What is asked of a list along with the teams.
+#[derive(Clone)]
+enum OfList {
+    Nothing,
+    /// Few tasks and what they are tied to, and parts of the journal.
+    Around(Arc<KnownList>, FewTasks, Vec<HistoryQuery>),
+    /// All of it, and parts of the journal.
+    Everything(Arc<KnownList>, Vec<HistoryQuery>),
+}
+
+impl OfList {
+    fn questions(&self, database: &Database) -> Vec<Statement> {
+        let (mut all, list, journal) = match self {
+            Self::Nothing => return Vec::new(),
+            Self::Around(list, few, journal) => (Vec::from(questions_around(database, list, few)), list, journal),
+            Self::Everything(list, journal) => {
+                let directory = list.list.directory();
+                let [tasks, leases] = questions(database, directory, &Asked::Everything);
+                (vec![row_of(database, directory), tasks, leases], list, journal)
+            }
+        };
+        all.extend(journal.iter().map(|query| question(database, list.list.directory(), query)));
+        all
+    }
+
+    /// Takes the answers in. What cannot be read is asked for again, and then told.
+    fn take_in(self, database: &Database, rows: &[Vec<Row>], stamp: &Stamp) {
+        let (list, journal, is_read) = match self {
+            Self::Nothing => return,
+            Self::Around(list, _, journal) => {
+                let around = read_around(database, &list, rows, stamp);
+                let is_read = around.is_ok();
+                around.into_iter().for_each(|around| database.number.keep_around(around));
+                (list, journal, is_read)
+            }
+            Self::Everything(list, journal) => {
+                let contents = [&rows[0][..], &rows[1][..], &rows[2][..]];
+                let is_there = learn_heartbeats(database, &rows[..3]).is_ok() && !rows[0].is_empty();
+                let taken = is_there.then(|| take_in(&list, &Asked::Everything, stamp, contents, Reader::Looks));
+                let is_read = matches!(taken, Some(Ok(Taken::In(_))));
+                if is_read {
+                    list.confirm_in(database.number.confirmed_call());
+                }
+                (list, journal, is_read)
+            }
+        };
+        for (query, rows) in journal.into_iter().zip(&rows[3..]).filter(|_| is_read) {
+            if let Ok(entries) = entries(rows) {
+                database.number.keep_journal(list.list.directory(), query, entries);
+            }
+        }
+    }
+}
+
+/// Returns what asks for the teams, for mail, and for something of a list.
+fn along(database: &Arc<Database>, of_list: OfList) -> Along {
     let ask = {
-        let (database, list, journal) = (Arc::clone(database), Arc::clone(&list), journal.clone());
+        let (database, of_list) = (Arc::clone(database), of_list.clone());
         move || -> Vec<Statement> {
-            let directory = list.list.directory();
-            let row = database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1"));
-            let mut all = vec![database.all_teams(), database.lead_mail(), row.text(directory)];
-            all.extend(questions(&database, directory, &Asked::Everything));
-            all.extend(journal.iter().map(|query| question(&database, directory, query)));
+            let mut all = vec![database.all_teams(), database.lead_mail()];
+            all.extend(of_list.questions(&database));
             all
         }
     };
@@ -59,19 +123,43 @@ fn along(database: &Arc<Database>, list: Arc<KnownList>, journal: Vec<HistoryQue
     let answer = move |rows: &[Vec<Row>], stamp: &Stamp| {
         database.remember(TEAMS, "", stamp, read_bodies(&rows[0]));
         database.remember(LEAD_MAIL, "", stamp, !rows[1].is_empty());
-        // What cannot be read is asked for again, and then told.
-        let now = database.clock.now_in_transaction();
-        let learnt = database.heartbeats.learn(&rows[4], lease_rows::HEARTBEAT, &now);
-        let is_there = learnt.is_ok() && !rows[2].is_empty();
-        let contents = [&rows[2][..], &rows[3][..], &rows[4][..]];
-        if is_there && matches!(take_in(&list, &Asked::Everything, stamp, contents, Reader::Looks), Ok(Taken::In(_))) {
-            list.confirm_in(database.number.confirmed_call());
-            for (query, rows) in journal.into_iter().zip(&rows[5..]) {
-                if let Ok(entries) = entries(rows) {
-                    database.number.keep_journal(list.list.directory(), query, entries);
-                }
-            }
-        }
+        of_list.take_in(&database, &rows[OF_TEAMS..], stamp);
     };
     Along { questions: Box::new(ask), answer: Box::new(answer) }
+}
+
+fn row_of(database: &Database, directory: &str) -> Statement {
+    database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1")).text(directory)
+}
+
+/// Returns what asks for few tasks of a list, and what they are tied to.
+fn questions_around(database: &Database, list: &KnownList, few: &FewTasks) -> [Statement; 3] {
+    let directory = list.list.directory();
+    let [_, leases] = questions(database, directory, &Asked::Everything);
+    [row_of(database, directory), question_around(database, directory, &few.tasks), leases]
+}
+
+/// Reads the answers; a list that does not exist is empty.
+fn read_around(database: &Database, list: &KnownList, rows: &[Vec<Row>], stamp: &Stamp) -> Result<Unpacked, Failure> {
+    if rows[0].is_empty() {
+        return Ok(Unpacked::default());
+    }
+    learn_heartbeats(database, &rows[..3])?;
+    let Found { state, .. } = read_part(list, stamp, [&rows[0], &rows[1], &rows[2]])?;
+    let unpacked = Box::new(StateSnapshot { state }).unpack();
+    unpacked.map_err(|error| Failure::new(FailureKind::Wrong, error.to_string()))
+}
+
+/// Looks at the few tasks that this thread's call has to do with, and at what they are tied to; `None` if the call has to do with others, too.
+pub(super) fn look_around(database: &Database, list: &KnownList) -> Result<Option<Unpacked>, StoreError> {
+    let directory = list.list.directory();
+    let Some(tasks) = database.number.few_tasks(directory) else { return Ok(None) };
+    if let Some(around) = database.number.take_around() {
+        return Ok(Some(around));
+    }
+    let (doing, few) = ("read tasks", FewTasks { directory: directory.to_owned(), tasks });
+    let asked = database.read_stamped(doing, || questions_around(database, list, &few).into_iter().collect())?;
+    let Some((rows, stamp)) = asked else { return Ok(Some(Unpacked::default())) };
+    let around = read_around(database, list, &rows, &stamp);
+    around.map(Some).map_err(|failure| failure.into_store_error(database.shown(), doing))
 }

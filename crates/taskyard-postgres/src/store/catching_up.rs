@@ -12,6 +12,7 @@ use super::heard::{Extent, Proof};
 use super::images::image;
 use super::known_list::{Channels, Found, Known, KnownList};
 use super::lease_rows::{self, LeaseRow};
+use super::ties::read_tasks;
 use crate::connecting::{Failure, FailureKind, Statement};
 use crate::database::Database;
 use crate::epoch::{Epoch, Lost, Stamp};
@@ -22,7 +23,7 @@ const MOST_CHANGES: i64 = 5_000;
 /// How a list stands: its row.
 pub(super) const STANDING: &str = "id, revision, last_token, mark, journaled, changed_at, thinned, head,
     (SELECT c.version FROM @.lease_clocks c WHERE c.list = lists.id), moved, channel,
-    (SELECT w.channel FROM @.commit_channels w WHERE w.list = lists.id)";
+    (SELECT w.channel FROM @.commit_channels w WHERE w.list = lists.id), has_ties";
 
 /// What was known when the questions were asked.
 #[derive(Clone, Debug)]
@@ -157,7 +158,7 @@ pub(super) fn take_in(
             && known.state.revision > read.state.revision
             && known.epoch.as_ref().is_some_and(|epoch| epoch.is(&read.epoch));
         if !is_ahead || reader == Reader::HoldsRow {
-            *known = Known::read(read.clone(), standing.channels);
+            *known = Known::read(read.clone());
         }
         return Ok(Taken::In(read));
     };
@@ -186,6 +187,7 @@ pub(super) fn take_in(
     move_on(&mut known, &standing, &entries, leases, list.is_followed())?;
     // It is another one after a role lost its right to read the list.
     known.channels = Some(standing.channels.clone());
+    known.has_ties = standing.has_ties;
     // While the row is locked the database is not behind what is known; if it seems to be, what is known is not from there.
     let is_current = (known.state.revision, known.head) == (standing.revision, standing.head);
     if reader == Reader::HoldsRow && !is_current {
@@ -277,6 +279,7 @@ struct Standing {
     /// How many changes of leases there were at least.
     lease_version: i64,
     channels: Channels,
+    has_ties: bool,
 }
 
 impl Standing {
@@ -294,6 +297,7 @@ impl Standing {
             head: row.try_get::<_, Option<&str>>(7)?.and_then(|attempt| attempt.parse().ok()),
             lease_version: row.try_get::<_, Option<i64>>(8)?.unwrap_or(0),
             channels: Channels { readers: row.try_get(10)?, writers: row.try_get(11)? },
+            has_ties: row.try_get(12)?,
         })
     }
 
@@ -311,6 +315,14 @@ impl Standing {
     }
 }
 
+/// Returns a list, or the part of it that was read, as the database has it. It is not kept.
+pub(super) fn read_part(list: &KnownList, stamp: &Stamp, rows: [&[Row]; 3]) -> Result<Found, Failure> {
+    let [standing, tasks, leases] = rows;
+    let standing = Standing::read(standing.first().ok_or_else(hidden)?, stamp)?;
+    let state = ListState { home: list.known().state.home.clone(), ..ListState::default() };
+    read_anew(state, &standing, stamp, tasks, leases)
+}
+
 fn read_anew(
     mut state: ListState,
     standing: &Standing,
@@ -318,18 +330,14 @@ fn read_anew(
     tasks: &[Row],
     leases: &[Row],
 ) -> Result<Found, Failure> {
-    for row in tasks {
-        let id = TaskId::stored(row.try_get::<_, &str>(0)?);
-        if let Some(image) = image(row, 1)? {
-            state.tasks.insert(id.clone(), Kept::new(id, image));
-        }
-    }
+    state.tasks.extend(read_tasks(tasks)?.into_iter().map(|kept| (kept.id.clone(), kept)));
     // The count was read before the leases, so all changes up to it are among them.
     let leases = leases.iter().map(lease_rows::lease).collect::<Result<_, Failure>>()?;
     let lease_version = apply_leases(&mut state, leases).max(standing.lease_version);
     standing.put_into(&mut state);
     let (state, epoch) = (Arc::new(state), stamp.epoch.clone());
-    Ok(Found { id: standing.id, state, head: standing.head, lease_version, epoch })
+    let Standing { id, head, has_ties, .. } = *standing;
+    Ok(Found { id, state, head, lease_version, epoch, has_ties, channels: standing.channels.clone() })
 }
 
 /// Applies what is newer.

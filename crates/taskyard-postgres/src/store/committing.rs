@@ -1,5 +1,6 @@
 //! Writing a commit down, whole, in one round trip.
 
+use std::collections::HashSet;
 use std::iter;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use super::commit_notice::{Committed, payload};
 use super::images::ImageColumns;
 use super::known_list::{Channels, KnownList};
 use super::lease_rows;
+use super::ties::ChangedTies;
 use super::turn::WritersTurn;
 use super::writer::{PostgresWriter, Waiting, lock};
 use crate::connecting::{ANSWER_TIME, Column, Failure, FailureKind, Statement};
@@ -37,6 +39,7 @@ pub(super) struct Committing {
     channels: Channels,
     journaled: f64,
     counted: [i64; Status::ALL.len()],
+    ties: ChangedTies,
     /// Given back when all is done.
     _turn: WritersTurn,
 }
@@ -48,7 +51,7 @@ pub(super) fn commit<const N: usize>(
 ) -> Result<[Option<Event>; N], StoreError> {
     let database = Arc::clone(&staged[0].0.database);
     let transaction = Arc::clone(&staged[0].0.transaction);
-    let committing = staged.map(|(writer, staging)| Committing::new(writer, staging, signature));
+    let mut committing = staged.map(|(writer, staging)| Committing::new(writer, staging, signature));
     let events = committing.each_ref().map(|part| part.commit.event(&part.list.list));
     if committing.iter().all(|part| part.commit.is_empty()) {
         return Ok(events);
@@ -56,15 +59,15 @@ pub(super) fn commit<const N: usize>(
     let over = || Failure::new(FailureKind::Clash, "the transaction is over").into_store_error(database.shown(), DOING);
     let mut held = transaction.take().ok_or_else(over)?;
     let mut statements: Vec<Statement> = Vec::new();
-    let holder = committing.iter().find_map(Committing::held_here);
+    let holder = committing.iter().find_map(Committing::held_here).cloned();
     // Where the count of lease changes comes back in the answers.
     let mut ticks = [None; N];
-    for (part, tick) in committing.iter().zip(&mut ticks) {
+    for (part, tick) in committing.iter_mut().zip(&mut ticks) {
         *tick = (!part.commit.leases.is_empty()).then_some(statements.len());
         statements.extend(part.statements(&database));
     }
     let now = database.clock.now_in_transaction().wall.0;
-    let beating = holder.filter(|_| database.heartbeats.is_one_due(now));
+    let beating = holder.as_ref().filter(|_| database.heartbeats.is_one_due(now));
     statements.extend(beating.map(|agent| database.heartbeat(Some(agent))));
     if committing.iter().any(Committing::is_first) {
         statements.push(database.raise(Kind::Names));
@@ -133,7 +136,7 @@ impl Committing {
         let user = writer.database.pool.settings().user.as_str();
         commit.entries.iter_mut().for_each(|entry| entry.db_user = Some(user.to_owned()));
         let numbers = commit.entries.iter().map(|entry| number_of(&entry.task));
-        let channels = writer.list().known().channels.clone().unwrap_or_default();
+        let (counted, ties) = counted(&base, &commit, writer.found.has_ties);
         Self {
             list: Arc::clone(writer.list()),
             id: writer.found.id,
@@ -141,15 +144,17 @@ impl Committing {
             base_head: writer.found.head,
             epoch: writer.found.epoch.clone(),
             lease_version: writer.found.lease_version,
-            channels,
+            channels: writer.found.channels.clone(),
             journaled: numbers.fold(base.journaled, f64::max),
-            counted: counted(&base, &commit),
+            counted,
+            ties,
             commit,
             _turn: writer.turn,
         }
     }
 
-    fn statements(&self, database: &Database) -> Vec<Statement> {
+    fn statements(&mut self, database: &Database) -> Vec<Statement> {
+        let ties = std::mem::take(&mut self.ties).statements(database, self.id);
         let Commit { entries, leases, last_token, mark, .. } = &self.commit;
         let mut all = Vec::new();
         if !leases.is_empty() {
@@ -176,11 +181,12 @@ impl Committing {
             }
             all.push(changes::insertion(database, self.id, entries));
         }
+        all.extend(ties);
         // No revision may be null: a list at another revision, or in another epoch, fails the whole commit.
         let sql = "UPDATE @.lists SET last_token = $3, mark = $4, journaled = $5,
                 revision = CASE WHEN revision = $10 AND $11 = (SELECT epoch FROM @.yard) THEN $2 END,
                 head = coalesce($12, head), changed_at = coalesce($6, changed_at), pending = pending + $7,
-                in_progress = in_progress + $8, completed = completed + $9
+                in_progress = in_progress + $8, completed = completed + $9, has_ties = true
             WHERE id = $1";
         let first = entries.first();
         let [pending, in_progress, completed] = self.counted;
@@ -231,6 +237,7 @@ impl Committing {
             return;
         }
         known.change(self.commit.entries.iter().map(|entry| &entry.task), |state| state.apply(&self.commit));
+        known.has_ties = true;
         if !self.commit.entries.is_empty() {
             known.head = Some(signature.attempt);
             let is_followed = self.list.is_followed();
@@ -244,20 +251,29 @@ impl Committing {
     }
 }
 
-/// Returns how many tasks more there are in each state.
-fn counted(base: &ListState, commit: &Commit) -> [i64; Status::ALL.len()] {
-    let mut counted = [0; Status::ALL.len()];
+/// Returns how many tasks more there are in each state, and what becomes of their ties.
+fn counted(base: &ListState, commit: &Commit, has_ties: bool) -> ([i64; Status::ALL.len()], ChangedTies) {
+    let (mut counted, mut ties) = ([0; Status::ALL.len()], ChangedTies::default());
+    if !has_ties {
+        // The ties of no task are in the database yet. All tasks have been read.
+        let changed: HashSet<&TaskId> = commit.entries.iter().map(|entry| &entry.task).collect();
+        let others = base.tasks.values().filter(|kept| !changed.contains(&kept.id));
+        others.for_each(|kept| ties.note(&kept.id, None, kept.task.as_ref().ok()));
+    }
     let mut count = |task: Option<&Task>, by: i64| {
         if let Some(task) = task.filter(|task| !task.is_internal()) {
             counted[task.status as usize] += by;
         }
     };
     for entry in &commit.entries {
-        count(base.tasks.get(&entry.task).and_then(|kept| kept.task.as_ref().ok()), -1);
+        let before = base.tasks.get(&entry.task).and_then(|kept| kept.task.as_ref().ok());
         let read = |image: &Image| image.task(&entry.task).ok();
-        count(entry.after.as_ref().and_then(read).as_ref(), 1);
+        let after = entry.after.as_ref().and_then(read);
+        count(before, -1);
+        count(after.as_ref(), 1);
+        ties.note(&entry.task, before.filter(|_| has_ties), after.as_ref());
     }
-    counted
+    (counted, ties)
 }
 
 /// Asks again for a commit whose answer was lost: a process that has the lists locked knows that nothing is under way any more.

@@ -212,7 +212,7 @@ impl Arrival<'_> {
         };
         let sql = "UPDATE @.lists SET revision = $2, last_token = greatest(last_token, $3), mark = $4, journaled = $5,
                 changed_at = $6, thinned = $7, thinned_all = 0, pending = $8, in_progress = $9, completed = $10,
-                moved = NULL, came_by = $11,
+                moved = NULL, came_by = $11, has_ties = false,
                 head = (SELECT attempt FROM @.changes WHERE list = $1 AND revision = $2 AND place = 0)
             WHERE id = $1";
         let [pending, in_progress, completed] = self.counts;

@@ -58,6 +58,8 @@ pub(super) struct Known {
     pub(super) recent: RecentCommits,
     /// The channels on which commits to it are told; `None` before it was found.
     pub(super) channels: Option<Channels>,
+    /// Whether the ties of its tasks are in the database.
+    pub(super) has_ties: bool,
     /// What of it was heard and not read; `None` if all of it was read.
     heard: Option<Heard>,
 }
@@ -84,6 +86,10 @@ pub(super) struct Found {
     pub(super) lease_version: i64,
     /// The epoch of the database in which it was found.
     pub(super) epoch: Epoch,
+    /// Whether the ties of its tasks are in the database.
+    pub(super) has_ties: bool,
+    /// The channels on which commits to it are told.
+    pub(super) channels: Channels,
 }
 
 /// A list that stands still while it is asked how its tasks hang together.
@@ -189,14 +195,15 @@ impl Known {
         let state = Arc::new(ListState { home, ..ListState::default() });
         let recent = RecentCommits::default();
         let (id, head, epoch, live, channels, heard) = Default::default();
-        Self { id, state, head, lease_version: 0, epoch, live, recent, channels, heard }
+        Self { id, state, head, lease_version: 0, epoch, live, recent, channels, has_ties: false, heard }
     }
 
     /// Returns a list that was read whole.
-    pub(super) fn read(found: Found, channels: Channels) -> Self {
-        let Found { id, state, head, lease_version, epoch } = found;
+    pub(super) fn read(found: Found) -> Self {
+        let Found { id, state, head, lease_version, epoch, has_ties, channels } = found;
         let (recent, id, epoch) = (RecentCommits::after(state.revision, head), Some(id), Some(epoch));
-        Self { id, state, head, lease_version, epoch, live: None, recent, channels: Some(channels), heard: None }
+        let (live, channels, heard) = (None, Some(channels), None);
+        Self { id, state, head, lease_version, epoch, live, recent, channels, has_ties, heard }
     }
 
     /// Returns how far the list is known, with what was heard.
@@ -262,8 +269,9 @@ impl Known {
 
     /// Returns the list with its number, once it has one.
     pub(super) fn found(&self) -> Option<Found> {
-        let (state, epoch) = (Arc::clone(&self.state), self.epoch.clone()?);
-        Some(Found { id: self.id?, state, head: self.head, lease_version: self.lease_version, epoch })
+        let (state, epoch, channels) = (Arc::clone(&self.state), self.epoch.clone()?, self.channels.clone()?);
+        let Self { head, lease_version, has_ties, .. } = *self;
+        Some(Found { id: self.id?, state, head, lease_version, epoch, has_ties, channels })
     }
 
     /// Changes the list. These of its tasks may differ afterwards.

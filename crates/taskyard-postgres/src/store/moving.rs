@@ -105,9 +105,9 @@ pub(super) fn leave(database: &Database, list: &ListId, token: &str) -> Result<(
         }
         let note = Departure { has_left: true, ..departure }.print();
         let gone = "UPDATE @.lists SET moved = $2, pending = 0, in_progress = 0, completed = 0 WHERE id = $1";
-        let tasks = "DELETE FROM @.tasks WHERE list = $1";
-        let (gone, tasks) = (database.statement(gone).number(id).text(note), database.statement(tasks).number(id));
-        Ok(vec![gone, tasks, database.raise(Kind::Names)])
+        let of_list = |sql: &str| database.statement(sql).number(id);
+        let [tasks, ties] = ["DELETE FROM @.tasks WHERE list = $1", "DELETE FROM @.ties WHERE list = $1"].map(of_list);
+        Ok(vec![of_list(gone).text(note), tasks, ties, database.raise(Kind::Names)])
     })?;
     reach("move: noted as gone");
     tell_followers(database, list);

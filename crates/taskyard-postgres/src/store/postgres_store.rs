@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use taskyard::core::{Entry, Lease, ListId, Moment, Revision, Rules, Timestamp};
+use taskyard::core::{Entry, Lease, ListId, Moment, Revision, Rules, TaskId, Timestamp};
 use taskyard::store::kit::{StagedPair, StagedTxn};
 use taskyard::store::{
     ArrivingList, Closed, Departure, ExpectedReads, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo,
     ListMoving, ListWatch, Moved, SharedCare, SharedFault, Snapshot, Store, StoreCall, StoreError, ThinOut, ThinnedOut,
-    Traffic, Txn, TxnPair, Watch,
+    Traffic, Txn, TxnPair, Unpacked, Watch,
 };
 use tokio_postgres::Row;
 
-use super::call::PostgresCall;
+use super::call::{PostgresCall, look_around};
 use super::changes::revision;
 use super::copying;
 use super::examining::examine;
@@ -22,11 +22,12 @@ use super::history;
 use super::known_list::{KnownList, KnownLists};
 use super::lease_rows;
 use super::moving;
+use super::on_demand::OnDemandTxn;
 use super::reading::{PostgresSnapshot, read};
 use super::thinning::thin_out;
 use super::turn::WritersTurn;
 use super::watching::{PostgresListWatch, PostgresNamesWatch};
-use super::writer::{Opened, Transaction, Waiting, open, wait_for_turn};
+use super::writer::{Opened, Transaction, Waiting, open, open_part, wait_for_turn};
 use crate::connecting::{Failure, FailureKind, reconnects, round_trips};
 use crate::database::Database;
 use crate::settings::{BadAddress, Settings, Surroundings};
@@ -82,6 +83,14 @@ impl PostgresStore {
         open(&self.database, turn, None, waiting, self.rules)
     }
 
+    /// Returns the few tasks of a list that this thread's call has to do with; `None` if it may be all, if the list is in memory, and in the
+    /// rules of the client, which numbers tasks by those that are there.
+    fn few_tasks(&self, list: &ListId) -> Option<Vec<TaskId>> {
+        let is_in_memory = || self.list(list).known().found().is_some();
+        let few = self.database.number.few_tasks(list.directory())?;
+        (!self.rules.is_client() && !is_in_memory()).then_some(few)
+    }
+
     /// Waits for the turn among the threads of this process.
     fn turn(&self, list: &ListId) -> Result<WritersTurn, StoreError> {
         Ok(wait_for_turn(&self.list(list), Waiting::Wait)?.expect(WAITED))
@@ -127,8 +136,19 @@ impl Store for PostgresStore {
     }
 
     fn begin_call(&self, expected: ExpectedReads) -> Option<Box<dyn StoreCall>> {
-        let list = expected.list.map(|list| self.list(&list));
-        PostgresCall::begin(&self.database, list, expected.journal).map(|call| Box::new(call) as Box<dyn StoreCall>)
+        let call = PostgresCall::begin(&self.database, expected, |list| self.list(list));
+        call.map(|call| Box::new(call) as Box<dyn StoreCall>)
+    }
+
+    fn reads_on_demand(&self, list: &ListId) -> bool {
+        self.few_tasks(list).is_some()
+    }
+
+    fn read_around(&self, list: &ListId, task: &TaskId) -> Result<Option<Unpacked>, StoreError> {
+        match self.few_tasks(list) {
+            Some(tasks) if tasks.contains(task) => look_around(&self.database, &self.list(list)),
+            Some(_) | None => Ok(None),
+        }
     }
 
     fn has(&self, list: &ListId) -> Result<bool, StoreError> {
@@ -139,7 +159,15 @@ impl Store for PostgresStore {
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
-        let (writer, state) = self.become_writer(list, Waiting::Wait)?.expect(WAITED);
+        let mut turn = self.turn(list)?;
+        if let Some(few) = self.few_tasks(list) {
+            match open_part(&self.database, turn, &few, Waiting::Wait, self.rules)? {
+                Ok((writer, state)) => return Ok(Box::new(OnDemandTxn::new(writer, state, &few))),
+                // The list is new.
+                Err(unused) => turn = unused,
+            }
+        }
+        let (writer, state) = open(&self.database, turn, None, Waiting::Wait, self.rules)?.expect(WAITED);
         Ok(Box::new(StagedTxn::new(writer, state, self.rules)))
     }
 

@@ -9,10 +9,11 @@ use taskyard::store::kit::ListState;
 use taskyard::store::{Occupant, StoreError, note_lock_wait};
 use tokio_postgres::Row;
 
-use super::catching_up::{Asked, Reader, STANDING, Taken, forget, learn_heartbeats, questions, take_in};
+use super::catching_up::{Asked, Reader, STANDING, Taken, forget, learn_heartbeats, questions, read_part, take_in};
 use super::known_list::{Found, KnownList};
 use super::lease_rows;
 use super::reading::read_now;
+use super::ties::question_around;
 use super::turn::WritersTurn;
 use crate::connecting::{ANSWER_TIME, Failure, FailureKind, Held, LOCK_WAIT, Statement};
 use crate::database::{Database, NotAsked};
@@ -21,7 +22,7 @@ use crate::epoch::Stamp;
 const DOING: &str = "open a list";
 
 /// The column behind those of [`STANDING`]: how long the lock was waited for, in microseconds.
-const WAITED: usize = 12;
+const WAITED: usize = 13;
 
 /// A transaction of the database that is open. Dropped without a commit, it is rolled back.
 #[derive(Debug)]
@@ -106,6 +107,44 @@ pub(super) fn wait_for_turn(list: &Arc<KnownList>, waiting: Waiting) -> Result<O
             Err(StoreError::Busy { by: Occupant::Elsewhere { who: "another thread".to_owned() }, waited: patience })
         }
         turn => Ok(turn),
+    }
+}
+
+/// Becomes the writer of a list of which only these tasks, and what they are tied to, are read. `None` if that is not possible: the list is
+/// new, or another server took over.
+pub(super) fn open_part(
+    database: &Arc<Database>,
+    turn: WritersTurn,
+    tasks: &[TaskId],
+    waiting: Waiting,
+    rules: Rules,
+) -> Result<Result<Opened, WritersTurn>, StoreError> {
+    let list = Arc::clone(turn.list());
+    let directory = list.list.directory();
+    let statements = || {
+        let [_, leases] = questions(database, directory, &Asked::Everything);
+        let mut all = vec![lock(database, directory, waiting), question_around(database, directory, tasks), leases];
+        all.extend(database.overdue_heartbeats());
+        all
+    };
+    let opened = database.begin(statements).and_then(|(held, (rows, stamp))| {
+        let (database, held) = (Arc::clone(database), Mutex::new(Some(held)));
+        let transaction = Arc::new(Transaction { database, held, stamp });
+        if rows[0].is_empty() {
+            return Ok(None);
+        }
+        note_wait(&rows[0][0])?;
+        learn_heartbeats(&transaction.database, &rows)?;
+        let found = read_part(&list, &transaction.stamp, [&rows[0], &rows[1], &rows[2]])?;
+        Ok(Some((transaction, found)))
+    });
+    match opened {
+        Ok(Some((transaction, found))) => {
+            let (database, state) = (Arc::clone(database), Arc::clone(&found.state));
+            Ok(Ok((PostgresWriter { database, transaction, turn, found, rules }, state)))
+        }
+        Ok(None) | Err(NotAsked::NoYard | NotAsked::Older) => Ok(Err(turn)),
+        Err(other) => Err(not_opened(database, &list, waiting, other)),
     }
 }
 

@@ -316,6 +316,9 @@ impl Yard {
             // The transaction reads the list anyway, and judges.
             return Ok(None);
         }
+        if self.store().reads_on_demand(self.list_id()) {
+            return Ok(None);
+        }
         self.refused_on(&*self.store().read(self.list_id())?, id, claim)
     }
 

@@ -96,6 +96,14 @@ impl Yard {
         Ok(Outcome::Done(Consultation { about: tasks.iter().map(consulted).collect(), _turn: turn }))
     }
 
+    /// Returns what stands for asking about changes of this many tasks without having seen them; `None` if there are hooks to ask. The
+    /// change is not made if it completes a task that demands a check.
+    pub(super) fn consultation_of_nobody(&self, count: usize) -> Option<Consultation> {
+        let has_hooks = self.hooks().is_some_and(|hooks| !hooks.find(HookEvent::TaskCompleted, None).is_empty());
+        let about = || (0..count).map(|_| Consulted::Passed { checks: Vec::new() }).collect();
+        (!has_hooks).then(|| Consultation { about: about(), _turn: None })
+    }
+
     /// Tells whether a hook or a check judges the change of one of these tasks.
     pub(super) fn is_judged(&self, tasks: &[Option<Task>], update: &impl Fn(&Task) -> Update) -> bool {
         let Some(hooks) = self.hooks() else { return false };

@@ -48,15 +48,33 @@ impl Yard {
             tasks.extend(last_known.filter(|task| !there.contains(&task.id)).cloned());
             tasks.sort_by(|one, two| one.id.cmp(&two.id));
         }
+        let leases = self.with_states(leases)?;
+        give_back(&mut tasks, &leases);
+        let missing = if counts_missing { missing_blockers(&tasks, self.rules()) } else { HashMap::new() };
+        Ok(Reading { tasks, problems, leases, revision, exists, gone, missing })
+    }
+
+    /// Reads one task and what it is tied to; `None` if the whole list has to be read.
+    pub(super) fn look_around(&self, id: &TaskId) -> Result<Option<Reading>, Error> {
+        let Some(unpacked) = self.store().read_around(self.list_id(), id)? else { return Ok(None) };
+        let Unpacked { mut tasks, problems, leases, revision, exists } = unpacked;
+        if self.let_leases_end_or_live(&leases)? {
+            // What came back is read with everything else.
+            return Ok(None);
+        }
+        let leases = self.with_states(leases)?;
+        give_back(&mut tasks, &leases);
+        Ok(Some(Reading { tasks, problems, leases, revision, exists, gone: None, missing: HashMap::new() }))
+    }
+
+    /// Returns leases, each with what it is now.
+    fn with_states(&self, leases: Vec<Lease>) -> Result<Vec<(Lease, LeaseState)>, StoreError> {
         let now = self.now()?;
         let judge = |lease: Lease| {
             let state = self.world().judge_at(&lease, &now);
             (lease, state)
         };
-        let leases: Vec<(Lease, LeaseState)> = leases.into_iter().map(judge).collect();
-        give_back(&mut tasks, &leases);
-        let missing = if counts_missing { missing_blockers(&tasks, self.rules()) } else { HashMap::new() };
-        Ok(Reading { tasks, problems, leases, revision, exists, gone, missing })
+        Ok(leases.into_iter().map(judge).collect())
     }
 
     /// Lets dead leases end and keeps our own alive, as far as that takes no waiting; returns whether tasks came back.

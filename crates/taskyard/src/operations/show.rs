@@ -81,7 +81,8 @@ impl Yard {
 
     /// Returns one task in full and its newest entries, oldest first.
     fn show_as_it_is(&self, id: &TaskId) -> Result<(Outcome<Shown>, Vec<Entry>), Error> {
-        let Reading { tasks, problems, leases, .. } = self.look()?;
+        let around = self.look_around(id)?;
+        let Reading { tasks, problems, leases, .. } = around.map_or_else(|| self.look(), Ok)?;
         let (task, problem) = match self.find_in(&tasks, problems, id) {
             Ok(found) => found,
             Err(refusal) => return Ok((Outcome::Refused(refusal), Vec::new())),

@@ -61,18 +61,22 @@ impl Yard {
         seat: Option<&Seat>,
     ) -> Result<Outcome<Vec<Updated>>, Error> {
         let mut has_looked_again = false;
-        for _ in 0..ATTEMPTS {
-            let consulted = match self.consult_about(ids, &update, seat)? {
-                Outcome::Done(consulted) => consulted,
-                // A stale write of another program may have taken back the claim that the token is of.
-                Outcome::Refused(Refusal::StaleToken { .. })
-                    if !has_looked_again && self.put_back_unrecorded_writes()? =>
-                {
-                    has_looked_again = true;
-                    continue;
-                }
-                Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
-            };
+        for attempt in 0..ATTEMPTS {
+            // If a task turns out to demand a check, the next attempt looks first.
+            let may_skip = attempt == 0 && seat.is_none() && self.store().reads_on_demand(self.list_id());
+            let unasked = if may_skip { self.consultation_of_nobody(ids.len()) } else { None };
+            let consulted =
+                match unasked.map_or_else(|| self.consult_about(ids, &update, seat), |all| Ok(Outcome::Done(all)))? {
+                    Outcome::Done(consulted) => consulted,
+                    // A stale write of another program may have taken back the claim that the token is of.
+                    Outcome::Refused(Refusal::StaleToken { .. })
+                        if !has_looked_again && self.put_back_unrecorded_writes()? =>
+                    {
+                        has_looked_again = true;
+                        continue;
+                    }
+                    Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
+                };
             match self.change_after(&consulted.about, ids, &update, seat)? {
                 Outcome::Done(Some(updated)) => return Ok(Outcome::Done(updated)),
                 Outcome::Done(None) => {}

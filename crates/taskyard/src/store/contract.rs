@@ -61,6 +61,18 @@ pub trait Store: Debug + Send + Sync {
         None
     }
 
+    /// Tells whether transactions of this thread's call read tasks when they are asked for. Then a look at the whole list beforehand costs
+    /// more than the wait for a lock that it may save.
+    fn reads_on_demand(&self, _list: &ListId) -> bool {
+        false
+    }
+
+    /// Looks without a lock at one task and at least what it is tied to: its blockers, its parent, its parts, and the tasks that wait for
+    /// it. `None` if the store has to read the whole list for that.
+    fn read_around(&self, _list: &ListId, _task: &TaskId) -> Result<Option<Unpacked>, StoreError> {
+        Ok(None)
+    }
+
     /// Tells whether a list exists. A store may know that without looking at the list.
     fn has(&self, list: &ListId) -> Result<bool, StoreError> {
         self.read(list)?.exists()
@@ -135,6 +147,11 @@ pub trait Store: Debug + Send + Sync {
 pub struct ExpectedReads {
     /// The list.
     pub list: Option<ListId>,
+    /// The tasks of it that the call has to do with, if those are few: a store may then read them and what they are tied to, and not the
+    /// whole list.
+    pub tasks: Option<Vec<TaskId>>,
+    /// Whether the call opens a transaction, and reads the list only there.
+    pub is_change: bool,
     /// Parts of its journal.
     pub journal: Vec<HistoryQuery>,
 }
@@ -168,8 +185,8 @@ pub trait Snapshot: Debug {
         Ok(tasks)
     }
 
-    /// Returns the tasks that wait for this one and all that are parts of another task, whichever, by rising number. A store may
-    /// find them in less time than it takes to look at all.
+    /// Returns the tasks that wait for this one and parts of tasks, by rising number: at least its own, those of the tasks that wait for
+    /// it, those of the task it is a part of, and their parts. A store may find them in less time than it takes to look at all.
     fn waiting_for_or_parts(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
         let mut tasks = self.tasks()?;
         tasks.retain(|task| task.blocked_by.contains(blocker) || task.parent().is_some());
@@ -212,7 +229,7 @@ pub trait Snapshot: Debug {
 }
 
 /// Everything a snapshot shows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Unpacked {
     /// Every readable task, by rising number.
     pub tasks: Vec<Task>,

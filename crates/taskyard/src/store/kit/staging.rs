@@ -44,6 +44,12 @@ impl Staging {
         Self { mark: base.mark, base, staged: BTreeMap::new(), noted: BTreeSet::new(), leases }
     }
 
+    /// Adds tasks to the state that changes are staged over.
+    pub fn learn(&mut self, tasks: impl IntoIterator<Item = Arc<Kept>>) {
+        let base = Arc::make_mut(&mut self.base);
+        base.tasks.extend(tasks.into_iter().map(|kept| (kept.id.clone(), kept)));
+    }
+
     /// Returns what stands under a task's name.
     pub fn get(&self, id: &TaskId) -> Option<&Arc<Kept>> {
         let key = self.base.name_of(id);

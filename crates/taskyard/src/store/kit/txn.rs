@@ -6,7 +6,7 @@ use std::sync::Arc;
 use taskyard_core::{Event, Image, Lease, Moment, Revision, Rules, Task, TaskId};
 
 use super::staging::Staging;
-use super::state::ListState;
+use super::state::{Kept, ListState};
 use crate::store::{LiveView, Lookup, NewLease, Signature, Snapshot, StoreError, Txn, TxnPair, UnreadableTask};
 
 /// The one writer of a list, from the moment it has caught up until it is dropped. No other writes to that list meanwhile.
@@ -59,6 +59,11 @@ impl<W: Writer> StagedTxn<W> {
     /// Begins with a writer that has caught up, over the state it found.
     pub fn new(writer: W, state: Arc<ListState>, rules: Rules) -> Self {
         Self { writer, rules, staging: Staging::over(state) }
+    }
+
+    /// Adds tasks to the state that the transaction began with, for a store that reads tasks when they are asked for.
+    pub fn learn(&mut self, tasks: impl IntoIterator<Item = Arc<Kept>>) {
+        self.staging.learn(tasks);
     }
 }
 

@@ -1,0 +1,221 @@
+//! A list of which only the tasks are read that a command has to do with, for processes that make one change or look once and end.
+//!
+//! What a command names is read, with what it is tied to, in the round trip that locks the list; whatever else is asked for is read then, in
+//! the same transaction. While the row is locked nothing changes, so all of it is the list at one moment.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use taskyard::core::{Event, Image, Lease, Revision, Task, TaskId};
+use taskyard::store::kit::{Kept, ListState, StagedTxn, key_of, number_of};
+use taskyard::store::{Lookup, NewLease, Signature, Snapshot, StoreError, Txn, UnreadableTask};
+
+use super::changes::storable;
+use super::ties::{COLUMNS, read_tasks};
+use super::writer::{PostgresWriter, Transaction};
+use crate::connecting::Statement;
+use crate::database::Database;
+
+const DOING: &str = "read tasks";
+
+/// A transaction on a list of which only some tasks have been read.
+#[derive(Debug)]
+pub(super) struct OnDemandTxn {
+    staged: RefCell<StagedTxn<PostgresWriter>>,
+    read: RefCell<Read>,
+    transaction: Arc<Transaction>,
+    database: Arc<Database>,
+    list: i64,
+    /// The highest number that a task of the list ever had.
+    journaled: f64,
+}
+
+/// What has been read.
+#[derive(Debug)]
+struct Read {
+    /// Tasks that are there or known not to be.
+    tasks: BTreeSet<TaskId>,
+    /// Tasks of which all that are tied to them were read.
+    tied: BTreeSet<TaskId>,
+    is_whole: bool,
+}
+
+impl OnDemandTxn {
+    /// Begins with a writer, and with these tasks, of which all that are tied to them were read.
+    pub(super) fn new(writer: PostgresWriter, state: Arc<ListState>, named: &[TaskId]) -> Self {
+        let (transaction, database) = (Arc::clone(&writer.transaction), Arc::clone(&writer.database));
+        let (list, is_whole, rules, journaled) =
+            (writer.found.id, !writer.found.has_ties, writer.rules, state.journaled);
+        let tied: BTreeSet<TaskId> = named.iter().map(key_of).collect();
+        let tasks = state.tasks.keys().chain(&tied).cloned().collect();
+        let read = RefCell::new(Read { tasks, tied, is_whole });
+        let staged = RefCell::new(StagedTxn::new(writer, state, rules));
+        Self { staged, read, transaction, database, list, journaled }
+    }
+
+    fn ask(&self, statement: Statement) -> Result<Vec<Arc<Kept>>, StoreError> {
+        let asked = self.transaction.ask(&[statement]).and_then(|rows| read_tasks(&rows[0]));
+        let tasks = asked.map_err(|failure| failure.into_store_error(self.database.shown(), DOING))?;
+        self.read.borrow_mut().tasks.extend(tasks.iter().map(|kept| kept.id.clone()));
+        self.staged.borrow_mut().learn(tasks.iter().cloned());
+        Ok(tasks)
+    }
+
+    /// Reads a task, unless it was read.
+    fn read(&self, id: &TaskId) -> Result<(), StoreError> {
+        let key = key_of(id);
+        let is_read = self.read.borrow().is_whole || self.read.borrow().tasks.contains(&key);
+        // No task ever had a higher number.
+        if is_read || number_of(&key) > self.journaled {
+            return Ok(());
+        }
+        let sql = format!("SELECT {COLUMNS} FROM @.tasks t WHERE t.list = $1 AND t.task = $2");
+        self.ask(self.database.statement(&sql).number(self.list).text(storable(key.as_str())))?;
+        self.read.borrow_mut().tasks.insert(key);
+        Ok(())
+    }
+
+    /// Reads all that are tied to tasks, unless they were read.
+    fn read_tied(&self, targets: impl IntoIterator<Item = TaskId>) -> Result<(), StoreError> {
+        let missing: Vec<TaskId> = {
+            let read = self.read.borrow();
+            targets.into_iter().filter(|id| !read.is_whole && !read.tied.contains(id)).collect()
+        };
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let sql = format!(
+            "SELECT {COLUMNS} FROM @.tasks t WHERE t.list = $1 AND t.task = ANY(ARRAY(
+                SELECT s.task FROM @.ties s WHERE s.list = $1 AND s.target = ANY($2)))"
+        );
+        let names = missing.iter().map(|id| storable(id.as_str())).collect();
+        self.ask(self.database.statement(&sql).number(self.list).texts(names))?;
+        self.read.borrow_mut().tied.extend(missing);
+        Ok(())
+    }
+
+    /// Reads the whole list, unless it was read.
+    fn read_all(&self) -> Result<(), StoreError> {
+        if !self.read.borrow().is_whole {
+            let sql = format!("SELECT {COLUMNS} FROM @.tasks t WHERE t.list = $1");
+            self.ask(self.database.statement(&sql).number(self.list))?;
+            self.read.borrow_mut().is_whole = true;
+        }
+        Ok(())
+    }
+
+    /// Returns the parts of tasks that have been read, with what is staged.
+    fn parts_of(&self, tasks: &BTreeSet<TaskId>) -> Result<BTreeSet<TaskId>, StoreError> {
+        let all = self.staged.borrow().tasks()?;
+        let is_part = |task: &&Task| task.parent().is_some_and(|parent| parent != task.id && tasks.contains(&parent));
+        Ok(all.iter().filter(is_part).map(|task| task.id.clone()).collect())
+    }
+}
+
+impl Snapshot for OnDemandTxn {
+    fn exists(&self) -> Result<bool, StoreError> {
+        self.staged.borrow().exists()
+    }
+
+    fn revision(&self) -> Revision {
+        self.staged.borrow().revision()
+    }
+
+    fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
+        self.read(id)?;
+        self.staged.borrow().find(id)
+    }
+
+    fn tasks(&self) -> Result<Vec<Task>, StoreError> {
+        self.read_all()?;
+        self.staged.borrow().tasks()
+    }
+
+    fn waiting_for_or_parts(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
+        let parent = self.find(blocker)?.task().and_then(|task| task.parent());
+        self.read_tied([blocker.clone()].into_iter().chain(parent.clone()))?;
+        let waiting = self.staged.borrow().waiting_for(blocker)?;
+        // Their parts, the parts of those, and so on.
+        let mut above: BTreeSet<TaskId> = waiting.into_iter().map(|task| task.id).chain([blocker.clone()]).collect();
+        above.extend(parent);
+        let mut seen = above.clone();
+        while !above.is_empty() {
+            self.read_tied(above.iter().cloned())?;
+            above = self.parts_of(&above)?.into_iter().filter(|part| seen.insert(part.clone())).collect();
+        }
+        self.staged.borrow().waiting_for_or_parts(blocker)
+    }
+
+    fn staged(&self) -> Vec<TaskId> {
+        self.staged.borrow().staged()
+    }
+
+    fn problems(&self) -> Result<Vec<UnreadableTask>, StoreError> {
+        self.read_all()?;
+        self.staged.borrow().problems()
+    }
+
+    fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        self.staged.borrow().leases()
+    }
+}
+
+impl Txn for OnDemandTxn {
+    fn new_ids(&self, count: usize) -> Result<Vec<TaskId>, StoreError> {
+        // They go on above every number that a task of the list ever had.
+        self.staged.borrow().new_ids(count)
+    }
+
+    fn is_free(&self, id: &TaskId) -> Result<bool, StoreError> {
+        self.read(id)?;
+        self.staged.borrow().is_free(id)
+    }
+
+    fn put(&mut self, task: Task) -> Result<(), StoreError> {
+        self.read(&task.id)?;
+        self.staged.get_mut().put(task)
+    }
+
+    fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
+        self.read(id)?;
+        self.staged.get_mut().put_image(id, image)
+    }
+
+    fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> Result<bool, StoreError> {
+        self.read(id)?;
+        self.staged.get_mut().replace_broken(id, broken, by)
+    }
+
+    fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
+        self.read(id)?;
+        self.staged.get_mut().remove(id)
+    }
+
+    fn note_absent(&mut self, id: &TaskId) -> Result<(), StoreError> {
+        self.read(id)?;
+        self.staged.get_mut().note_absent(id)
+    }
+
+    fn clear(&mut self) -> Result<(), StoreError> {
+        self.read_all()?;
+        self.staged.get_mut().clear()
+    }
+
+    fn grant(&mut self, lease: NewLease) -> Result<Lease, StoreError> {
+        self.read(&lease.task)?;
+        self.staged.get_mut().grant(lease)
+    }
+
+    fn set_lease(&mut self, lease: Lease) -> Result<(), StoreError> {
+        self.staged.get_mut().set_lease(lease)
+    }
+
+    fn end_lease(&mut self, task: &TaskId) -> Result<(), StoreError> {
+        self.staged.get_mut().end_lease(task)
+    }
+
+    fn commit(self: Box<Self>, signature: &Signature) -> Result<Option<Event>, StoreError> {
+        Box::new(self.staged.into_inner()).commit(signature)
+    }
+}
