@@ -14,6 +14,8 @@ use crate::yards::fill;
 const RUNS: usize = 21;
 const MANY_LISTS: u64 = 100_000;
 const TASKS_OF_EACH: u64 = 10;
+/// The lengths of a short list and a long one.
+const LENGTHS: [u64; 2] = [600, 100_000];
 
 /// Measures commands against `psql` on the same rows.
 pub(crate) fn measure(cluster: &Cluster, promises: &mut Promises) {
@@ -37,6 +39,30 @@ pub(crate) fn measure(cluster: &Cluster, promises: &mut Promises) {
     );
     promises.hold(&what, "2 times at most", ours <= 2.0 * theirs);
     many_lists(cluster, promises);
+    long_lists(cluster, promises);
+}
+
+/// Measures commands that have to do with one task, on a short list and a long one in turn.
+fn long_lists(cluster: &Cluster, promises: &mut Promises) {
+    let addresses = LENGTHS.map(|length| format!("{}?schema=long_{length}", cluster.address()));
+    LENGTHS.iter().zip(&addresses).for_each(|(length, address)| fill(address, "L", *length));
+    cluster.sql("VACUUM ANALYZE");
+    for command in ["create another", "claim ID --as ana", "done ID", "show ID"] {
+        let mut took = [const { Vec::new() }; LENGTHS.len()];
+        for run in 0..RUNS {
+            // Each task once: those that are claimed come after those that are done.
+            let id = (1 + run + if command.starts_with("claim") { RUNS } else { 0 }).to_string();
+            for (address, took) in addresses.iter().zip(&mut took) {
+                let mut words: Vec<&str> =
+                    command.split(' ').map(|word| if word == "ID" { id.as_str() } else { word }).collect();
+                words.extend(["--list", "L"]);
+                took.push(milliseconds(&mut taskyard(address, &words)));
+            }
+        }
+        let [short, long] = took.map(median);
+        let what = format!("`{command}` of {}: {short:.1} ms, of {}: {long:.1} ms", LENGTHS[0], LENGTHS[1]);
+        promises.hold(&what, "20 % more at most", long <= 1.2 * short);
+    }
 }
 
 fn many_lists(cluster: &Cluster, promises: &mut Promises) {

@@ -26,7 +26,8 @@ pub(crate) fn pgbench(cluster: &Cluster, schema: &str, lists: &[&str], clients: 
          BEGIN;\nSET LOCAL search_path = pg_catalog, pg_temp;\nSET LOCAL lock_timeout = 30000;\n\
          SET LOCAL statement_timeout = 60000;\nSET LOCAL idle_in_transaction_session_timeout = 25000;\n\
          SELECT id, revision, last_token, mark, journaled, changed_at, thinned, head, \
-         (SELECT c.version FROM {schema}.lease_clocks c WHERE c.list = lists.id) AS clock, moved, channel \
+         (SELECT c.version FROM {schema}.lease_clocks c WHERE c.list = lists.id) AS clock, moved, channel, \
+         (SELECT w.channel FROM {schema}.commit_channels w WHERE w.list = lists.id) AS writers, has_ties \
          FROM {schema}.lists WHERE directory = {directory} FOR UPDATE \\gset\n\
          SELECT {entry} FROM ((SELECT * FROM {schema}.changes WHERE list = :id AND revision = :known AND place = 0) \
          UNION ALL (SELECT * FROM {schema}.changes WHERE list = :id AND revision > :known \
@@ -58,8 +59,8 @@ pub(crate) fn pgbench(cluster: &Cluster, schema: &str, lists: &[&str], clients: 
          UPDATE {schema}.lists SET last_token = :token, mark = :mark, journaled = :journaled, \
          revision = CASE WHEN revision = :revision AND :epoch::text = (SELECT epoch FROM {schema}.yard) THEN :known::bigint END, \
          head = lpad(:known::text, 32, '0'), changed_at = coalesce(:at, changed_at), pending = pending + 0, \
-         in_progress = in_progress + 0, completed = completed + 0 WHERE id = :id;\nCOMMIT;\n\
-         BEGIN;\nSET LOCAL synchronous_commit = off;\nNOTIFY taskyard_bench, '{told}';\nCOMMIT;\n"
+         in_progress = in_progress + 0, completed = completed + 0, has_ties = true WHERE id = :id;\nCOMMIT;\n\
+         BEGIN;\nSET LOCAL synchronous_commit = off;\nNOTIFY taskyard_bench, '{told}';\nNOTIFY taskyard_bench_readers;\nCOMMIT;\n"
     );
     let newest = |table: &str, column: &str| cluster.sql(&format!("SELECT max({column}) FROM {schema}.{table}"));
     let (known, version) = (newest("lists", "revision"), newest("lease_clocks", "version"));
