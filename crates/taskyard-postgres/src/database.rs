@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use taskyard::core::{Moment, Revision, TaskId};
 use taskyard::store::StoreError;
@@ -25,6 +25,9 @@ use crate::versions::{Answers as SeldomChanged, Kind};
 
 /// How often a transaction is begun that other transactions get into the way of.
 const ATTEMPTS: usize = 8;
+
+/// The databases that are open in this process.
+static OPEN: Mutex<Vec<Weak<Database>>> = Mutex::new(Vec::new());
 
 /// A yard's database, which everything that lives there shares.
 #[derive(Debug)]
@@ -75,7 +78,21 @@ impl From<Failure> for NotAsked {
 }
 
 impl Database {
-    /// Returns the database at an address, which is shown as it says. Nothing is connected yet.
+    /// Returns the database at an address, which is shown as it says: the same for all callers in this process, so that it has no more
+    /// connections than one.
+    pub(crate) fn shared(settings: Settings, shown: String) -> Arc<Self> {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|database| database.strong_count() > 0);
+        let is_it = |database: &Arc<Self>| *database.pool.settings() == settings && database.shown == shown;
+        if let Some(database) = open.iter().filter_map(Weak::upgrade).find(is_it) {
+            return database;
+        }
+        let database = Arc::new(Self::new(settings, shown));
+        open.push(Arc::downgrade(&database));
+        database
+    }
+
+    /// Returns the database at an address for one caller alone. Nothing is connected yet.
     pub(crate) fn new(settings: Settings, shown: String) -> Self {
         let schema = SchemaName::new(&settings.schema);
         let pool = Arc::new(Pool::new(settings));

@@ -102,9 +102,12 @@ pub(crate) struct Listening {
     state: Mutex<Followers>,
 }
 
+/// A follower, and the number by which its [`Following`] knows it.
+type NumberedFollower = (u64, Arc<dyn Follower>);
+
 #[derive(Default)]
 struct Followers {
-    followers: HashMap<String, Vec<(u64, Arc<dyn Follower>)>>,
+    followers: HashMap<String, Vec<NumberedFollower>>,
     last_follower: u64,
     orders: Option<UnboundedSender<Order>>,
     arrives: bool,
@@ -288,7 +291,11 @@ impl Listening {
         match asks.map(|asks| asks.poll(self.lists())) {
             Some(Ok(Some(polled))) => self.take_in(&polled),
             Some(Ok(None)) | None => {}
-            Some(Err(error)) => tracing::debug!(%error, "what other processes changed is not known for the moment"),
+            Some(Err(error)) => {
+                // Each of them asks by itself, and tells its caller what is wrong.
+                tracing::debug!(%error, "what other processes changed is not known for the moment");
+                self.all_followers().iter().for_each(|follower| follower.hear(""));
+            }
         }
         let mut state = self.state();
         state.is_polling = std::mem::take(&mut state.polls_again);

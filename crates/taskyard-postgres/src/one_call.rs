@@ -29,10 +29,13 @@ thread_local! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DatabaseNumber(u64);
 
+/// Takes in the rows of each question, and the stamp of the transaction.
+pub(crate) type TakeAnswers = Box<dyn FnOnce(&[Vec<Row>], &Stamp)>;
+
 /// Questions that the first round trip of a call asks along with its own.
 pub(crate) struct Along {
     pub(crate) questions: Box<dyn Fn() -> Vec<Statement>>,
-    pub(crate) answer: Box<dyn FnOnce(&[Vec<Row>], &Stamp)>,
+    pub(crate) answer: TakeAnswers,
 }
 
 struct Call {

@@ -53,7 +53,7 @@ impl PostgresOpener {
 
 impl Opener for PostgresOpener {
     fn open(&self, address: &RemoteAddress, places: &Places) -> Result<Opened, OpenError> {
-        let database = Arc::new(Database::new(self.settings(address)?, address.to_string()));
+        let database = Database::shared(self.settings(address)?, address.to_string());
         let caller = TeamCaller {
             session: places.session.clone(),
             directory: places.directory.clone(),

@@ -73,11 +73,15 @@ impl Versions {
 #[derive(Debug, Default)]
 pub(crate) struct Answers(Mutex<Remembered>);
 
+/// An answer, and the count at which it was read.
+type ReadAnswer = (Version, Arc<dyn Any + Send + Sync>);
+
 #[derive(Debug, Default)]
 struct Remembered {
     /// The counts that a transaction of this process read last, or heard of since.
     newest: Option<Versions>,
-    by_question: HashMap<(&'static str, String), (Version, Arc<dyn Any + Send + Sync>)>,
+    /// By the question, and what it is about.
+    by_question: HashMap<(&'static str, String), ReadAnswer>,
 }
 
 impl Answers {

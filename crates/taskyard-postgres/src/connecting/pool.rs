@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,7 @@ const MOST: usize = 2;
 /// How long a thread waits for a connection that another one uses before it makes one more, if it may: most questions take less.
 const SHARED: Duration = Duration::from_millis(50);
 /// How long a thread waits for a connection while there are as many as there may be. A thread that has one keeps it no longer than this.
-const LONGEST_USE: Duration = Duration::from_secs(120);
+const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// How often the thread that listens looks whether it may connect.
 const LISTENER_WAIT: Duration = Duration::from_millis(20);
 /// Connections beyond the first that were of no use for this long are let go of.
@@ -41,6 +42,28 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 thread_local! {
     /// Whether this thread gets the next connection that comes free, before threads that have waited longer.
     static IS_URGENT: Cell<bool> = const { Cell::new(false) };
+    /// How many [`TakesNoConnection`] this thread has.
+    static LOCKS_HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// As long as this lives, its thread takes no connection: threads that have one may wait for what this one has locked.
+#[derive(Debug)]
+pub(crate) struct TakesNoConnection {
+    _not_send: PhantomData<*const ()>,
+}
+
+impl TakesNoConnection {
+    /// Returns one for this thread.
+    pub(crate) fn new() -> Self {
+        LOCKS_HELD.set(LOCKS_HELD.get() + 1);
+        Self { _not_send: PhantomData }
+    }
+}
+
+impl Drop for TakesNoConnection {
+    fn drop(&mut self) {
+        LOCKS_HELD.set(LOCKS_HELD.get() - 1);
+    }
 }
 
 /// Has this thread get the next connection that comes free, from now on.
@@ -79,14 +102,15 @@ pub(crate) struct Pool {
 struct Connections {
     /// Those that are kept, each with when it was last used; the one that was used last is at the end.
     idle: Vec<(Session, Instant)>,
-    /// The threads that use one, each as often as it does.
-    users: Vec<ThreadId>,
+    /// Those in use.
+    users: Vec<User>,
     /// Whether there is a connection that listens, or one is being made.
     listens: bool,
     /// Whether one would be made if there were room for it.
     listener_waits: bool,
     /// How many threads wait that are urgent.
     urgent: usize,
+    last_user: u64,
 }
 
 impl Connections {
@@ -95,9 +119,30 @@ impl Connections {
         self.idle.len() + self.users.len() + usize::from(self.listens)
     }
 
+    fn is_used_by(&self, thread: ThreadId) -> bool {
+        self.users.iter().any(|user| user.thread == thread)
+    }
+
+    /// Says who uses them, for an error.
+    fn in_words(&self) -> String {
+        let user = |user: &User| {
+            let what_for = if user.what_for == Use::Transaction { "a transaction" } else { "a question" };
+            format!("thread `{}` for {what_for}, for {} s", user.name, user.since.elapsed().as_secs())
+        };
+        let mut users: Vec<String> = self.users.iter().map(user).collect();
+        users.extend(self.listens.then(|| "the one that listens".to_owned()));
+        users.join("; ")
+    }
+
     /// Tells whether a thread can have one that is there, or may make one.
     fn can_give(&self, wanted: &Wanted) -> bool {
         if self.urgent > 0 && !wanted.is_urgent && !wanted.is_second {
+            return false;
+        }
+        // One thread at a time has a transaction. So whatever it needs besides is there once a question is answered, or the connection that
+        // listens has made room: no two threads wait for each other.
+        let has_transaction = self.users.iter().any(|user| user.what_for == Use::Transaction);
+        if wanted.what_for == Use::Transaction && has_transaction && !wanted.is_second {
             return false;
         }
         let may_make = wanted.is_second || self.users.is_empty() || wanted.since.elapsed() >= SHARED;
@@ -106,12 +151,32 @@ impl Connections {
     }
 }
 
+/// What a thread does with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    /// Asks, and gives it back with the answer. It never waits for another connection meanwhile.
+    Question,
+    /// Keeps it for a transaction, within which the thread may ask something on another connection.
+    Transaction,
+}
+
 /// What a thread waits for.
 struct Wanted {
     since: Instant,
     is_urgent: bool,
+    what_for: Use,
     /// Whether the thread has a connection already: one that waited for its own would wait in vain.
     is_second: bool,
+}
+
+/// A thread that uses a connection.
+#[derive(Debug)]
+struct User {
+    number: u64,
+    thread: ThreadId,
+    name: String,
+    what_for: Use,
+    since: Instant,
 }
 
 /// The place of the connection that listens, among those that a process may have.
@@ -132,7 +197,8 @@ impl Drop for ListenersPlace {
 pub(crate) struct Held {
     session: Option<Session>,
     pool: Arc<Pool>,
-    user: ThreadId,
+    /// The number of the [`User`].
+    user: u64,
 }
 
 impl Pool {
@@ -165,19 +231,27 @@ impl Pool {
         self: &Arc<Self>,
         mut attempt: impl FnMut(&mut Session) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        self.persist_holding(|mut held| attempt(&mut held))
+        self.persist_in(Use::Question, |mut held| attempt(&mut held))
     }
 
-    /// Does the same with something that keeps the connection.
+    /// Does the same with a transaction, which keeps the connection.
     pub(crate) fn persist_holding<T>(
         self: &Arc<Self>,
+        attempt: impl FnMut(Held) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.persist_in(Use::Transaction, attempt)
+    }
+
+    fn persist_in<T>(
+        self: &Arc<Self>,
+        what_for: Use,
         mut attempt: impl FnMut(Held) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let started = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
             let was_connected = self.was_connected.load(Ordering::Relaxed);
-            let failure = match self.take().and_then(&mut attempt) {
+            let failure = match self.take(what_for).and_then(&mut attempt) {
                 Ok(done) => return Ok(done),
                 Err(failure) => failure,
             };
@@ -233,7 +307,7 @@ impl Pool {
 
     /// Tells whether this thread has a connection in use.
     pub(crate) fn is_used_by_this_thread(&self) -> bool {
-        self.connections().users.contains(&thread::current().id())
+        self.connections().is_used_by(thread::current().id())
     }
 
     /// Waits until there is room for a connection that listens, and takes the place.
@@ -264,14 +338,15 @@ impl Pool {
         self.stepping_aside.notified().await;
     }
 
-    fn take(self: &Arc<Self>) -> Result<Held, Failure> {
+    fn take(self: &Arc<Self>, what_for: Use) -> Result<Held, Failure> {
+        debug_assert!(LOCKS_HELD.get() == 0, "a list in memory is locked while the database is asked");
         self.tidy();
-        let user = thread::current().id();
+        let thread = thread::current();
         let mut connections = self.connections();
-        let is_second = connections.users.contains(&user);
-        let wanted = Wanted { since: Instant::now(), is_urgent: IS_URGENT.get(), is_second };
+        let is_second = connections.is_used_by(thread.id());
+        let wanted = Wanted { since: Instant::now(), is_urgent: IS_URGENT.get(), what_for, is_second };
         connections.urgent += usize::from(wanted.is_urgent);
-        while !connections.can_give(&wanted) && wanted.since.elapsed() < LONGEST_USE {
+        while !connections.can_give(&wanted) && wanted.since.elapsed() < LONGEST_WAIT {
             if is_second && connections.listens {
                 self.stepping_aside.notify_waiters();
             }
@@ -280,10 +355,15 @@ impl Pool {
         }
         connections.urgent -= usize::from(wanted.is_urgent);
         if !connections.can_give(&wanted) {
-            return Err(Failure::new(FailureKind::NotNow, "all connections of this process are in use"));
+            let (waited, users) = (wanted.since.elapsed().as_secs(), connections.in_words());
+            let said = format!("no connection of this process came free in {waited} s; in use: {users}");
+            return Err(Failure::new(FailureKind::NotNow, said));
         }
         let kept = connections.idle.pop();
-        connections.users.push(user);
+        connections.last_user += 1;
+        let user = connections.last_user;
+        let name = thread.name().unwrap_or("unnamed").to_owned();
+        connections.users.push(User { number: user, thread: thread.id(), name, what_for, since: Instant::now() });
         drop(connections);
         // From here on it is given back in any case.
         let mut held = Held { session: None, pool: Arc::clone(self), user };
@@ -327,7 +407,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         let session = self.session.take().filter(Session::is_usable);
         let mut connections = self.pool.connections();
-        if let Some(place) = connections.users.iter().position(|user| *user == self.user) {
+        if let Some(place) = connections.users.iter().position(|user| user.number == self.user) {
             connections.users.swap_remove(place);
         }
         // The connection that listens may wait for its place.

@@ -26,6 +26,13 @@ pub(crate) struct NotificationSender {
     pub(crate) _place: Arc<dyn Any + Send + Sync>,
 }
 
+/// What the task of a connection owns. The fields are dropped in this order, however the task ends: the socket is closed before another
+/// connection may be made in its place.
+struct Driven<C> {
+    connection: C,
+    heard: Option<NotificationSender>,
+}
+
 /// Connects to the first host that answers and is of the kind that is wanted; what owns the socket runs as a task of this runtime.
 pub(crate) async fn reach(settings: &Settings, heard: Option<NotificationSender>) -> Result<Client, Failure> {
     let mut failed: Option<Failure> = None;
@@ -76,13 +83,14 @@ async fn reach_one(settings: &Settings, host: &Host, heard: Option<NotificationS
         TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
     });
     let tls = TlsMaker::new(settings, host.tls)?;
-    let (client, mut connection) = config.connect(tls).await.map_err(|error| because(error, host))?;
+    let (client, connection) = config.connect(tls).await.map_err(|error| because(error, host))?;
+    let mut driven = Driven { connection, heard };
     tokio::spawn(async move {
         // The listener learns of the end when its channel ends.
         loop {
-            match poll_fn(|context| connection.poll_message(context)).await {
+            match poll_fn(|context| driven.connection.poll_message(context)).await {
                 Some(Ok(AsyncMessage::Notification(notification))) => {
-                    if let Some(heard) = &heard {
+                    if let Some(heard) = &driven.heard {
                         let (channel, payload) = (notification.channel().to_owned(), notification.payload().to_owned());
                         let _ = heard.heard.send(Notification { channel, payload });
                     }

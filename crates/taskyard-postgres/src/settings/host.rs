@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::Secret;
 
 /// One host that may be the server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
     /// Its name, which its certificate must be for.
     pub(crate) name: String,

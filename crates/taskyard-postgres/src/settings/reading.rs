@@ -48,7 +48,7 @@ const OTHERS: [&str; 12] = [
 ];
 
 /// Where the server is, and how it is reached.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// The hosts to try, in this order.
     pub(crate) hosts: Vec<Host>,

@@ -1,7 +1,7 @@
 //! What this process knows of a list.
 
 use std::collections::HashMap;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +15,19 @@ use taskyard::store::kit::{Commit, Home, ListState};
 use super::heard::{Extent, Heard};
 use super::recent_commits::RecentCommits;
 use super::writers_queue::WritersQueue;
+use crate::connecting::TakesNoConnection;
 use crate::epoch::Epoch;
 
 /// A server that many lists are asked of forgets those that no caller has open when it knows so many.
 const MOST: usize = 256;
+
+/// The number of the next thread that has to do with a list.
+static NEXT_THREAD: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    /// The number of this thread.
+    static THREAD: u64 = NEXT_THREAD.fetch_add(1, Ordering::Relaxed);
+}
 
 /// A list as this process knows it, shared by all callers that read or write it here.
 #[derive(Debug)]
@@ -27,6 +36,8 @@ pub(super) struct KnownList {
     /// Those of this process who want to write to it.
     pub(super) queue: WritersQueue,
     known: Mutex<Known>,
+    /// The number of the thread that has `known` locked; 0 if none has.
+    locked_by: AtomicU64,
     /// When a caller last asked for it.
     asked: Mutex<Instant>,
     /// How many follow it here. What is followed keeps its newest commits in memory.
@@ -92,8 +103,37 @@ pub(super) struct Found {
     pub(super) channels: Channels,
 }
 
+/// What is known of a list, locked. A thread that waited here for itself, or for a connection that another thread keeps while it waits
+/// for this one, would wait for ever: both end in a panic instead.
+#[derive(Debug)]
+pub(super) struct KnownGuard<'a> {
+    locked_by: &'a AtomicU64,
+    known: MutexGuard<'a, Known>,
+    _no_connection: TakesNoConnection,
+}
+
+impl Deref for KnownGuard<'_> {
+    type Target = Known;
+
+    fn deref(&self) -> &Known {
+        &self.known
+    }
+}
+
+impl DerefMut for KnownGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Known {
+        &mut self.known
+    }
+}
+
+impl Drop for KnownGuard<'_> {
+    fn drop(&mut self) {
+        self.locked_by.store(0, Ordering::Relaxed);
+    }
+}
+
 /// A list that stands still while it is asked how its tasks hang together.
-struct Standing<'a>(MutexGuard<'a, Known>);
+struct Standing<'a>(KnownGuard<'a>);
 
 impl Deref for Standing<'_> {
     type Target = LiveList;
@@ -111,6 +151,7 @@ impl KnownList {
             list,
             queue: WritersQueue::default(),
             known,
+            locked_by: AtomicU64::new(0),
             asked: Mutex::new(Instant::now()),
             followers: AtomicUsize::new(0),
             has_gap: AtomicBool::new(false),
@@ -160,9 +201,15 @@ impl KnownList {
         self.confirmed_in.load(Ordering::SeqCst) == call
     }
 
-    /// Locks what is known. Nothing is asked of the database meanwhile.
-    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks what is known. This thread must not ask the database meanwhile, nor lock it again.
+    pub(super) fn known(&self) -> KnownGuard<'_> {
+        let this_thread = THREAD.with(|number| *number);
+        // Only this thread writes its number there, so any other is that of another thread, however old.
+        let is_ours = self.locked_by.load(Ordering::Relaxed) == this_thread;
+        assert!(!is_ours, "a thread that has list `{}` in memory locked must not lock it again", self.list);
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        self.locked_by.store(this_thread, Ordering::Relaxed);
+        KnownGuard { locked_by: &self.locked_by, known, _no_connection: TakesNoConnection::new() }
     }
 
     /// Returns the list as it is known now, with how its tasks hang together at a moment of the server's clock.

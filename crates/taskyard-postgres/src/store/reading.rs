@@ -72,7 +72,9 @@ impl Snapshot for PostgresSnapshot {
 /// Reads a list without a lock; one that does not exist is empty. In a call that has read it a moment ago, it is as it was then.
 pub(super) fn read(database: &Database, list: &KnownList) -> Result<Arc<ListState>, StoreError> {
     let is_current = database.number.confirmed_call().is_some_and(|call| list.is_confirmed_in(call));
-    match list.known().found().filter(|_| is_current) {
+    // A statement of its own: what is known is not locked while the database is asked.
+    let found = list.known().found();
+    match found.filter(|_| is_current) {
         Some(found) => Ok(found.state),
         None => read_now(database, list),
     }

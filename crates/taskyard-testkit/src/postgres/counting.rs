@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::cluster::Cluster;
 
 /// Stands between programs and a server, and counts.
@@ -22,7 +24,8 @@ struct Counts {
     /// When each round trip began, and the first bytes of what was asked.
     trips: Mutex<Vec<(Instant, String)>>,
     made: AtomicUsize,
-    open: AtomicUsize,
+    /// The clients' ends of all connections that may be open.
+    open: Mutex<Vec<TcpStream>>,
     most_open: AtomicUsize,
     /// How many bytes the server answered.
     answered: AtomicUsize,
@@ -83,14 +86,29 @@ impl CountingProxy {
 
     /// Returns how many connections are open.
     pub fn open_connections(&self) -> usize {
-        self.counts.open.load(Ordering::SeqCst)
+        self.counts.count_open(None)
+    }
+}
+
+impl Counts {
+    /// Returns how many connections are open that their clients have not closed, with a new one.
+    fn count_open(&self, new: Option<TcpStream>) -> usize {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // What a client closed is closed, even if not all that it sent before has been passed on.
+        open.retain(|client| {
+            let mut asked = [PollFd::new(client, PollFlags::RDHUP)];
+            poll(&mut asked, Some(&Timespec::default())).unwrap();
+            asked[0].revents().is_empty()
+        });
+        open.extend(new);
+        open.len()
     }
 }
 
 fn pass_both(client: TcpStream, server: u16, counts: &Arc<Counts>) {
     let server = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).unwrap();
     counts.made.fetch_add(1, Ordering::SeqCst);
-    let open = 1 + counts.open.fetch_add(1, Ordering::SeqCst);
+    let open = counts.count_open(Some(client.try_clone().unwrap()));
     counts.most_open.fetch_max(open, Ordering::SeqCst);
     client.set_nodelay(true).unwrap();
     server.set_nodelay(true).unwrap();
@@ -111,7 +129,6 @@ fn pass_both(client: TcpStream, server: u16, counts: &Arc<Counts>) {
                 counted.trips.lock().unwrap_or_else(PoisonError::into_inner).push((Instant::now(), text));
             }
         });
-        counted.open.fetch_sub(1, Ordering::SeqCst);
     });
     let counted = Arc::clone(counts);
     thread::spawn(move || {
