@@ -60,7 +60,7 @@ pub(crate) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
         output.say(&Line::new().with(Tone::Dim, &terms))?;
     }
     if !updated.now_ready.is_empty() {
-        output.say(&ready_line(&updated.now_ready, yard, output)?)?;
+        output.say(&ready_line(&updated.now_ready, &updated.task.id, yard, output)?)?;
     }
     if !updated.open_blockers.is_empty() {
         output.warn(&format!(
@@ -134,8 +134,8 @@ fn told_together(
     for one in all {
         updated(verb, &Updated { now_ready: Vec::new(), ..one.clone() }, yard, output)?;
     }
-    if !ready.is_empty() {
-        output.say(&ready_line(&ready, yard, output)?)?;
+    if let Some(first) = all.first().filter(|_| !ready.is_empty()) {
+        output.say(&ready_line(&ready, &first.task.id, yard, output)?)?;
     }
     Ok(())
 }
@@ -184,15 +184,15 @@ fn shape(updated: &Updated) -> UpdatedShape<'_> {
 /// So many tasks that can start now are named; programs are told of all.
 const NAMED: usize = 20;
 
-/// Names the tasks that can start now; their titles are looked up again, since the answer has the numbers only.
-fn ready_line(ready: &[TaskId], yard: &Yard, output: &Output) -> Result<Line, Problem> {
+/// Names the tasks that can start since one was completed; their titles are looked up again, since the answer has the numbers only.
+fn ready_line(ready: &[TaskId], completed: &TaskId, yard: &Yard, output: &Output) -> Result<Line, Problem> {
     let mut line = Line::new().with(Tone::Plain, "  ").with(Tone::Done, output.look().arrow());
     line.push(Tone::Plain, " now ready:");
-    let snapshot = yard.store().read(yard.list_id())?;
-    for (number, id) in ready.iter().take(NAMED).enumerate() {
+    let named = &ready[..ready.len().min(NAMED)];
+    for (number, (id, task)) in named.iter().zip(tasks_tied_to(completed, named, yard)?).enumerate() {
         line.push(Tone::Plain, if number == 0 { " " } else { ", " });
         line.push(Tone::Id, &format!("#{id}"));
-        if let Some(task) = snapshot.find(id)?.task() {
+        if let Some(task) = task {
             line.push(Tone::Plain, &format!(" {}", task.shown_subject()));
             if let Some(owner) = task.owner() {
                 line.push(Tone::Plain, &format!(" ({owner})"));
@@ -203,6 +203,19 @@ fn ready_line(ready: &[TaskId], yard: &Yard, output: &Output) -> Result<Line, Pr
         line.push(Tone::Plain, &format!(" and {more} more"));
     }
     Ok(output.look().fitted(line))
+}
+
+/// Returns tasks that most likely wait for another one: what is around that one is read, if the store can, or else the list.
+fn tasks_tied_to(task: &TaskId, wanted: &[TaskId], yard: &Yard) -> Result<Vec<Option<Task>>, Problem> {
+    if let Some(around) = yard.store().read_around(yard.list_id(), task)? {
+        let found = |id: &TaskId| around.tasks.iter().find(|task| task.id == *id).cloned();
+        let found: Vec<Option<Task>> = wanted.iter().map(found).collect();
+        if found.iter().all(Option::is_some) {
+            return Ok(found);
+        }
+    }
+    let list = yard.store().read(yard.list_id())?;
+    wanted.iter().map(|id| Ok(list.find(id)?.task())).collect()
 }
 
 /// Returns `VERB #7 Title`.
