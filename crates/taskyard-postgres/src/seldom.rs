@@ -124,7 +124,10 @@ impl Poll for Database {
     }
 }
 
-/// Reads the directory of each team and what is written of it.
-pub(crate) fn read_bodies(rows: &[Row]) -> Vec<(String, String)> {
+/// The directory of each team, and what is written of it.
+pub(crate) type TeamBodies = Vec<(String, String)>;
+
+/// Reads them.
+pub(crate) fn read_bodies(rows: &[Row]) -> TeamBodies {
     rows.iter().map(|row| (row.get(0), row.get(1))).collect()
 }

@@ -20,7 +20,7 @@ pub(crate) enum Kind {
     Names,
     /// Notices of ended jobs, and whether they were acknowledged.
     Notices,
-    /// Teams, their members, and which agents have seats.
+    /// Teams, their members, which agents have seats, and which processes these live with.
     Teams,
 }
 

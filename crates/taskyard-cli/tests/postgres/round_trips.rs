@@ -25,11 +25,16 @@ struct Session {
 impl Session {
     /// Starts a server on a list of so many tasks, through which an agent has worked.
     fn with_tasks(count: usize) -> Self {
+        Self::on_list("L", count)
+    }
+
+    fn on_list(list: &str, count: usize) -> Self {
         let server = SharedPostgres::get();
         let (home, store) = (home(), server.fresh_address());
-        make_tasks(&home, &store, count);
+        make_tasks(&home, &store, list, count);
         let proxy = CountingProxy::before(server.cluster());
-        let mut process = command(&home, &proxy.address(&store), "mcp --as ana").stdin(Stdio::piped()).start();
+        let serve = format!("mcp --as ana --list {list}");
+        let mut process = command(&home, &proxy.address(&store), &serve).stdin(Stdio::piped()).start();
         let client = json!({ "name": "claude-code", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         process.tell(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }).to_string());
@@ -81,10 +86,10 @@ impl Session {
 }
 
 /// Makes a list of this many tasks.
-fn make_tasks(home: &Home, store: &str, count: usize) {
+fn make_tasks(home: &Home, store: &str, list: &str, count: usize) {
     let tasks = (1..=count).map(|number| json!({ "subject": format!("task {number}") }).to_string() + "\n");
     fs::write(home.path().join("tasks.jsonl"), tasks.collect::<String>()).unwrap();
-    ask(home, store, "create --batch tasks.jsonl");
+    ask(home, store, &format!("create --batch tasks.jsonl --list {list}"));
 }
 
 /// Waits until a process has asked nothing for a second.
@@ -116,6 +121,30 @@ fn claiming_the_next_task_takes_two_round_trips() {
         for number in 3..3 + CALLS {
             let claimed = session.call("TaskClaim", json!({}));
             assert!(claimed.contains(&format!("task {number}")), "{claimed}");
+            session.call("TaskUpdate", json!({ "taskId": number.to_string(), "status": "completed" }));
+        }
+    });
+}
+
+#[test]
+fn a_member_of_a_team_claims_in_two_round_trips() {
+    let mut session = Session::on_list("l", 30);
+    // The team whose list this is. Who is in it finishes one task before the next.
+    ask(&session.home, &session.store, "team create l --as boss");
+    ask(&session.home, &session.store, "team join l --as ana");
+    session.call("TaskClaim", json!({ "taskId": "3" }));
+    session.call("TaskUpdate", json!({ "taskId": "3", "status": "completed" }));
+    session.become_quiet();
+    session.take_at_most(CALLS * 4, |session| {
+        for number in 4..4 + CALLS {
+            let claimed = session.call("TaskClaim", json!({}));
+            assert!(claimed.contains(&format!("task {number}")), "{claimed}");
+            session.call("TaskUpdate", json!({ "taskId": number.to_string(), "status": "completed" }));
+        }
+    });
+    session.take_at_most(CALLS * 4, |session| {
+        for number in 4 + CALLS..4 + 2 * CALLS {
+            session.call("TaskClaim", json!({ "taskId": number.to_string() }));
             session.call("TaskUpdate", json!({ "taskId": number.to_string(), "status": "completed" }));
         }
     });
@@ -168,18 +197,19 @@ fn one_task_of_a_long_list_is_read_alone() {
     let read = [10, 400].map(|tasks| {
         let server = SharedPostgres::get();
         let (home, store) = (home(), server.fresh_address());
-        make_tasks(&home, &store, tasks);
+        make_tasks(&home, &store, "L", tasks);
         ask(&home, &store, "depend 2 --on 1");
         let proxy = CountingProxy::before(server.cluster());
         commands.map(|command| {
             proxy.reset();
             ask(&home, &proxy.address(&store), command);
-            proxy.bytes_answered()
+            let asked: Vec<String> = proxy.trips().iter().map(|(_, text)| text.clone()).collect();
+            (proxy.bytes_answered(), asked.join("\n---\n"))
         })
     });
-    for (command, (short, long)) in commands.iter().zip(read[0].iter().zip(read[1])) {
+    for (command, ((short, _), (long, asked))) in commands.iter().zip(read[0].iter().zip(&read[1])) {
         // Numbers have more digits in a long list.
-        assert!(long < short + 300, "{command}: {short} bytes of 10 tasks, {long} bytes of 400");
+        assert!(*long < short + 300, "{command}: {short} bytes of 10 tasks, {long} bytes of 400:\n{asked}");
     }
 }
 
@@ -204,14 +234,14 @@ fn many_calls_at_once_need_two_connections() {
 
 #[test]
 fn a_team_that_is_made_meanwhile_counts_for_the_next_call() {
-    let mut session = Session::with_tasks(5);
+    let mut session = Session::on_list("l", 5);
     session.call("TaskClaim", json!({ "taskId": "3" }));
     // The team whose list this is. Who is in it finishes one task before the next.
-    ask(&session.home, &session.store, "team create L --as boss");
-    ask(&session.home, &session.store, "team join L --as ana");
+    ask(&session.home, &session.store, "team create l --as boss");
+    ask(&session.home, &session.store, "team join l --as ana");
     let refused = session.result_of("TaskClaim", json!({ "taskId": "4" }));
     assert_eq!(refused["isError"], true, "{refused}");
-    let task: Value = serde_json::from_str(&ask(&session.home, &session.store, "show 4 --json")).unwrap();
+    let task: Value = serde_json::from_str(&ask(&session.home, &session.store, "show 4 --json --list l")).unwrap();
     assert_eq!(task["task"]["status"], "pending");
 }
 

@@ -1,6 +1,7 @@
 //! Teams and their messages on PostgreSQL.
 
 mod mailboxes;
+mod noted_calls;
 mod postgres_teams;
 mod roster;
 mod seats;

@@ -11,7 +11,7 @@ use tokio_postgres::Row;
 use super::postgres_teams::{FORM, PostgresTeams};
 use super::seats;
 use crate::connecting::{Failure, FailureKind, Statement};
-use crate::seldom::{TEAMS, read_bodies};
+use crate::seldom::{TEAMS, TeamBodies, read_bodies};
 use crate::store::{Waiting, making};
 use crate::versions::Kind;
 
@@ -65,7 +65,8 @@ impl Roster for PostgresTeams {
             },
             |rows| {
                 let is_made = rows.last().is_some_and(|rows| !rows.is_empty());
-                let seat = is_made.then(|| [seats::writing(self, team, LEAD, lead), self.database.raise(Kind::Teams)]);
+                let seat = is_made
+                    .then(|| [seats::writing(&self.database, team, LEAD, lead), self.database.raise(Kind::Teams)]);
                 Ok((seat.into_iter().flatten().collect(), is_made))
             },
         )?;
@@ -111,7 +112,7 @@ impl Roster for PostgresTeams {
 
 impl PostgresTeams {
     /// Returns the directory of each team and what is written of it; `None` if there is no yard yet.
-    fn bodies(&self) -> Result<Option<Arc<Vec<(String, String)>>>, StoreError> {
+    fn bodies(&self) -> Result<Option<Arc<TeamBodies>>, StoreError> {
         self.database.recall(TEAMS, "", || self.database.all_teams(), read_bodies)
     }
 

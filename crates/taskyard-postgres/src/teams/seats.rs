@@ -1,70 +1,61 @@
-//! What is remembered of the seats of teams.
+//! What is remembered of the seats of teams, in rows.
 
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use taskyard::core::{AgentName, Team, Timestamp};
-use taskyard::teams::{Plan, PlanState, SeatMemory, SeatRecord, SeatTaken, TeamError};
+use taskyard::core::{Team, Timestamp};
+use taskyard::teams::{Plan, PlanState, SeatRecord, TeamError};
 use tokio_postgres::Row;
 
-use super::postgres_teams::PostgresTeams;
 use crate::connecting::Statement;
+use crate::database::Database;
 use crate::store::{holder_from_json, holder_to_json, storable};
 use crate::versions::Kind;
 
-const SEATS_OF_AGENT: (Kind, &str) = (Kind::Teams, "read the seats of an agent");
-
-impl SeatMemory for PostgresTeams {
-    fn seats_in(&self, team: &Team) -> Result<HashMap<String, SeatRecord>, TeamError> {
-        let sql = "SELECT member, body FROM @.seats WHERE team = $1 AND made = $2";
-        let rows = self.database.read("read the seats of a team", || vec![self.about(team, sql)])?;
-        let seat = |row: &Row| (row.get::<_, String>(0), read(row.get(1)));
-        Ok(rows.map(|rows| rows[0].iter().map(seat).collect()).unwrap_or_default())
-    }
-
-    fn seats_of(&self, agent: &AgentName) -> Result<Vec<SeatTaken>, TeamError> {
-        let sql = "SELECT team, made, member FROM @.seats WHERE agent = $1";
-        let question = || self.database.statement(sql).text(storable(agent.as_str()));
-        let taken = |row: &Row| SeatTaken { directory: row.get(0), made: Timestamp(row.get(1)), member: row.get(2) };
-        let read = |rows: &[Row]| rows.iter().map(taken).collect::<Vec<_>>();
-        let seats = self.database.recall(SEATS_OF_AGENT, agent.as_str(), question, read)?;
-        Ok(seats.map(|seats| seats.to_vec()).unwrap_or_default())
-    }
-
-    fn change_seat(&self, team: &Team, member: &str, change: &mut dyn FnMut(&mut SeatRecord)) -> Result<(), TeamError> {
-        let lock = "SELECT 1 FROM @.teams WHERE directory = $1 AND made = $2 FOR NO KEY UPDATE";
-        let seat = "SELECT body FROM @.seats WHERE team = $1 AND made = $2 AND member = $3";
-        let questions = || vec![self.about(team, lock), self.about(team, seat).text(member)];
-        self.database.transact("change a seat", questions, |rows| {
-            if rows[0].is_empty() {
-                return Ok((Vec::new(), ()));
-            }
-            let mut record = match rows[1].first() {
-                Some(row) => read(row.try_get(0)?),
-                None => SeatRecord::default(),
-            };
-            let before = record.agent.clone();
-            change(&mut record);
-            let mut all = vec![writing(self, team, member, &record)];
-            // What an agent does in its seat is not remembered, and need not be told.
-            if record.agent != before {
-                all.push(self.database.raise(Kind::Teams));
-            }
-            Ok((all, ()))
-        })?;
-        Ok(())
-    }
+/// Changes what is remembered of a seat, as [`taskyard::teams::SeatMemory::change_seat`] says.
+pub(super) fn change_seat(
+    database: &Database,
+    team: &Team,
+    member: &str,
+    change: &mut dyn FnMut(&mut SeatRecord),
+) -> Result<(), TeamError> {
+    let lock = "SELECT 1 FROM @.teams WHERE directory = $1 AND made = $2 FOR NO KEY UPDATE";
+    let seat = "SELECT body FROM @.seats WHERE team = $1 AND made = $2 AND member = $3";
+    let questions = || vec![about(database, team, lock), about(database, team, seat).text(member)];
+    database.transact("change a seat", questions, |rows| {
+        if rows[0].is_empty() {
+            return Ok((Vec::new(), ()));
+        }
+        let mut record = match rows[1].first() {
+            Some(row) => read(row.try_get(0)?),
+            None => SeatRecord::default(),
+        };
+        let before = (record.agent.clone(), record.holder.clone());
+        change(&mut record);
+        let mut all = vec![writing(database, team, member, &record)];
+        // What an agent does in its seat is not remembered, and need not be told.
+        if (&record.agent, &record.holder) != (&before.0, &before.1) {
+            all.push(database.raise(Kind::Teams));
+        }
+        Ok((all, ()))
+    })?;
+    Ok(())
 }
 
 /// Returns what remembers a seat, or forgets it where it is as at first.
-pub(super) fn writing(teams: &PostgresTeams, team: &Team, member: &str, record: &SeatRecord) -> Statement {
+pub(super) fn writing(database: &Database, team: &Team, member: &str, record: &SeatRecord) -> Statement {
     if *record == SeatRecord::default() {
         let sql = "DELETE FROM @.seats WHERE team = $1 AND made = $2 AND member = $3";
-        return teams.about(team, sql).text(member);
+        return about(database, team, sql).text(member);
     }
     let sql = "INSERT INTO @.seats (team, made, member, agent, body) VALUES ($1, $2, $3, $4, $5)
         ON CONFLICT (team, made, member) DO UPDATE SET agent = excluded.agent, body = excluded.body";
-    teams.about(team, sql).text(member).text(storable(&record.agent)).text(body(record))
+    about(database, team, sql).text(member).text(storable(&record.agent)).text(body(record))
+}
+
+/// Reads the seats of a team, by member.
+pub(super) fn read_all(rows: &[Row]) -> HashMap<String, SeatRecord> {
+    rows.iter().map(|row| (row.get(0), read(row.get(1)))).collect()
 }
 
 fn body(record: &SeatRecord) -> String {
@@ -110,4 +101,9 @@ fn word(state: PlanState) -> &'static str {
 
 fn state(word: &str) -> Option<PlanState> {
     STATES.iter().find(|(_, known)| *known == word).map(|(state, _)| *state)
+}
+
+/// Returns a statement about a team whose first two parameters are its directory and when it was made.
+pub(super) fn about(database: &Database, team: &Team, sql: &str) -> Statement {
+    database.statement(sql).text(team.name.directory()).number(team.created_at.0)
 }

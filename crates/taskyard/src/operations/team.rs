@@ -164,6 +164,9 @@ impl Yard {
 
     fn prune(&self, teams: &Teams, team: &Team, living: &str) -> Result<Vec<Pruned>, Error> {
         let mut pruned = Vec::new();
+        if !teams.may_have_ghosts_besides(team, living)? {
+            return Ok(pruned);
+        }
         let mut team = team.clone();
         for Ghost { name, .. } in teams.ghosts(&team)? {
             let seat = Seat { team: team.clone(), name: name.clone() };

@@ -118,12 +118,24 @@ pub trait SeatMemory: Debug + Send + Sync {
     /// Returns what is remembered of the seats of a team, by member. A team that was made anew under the same name begins with none.
     fn seats_in(&self, team: &Team) -> Result<HashMap<String, SeatRecord>, TeamError>;
 
+    /// Does the same at little cost, for a caller that asks again before it acts: who sits where is current, and what else is remembered
+    /// may be what this process saw last.
+    fn seats_recalled(&self, team: &Team) -> Result<HashMap<String, SeatRecord>, TeamError> {
+        self.seats_in(team)
+    }
+
     /// Returns the seats that an agent acting under a name has taken, in whatever team.
     fn seats_of(&self, agent: &AgentName) -> Result<Vec<SeatTaken>, TeamError>;
 
     /// Changes what is remembered of a seat, in one step. The closure begins with the default where nothing is remembered; what is the
     /// default again afterwards is forgotten.
     fn change_seat(&self, team: &Team, member: &str, change: &mut dyn FnMut(&mut SeatRecord)) -> Result<(), TeamError>;
+
+    /// Remembers that a member made a call, and which. A store may write down what happens within a few seconds together, and lose it if
+    /// its process is killed meanwhile.
+    fn note_call(&self, team: &Team, member: &str, activity: &str, now: Timestamp) -> Result<(), TeamError> {
+        self.change_seat(team, member, &mut |seat| seat.note_calls(member, activity, 1, now))
+    }
 }
 
 /// A member that is in a team now.

@@ -1,5 +1,7 @@
 //! Members who come and go.
 
+use std::collections::HashMap;
+
 use taskyard_core::rules::agents::naming::name_of;
 use taskyard_core::rules::leases::leasing::{DEFAULT_LEASE, by_the_wall_clock};
 use taskyard_core::rules::leases::liveness::{Liveness, Standing, Standpoint, WithoutSigns, judge_holder};
@@ -194,24 +196,27 @@ impl Teams {
 
     /// Writes down that a member lives, and what it does.
     pub fn show_life(&self, seat: &Seat, activity: &str) -> Result<(), TeamError> {
-        let now = self.world().now().wall;
-        self.store.change_seat(&seat.team, &seat.name, &mut |record| {
-            record.note(&seat.name, now);
-            record.seen = Some(now);
-            record.activity = Some(activity.to_owned());
-            record.tool_uses += 1;
-        })
+        self.store.note_call(&seat.team, &seat.name, activity, self.world().now().wall)
     }
 
     /// Returns those in a team, the lead included, whose process has ended, as far as that can be told from here.
     pub fn ghosts(&self, team: &Team) -> Result<Vec<Ghost>, TeamError> {
-        let seats = self.store.seats_in(team)?;
+        Ok(self.ghosts_among(team, &self.store.seats_in(team)?))
+    }
+
+    /// Tells at little cost whether a member may be one of them that is neither the lead nor the one of this name.
+    pub fn may_have_ghosts_besides(&self, team: &Team, living: &str) -> Result<bool, TeamError> {
+        let ghosts = self.ghosts_among(team, &self.store.seats_recalled(team)?);
+        Ok(ghosts.iter().any(|ghost| ghost.name != team.lead() && ghost.name != living))
+    }
+
+    fn ghosts_among(&self, team: &Team, seats: &HashMap<String, SeatRecord>) -> Vec<Ghost> {
         let ghost = |member: &Member| {
             let seat = seats.get(&member.name);
             let is_gone = matches!(self.standing_of(team, seat), Some(Standing::Ended | Standing::Silent));
             is_gone.then(|| Ghost { name: member.name.clone(), process: process_of(team, seat) })
         };
-        Ok(team.members.iter().filter_map(ghost).collect())
+        team.members.iter().filter_map(ghost).collect()
     }
 
     /// Returns whether the process of the member in a seat lives; none where it is not known which process that is.

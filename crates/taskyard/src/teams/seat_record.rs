@@ -63,6 +63,14 @@ impl SeatRecord {
             self.seen = Some(now);
         }
     }
+
+    /// Notes that a member made calls, and what the last one was.
+    pub fn note_calls(&mut self, member: &str, activity: &str, count: u64, now: Timestamp) {
+        self.note(member, now);
+        self.seen = Some(now);
+        self.activity = Some(activity.to_owned());
+        self.tool_uses += count;
+    }
 }
 
 impl SeatTaken {
