@@ -218,7 +218,8 @@ CREATE FUNCTION @.make_commit_channel() RETURNS trigger LANGUAGE plpgsql SECURIT
     SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
-    INSERT INTO @.commit_channels (list) VALUES (NEW.id);
+    -- A list that is put back from a copy has one.
+    INSERT INTO @.commit_channels (list) VALUES (NEW.id) ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;
 CREATE TRIGGER make_commit_channel AFTER INSERT ON @.lists FOR EACH ROW EXECUTE FUNCTION @.make_commit_channel();
