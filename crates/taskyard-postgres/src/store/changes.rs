@@ -39,13 +39,13 @@ pub(super) fn entry(row: &Row) -> Result<Entry, Failure> {
 
 /// Reads an entry of which all but what the task was before was asked for.
 pub(super) fn followed_entry(row: &Row, before: Option<Image>) -> Result<Entry, Failure> {
-    let (remark, is_deletion) = row.try_get::<_, Option<&str>>(9)?.map(remark).unwrap_or_default();
+    let (remark, marks) = row.try_get::<_, Option<&str>>(9)?.map(remark).unwrap_or_default();
     let attempt: Option<&str> = row.try_get(2)?;
     Ok(Entry {
         revision: revision(row.try_get(0)?),
         at: Timestamp(row.try_get(5)?),
         actor: AgentName::new(row.try_get::<_, &str>(6)?).map_err(|_| damaged("no actor"))?,
-        op: Op::from_stored(row.try_get(7)?, is_deletion).ok_or_else(|| damaged("a verb that nobody knows"))?,
+        op: Op::from_stored(row.try_get(7)?, |key| marks[key] == true).ok_or_else(|| damaged("a verb that nobody knows"))?,
         task: TaskId::stored(row.try_get::<_, &str>(1)?),
         undoes: undone(row.try_get(8)?),
         remark,

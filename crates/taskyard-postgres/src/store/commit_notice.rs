@@ -157,13 +157,13 @@ fn entries(known: &Known, notice: &Value) -> Option<Vec<Entry>> {
     let all = notice["entries"].as_array()?;
     let read = |(place, entry): (usize, &Value)| {
         let task = TaskId::stored(entry["task"].as_str()?);
-        let (remark, is_deletion) = entry["remark"].as_str().map(remark).unwrap_or_default();
+        let (remark, marks) = entry["remark"].as_str().map(remark).unwrap_or_default();
         let undoes = notice["undoes"].as_array().into_iter().flatten().filter_map(Value::as_u64).map(Revision);
         Some(Entry {
             revision: Revision(notice["revision"].as_u64()?),
             at: Timestamp(notice["at"].as_i64()?),
             actor: AgentName::new(notice["actor"].as_str()?).ok()?,
-            op: Op::from_stored(notice["op"].as_str()?, is_deletion)?,
+            op: Op::from_stored(notice["op"].as_str()?, |key| marks[key] == true)?,
             before: known.state.tasks.get(&task).map(|kept| kept.image.clone()),
             after: entry["after"].as_str().map(|text| Image::new(text.as_bytes())),
             task,
