@@ -1,7 +1,7 @@
 //! What is said when an agent could not be set up.
 
-use taskyard::core::config_edit::Unfit;
-use taskyard::setup::{Agent, SetupError, Wish};
+use taskyard_setup::config_edit::Unfit;
+use taskyard_setup::{Agent, SetupError, Wish};
 
 use crate::environment::HOME;
 use crate::exit::Exit;

@@ -14,7 +14,6 @@
 //! # Ok::<(), native::Unreadable>(())
 //! ```
 
-pub mod config_edit;
 pub mod dialect;
 pub mod forms;
 pub mod json_text;

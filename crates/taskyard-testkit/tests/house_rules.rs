@@ -6,12 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The arrows of ARCHITECTURE.md: which crate of ours may depend on which. Tests may use the testkit besides.
-const ARROWS: [(&str, &[&str]); 6] = [
+const ARROWS: [(&str, &[&str]); 7] = [
     ("taskyard-core", &[]),
     ("taskyard", &["taskyard-core"]),
-    ("taskyard-cli", &["taskyard", "taskyard-mcp", "taskyard-postgres"]),
+    ("taskyard-cli", &["taskyard", "taskyard-mcp", "taskyard-postgres", "taskyard-setup"]),
     ("taskyard-mcp", &["taskyard"]),
     ("taskyard-postgres", &["taskyard"]),
+    ("taskyard-setup", &["taskyard"]),
     ("taskyard-testkit", &["taskyard"]),
 ];
 
@@ -171,7 +172,7 @@ const MAKE_FILES_OF_OTHERS: [(&str, &str); 18] = [
     ("taskyard/src/backup/placing.rs", "files of lists and teams that come back from a backup"),
     ("taskyard/src/interchange/writing.rs", "an export is the user's"),
     ("taskyard/src/replacement.rs", "what takes the place of another's file"),
-    ("taskyard/src/setup/applying.rs", "the settings of other agents"),
+    ("taskyard-setup/src/applying.rs", "the settings of other agents"),
     ("taskyard/src/store/document/held.rs", "a document and its old version"),
     ("taskyard/src/failpoint.rs", "the trace of a test"),
     ("taskyard/src/store/file/reading/files.rs", "task files"),
@@ -195,7 +196,7 @@ const MAKES_BOTH: [(&str, &str); 1] = [("taskyard/src/teams/files/inbox.rs", "fs
 fn what_is_ours_is_made_by_the_one_module_that_makes_it_private() {
     let crates = root().join("crates");
     let mut seen = BTreeMap::new();
-    for folder in ["taskyard/src", "taskyard-cli/src"] {
+    for folder in ["taskyard/src", "taskyard-setup/src", "taskyard-cli/src"] {
         let mut files = Vec::new();
         sources(&crates.join(folder), &mut files);
         for file in files.iter().filter(|file| !file.starts_with(crates.join("taskyard/src/private"))) {
@@ -295,7 +296,7 @@ const MAY_CONTINUE_AND_STOP: [&str; 3] = ["taskyard/src/jobs", "taskyard/src/pro
 fn a_process_is_continued_and_stopped_only_by_the_one_that_started_it() {
     let crates = root().join("crates");
     let (mut files, mut seen) = (Vec::new(), 0);
-    for folder in ["taskyard/src", "taskyard-cli/src"] {
+    for folder in ["taskyard/src", "taskyard-setup/src", "taskyard-cli/src"] {
         sources(&crates.join(folder), &mut files);
     }
     for file in files {

@@ -16,8 +16,15 @@ type Module = Vec<String>;
 type Arrows = BTreeMap<Module, BTreeSet<Module>>;
 
 /// The crates, as ARCHITECTURE.md draws them.
-const CRATES: [&str; 6] =
-    ["taskyard-core", "taskyard", "taskyard-mcp", "taskyard-postgres", "taskyard-cli", "taskyard-testkit"];
+const CRATES: [&str; 7] = [
+    "taskyard-core",
+    "taskyard",
+    "taskyard-setup",
+    "taskyard-mcp",
+    "taskyard-postgres",
+    "taskyard-cli",
+    "taskyard-testkit",
+];
 /// What stands around the map in ARCHITECTURE.md.
 const BEGIN: &str = "<!-- module map: begin -->\n";
 const END: &str = "<!-- module map: end -->\n";

@@ -96,9 +96,12 @@ pub mod interchange;
 pub mod jobs;
 pub mod leases;
 pub mod liveness;
+#[cfg(feature = "sqlite")]
+pub mod machine;
 pub mod notices;
 pub mod opening;
 pub mod operations;
+pub mod regular_file;
 pub mod store;
 pub mod stream;
 pub mod teams;
@@ -124,11 +127,6 @@ pub mod failpoint;
 mod failpoint;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
-pub mod machine;
-#[cfg(all(feature = "sqlite", not(feature = "internals")))]
-mod machine;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
 pub mod private;
 #[cfg(not(feature = "internals"))]
 mod private;
@@ -137,11 +135,6 @@ mod private;
 pub mod process;
 #[cfg(not(feature = "internals"))]
 mod process;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod setup;
-#[cfg(all(feature = "setup", not(feature = "internals")))]
-mod setup;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod sqlite;
@@ -157,7 +150,6 @@ mod clock;
 mod error;
 mod lock_table;
 mod project_slug;
-mod regular_file;
 mod replacement;
 mod transacting;
 mod watching;

@@ -18,7 +18,7 @@ use taskyard_core::dialect::native::Unreadable;
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotRead {
+pub enum NotRead {
     /// What stands there is no regular file.
     #[error("it is {found}, not a regular file")]
     NotRegular {
@@ -40,7 +40,7 @@ pub(crate) enum NotRead {
 
 impl NotRead {
     /// Tells whether there is nothing of that name.
-    pub(crate) fn is_missing(&self) -> bool {
+    pub fn is_missing(&self) -> bool {
         matches!(self, Self::System(error) if is_of_no_file(error))
     }
 
@@ -116,13 +116,13 @@ pub(crate) fn open(path: &Path, limit: u64) -> Result<(File, Stat), NotRead> {
 }
 
 /// Reads the file at a path.
-pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, NotRead> {
+pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, NotRead> {
     let (file, stat) = open(path, limit)?;
     read_open(file, size_of(&stat), limit)
 }
 
 /// Reads the file that a path leads to, where that is for the user to decide and may be a link.
-pub(crate) fn read_following(path: &Path, limit: u64) -> Result<Vec<u8>, NotRead> {
+pub fn read_following(path: &Path, limit: u64) -> Result<Vec<u8>, NotRead> {
     let (file, stat) = looked_at(open_with(CWD, path, OFlags::empty())?, limit)?;
     read_open(file, size_of(&stat), limit)
 }

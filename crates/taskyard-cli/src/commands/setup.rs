@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::rules::lists::list_choice::SESSION;
-use taskyard::setup::{Agent, Plan, Registration, Scope, SetupOptions, Wish, plan, users_own_status_line};
+use taskyard_setup::{Agent, Plan, Registration, Scope, SetupOptions, Wish, plan, users_own_status_line};
 
 use crate::context::Context;
 use crate::displays::agent_setup::{change_as_json, show, show_standings, standings_as_json};

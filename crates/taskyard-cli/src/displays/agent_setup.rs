@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use taskyard::core::config_edit::ChangedLine;
 use taskyard::core::render::{Line, Tone};
-use taskyard::setup::{Agent, Change, Outcome, Registration, Scope, SetupOptions};
+use taskyard_setup::config_edit::ChangedLine;
+use taskyard_setup::{Agent, Change, Outcome, Registration, Scope, SetupOptions};
 
 use crate::output::Output;
 use crate::problem::Problem;

@@ -1,4 +1,4 @@
-//! What was added to which configuration file. What a record says is the business of [`crate::setup`].
+//! What was added to which configuration file. What a record says is the business of the crate `taskyard-setup`.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use super::{Machine, MachineError};
 
 impl Machine {
     /// Returns what is kept of a file.
-    pub(crate) fn setup_record(&self, file: &Path) -> Result<Option<String>, MachineError> {
+    pub fn setup_record(&self, file: &Path) -> Result<Option<String>, MachineError> {
         let query = "SELECT record FROM setups WHERE file = ?1";
         Ok(self.database.row(query, [key(file)], |row| row.get(0))?)
     }
 
     /// Keeps a record of a file in place of the one before.
-    pub(crate) fn keep_setup_record(&self, file: &Path, record: &str) -> Result<(), MachineError> {
+    pub fn keep_setup_record(&self, file: &Path, record: &str) -> Result<(), MachineError> {
         self.database.execute("INSERT OR REPLACE INTO setups (file, record) VALUES (?1, ?2)", (key(file), record))?;
         Ok(())
     }
 
     /// Forgets a file.
-    pub(crate) fn forget_setup_record(&self, file: &Path) -> Result<(), MachineError> {
+    pub fn forget_setup_record(&self, file: &Path) -> Result<(), MachineError> {
         self.database.execute("DELETE FROM setups WHERE file = ?1", [key(file)])?;
         Ok(())
     }

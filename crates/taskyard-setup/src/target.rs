@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::config_edit::Entry;
+use crate::config_edit::toml::TableEntry;
 use serde_json::{Value, json};
-use taskyard_core::config_edit::Entry;
-use taskyard_core::config_edit::toml::TableEntry;
 
 /// The name our server is registered under.
 pub(super) const NAME: &str = "taskyard";

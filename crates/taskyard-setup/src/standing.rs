@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use taskyard_core::config_edit::{Added, json, toml, yaml};
+use crate::config_edit::{Added, json, toml, yaml};
 
 use super::planning::{behind_links, read};
 use super::setup_options::SetupOptions;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use taskyard_core::config_edit::Entry;
+use crate::config_edit::Entry;
 
 use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target, stdio_server};

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
+use crate::config_edit::Entry;
 use serde_json::{Value, json};
-use taskyard_core::config_edit::Entry;
 
 use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target, server, stdio_server};

@@ -4,16 +4,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::config_edit::toml::{self, TableEntry};
+use crate::config_edit::{Added, Additions, ChangedLine, Entry, Unfit, What, changed_lines, json, yaml};
 use serde_json::Value;
-use taskyard_core::config_edit::toml::{self, TableEntry};
-use taskyard_core::config_edit::{Added, Additions, ChangedLine, Entry, Unfit, What, changed_lines, json, yaml};
 
 use super::change::{Change, Plan};
 use super::record::{Made, Record, Step};
 use super::setup_options::SetupOptions;
 use super::target::{Ours, Target};
 use super::{Agent, Scope, SetupError, Wish};
-use crate::machine::Machine;
+use taskyard::machine::Machine;
 
 /// Symbolic links in a row after which one gives up.
 const LINKS: usize = 40;
@@ -319,9 +319,9 @@ fn swapped(lines: Vec<ChangedLine>) -> Vec<ChangedLine> {
 
 #[cfg(test)]
 mod tests {
+    use crate::config_edit::ChangedLine;
+    use crate::config_edit::toml::TableEntry;
     use serde_json::json;
-    use taskyard_core::config_edit::ChangedLine;
-    use taskyard_core::config_edit::toml::TableEntry;
 
     use super::super::Outcome;
     use super::super::change::Change;

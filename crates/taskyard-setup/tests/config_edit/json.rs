@@ -1,6 +1,6 @@
 use serde_json::json;
-use taskyard_core::config_edit::json::{add, remove};
-use taskyard_core::config_edit::{Added, Entry, Unfit};
+use taskyard_setup::config_edit::json::{add, remove};
+use taskyard_setup::config_edit::{Added, Entry, Unfit};
 
 fn server() -> Entry {
     Entry::member(&["mcpServers", "taskyard"], json!({"command": "taskyard", "args": ["mcp"]}))

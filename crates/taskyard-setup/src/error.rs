@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use taskyard_core::config_edit::Unfit;
+use crate::config_edit::Unfit;
 
 use super::Agent;
-use crate::machine::MachineError;
+use taskyard::machine::MachineError;
 
 /// Why an agent could not be set up. Nothing was written where planning failed.
 #[derive(Debug, thiserror::Error)]

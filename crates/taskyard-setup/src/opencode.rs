@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::config_edit::{Entry, json};
 use serde_json::{Value, json};
-use taskyard_core::config_edit::{Entry, json};
 
 use super::planning::read;
 use super::setup_options::SetupOptions;

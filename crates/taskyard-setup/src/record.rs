@@ -1,8 +1,8 @@
 //! What is needed to take back what was added to a file. It holds nothing of what other programs wrote there.
 
+use crate::config_edit::Additions;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use taskyard_core::config_edit::Additions;
 
 /// What was added to one file, step by step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

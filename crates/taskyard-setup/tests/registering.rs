@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use taskyard::core::config_edit::json::read;
-use taskyard::setup::{Agent, Outcome, Registration, Scope, SetupError, SetupOptions, Wish, plan};
+use taskyard_setup::config_edit::json::read;
+use taskyard_setup::{Agent, Outcome, Registration, Scope, SetupError, SetupOptions, Wish, plan};
 use taskyard_testkit::{Random, Scale};
 use tempfile::TempDir;
 

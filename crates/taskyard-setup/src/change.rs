@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use taskyard_core::config_edit::ChangedLine;
+use crate::config_edit::ChangedLine;
 
 use super::record::Record;
 

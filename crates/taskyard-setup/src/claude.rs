@@ -3,13 +3,12 @@
 
 use std::path::PathBuf;
 
+use crate::config_edit::Entry;
 use serde_json::{Value, json};
-use taskyard_core::config_edit::Entry;
 
 use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target, stdio_server, stdio_server_for_claims};
 use super::{Scope, SetupError, Wish};
-use crate::regular_file;
 
 /// What an agent should know of working here.
 pub const SKILL: &str = include_str!("skill.md");
@@ -34,7 +33,7 @@ const LARGEST: u64 = 16 << 20;
 /// Returns the user's settings where they have a status line that is not ours: one of a project would hide it.
 pub fn users_own_status_line(options: &SetupOptions) -> Option<PathBuf> {
     let path = options.moved_or_in_home(options.claude_config.as_deref(), ".claude", "settings.json").ok()?;
-    let settings: Value = serde_json::from_slice(&regular_file::read_following(&path, LARGEST).ok()?).ok()?;
+    let settings: Value = serde_json::from_slice(&taskyard::regular_file::read_following(&path, LARGEST).ok()?).ok()?;
     let line = settings.get("statusLine").filter(|line| !line.is_null())?;
     (line["command"] != STATUS_LINE).then_some(path)
 }
@@ -73,7 +72,7 @@ pub(super) fn targets(options: &SetupOptions, scope: Scope, wish: Wish) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use taskyard_core::rules::hooks::hooking::is_own_command;
+    use taskyard::core::rules::hooks::hooking::is_own_command;
 
     use super::HOOKS;
 

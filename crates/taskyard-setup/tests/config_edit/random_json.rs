@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use taskyard_core::config_edit::json::{add, read, remove};
-use taskyard_core::config_edit::{Added, Additions, Entry};
+use taskyard_setup::config_edit::json::{add, read, remove};
+use taskyard_setup::config_edit::{Added, Additions, Entry};
 
 /// A document, and the choices its writer made between all its tokens.
 fn document() -> impl Strategy<Value = String> {

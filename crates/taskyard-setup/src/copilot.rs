@@ -1,7 +1,7 @@
 //! Copilot CLI: an entry in its `mcp-config.json`, or in the `.github/mcp.json` of a project.
 
+use crate::config_edit::Entry;
 use serde_json::json;
-use taskyard_core::config_edit::Entry;
 
 use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target};

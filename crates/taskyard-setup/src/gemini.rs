@@ -1,6 +1,6 @@
 //! Gemini CLI: an entry in its `settings.json`, which may hold comments.
 
-use taskyard_core::config_edit::Entry;
+use crate::config_edit::Entry;
 
 use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target, server};

@@ -1,6 +1,6 @@
 use serde_json::json;
-use taskyard_core::config_edit::toml::{TableEntry, add, remove};
-use taskyard_core::config_edit::{Added, Unfit};
+use taskyard_setup::config_edit::toml::{TableEntry, add, remove};
+use taskyard_setup::config_edit::{Added, Unfit};
 
 fn server() -> TableEntry {
     let members = vec![("command".to_owned(), json!("taskyard")), ("args".to_owned(), json!(["mcp"]))];

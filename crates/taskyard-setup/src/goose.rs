@@ -1,7 +1,7 @@
 //! Goose: an extension in its `config.yaml`. It knows no servers of a project.
 
+use crate::config_edit::toml::TableEntry;
 use serde_json::json;
-use taskyard_core::config_edit::toml::TableEntry;
 
 use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target};

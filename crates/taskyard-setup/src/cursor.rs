@@ -1,6 +1,6 @@
 //! Cursor: an entry in its `mcp.json`.
 
-use taskyard_core::config_edit::Entry;
+use crate::config_edit::Entry;
 
 use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target, stdio_server};

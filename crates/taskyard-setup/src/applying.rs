@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::SetupError;
 use super::change::{Change, Outcome, Plan};
 use super::planning::read;
-use crate::machine::Machine;
+use taskyard::machine::Machine;
 
 impl Plan {
     /// Writes what was planned. What is needed to take it back is kept first, in our data directory.

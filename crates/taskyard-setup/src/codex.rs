@@ -1,7 +1,7 @@
 //! Codex: a table in its `config.toml`. That of a project counts for Codex once the project is trusted there.
 
+use crate::config_edit::toml::TableEntry;
 use serde_json::json;
-use taskyard_core::config_edit::toml::TableEntry;
 
 use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target};

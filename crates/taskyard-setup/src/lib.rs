@@ -1,7 +1,7 @@
 //! Registering Taskyard with an agent, by editing the agent's own configuration, and undoing that.
 //!
 //! One file per agent, or for several of one form, says which files it reads and what of ours belongs in them; how text is edited is decided in
-//! [`taskyard_core::config_edit`]. A change is planned first, so that it can be shown, and then applied.
+//! [`config_edit`]. A change is planned first, so that it can be shown, and then applied.
 
 mod agent;
 mod amp;
@@ -9,6 +9,7 @@ mod applying;
 mod change;
 mod claude;
 mod codex;
+pub mod config_edit;
 mod copilot;
 mod cursor;
 mod error;

@@ -1,6 +1,6 @@
 //! Amp: an entry in its `settings.json` or `settings.jsonc`, whichever is there.
 
-use taskyard_core::config_edit::Entry;
+use crate::config_edit::Entry;
 
 use super::setup_options::SetupOptions;
 use super::target::{NAME, Ours, Target, server};
