@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use taskyard::Error;
-use taskyard::calls::{SharedConnection, Transcripts};
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::rules::lists::list_choice::Reason;
 use taskyard::core::timing::TimeZone;
@@ -12,6 +11,7 @@ use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, Rules};
 use taskyard::process::Cancel;
 use taskyard::todos::TodoLists;
+use taskyard_mcp::calls::{SharedConnection, Transcripts};
 use taskyard_mcp::{Host, Hub, Leases, Names, Options, ServedJobs, Surroundings, Unserved};
 
 use crate::context::Context;

@@ -1,8 +1,8 @@
 //! Who makes a call, and what it may do.
 
+use crate::calls::Rights;
 use axum::http::request::Parts;
 use rmcp::model::Extensions;
-use taskyard::calls::Rights;
 use taskyard::core::AgentName;
 use taskyard::core::tools::Scope;
 use taskyard::operations::Resuming;

@@ -4,12 +4,12 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::calls::failed;
 use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 use serde_json::Value;
 use taskyard::Error;
-use taskyard::calls::failed;
 use taskyard::config::ConfigWarning;
 use taskyard::core::ListId;
 use taskyard::core::tools::{

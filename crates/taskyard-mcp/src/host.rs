@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::calls::SharedConnection;
 use taskyard::Yard;
-use taskyard::calls::SharedConnection;
 use taskyard::config::Config;
 use taskyard::core::timing::TimeZone;
 use taskyard::core::{AgentName, ListId, ProcessMark};

@@ -1,11 +1,11 @@
 //! Finding out who makes a call.
 
+use crate::calls::Rights;
 use rmcp::RoleServer;
 use rmcp::model::Extensions;
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use serde_json::Value;
-use taskyard::calls::Rights;
 use taskyard::core::AgentName;
 use taskyard::operations::Resuming;
 

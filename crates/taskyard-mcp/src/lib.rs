@@ -40,6 +40,7 @@ mod admission;
 mod announced_jobs;
 mod caller;
 mod calling;
+pub mod calls;
 mod connection;
 mod error;
 mod host;

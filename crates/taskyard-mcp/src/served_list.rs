@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::calls::{ClaimedFor, JobDesk, LastListing, SharedConnection, Toolbox};
 use serde_json::Value;
-use taskyard::calls::{ClaimedFor, JobDesk, LastListing, SharedConnection, Toolbox};
 use taskyard::config::{Config, ConfigWarning};
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::timing::TimeZone;

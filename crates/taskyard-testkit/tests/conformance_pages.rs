@@ -360,7 +360,7 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn the_flags_and_recordings_that_remarks_name_exist() {
     let reference = fs::read_to_string(root().join("docs/cli-reference.md")).unwrap();
-    let recordings = root().join("crates/taskyard/tests/fixtures/conformance");
+    let recordings = root().join("crates/taskyard-mcp/tests/fixtures/conformance");
     let (mut flags, mut recorded) = (0, 0);
     for seed in SEEDS {
         for row in rows(&page(seed)).unwrap() {

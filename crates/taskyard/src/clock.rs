@@ -25,12 +25,12 @@ pub(crate) fn since_boot() -> i64 {
 }
 
 /// Returns the moment for a journal entry.
-pub(crate) fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     Timestamp(wall() / 1_000_000)
 }
 
 /// Returns the moment it is, by both clocks.
-pub(crate) fn moment() -> Moment {
+pub fn moment() -> Moment {
     Moment { wall: now(), boot: boot_id(), since_boot: since_boot() / 1_000_000 }
 }
 

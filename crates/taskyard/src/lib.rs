@@ -88,6 +88,7 @@
 #[cfg(all(feature = "jobs", feature = "teams"))]
 pub mod backup;
 pub mod blocking;
+pub mod clock;
 pub mod config;
 pub mod hooks;
 #[cfg(feature = "sqlite")]
@@ -110,11 +111,6 @@ pub mod todos;
 pub mod work;
 
 // What only Taskyard's own programs use, and other programs are not promised.
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod calls;
-#[cfg(all(feature = "jobs", feature = "teams", not(feature = "internals")))]
-mod calls;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod edits;
@@ -146,7 +142,6 @@ pub mod tidying;
 #[cfg(all(feature = "sqlite", not(feature = "internals")))]
 mod tidying;
 
-mod clock;
 mod error;
 mod lock_table;
 mod project_slug;
@@ -160,6 +155,7 @@ pub use error::Error;
 #[cfg(all(feature = "jobs", feature = "teams"))]
 pub use opening::{Opened, open};
 pub use operations::Outcome;
+pub use project_slug::slug;
 pub use store::{Store, StoreError};
 pub use taskyard_core as core;
 pub use written_lists::WrittenLists;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Makes the directory name that the client makes of a path: everything but letters and digits becomes `-`.
-pub(crate) fn slug(directory: &Path) -> String {
+pub fn slug(directory: &Path) -> String {
     let keep = |unit: u16| match u8::try_from(unit) {
         Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
         _ => '-',

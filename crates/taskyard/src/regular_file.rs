@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -119,6 +119,21 @@ pub(crate) fn open(path: &Path, limit: u64) -> Result<(File, Stat), NotRead> {
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, NotRead> {
     let (file, stat) = open(path, limit)?;
     read_open(file, size_of(&stat), limit)
+}
+
+/// Reads at most `most` bytes of the file at a path, from an offset on.
+pub fn read_from(path: &Path, offset: u64, most: u64) -> Result<Vec<u8>, NotRead> {
+    let (mut file, _) = open(path, u64::MAX)?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads the last `most` bytes of the file at a path.
+pub fn read_end(path: &Path, most: u64) -> Result<Vec<u8>, NotRead> {
+    let length = std::fs::symlink_metadata(path)?.len();
+    read_from(path, length.saturating_sub(most), most)
 }
 
 /// Reads the file that a path leads to, where that is for the user to decide and may be a link.

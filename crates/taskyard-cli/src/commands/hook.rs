@@ -4,13 +4,13 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use taskyard::calls::names_given_in;
 use taskyard::core::render::{escaping, numbered};
 use taskyard::core::rules::agents::naming::is_subagent;
 use taskyard::core::rules::agents::unfinished::unfinished_of;
 use taskyard::core::{AgentName, Status, Task, TaskId};
 use taskyard::operations::{Departure, Filter};
 use taskyard::{Outcome, Yard};
+use taskyard_mcp::calls::names_given_in;
 
 use super::hook_event::{OwnTools, read_event};
 use super::{session_end, session_start};

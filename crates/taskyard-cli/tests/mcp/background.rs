@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::calls::{JobDesk, Toolbox};
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, ListId, Rules};
@@ -20,6 +19,7 @@ use taskyard::notices::MachineNotices;
 use taskyard::opening::Address;
 use taskyard::process::Cancel;
 use taskyard::store::MemoryStore;
+use taskyard_mcp::calls::{JobDesk, Toolbox};
 use taskyard_testkit::{Home, wait_until};
 
 use crate::client::Client;
@@ -177,10 +177,10 @@ fn replay(contents: &str) {
 
 #[test]
 fn background_commands_of_2_1_34() {
-    replay(include_str!("../../../taskyard/tests/fixtures/conformance/background.2.1.34.json"));
+    replay(include_str!("../../../taskyard-mcp/tests/fixtures/conformance/background.2.1.34.json"));
 }
 
 #[test]
 fn background_commands_of_2_1_325() {
-    replay(include_str!("../../../taskyard/tests/fixtures/conformance/background.2.1.325.json"));
+    replay(include_str!("../../../taskyard-mcp/tests/fixtures/conformance/background.2.1.325.json"));
 }

@@ -70,12 +70,12 @@ fn replay_on_postgres(contents: &str) -> usize {
 #[test]
 fn on_postgres_the_recordings_have_the_same_answers() {
     let recordings = [
-        include_str!("../../../taskyard/tests/fixtures/conformance/crud.2.1.34.json"),
-        include_str!("../../../taskyard/tests/fixtures/conformance/crud.2.1.325.json"),
-        include_str!("../../../taskyard/tests/fixtures/conformance/coerce.2.1.34.json"),
-        include_str!("../../../taskyard/tests/fixtures/conformance/coerce.2.1.325.json"),
-        include_str!("../../../taskyard/tests/fixtures/conformance/blank.2.1.34.json"),
-        include_str!("../../../taskyard/tests/fixtures/conformance/blank.2.1.325.json"),
+        include_str!("../../../taskyard-mcp/tests/fixtures/conformance/crud.2.1.34.json"),
+        include_str!("../../../taskyard-mcp/tests/fixtures/conformance/crud.2.1.325.json"),
+        include_str!("../../../taskyard-mcp/tests/fixtures/conformance/coerce.2.1.34.json"),
+        include_str!("../../../taskyard-mcp/tests/fixtures/conformance/coerce.2.1.325.json"),
+        include_str!("../../../taskyard-mcp/tests/fixtures/conformance/blank.2.1.34.json"),
+        include_str!("../../../taskyard-mcp/tests/fixtures/conformance/blank.2.1.325.json"),
     ];
     let kept: Vec<usize> = recordings.into_iter().map(replay_on_postgres).collect();
     assert!(kept.iter().any(|count| *count > 0), "nothing was kept");
@@ -121,42 +121,42 @@ fn files(config: &Path, folder: &str) -> Disk {
 
 #[test]
 fn every_field_and_every_refusal_of_2_1_34() {
-    replay(include_str!("../../../taskyard/tests/fixtures/conformance/crud.2.1.34.json"));
+    replay(include_str!("../../../taskyard-mcp/tests/fixtures/conformance/crud.2.1.34.json"));
 }
 
 #[test]
 fn every_field_and_every_refusal_of_2_1_325() {
-    replay(include_str!("../../../taskyard/tests/fixtures/conformance/crud.2.1.325.json"));
+    replay(include_str!("../../../taskyard-mcp/tests/fixtures/conformance/crud.2.1.325.json"));
 }
 
 #[test]
 fn files_of_other_programs_as_2_1_34_sees_them() {
-    replay(include_str!("../../../taskyard/tests/fixtures/conformance/foreign.2.1.34.json"));
+    replay(include_str!("../../../taskyard-mcp/tests/fixtures/conformance/foreign.2.1.34.json"));
 }
 
 #[test]
 fn files_of_other_programs_as_2_1_325_sees_them() {
-    replay(include_str!("../../../taskyard/tests/fixtures/conformance/foreign.2.1.325.json"));
+    replay(include_str!("../../../taskyard-mcp/tests/fixtures/conformance/foreign.2.1.325.json"));
 }
 
 #[test]
 fn malformed_input_as_2_1_34_refuses_it() {
-    replay(include_str!("../../../taskyard/tests/fixtures/conformance/coerce.2.1.34.json"));
+    replay(include_str!("../../../taskyard-mcp/tests/fixtures/conformance/coerce.2.1.34.json"));
 }
 
 #[test]
 fn malformed_input_as_2_1_325_repairs_or_refuses_it() {
-    replay(include_str!("../../../taskyard/tests/fixtures/conformance/coerce.2.1.325.json"));
+    replay(include_str!("../../../taskyard-mcp/tests/fixtures/conformance/coerce.2.1.325.json"));
 }
 
 #[test]
 fn blank_and_missing_fields_as_2_1_34_refuses_them() {
-    replay(include_str!("../../../taskyard/tests/fixtures/conformance/blank.2.1.34.json"));
+    replay(include_str!("../../../taskyard-mcp/tests/fixtures/conformance/blank.2.1.34.json"));
 }
 
 #[test]
 fn blank_and_missing_fields_as_2_1_325_repairs_or_refuses_them() {
-    replay(include_str!("../../../taskyard/tests/fixtures/conformance/blank.2.1.325.json"));
+    replay(include_str!("../../../taskyard-mcp/tests/fixtures/conformance/blank.2.1.325.json"));
 }
 
 fn replay_todos(contents: &str, session: &str) {
@@ -188,7 +188,7 @@ fn replay_todos(contents: &str, session: &str) {
 
 #[test]
 fn todos_of_2_1_34_are_kept_in_a_file_from_the_beginning() {
-    let contents = include_str!("../../../taskyard/tests/fixtures/conformance/todo.2.1.34.json");
+    let contents = include_str!("../../../taskyard-mcp/tests/fixtures/conformance/todo.2.1.34.json");
     let before = Recording::read(contents).disk_before;
     let name = before.keys().find_map(|path| path.strip_prefix("todos/")?.strip_suffix(".json")).unwrap().to_owned();
     replay_todos(contents, name.split_once("-agent-").unwrap().0);
@@ -247,5 +247,5 @@ fn todos_of_strict_rules_leave_nothing_on_disk() {
 
 #[test]
 fn todos_of_2_1_325_leave_nothing_on_disk() {
-    replay_todos(include_str!("../../../taskyard/tests/fixtures/conformance/todo.2.1.325.json"), "6f1c2b7e-0000");
+    replay_todos(include_str!("../../../taskyard-mcp/tests/fixtures/conformance/todo.2.1.325.json"), "6f1c2b7e-0000");
 }

@@ -23,7 +23,7 @@ mod notices;
 mod notifications;
 mod noting;
 mod passing_messages;
-#[path = "../../../taskyard/tests/conformance/recording.rs"]
+#[path = "../../../taskyard-mcp/tests/conformance/recording.rs"]
 #[allow(dead_code, reason = "shared with the tests of the library, which read more of it")]
 mod recording;
 mod repeating;

@@ -30,7 +30,7 @@ struct Recorded {
 
 /// Returns every rewriting of a task file in the recording of a release.
 fn recorded_updates(release: &str) -> Vec<Recorded> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../taskyard/tests/fixtures/conformance");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../taskyard-mcp/tests/fixtures/conformance");
     let text = fs::read_to_string(folder.join(format!("crud.{release}.json"))).unwrap();
     let recording: Value = serde_json::from_str(&text).unwrap();
     let mut disk: BTreeMap<String, String> = BTreeMap::new();

@@ -1,6 +1,5 @@
 //! What sessions of the client left, and which of them works on a task.
 
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
@@ -14,7 +13,7 @@ use taskyard_core::{Lease, ListId, Task, TaskId, Timestamp};
 
 use crate::liveness::{ClientNames, clients_started};
 use crate::project_slug::slug;
-use crate::regular_file::{self, NotRead};
+use crate::regular_file;
 use crate::store::{FileLayout, HistoryQuery, StoreError};
 use crate::{Error, Yard};
 
@@ -78,7 +77,7 @@ impl Yard {
                     || session_beginning(owner).is_some_and(|begins| session.starts_with(begins))
             };
             let claimed = |session: &str| {
-                let text = end_of(&transcript(session), TAIL);
+                let text = regular_file::read_end(&transcript(session), TAIL);
                 text.is_ok_and(|text| names_holder(&text, owner, task.id.as_str()))
             };
             // One client may have had several sessions.
@@ -95,7 +94,7 @@ impl Yard {
     }
 
     fn described(&self, session: &str, transcript: PathBuf, owner: &str, task: &Task) -> Result<OwnerSession, Error> {
-        let text = end_of(&transcript, LONGEST).unwrap_or_default();
+        let text = regular_file::read_end(&transcript, LONGEST).unwrap_or_default();
         let query = HistoryQuery { task: Some(task.id.clone()), ..HistoryQuery::default() };
         let (now, mut past) = (self.now()?.wall, ListPast::default());
         match self.store().history(self.list_id(), &query) {
@@ -193,16 +192,6 @@ impl Yard {
 pub fn recent_sessions(config_dir: &Path, directory: &Path, most: usize) -> Result<Vec<String>, Error> {
     let found = sessions(&config_dir.join("projects").join(slug(directory)))?;
     Ok(found.into_iter().take(most).map(|(session, _)| session).collect())
-}
-
-/// Reads the end of a transcript, at most so many bytes.
-fn end_of(path: &Path, most: u64) -> Result<Vec<u8>, NotRead> {
-    let (mut file, found) = regular_file::open(path, u64::MAX)?;
-    let length = u64::try_from(found.st_size).unwrap_or(0);
-    file.seek(SeekFrom::Start(length.saturating_sub(most))).map_err(NotRead::System)?;
-    let mut text = Vec::new();
-    file.take(most).read_to_end(&mut text).map_err(NotRead::System)?;
-    Ok(text)
 }
 
 /// Returns the sessions whose transcripts are in a directory and when each was last used, the last used first.

@@ -26,5 +26,4 @@ pub use own_signals::{cancel_when_stopped, hear_of_children, survive_file_size_l
 pub use program::{CommandLine, Ending, Finished, Program};
 pub use stop::Stop;
 pub(crate) use wakeup::{Wakeup, end_of, wait_for};
-pub use workplace::Workplace;
-pub(crate) use workplace::wait_aside;
+pub use workplace::{Workplace, wait_aside};

@@ -10,7 +10,7 @@ pub trait Workplace: Debug + Send + Sync {
 }
 
 /// Waits for another program, with the place among workers free for other calls where there is one.
-pub(crate) fn wait_aside<T>(workplace: Option<&Arc<dyn Workplace>>, wait: impl FnOnce() -> T) -> T {
+pub fn wait_aside<T>(workplace: Option<&Arc<dyn Workplace>>, wait: impl FnOnce() -> T) -> T {
     let Some(workplace) = workplace else { return wait() };
     let (mut wait, mut came_of_it) = (Some(wait), None);
     workplace.leave_while(&mut || came_of_it = wait.take().map(|wait| wait()));

@@ -3,17 +3,17 @@
 
 use std::sync::{Arc, PoisonError};
 
-use taskyard_core::AgentName;
-use taskyard_core::rules::agents::naming::subagent_name;
-use taskyard_core::rules::refusal::Refusal;
+use taskyard::core::AgentName;
+use taskyard::core::rules::agents::naming::subagent_name;
+use taskyard::core::rules::refusal::Refusal;
 
 use super::Toolbox;
 use super::shared_call::{SharedCall, SharedConnection};
 use super::toolbox::NoAnswer;
 use super::transcripts::CalledBy;
-use crate::liveness::own_mark;
-use crate::operations::{Claim, Resuming};
-use crate::process::wait_aside;
+use taskyard::liveness::own_mark;
+use taskyard::operations::{Claim, Resuming};
+use taskyard::process::wait_aside;
 
 impl Toolbox {
     /// Has calls made by whichever of the agents on a connection has made the call with this id.

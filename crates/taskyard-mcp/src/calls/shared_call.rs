@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard_core::AgentName;
+use taskyard::core::AgentName;
 
 use super::transcripts::Transcripts;
 

@@ -1,17 +1,17 @@
 //! `TaskCreate`, `TaskGet`, `TaskUpdate`, `TaskList`
 
 use serde_json::Value;
-use taskyard_core::timing::{Clock, PartOfDay, WORKING_DAY, parse_moment};
-use taskyard_core::tools::task_create::TaskCreate;
-use taskyard_core::tools::task_update::{Changed, TaskUpdate};
-use taskyard_core::tools::{Answer, task_create, task_get, task_list, task_update};
-use taskyard_core::{DUE, Metadata, Status, TaskId};
+use taskyard::core::timing::{Clock, PartOfDay, WORKING_DAY, parse_moment};
+use taskyard::core::tools::task_create::TaskCreate;
+use taskyard::core::tools::task_update::{Changed, TaskUpdate};
+use taskyard::core::tools::{Answer, task_create, task_get, task_list, task_update};
+use taskyard::core::{DUE, Metadata, Status, TaskId};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
-use crate::operations::{Field, Filter, NewTask, TaskMessage, Update};
-use crate::store::UnreadableTask;
-use crate::{Error, Outcome};
+use taskyard::operations::{Field, Filter, NewTask, TaskMessage, Update};
+use taskyard::store::UnreadableTask;
+use taskyard::{Error, Outcome};
 
 impl Toolbox {
     pub(super) fn create(&self, input: &Value) -> Result<Answer, NoAnswer> {

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use taskyard_core::dialect::inbox::write_protocol;
-use taskyard_core::rules::agents::departing::Departure;
-use taskyard_core::rules::agents::naming::name_of;
-use taskyard_core::rules::teams::mailing::recipient;
-use taskyard_core::tools::send_message::{Routed, SendMessage, Unsendable};
-use taskyard_core::tools::{Answer, inbox_read, send_message};
-use taskyard_core::{ClientVersion, LEAD, Member, MessageKey, Protocol, Rules, TeamName, Timestamp};
+use taskyard::core::dialect::inbox::write_protocol;
+use taskyard::core::rules::agents::departing::Departure;
+use taskyard::core::rules::agents::naming::name_of;
+use taskyard::core::rules::teams::mailing::recipient;
+use taskyard::core::tools::send_message::{Routed, SendMessage, Unsendable};
+use taskyard::core::tools::{Answer, inbox_read, send_message};
+use taskyard::core::{ClientVersion, LEAD, Member, MessageKey, Protocol, Rules, TeamName};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
-use crate::clock;
-use crate::teams::{Delivery, Judged, Letter, Seat, Sent, TeamRefusal, Teams};
+use taskyard::clock;
+use taskyard::teams::{Delivery, Judged, Letter, Seat, Sent, TeamRefusal, Teams};
 
 /// The team the client writes to where it knows of none.
 const NO_TEAM: &str = "default";
@@ -139,7 +139,7 @@ impl Post<'_> {
 
     /// Sends as the client does where the caller is in no team.
     fn without_a_seat(&self, message: &SendMessage) -> Result<Answer, NoAnswer> {
-        let now = Timestamp(clock::wall() / 1_000_000);
+        let now = clock::now();
         let send = |sender: &str, to: &str, letter: &Letter| {
             let Ok(nobodys) = TeamName::new(NO_TEAM) else { return Err(NoAnswer::Answer(no_team())) };
             self.judged(self.teams.send_as_the_client(sender, &nobodys, name_of(to), letter))
@@ -196,7 +196,7 @@ impl Post<'_> {
     }
 
     fn request_from_anybody(&self, seat: &Seat, to: &str, reason: Option<&str>) -> Result<Sent, NoAnswer> {
-        let now = Timestamp(clock::wall() / 1_000_000);
+        let now = clock::now();
         let request = format!("shutdown-{}@{to}", now.0);
         let said = Protocol::ShutdownRequest {
             request: request.clone(),

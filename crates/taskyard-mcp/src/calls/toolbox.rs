@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use taskyard_core::rules::hooks::gate::System;
-use taskyard_core::timing::TimeZone;
-use taskyard_core::tools::catalogue::{self, Surface};
-use taskyard_core::tools::{Answer, InputError, Scope, Surroundings, ToolNames, todo_write};
+use taskyard::core::rules::hooks::gate::System;
+use taskyard::core::timing::TimeZone;
+use taskyard::core::tools::catalogue::{self, Surface};
+use taskyard::core::tools::{Answer, InputError, Scope, Surroundings, ToolNames, todo_write};
 
 use super::shared_call::SharedCall;
 use super::{ClaimedFor, JobDesk, LastListing};
-use crate::operations::{Claim, Filter};
-use crate::process::Cancel;
-use crate::teams::TeamError;
-use crate::todos::{TodoList, TodoLists};
-use crate::{Error, StartLease, Yard};
+use taskyard::operations::{Claim, Filter};
+use taskyard::process::Cancel;
+use taskyard::teams::TeamError;
+use taskyard::todos::{TodoList, TodoLists};
+use taskyard::{Error, StartLease, Yard};
 
 /// The tools of one agent: a yard it acts in, how its claims are made, and its todo list.
 #[derive(Clone, Debug)]

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use taskyard::Yard;
-use taskyard::calls::Toolbox;
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::{AgentName, ListId, Rules};
 use taskyard::store::MemoryStore;
 use taskyard::todos::{FileTodos, TodoLists};
+use taskyard_mcp::calls::Toolbox;
 
 use crate::recording::{Disk, Recording};
 use crate::tools::{call_with, compare};

@@ -1,9 +1,9 @@
 //! What a model is told where we could not find out.
 
-use taskyard_core::Rules;
-use taskyard_core::tools::Answer;
+use taskyard::core::Rules;
+use taskyard::core::tools::Answer;
 
-use crate::{Error, StoreError};
+use taskyard::{Error, StoreError};
 
 /// Returns the answer to a call that ended with an error.
 pub fn failed(error: &Error, rules: Rules) -> Answer {
@@ -64,11 +64,11 @@ fn advice(error: &Error) -> &'static str {
 mod tests {
     use std::time::Duration;
 
-    use taskyard_core::{ClientVersion, Rules, TaskId};
+    use taskyard::core::{ClientVersion, Rules, TaskId};
 
     use super::failed;
-    use crate::store::Occupant;
-    use crate::{Error, StoreError};
+    use taskyard::store::Occupant;
+    use taskyard::{Error, StoreError};
 
     #[test]
     fn a_held_lock_is_told_in_the_clients_words_to_its_own_models_alone() {

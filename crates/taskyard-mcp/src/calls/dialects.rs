@@ -1,21 +1,21 @@
 //! The tools of other dialects.
 
 use serde_json::{Value, json};
-use taskyard_core::rules::agents::naming::is_same_agent;
-use taskyard_core::rules::changes::patching::{OwnerChange, Patch};
-use taskyard_core::rules::claims::claiming::ClaimRefusal;
-use taskyard_core::rules::leases::leasing::DEFAULT_LEASE;
-use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::tools::dialects::document::TodoWrite;
-use taskyard_core::tools::dialects::{document, export, teaching};
-use taskyard_core::tools::{Answer, catalogue, explain};
-use taskyard_core::{AgentName, Metadata, Status, Task, TaskId};
+use taskyard::core::rules::agents::naming::is_same_agent;
+use taskyard::core::rules::changes::patching::{OwnerChange, Patch};
+use taskyard::core::rules::claims::claiming::ClaimRefusal;
+use taskyard::core::rules::leases::leasing::DEFAULT_LEASE;
+use taskyard::core::rules::refusal::Refusal;
+use taskyard::core::tools::dialects::document::TodoWrite;
+use taskyard::core::tools::dialects::{document, export, teaching};
+use taskyard::core::tools::{Answer, catalogue, explain};
+use taskyard::core::{AgentName, Metadata, Status, Task, TaskId};
 
 use super::Toolbox;
 use super::tasks::logged;
 use super::toolbox::NoAnswer;
-use crate::operations::{ClaimOutcome, Filter, NewTask, Update};
-use crate::{Outcome, clock};
+use taskyard::operations::{ClaimOutcome, Filter, NewTask, Update};
+use taskyard::{Outcome, clock};
 
 /// How often a task is looked for again that other agents make and remove at the same time.
 const ATTEMPTS: u32 = 16;
@@ -229,19 +229,19 @@ impl Toolbox {
 
     /// Returns the names of files that could not be read, and logs them; under client rules none is named.
     pub(super) fn unreadable(&self) -> Result<Vec<String>, NoAnswer> {
-        let list = self.yard.store().read(self.yard.list_id()).map_err(crate::Error::from)?;
-        let named = logged(&list.problems().map_err(crate::Error::from)?);
+        let list = self.yard.store().read(self.yard.list_id()).map_err(taskyard::Error::from)?;
+        let named = logged(&list.problems().map_err(taskyard::Error::from)?);
         Ok(if self.yard.rules().is_client() { Vec::new() } else { named })
     }
 
     fn find(&self, id: &TaskId) -> Result<Option<Task>, NoAnswer> {
-        let list = self.yard.store().read(self.yard.list_id()).map_err(crate::Error::from)?;
-        Ok(list.find(id).map_err(crate::Error::from)?.task())
+        let list = self.yard.store().read(self.yard.list_id()).map_err(taskyard::Error::from)?;
+        Ok(list.find(id).map_err(taskyard::Error::from)?.task())
     }
 
     fn elements(&self) -> Result<Vec<Value>, NoAnswer> {
         let care = self.yard.store().care();
-        Ok(care.map_or(Ok(Vec::new()), |care| care.elements(self.yard.list_id())).map_err(crate::Error::from)?)
+        Ok(care.map_or(Ok(Vec::new()), |care| care.elements(self.yard.list_id())).map_err(taskyard::Error::from)?)
     }
 
     fn forbidden(&self, refusal: &Refusal) -> Result<Answer, NoAnswer> {

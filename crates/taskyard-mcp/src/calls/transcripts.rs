@@ -7,16 +7,15 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use taskyard_core::dialect::transcript::{makes_call, names_given};
+use taskyard::core::dialect::transcript::{makes_call, names_given};
 
-use crate::project_slug::slug;
-use crate::regular_file::{self, NotRead};
+use taskyard::regular_file;
+use taskyard::slug;
 
 /// How long a call is looked for. A client on a busy machine was seen to take a quarter of a second.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -117,7 +116,7 @@ impl Looking {
         if is_old || found.len() <= from || !found.is_file() {
             return false;
         }
-        let Ok(text) = read_from(path, from, 2 * TAIL) else { return false };
+        let Ok(text) = regular_file::read_from(path, from, 2 * TAIL) else { return false };
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         self.from = Some(from + whole as u64);
         makes_call(&text, id)
@@ -127,17 +126,8 @@ impl Looking {
 /// Returns the names under which an agent claimed tasks over a connection that it shares, from its transcript; none where that cannot
 /// be read.
 pub fn names_given_in(transcript: &Path) -> Vec<String> {
-    let length = transcript.metadata().map_or(0, |found| found.len());
-    let read = read_from(transcript, length.saturating_sub(LONGEST), LONGEST);
+    let read = regular_file::read_end(transcript, LONGEST);
     read.map(|text| names_given(&text)).unwrap_or_default()
-}
-
-fn read_from(path: &Path, from: u64, longest: u64) -> Result<Vec<u8>, NotRead> {
-    let (mut file, _) = regular_file::open(path, u64::MAX)?;
-    file.seek(SeekFrom::Start(from)).map_err(NotRead::System)?;
-    let mut text = Vec::new();
-    file.take(longest).read_to_end(&mut text).map_err(NotRead::System)?;
-    Ok(text)
 }
 
 fn of_session(folder: &Path, session: &str) -> Vec<(PathBuf, CalledBy)> {

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use serde_json::Value;
-use taskyard_core::tools::task_output::{Retrieval, Tail, TaskOutput, bytes_needed};
-use taskyard_core::tools::task_run::TaskRun;
-use taskyard_core::tools::{Answer, Scope, task_output, task_run, task_stop};
-use taskyard_core::{Job, JobId};
+use taskyard::core::tools::task_output::{Retrieval, Tail, TaskOutput, bytes_needed};
+use taskyard::core::tools::task_run::TaskRun;
+use taskyard::core::tools::{Answer, Scope, task_output, task_run, task_stop};
+use taskyard::core::{Job, JobId};
 
 use super::toolbox::NoAnswer;
 use super::{JobDesk, Toolbox};
-use crate::jobs::{JobError, Jobs, NewJob, Stopping, Waited};
-use crate::{Error, Outcome};
+use taskyard::jobs::{JobError, Jobs, NewJob, Stopping, Waited};
+use taskyard::{Error, Outcome};
 
 /// What the client runs commands with, and what every system has instead.
 const SHELLS: [&str; 2] = ["bash", "sh"];

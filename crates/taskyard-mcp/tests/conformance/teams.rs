@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::calls::Toolbox;
 use taskyard::core::dialect::inbox::{self, Manner};
 use taskyard::core::dialect::team_file;
 use taskyard::core::rules::agents::departing::Departure;
@@ -18,6 +17,7 @@ use taskyard::core::{AgentName, ClientVersion, ListId, Member, Message, Rules, T
 use taskyard::operations::NewTask;
 use taskyard::store::{FileStore, FileStoreOptions};
 use taskyard::teams::{FileTeamsOptions, Letter, Seat, TeamCaller, Teams};
+use taskyard_mcp::calls::Toolbox;
 use tempfile::TempDir;
 
 use crate::recording::Disk;

@@ -1,17 +1,17 @@
 //! `TaskClaim`, `TaskRelease`
 
 use serde_json::Value;
-use taskyard_core::render::loss_in_words;
-use taskyard_core::rules::claims::claiming::ClaimRefusal;
-use taskyard_core::tools::task_claim::{TaskClaim, Won, held_by_name};
-use taskyard_core::tools::task_release::TaskRelease;
-use taskyard_core::tools::{Answer, task_claim, task_release, unreadable_line};
-use taskyard_core::{AgentName, TaskId};
+use taskyard::core::render::loss_in_words;
+use taskyard::core::rules::claims::claiming::ClaimRefusal;
+use taskyard::core::tools::task_claim::{TaskClaim, Won, held_by_name};
+use taskyard::core::tools::task_release::TaskRelease;
+use taskyard::core::tools::{Answer, task_claim, task_release, unreadable_line};
+use taskyard::core::{AgentName, TaskId};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
-use crate::operations::{Claim, ClaimOutcome, Resuming};
-use crate::{Error, Outcome};
+use taskyard::operations::{Claim, ClaimOutcome, Resuming};
+use taskyard::{Error, Outcome};
 
 impl Toolbox {
     pub(super) fn take(&self, input: &Value) -> Result<Answer, NoAnswer> {

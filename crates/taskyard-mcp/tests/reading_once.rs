@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::calls::Toolbox;
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::{AgentName, ListId, Rules, TeamName};
 use taskyard::store::MemoryStore;
 use taskyard::teams::{Letter, MemoryTeams, NewMember, NewTeam, Presence, TeamCaller, Teams};
+use taskyard_mcp::calls::Toolbox;
 use taskyard_testkit::CountingTeams;
 
 fn agent(name: &str) -> AgentName {

@@ -5,7 +5,6 @@ use std::fs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use taskyard::calls::Toolbox;
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::{Answer, dialects};
 use taskyard::core::{AgentName, ClientVersion, ListId, Revision, Rules, Status, Task, TaskId};
@@ -15,6 +14,7 @@ use taskyard::store::{
     open_teaching,
 };
 use taskyard::{Store, Yard};
+use taskyard_mcp::calls::Toolbox;
 use tempfile::TempDir;
 
 fn yard(store: Arc<dyn Store>) -> Yard {

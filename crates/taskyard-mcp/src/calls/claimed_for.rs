@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use taskyard_core::{AgentName, TaskId};
+use taskyard::core::{AgentName, TaskId};
 
 /// How many claims are remembered; the oldest are forgotten first.
 const CLAIMS: usize = 4_096;

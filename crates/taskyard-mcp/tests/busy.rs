@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use taskyard::calls::Toolbox;
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, ListId, Rules, Status, TaskId, TeamName};
@@ -12,6 +11,7 @@ use taskyard::operations::{Claim, ClaimOutcome, NewTask, OwnerChange, Patch, Upd
 use taskyard::store::MemoryStore;
 use taskyard::teams::{MemoryTeams, NewMember, NewTeam, Presence, TeamCaller, Teams};
 use taskyard::{Outcome, Yard};
+use taskyard_mcp::calls::Toolbox;
 use taskyard_testkit::list_builder;
 
 const LIST: &str = "1 in_progress (ana); 2 pending (ana); 3 pending";

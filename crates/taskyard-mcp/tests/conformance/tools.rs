@@ -1,9 +1,9 @@
 //! The client's tools, called as the recording calls them.
 
 use taskyard::Yard;
-use taskyard::calls::Toolbox;
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::Answer;
+use taskyard_mcp::calls::Toolbox;
 
 use crate::recording::Step;
 

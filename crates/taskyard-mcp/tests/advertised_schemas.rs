@@ -14,7 +14,6 @@ use proptest::strategy::{Union, ValueTree as _};
 use proptest::string::string_regex;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
-use taskyard::calls::Toolbox;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::catalogue::{self, Surface};
@@ -26,6 +25,7 @@ use taskyard::store::{
 };
 use taskyard::teams::{FileTeamsOptions, TeamCaller, Teams};
 use taskyard::{Outcome, Store, Yard};
+use taskyard_mcp::calls::Toolbox;
 use taskyard_testkit::{Scale, folder_in_memory};
 
 const SYSTEMS: [System; 5] = [System::Tasks, System::Todos, System::Document, System::Teaching, System::Export];

@@ -8,7 +8,6 @@ use std::thread;
 
 use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::calls::Toolbox;
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::{Answer, catalogue};
 use taskyard::core::{AgentName, Holder, ListId, ProcessMark, Rules, Todo};
@@ -17,6 +16,7 @@ use taskyard::operations::Claim;
 use taskyard::store::MemoryStore;
 use taskyard::teams::{FileTeamsOptions, NewMember, Presence, TeamCaller, Teams};
 use taskyard::todos::{FileTodos, TodoLists};
+use taskyard_mcp::calls::Toolbox;
 use taskyard_testkit::rules_under_test;
 
 /// Returns the tools of two agents on one list.

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::Value;
-use taskyard_core::Lease;
-use taskyard_core::rules::leases::leasing::LeaseState;
-use taskyard_core::tools::{Answer, task_list};
+use taskyard::core::Lease;
+use taskyard::core::rules::leases::leasing::LeaseState;
+use taskyard::core::tools::{Answer, task_list};
 
-use crate::Yard;
-use crate::store::Sighting;
+use taskyard::Yard;
+use taskyard::store::Sighting;
 
 /// The last answer to `TaskList` on one list, in one set of rules.
 #[derive(Debug, Default)]

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use taskyard_core::TeamName;
-use taskyard_core::tools::list_agents::Listed;
-use taskyard_core::tools::team_create::TeamCreate;
-use taskyard_core::tools::{Answer, catalogue, list_agents, team_create, team_delete};
+use taskyard::core::TeamName;
+use taskyard::core::tools::list_agents::Listed;
+use taskyard::core::tools::team_create::TeamCreate;
+use taskyard::core::tools::{Answer, catalogue, list_agents, team_create, team_delete};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
-use crate::teams::{NewTeam, Seat, TeamRefusal, Teams};
+use taskyard::teams::{NewTeam, Seat, TeamRefusal, Teams};
 
 impl Toolbox {
     pub(super) fn create_team(&self, input: &Value) -> Result<Answer, NoAnswer> {
