@@ -38,12 +38,10 @@ use taskyard::tidying::{Caretaker, Household};
 use taskyard::todos::Todos;
 use taskyard::{WrittenLists, Yard};
 
-use crate::address_problem::password_among_words;
 use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};
-use crate::exit::Exit;
 use crate::output::Pager;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::{candidates, places};
 
 use input::Input;
@@ -177,7 +175,7 @@ impl Context {
     /// Returns the working directory.
     pub(crate) fn directory(&self) -> Result<&Path, Problem> {
         self.directory.as_deref().map_err(|why| {
-            Problem::new(Exit::CouldNot, "no_directory", format!("cannot tell the working directory: {why}"))
+            Problem::new(ProblemKind::CouldNot, "no_directory", format!("cannot tell the working directory: {why}"))
                 .hint("change to a directory that exists")
         })
     }
@@ -303,7 +301,7 @@ impl Context {
     /// Says which directory that is needed is nowhere, and why.
     fn no_place(&self) -> Problem {
         let missing = places::client_config(&self.environment).and_then(|_| places::data(&self.environment));
-        let unknown = || Problem::new(Exit::CouldNot, "no_place", "this store has no place for that");
+        let unknown = || Problem::new(ProblemKind::CouldNot, "no_place", "this store has no place for that");
         missing.err().unwrap_or_else(unknown)
     }
 
@@ -472,4 +470,10 @@ fn rule_word(text: &str) -> Result<RuleWord, Problem> {
 fn client_version(text: &str) -> Result<ClientVersion, Problem> {
     let wrong = |error| Problem::usage("bad_client_version", format!("{TASKYARD_CLIENT_VERSION}: {error}"));
     text.trim().parse().map_err(wrong)
+}
+
+/// Refuses a password on the command line, where `ps` shows it to every user of the machine.
+fn password_among_words() -> Problem {
+    Problem::usage("bad_store", "the address in --store has a password, which every user of this machine can see there")
+        .hint("set TASKYARD_STORE to that address, or leave the password to PGPASSWORD or ~/.pgpass")
 }

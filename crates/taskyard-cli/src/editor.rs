@@ -6,8 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use crate::environment::Environment;
-use crate::exit::Exit;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::signals;
 
 /// The editor where the environment names none.
@@ -40,7 +39,7 @@ pub(crate) fn edit(path: &Path, environment: &Environment, is_json: bool) -> Res
     }
     let failed = |why: String, was_killed: bool| {
         let message = format!("the editor `{editor}` {why}; nothing was changed");
-        EditorFailed { problem: Problem::new(Exit::CouldNot, "editor_failed", message), was_killed }
+        EditorFailed { problem: Problem::new(ProblemKind::CouldNot, "editor_failed", message), was_killed }
     };
     match command.status() {
         Ok(status) if status.success() => Ok(()),

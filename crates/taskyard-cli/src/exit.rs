@@ -24,6 +24,9 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// How a command ended that was waited for is not known.
+    pub(crate) const END_UNKNOWN: Self = Self::OfCommand(125);
+
     /// Returns the number the process ends with.
     pub(crate) const fn code(self) -> u8 {
         match self {

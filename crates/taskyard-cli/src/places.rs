@@ -8,8 +8,7 @@ use taskyard::liveness::know_machine_by;
 use taskyard::private::{NotPrivate, secure_data_directory};
 
 use crate::environment::{CLAUDE_CONFIG_DIR, Environment, HOME, TASKYARD_HOME};
-use crate::exit::Exit;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// Returns the client's directory: `$CLAUDE_CONFIG_DIR`, else `~/.claude`.
 pub(crate) fn client_config(environment: &Environment) -> Result<PathBuf, Problem> {
@@ -27,8 +26,10 @@ pub(crate) fn data(environment: &Environment) -> Result<PathBuf, Problem> {
     let data = data_wherever(environment)?;
     match SECURED.get_or_init(|| secure_data_directory(&data).inspect(|()| know_machine_by(&data))) {
         Ok(()) => Ok(data),
-        Err(why) => Err(Problem::new(Exit::CouldNot, "not_private", format!("the data directory is not used: {why}"))
-            .hint(format!("set {TASKYARD_HOME} to a directory of your own"))),
+        Err(why) => {
+            Err(Problem::new(ProblemKind::CouldNot, "not_private", format!("the data directory is not used: {why}"))
+                .hint(format!("set {TASKYARD_HOME} to a directory of your own")))
+        }
     }
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn repository(directory: &Path) -> Option<&Path> {
 
 fn home<'a>(environment: &'a Environment, instead: &str) -> Result<&'a Path, Problem> {
     let advice = format!("set {HOME} to your home directory, or {instead} to the directory to use");
-    let problem = |message: String| Problem::new(Exit::CouldNot, "no_home", message).hint(advice.clone());
+    let problem = |message: String| Problem::new(ProblemKind::CouldNot, "no_home", message).hint(advice.clone());
     let Some(home) = &environment.home else {
         return Err(problem(format!("there is no home directory: {HOME} is not set")));
     };

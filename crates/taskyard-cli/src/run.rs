@@ -24,7 +24,7 @@ use crate::ended_members::take_out_ended_members;
 use crate::environment::{Environment, TASKYARD_FAILPOINTS};
 use crate::exit::Exit;
 use crate::output::{ColorChoice, Output, Pager, Terminal};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::reopening::reopen_tasks;
 use crate::{answer_end, completion, logging, signals};
 
@@ -270,7 +270,7 @@ fn finish(exit: Exit, mut output: Output, has_written: bool) -> ExitCode {
 /// Returns the problem of an answer that cannot be written, so that it does not read as if the change had failed.
 fn after_writing(problem: Problem, has_written: bool) -> Problem {
     match has_written && problem.report().code == "output" {
-        true => problem.exiting(Exit::Unfinished).hint("the change is recorded: do not repeat the command"),
+        true => problem.of_kind(ProblemKind::Unfinished).hint("the change is recorded: do not repeat the command"),
         false => problem,
     }
 }

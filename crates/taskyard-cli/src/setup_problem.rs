@@ -4,8 +4,8 @@ use taskyard_setup::config_edit::Unfit;
 use taskyard_setup::{Agent, SetupError, Wish};
 
 use crate::environment::HOME;
-use crate::exit::Exit;
-use crate::problem::{Problem, advice};
+use crate::problem::{Problem, ProblemKind};
+use taskyard::problems::advice;
 
 /// Returns the problem of an agent that could not be set up.
 pub(crate) fn setup_problem(error: SetupError, agent: Agent, wish: Wish) -> Problem {
@@ -16,7 +16,7 @@ pub(crate) fn setup_problem(error: SetupError, agent: Agent, wish: Wish) -> Prob
     };
     match error {
         SetupError::Io { path, source, .. } => {
-            let problem = Problem::new(Exit::CouldNot, "io", message).detail("path", path.display().to_string());
+            let problem = Problem::new(ProblemKind::CouldNot, "io", message).detail("path", path.display().to_string());
             match advice(&source) {
                 Some(advice) => problem.hint(advice),
                 None => problem,
@@ -24,18 +24,18 @@ pub(crate) fn setup_problem(error: SetupError, agent: Agent, wish: Wish) -> Prob
         }
         SetupError::Unfit { path, unfit } => {
             let (Unfit::Unreadable { line, .. } | Unfit::Shape { line, .. } | Unfit::Odd { line, .. }) = unfit;
-            Problem::new(Exit::CouldNot, "agent_config", message)
+            Problem::new(ProblemKind::CouldNot, "agent_config", message)
                 .hint(format!("nothing was changed; mend the file and try again, or {by_hand}"))
                 .detail("path", path.display().to_string())
                 .detail("line", line)
         }
-        SetupError::ChangedMeanwhile { path } => Problem::new(Exit::GaveUp, "conflict", message)
+        SetupError::ChangedMeanwhile { path } => Problem::new(ProblemKind::GaveUp, "conflict", message)
             .hint("run the same command again")
             .detail("path", path.display().to_string()),
         SetupError::Machine(error) => Problem::from(error)
             .hint("Taskyard keeps there what `--remove` needs; set TASKYARD_HOME to a directory that can be written"),
         SetupError::OnlyForUser { .. } => Problem::usage("usage", message).hint("leave --scope project out"),
-        SetupError::NoHome => Problem::new(Exit::CouldNot, "no_home", message)
+        SetupError::NoHome => Problem::new(ProblemKind::CouldNot, "no_home", message)
             .hint(format!("set {HOME} to your home directory, or use --scope project")),
     }
 }

@@ -20,6 +20,7 @@ pub mod json_text;
 pub mod live;
 pub mod near_miss;
 pub mod packing;
+pub mod problem;
 pub mod render;
 pub mod rules;
 pub mod timing;

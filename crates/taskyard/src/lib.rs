@@ -102,6 +102,7 @@ pub mod machine;
 pub mod notices;
 pub mod opening;
 pub mod operations;
+pub mod problems;
 pub mod regular_file;
 pub mod store;
 pub mod stream;

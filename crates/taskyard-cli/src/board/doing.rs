@@ -16,8 +16,7 @@ use taskyard::{WrittenLists, Yard};
 
 use super::deed::{Deed, What};
 use super::news::{Did, News, Refused, Teller};
-use crate::exit::Exit;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// How long leaving waits for what is being done.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -158,7 +157,7 @@ impl Hands {
             What::StopJob(id) => match self.jobs()?.stop(id, yard.actor())? {
                 Stopping::Stopped(job) => Ok(words(format!("Stopped {} {}", job.id, job.description))),
                 Stopping::WasOver(job) => Err(Problem::new(
-                    Exit::Refused,
+                    ProblemKind::Refused,
                     "job_not_running",
                     format!("job {} is not running (status: {})", job.id, job.state()),
                 )),
@@ -172,14 +171,14 @@ impl Hands {
         for id in tasks {
             if let ClaimOutcome::Refused { refusal, .. } = yard.claim(id, &self.claim)? {
                 let message = format!("task {id} cannot be claimed: {refusal}");
-                return Err(Problem::new(Exit::Refused, refusal.as_str(), message));
+                return Err(Problem::new(ProblemKind::Refused, refusal.as_str(), message));
             }
         }
         Ok(words(format!("{} is yours", numbered(tasks))))
     }
 
     fn jobs(&self) -> Result<&Jobs, Problem> {
-        let nowhere = || Problem::new(Exit::CouldNot, "no_place", "there is no place for jobs here");
+        let nowhere = || Problem::new(ProblemKind::CouldNot, "no_place", "there is no place for jobs here");
         self.jobs.as_ref().ok_or_else(nowhere)
     }
 }
@@ -259,7 +258,7 @@ fn acknowledge(yard: &Yard, keys: &[MessageKey]) -> Result<Done, Problem> {
 
 fn seated(yard: &Yard) -> Result<(&taskyard::teams::Teams, taskyard::teams::Seat), Problem> {
     let nobody = || {
-        Problem::new(Exit::Refused, "not_in_a_team", format!("{} is in no team of this list", yard.actor()))
+        Problem::new(ProblemKind::Refused, "not_in_a_team", format!("{} is in no team of this list", yard.actor()))
             .hint("join one with `taskyard team join`")
     };
     let teams = yard.teams().ok_or_else(nobody)?;

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Output, Shapes};
 use crate::places;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// Bring the open tasks of an earlier session's list here
 ///
@@ -115,7 +115,7 @@ fn take_one(sharing: &Sharing<'_>, from: &ListId, is_sure: bool, output: &mut Ou
 
 /// Returns the problem that other agents count on a list.
 fn counted_on(list: &ListId, why: &str) -> Problem {
-    Problem::new(Exit::Refused, "shared_list", format!("others count on {list}: {why}; its tasks stay there"))
+    Problem::new(ProblemKind::Refused, "shared_list", format!("others count on {list}: {why}; its tasks stay there"))
         .hint(format!(
             "work on it with `--list {list}`, or bring them here all the same with `taskyard adopt {list} --yes`"
         ))
@@ -196,7 +196,7 @@ fn take_all(
         match taken {
             Ok(taken) => adopted.extend(taken),
             // What came before stays here, and is told.
-            Err(problem) if has_taken && problem.report().exit != Exit::Unfinished => {
+            Err(problem) if has_taken && problem.report().kind != ProblemKind::Unfinished => {
                 left.push((session.list, problem.report().message.clone()));
                 exit = Exit::Unfinished;
                 continue;

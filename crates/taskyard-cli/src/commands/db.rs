@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use taskyard::core::Timestamp;
 use taskyard::core::render::{Line, Tone};
 use taskyard_postgres::{
-    Administration, AdministrationError, BlockedSession, DatabaseProblem, DatabaseStatus, Replica, ReplicaLag,
-    RoleLists, TableVersions, TablesStatus,
+    Administration, BlockedSession, DatabaseProblem, DatabaseStatus, Replica, ReplicaLag, RoleLists, TableVersions,
+    TablesStatus,
 };
 
 use crate::context::Context;
@@ -245,32 +245,4 @@ fn shape(status: &DatabaseStatus, problems: &[DatabaseProblem], store: &str) -> 
 
 fn problem_shape(problem: &DatabaseProblem) -> Value {
     json!({ "code": problem.code(), "message": problem.to_string() })
-}
-
-impl From<AdministrationError> for Problem {
-    fn from(error: AdministrationError) -> Self {
-        let message = error.to_string();
-        match error {
-            AdministrationError::Store(error) => error.into(),
-            AdministrationError::NoTables { .. } => {
-                Self::new(Exit::NotFound, "no_tables", message).hint("make them with `taskyard db init`")
-            }
-            AdministrationError::NotOwner { owner, .. } => Self::new(Exit::Refused, "not_owner", message)
-                .hint("only the owner of the tables gives rights; name it in the address before the `@`")
-                .detail("owner", owner),
-            AdministrationError::IsOwner { role } => Self::new(Exit::Refused, "is_owner", message)
-                .hint("let agents work under another role, with fewer rights")
-                .detail("role", role),
-            AdministrationError::NoRole { role } => Self::new(Exit::NotFound, "no_such_role", message)
-                .hint(format!("`taskyard db init --role {role} --lists granted` makes it and lets it in"))
-                .detail("role", role),
-            AdministrationError::NoList { list } => Self::new(Exit::NotFound, "no_such_list", message)
-                .hint("a role may work on a list that it makes itself; `taskyard lists` shows those there are")
-                .detail("list", list),
-            AdministrationError::HasEveryList { role } => Self::new(Exit::Refused, "has_every_list", message)
-                .hint(format!("`taskyard db init --role {role} --lists granted` limits it to the lists it is granted"))
-                .detail("role", role),
-            _ => Self::new(Exit::CouldNot, "store_failed", message),
-        }
-    }
 }

@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::displays::answers::{self, did};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::{editor, places, signals};
 
 /// Edit tasks in $VISUAL or $EDITOR, or write a new one
@@ -221,7 +221,7 @@ impl Editing<'_> {
         if self.resume {
             let sheet = self.desk.take_up(name).map_err(failed)?;
             let sheet = sheet.ok_or_else(|| {
-                Problem::new(Exit::NotFound, "nothing_kept", "no text was kept of an earlier edit of it")
+                Problem::new(ProblemKind::NotFound, "nothing_kept", "no text was kept of an earlier edit of it")
             })?;
             let text = sheet.read().map_err(failed)?;
             return Ok((sheet, text));
@@ -272,7 +272,7 @@ fn read(text: &str, base: &Draft, clock: &Clock) -> Result<Draft, Problem> {
 fn undecided(id: &TaskId) -> Problem {
     let message =
         format!("nothing was saved: in the description of task {id} two texts stand of which one is to be chosen");
-    Problem::new(Exit::Refused, "undecided", message)
+    Problem::new(ProblemKind::Refused, "undecided", message)
 }
 
 /// Says where what was typed is kept.

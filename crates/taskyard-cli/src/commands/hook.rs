@@ -17,7 +17,7 @@ use super::{session_end, session_start};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// Answer one of the client's hooks
 ///
@@ -56,7 +56,7 @@ impl Hook {
             let message = format!("there is no hook for `{}`", self.event.escape_debug());
             let problem = Problem::usage("unknown_event", message);
             // To the client exit code 2 is a block, and a misspelt event must not block anything.
-            return Err(problem.hint(format!("the events are {}", KNOWN.join(", "))).exiting(Exit::CouldNot));
+            return Err(problem.hint(format!("the events are {}", KNOWN.join(", "))).of_kind(ProblemKind::CouldNot));
         }
         // An event brings its session, and what is told is told of that.
         context.consider_config_told();
@@ -67,8 +67,8 @@ impl Hook {
             return session_end::answer(context, output);
         }
         // To the client exit code 2 is a block: whatever is wrong on our side must not keep an agent from ending.
-        self.subagent_stop(context, output).map(|()| Exit::Done).map_err(|problem| match problem.report().exit {
-            Exit::Usage => problem.exiting(Exit::CouldNot),
+        self.subagent_stop(context, output).map(|()| Exit::Done).map_err(|problem| match problem.report().kind {
+            ProblemKind::Usage => problem.of_kind(ProblemKind::CouldNot),
             _ => problem,
         })
     }

@@ -10,8 +10,7 @@ use taskyard::core::{ListId, json_text};
 use taskyard::opening::Address;
 
 use crate::context::Context;
-use crate::exit::Exit;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// Reads the event from stdin.
 pub(super) fn read_event() -> Result<Map<String, Value>, Problem> {
@@ -19,7 +18,7 @@ pub(super) fn read_event() -> Result<Map<String, Value>, Problem> {
     let failed = |error| Problem::io("cannot read the event from stdin", &error);
     std::io::stdin().lock().take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
     let wrong = |why: String| {
-        Problem::new(Exit::CouldNot, "bad_event", format!("what came on stdin is no event: {why}"))
+        Problem::new(ProblemKind::CouldNot, "bad_event", format!("what came on stdin is no event: {why}"))
             .hint("this command is for the client's hooks, which write one JSON object")
     };
     match json_text::from_slice(&bytes) {

@@ -15,7 +15,7 @@ use super::inbox_notices::JobNotices;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{JobShape, Output, message_shape, when_reader_leaves};
-use crate::problem::Problem;
+use crate::problem::{Problem, exit_of};
 
 /// Show what waits for you: messages, and your jobs
 ///
@@ -104,7 +104,7 @@ impl Inbox {
                 // There is one object on stdout already.
                 Err(problem) if output.is_json() && !problem.is_broken_pipe() => {
                     output.warn(&problem.report().message)?;
-                    return Ok(problem.report().exit);
+                    return Ok(exit_of(problem.report().kind));
                 }
                 acknowledged => acknowledged?,
             }

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Output, quoted};
 use crate::places;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ListsAction {
@@ -97,7 +97,7 @@ fn remove_place(yard: &Yard, list: &ListId, hint: &str) -> Result<Vec<String>, P
 
 /// Says that what was asked for has happened, and what is left.
 fn unfinished(problem: &Problem, hint: &str) -> Problem {
-    Problem::new(Exit::Unfinished, "unfinished", problem.report().message.clone()).hint(hint)
+    Problem::new(ProblemKind::Unfinished, "unfinished", problem.report().message.clone()).hint(hint)
 }
 
 /// A list that was renamed.
@@ -130,7 +130,7 @@ fn moved(yard: &Yard, from: &ListId, to: &ListId) -> Result<usize, Problem> {
     match yard.rename_list(from, to) {
         Err(taskyard::Error::Store(StoreError::ListExists { .. })) if !yard.store().has(to)? => {
             let message = format!("a list `{to}` was removed or renamed, and its history is kept under that name");
-            Err(Problem::new(Exit::Refused, "list_exists", message)
+            Err(Problem::new(ProblemKind::Refused, "list_exists", message)
                 .detail("list", to.as_str())
                 .hint(format!("choose another name; `taskyard history --list {}` shows what is kept", quoted(to))))
         }
@@ -223,7 +223,7 @@ fn job_on(list: &ListId, context: &Context) -> Result<Option<String>, Problem> {
 }
 
 fn in_use(list: &ListId, why: &str, hint: &str) -> Problem {
-    Problem::new(Exit::Refused, "list_in_use", format!("list {list} is in use: {why}"))
+    Problem::new(ProblemKind::Refused, "list_in_use", format!("list {list} is in use: {why}"))
         .hint(hint)
         .detail("list", list.as_str())
 }

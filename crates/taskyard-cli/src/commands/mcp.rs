@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::mcp_host::open_hub;
 use crate::output::Output;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::signals;
 
 /// Serve the list to an agent: the Model Context Protocol on standard input and output
@@ -84,7 +84,7 @@ impl Mcp {
         let _caretaker = context.caretaker();
         let served =
             serve_stdio(open_hub(context.in_directory(directory).naming_client_later(), options, cancel.clone())?);
-        served.map_err(|error| Problem::new(Exit::CouldNot, "mcp", error.to_string()))?;
+        served.map_err(|error| Problem::new(ProblemKind::CouldNot, "mcp", error.to_string()))?;
         Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
     }
 }

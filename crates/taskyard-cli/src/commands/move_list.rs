@@ -12,7 +12,7 @@ use super::import::progress_bar;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// Move a list with its history to another store
 ///
@@ -44,9 +44,13 @@ impl Move {
         let from = context.yard()?.on(list.clone());
         let (to_address, to) = context.elsewhere(&self.to, &list)?;
         if let Some(SharedBy::Team { name }) = from.shared_by(&list, Vec::new())? {
-            return Err(Problem::new(Exit::Refused, "list_of_team", format!("`{list}` is the list of team {name}"))
-                .hint("its members and messages would stay behind; end the team first")
-                .detail("team", name.as_str()));
+            return Err(Problem::new(
+                ProblemKind::Refused,
+                "list_of_team",
+                format!("`{list}` is the list of team {name}"),
+            )
+            .hint("its members and messages would stay behind; end the team first")
+            .detail("team", name.as_str()));
         }
         let what = MoveList {
             list: &list,

@@ -14,7 +14,7 @@ use crate::displays::answers::counts_as_json;
 use crate::every_list::agents_on;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// A thing that has an address of its own over HTTP.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Resource {
                 let found = rows.iter().find(|row| is_same_agent(&row.name, name.as_str()));
                 let row = found.ok_or_else(|| {
                     let message = format!("list {} has no agent `{name}`", yard.list_id());
-                    Problem::new(Exit::NotFound, "agent_not_found", message)
+                    Problem::new(ProblemKind::NotFound, "agent_not_found", message)
                         .hint("an agent is on a list while it holds a task or is a member of its team")
                         .detail("agent", name.as_str())
                 })?;

@@ -15,7 +15,7 @@ use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::{Output, with_commands};
 use crate::places;
-use crate::problem::Problem;
+use crate::problem::{Problem, exit_of};
 use crate::setup_problem::setup_problem;
 
 /// Register Taskyard with an agent
@@ -170,7 +170,7 @@ impl Setup {
                 Err(problem) => {
                     let error = problem.report().as_json();
                     shapes.push(json!({"agent": agent.word(), "name": agent.name(), "error": error}));
-                    exit = if output.is_json() { problem.report().exit } else { output.problem(&problem) };
+                    exit = if output.is_json() { exit_of(problem.report().kind) } else { output.problem(&problem) };
                 }
             }
         }

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::places;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::tokens::{BrowserRecord, Scope, TokenBook, TokenProblem, TokenRecord};
 
 /// Say who may use the server: tokens by name, and browsers
@@ -154,13 +154,13 @@ fn told(problem: TokenProblem, name: &str) -> Problem {
         TokenProblem::Io { path, source } => Problem::io(&format!("cannot use `{}`", path.display()), &source)
             .hint("see who owns it and what its permissions are (`ls -ld`)"),
         TokenProblem::NotOurs { path, why } => {
-            Problem::new(Exit::CouldNot, "token_file", format!("`{}` cannot be read: {why}", path.display()))
+            Problem::new(ProblemKind::CouldNot, "token_file", format!("`{}` cannot be read: {why}", path.display()))
                 .hint("use the Taskyard that wrote it, or remove the file and make tokens anew")
         }
-        TokenProblem::Taken => Problem::new(Exit::Refused, "token_exists", format!("there is a token `{name}`"))
+        TokenProblem::Taken => Problem::new(ProblemKind::Refused, "token_exists", format!("there is a token `{name}`"))
             .hint(format!("`taskyard token revoke {name}` first, or choose another name")),
         TokenProblem::Unknown => Problem::new(
-            Exit::NotFound,
+            ProblemKind::NotFound,
             "token_not_found",
             format!("there is no token or browser `{}`", name.escape_debug()),
         )

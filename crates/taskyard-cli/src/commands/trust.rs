@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::places;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// Trust the hooks, checks and settings of this directory
 ///
@@ -94,7 +94,7 @@ fn distrust(project: &Path, data: &Path, output: &mut Output) -> Result<(), Prob
     let was_trusted = machine.map(|machine| machine.distrust(project)).transpose()?;
     if was_trusted != Some(true) {
         let message = format!("`{}` is not trusted", project.display());
-        return Err(Problem::new(Exit::NotFound, "not_trusted", message).hint("there is nothing to take away"));
+        return Err(Problem::new(ProblemKind::NotFound, "not_trusted", message).hint("there is nothing to take away"));
     }
     if output.is_json() {
         output.document(json!({"directory": project.display().to_string(), "trusted": false}))?;

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::places;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// Bind this directory and everything below it to a list
 #[derive(Debug, Args)]
@@ -66,7 +66,8 @@ impl Use {
 }
 
 fn not_bound(directory: &Path, above: Option<Binding>) -> Problem {
-    let problem = Problem::new(Exit::NotFound, "not_bound", format!("`{}` is bound to no list", directory.display()));
+    let problem =
+        Problem::new(ProblemKind::NotFound, "not_bound", format!("`{}` is bound to no list", directory.display()));
     problem.hint(match above {
         Some(binding) => {
             format!(

@@ -28,7 +28,7 @@ use crate::displays::lost_tasks::{loss_as_json, tell_of_loss};
 use crate::displays::work_progress::{WorkDisplay, summary};
 use crate::exit::Exit;
 use crate::output::{Ids, Output};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::signals;
 
 /// Run a command for every task, until nothing is left that is ready
@@ -150,8 +150,9 @@ impl Work {
             }
         };
         let foreman = thread::Builder::new().name("foreman".into()).spawn(work);
-        foreman
-            .map_err(|error| Problem::new(Exit::CouldNot, "no_thread", format!("cannot start a thread: {error}")))?;
+        foreman.map_err(|error| {
+            Problem::new(ProblemKind::CouldNot, "no_thread", format!("cannot start a thread: {error}"))
+        })?;
         let (result, shown) = follow(&hear, &stop, output);
         let result = result.unwrap_or_else(|why| panic::resume_unwind(why));
         if self.team.is_some() {

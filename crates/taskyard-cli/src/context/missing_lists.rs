@@ -5,9 +5,8 @@ use taskyard::core::near_miss::nearest;
 use taskyard::core::rules::lists::list_choice::Reason;
 
 use super::Context;
-use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 impl Context {
     /// Returns the list that a person gives a name to. A name that reads like a path is refused: it would become another name.
@@ -72,7 +71,7 @@ impl Context {
     pub(crate) fn no_such_list(&self, list: &ListId) -> Result<Problem, Problem> {
         let names = self.store()?.list_names().map_err(taskyard::Error::from)?;
         let names: Vec<&str> = names.iter().map(ListId::as_str).collect();
-        let problem = Problem::new(Exit::NotFound, "list_not_found", format!("there is no list `{list}`"));
+        let problem = Problem::new(ProblemKind::NotFound, "list_not_found", format!("there is no list `{list}`"));
         Ok(problem.detail("list", list.as_str()).hint(match nearest(list.as_str(), &names) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "`taskyard lists` shows those there are".to_owned(),

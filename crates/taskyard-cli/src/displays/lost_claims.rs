@@ -10,7 +10,7 @@ use taskyard::operations::{ClaimRefusal, Gone};
 
 use crate::exit::Exit;
 use crate::output::{Ids, Output};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind, exit_of};
 
 /// The answer to a claim that was not.
 #[derive(Serialize)]
@@ -66,13 +66,16 @@ pub(crate) fn lost(
     since: Option<Timestamp>,
     output: &mut Output,
 ) -> Result<Exit, Problem> {
-    let exit = if *refusal == ClaimRefusal::TaskNotFound { Exit::NotFound } else { Exit::Refused };
+    let kind = match refusal {
+        ClaimRefusal::TaskNotFound => ProblemKind::NotFound,
+        _ => ProblemKind::Refused,
+    };
     if output.is_json() {
         let also_held = (!held.is_empty()).then_some(Ids(held));
         let since = since.map(|since| since.to_string());
         let gone = gone.map(|(gone, _)| gone_shape(&gone));
         output.document(Lost { gone, also_held, since, ..shape(refusal, task) })?;
-        return Ok(exit);
+        return Ok(exit_of(kind));
     }
     let message = match (id, refusal) {
         (Some(id), ClaimRefusal::TaskNotFound) => format!("there is no task {id}"),
@@ -96,7 +99,7 @@ pub(crate) fn lost(
     };
     let look = output.look();
     let loss = gone.and_then(|(gone, list)| loss_in_words(&gone, list, |moment| look.time(moment)));
-    let problem = Problem::new(exit, code(refusal), message).hint(loss.unwrap_or_else(|| advice(refusal)));
+    let problem = Problem::new(kind, code(refusal), message).hint(loss.unwrap_or_else(|| advice(refusal)));
     Err(match id {
         Some(id) => problem.detail("task", id.as_str()),
         None => problem,

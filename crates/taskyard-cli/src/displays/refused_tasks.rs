@@ -5,7 +5,7 @@ use taskyard::operations::RefusedTask;
 
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 
 /// Tells on stderr of the tasks with which nothing was done.
 pub(crate) fn tell_refused(refused: &[RefusedTask], output: &mut Output) -> Result<(), Problem> {
@@ -26,5 +26,5 @@ pub(crate) fn refused_as_json(refused: &[RefusedTask]) -> Option<Value> {
 
 /// Returns how a command ends that did what it could: as the first refusal would have ended it.
 pub(crate) fn exit_of(refused: &[RefusedTask]) -> Exit {
-    refused.first().map_or(Exit::Done, |(_, refusal)| Problem::from(refusal.clone()).report().exit)
+    refused.first().map_or(Exit::Done, |(_, refusal)| problem::exit_of(Problem::from(refusal.clone()).report().kind))
 }

@@ -4,6 +4,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 use serde_json::{Serializer, json};
+use taskyard::core::problem::Report;
 use taskyard::core::render::{Line, Look, Tone, ansi};
 
 use super::careful::Careful;
@@ -12,7 +13,7 @@ use super::other_lists::{LookForOtherLists, OtherLists, quoted};
 use super::pager::{Pager, Sink};
 use super::terminal::Terminal;
 use crate::exit::Exit;
-use crate::problem::{Problem, Report};
+use crate::problem::{Problem, exit_of};
 
 /// How many lines are shown of what a program of the user's said.
 const MOST_LINES: usize = 40;
@@ -269,7 +270,7 @@ impl Output {
             // Where even stderr is out of reach, the exit code is all we have left to say.
             let _ = self.problem_in_words(report);
         }
-        report.exit
+        exit_of(report.kind)
     }
 
     fn problem_as_json(&mut self, problem: &Report) -> io::Result<()> {

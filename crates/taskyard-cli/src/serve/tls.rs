@@ -13,8 +13,7 @@ use sha2::{Digest as _, Sha256};
 use taskyard::private;
 use tokio_rustls::TlsAcceptor;
 
-use crate::exit::Exit;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// The files of our own certificate, in our data directory.
 const OWN: [&str; 2] = ["serve-certificate.pem", "serve-key.pem"];
@@ -70,7 +69,7 @@ impl Tls {
 
 fn read([certificate, key]: &[PathBuf; 2]) -> Result<(Arc<ServerConfig>, String), Problem> {
     let wrong = |path: &Path, why: &dyn std::fmt::Display| {
-        Problem::new(Exit::CouldNot, "bad_certificate", format!("cannot use `{}`: {why}", path.display()))
+        Problem::new(ProblemKind::CouldNot, "bad_certificate", format!("cannot use `{}`: {why}", path.display()))
             .hint("give a certificate and its key as PEM files with --tls-cert and --tls-key")
     };
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use taskyard::private::{self, NotPrivate};
 
 use super::digest::random_secret;
-use crate::exit::Exit;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// The file in our data directory.
 const NAME: &str = "serve-token";
@@ -53,7 +52,7 @@ impl ServerToken {
         };
         if secret.len() < SHORTEST {
             return Err(Problem::new(
-                Exit::CouldNot,
+                ProblemKind::CouldNot,
                 "token",
                 format!("the token in `{}` is too short", path.display()),
             )

@@ -24,9 +24,8 @@ use super::pages;
 use super::site::Site;
 use super::workers::{Work, spawn};
 use crate::context::Requested;
-use crate::exit::Exit;
 use crate::output::json_document;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::tokens::{LinkTerms, Scope};
 
 /// Where the description of the API is.
@@ -117,7 +116,7 @@ async fn follow_list(
     let problem = match site.workers().run(Work::Looks, look).await {
         Ok(Ok(list)) => return follow(site, FOLLOW_LIST, Topic::List(list), scope, request).await,
         Ok(Err(problem)) => problem,
-        Err(_) => Problem::new(Exit::GaveUp, "too_busy", "too many requests wait already"),
+        Err(_) => Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests wait already"),
     };
     noted(&site, FOLLOW_LIST, problem_response(&problem))
 }
@@ -209,7 +208,7 @@ async fn log_out(State(site): State<Arc<Site>>, scope: Scope, request: Request) 
 async fn end_browser(site: &Arc<Site>, browser: Option<String>) -> Response {
     let Some(name) = browser else {
         return problem_response(
-            &Problem::new(Exit::Refused, "no_browser", "a program with a token is not logged in")
+            &Problem::new(ProblemKind::Refused, "no_browser", "a program with a token is not logged in")
                 .hint("`DELETE /api/v1/tokens/NAME` revokes a token or a browser"),
         );
     };
@@ -226,9 +225,9 @@ async fn end_browser(site: &Arc<Site>, browser: Option<String>) -> Response {
         }
         Ok(Err(problem)) => {
             tracing::error!(?problem, "a browser cannot be logged out");
-            problem_response(&Problem::new(Exit::CouldNot, "token_file", "the browser could not be logged out"))
+            problem_response(&Problem::new(ProblemKind::CouldNot, "token_file", "the browser could not be logged out"))
         }
-        Err(_) => problem_response(&Problem::new(Exit::Stopped, "cancelled", "the server ends")),
+        Err(_) => problem_response(&Problem::new(ProblemKind::Stopped, "cancelled", "the server ends")),
     }
 }
 
@@ -241,14 +240,14 @@ async fn show_metrics(State(site): State<Arc<Site>>) -> Response {
     match looked {
         Ok(Ok(page)) => ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page).into_response(),
         Ok(Err(problem)) => problem_response(&problem),
-        Err(_) => problem_response(&Problem::new(Exit::GaveUp, "too_busy", "too many requests wait already")),
+        Err(_) => problem_response(&Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests wait already")),
     }
 }
 
 async fn nothing_here(State(site): State<Arc<Site>>) -> Response {
     site.tally().note_answer(NO_OPERATION, StatusCode::NOT_FOUND);
     problem_response(
-        &Problem::new(Exit::NotFound, "path_not_found", "there is nothing at this path")
+        &Problem::new(ProblemKind::NotFound, "path_not_found", "there is nothing at this path")
             .hint(format!("{DESCRIPTION} describes what there is")),
     )
 }

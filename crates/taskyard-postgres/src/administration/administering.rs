@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard::store::StoreError;
 
 use crate::database::{Database, NotAsked};
@@ -102,5 +103,32 @@ impl Administration {
     fn version(&self) -> Result<Option<i64>, StoreError> {
         let version = self.database.pool.persist(|session| self.database.version_in(session));
         version.map_err(|failure| failure.into_store_error(self.database.shown(), "ask for the version of the tables"))
+    }
+}
+
+impl From<AdministrationError> for Problem {
+    fn from(error: AdministrationError) -> Self {
+        let message = error.to_string();
+        match error {
+            AdministrationError::Store(error) => error.into(),
+            AdministrationError::NoTables { .. } => {
+                Self::new(ProblemKind::NotFound, "no_tables", message).hint("make them with `taskyard db init`")
+            }
+            AdministrationError::NotOwner { owner, .. } => Self::new(ProblemKind::Refused, "not_owner", message)
+                .hint("only the owner of the tables gives rights; name it in the address before the `@`")
+                .detail("owner", owner),
+            AdministrationError::IsOwner { role } => Self::new(ProblemKind::Refused, "is_owner", message)
+                .hint("let agents work under another role, with fewer rights")
+                .detail("role", role),
+            AdministrationError::NoRole { role } => Self::new(ProblemKind::NotFound, "no_such_role", message)
+                .hint(format!("`taskyard db init --role {role} --lists granted` makes it and lets it in"))
+                .detail("role", role),
+            AdministrationError::NoList { list } => Self::new(ProblemKind::NotFound, "no_such_list", message)
+                .hint("a role may work on a list that it makes itself; `taskyard lists` shows those there are")
+                .detail("list", list),
+            AdministrationError::HasEveryList { role } => Self::new(ProblemKind::Refused, "has_every_list", message)
+                .hint(format!("`taskyard db init --role {role} --lists granted` limits it to the lists it is granted"))
+                .detail("role", role),
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::meaning::Meant;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{JobShape, Output};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// Stop a job, with everything it started
 ///
@@ -37,7 +37,7 @@ impl Stop {
             }
             Stopping::WasOver(job) => {
                 let message = format!("job {} is not running (status: {})", job.id, job.state());
-                Err(Problem::new(Exit::Refused, "job_not_running", message)
+                Err(Problem::new(ProblemKind::Refused, "job_not_running", message)
                     .hint(format!("see what it wrote with `taskyard job output {}`", job.id))
                     .detail("job", job.id.as_str())
                     .detail("status", job.state().as_str()))

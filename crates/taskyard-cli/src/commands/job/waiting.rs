@@ -12,13 +12,10 @@ use super::acknowledging::acknowledge_end;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{JobShape, Output};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// The waiting ran out, as `timeout` says it.
 const RAN_OUT: Exit = Exit::OfCommand(124);
-
-/// We could not find out how the command ended; no code of ours can be mistaken for one of the command's.
-const NOT_KNOWN: Exit = Exit::OfCommand(125);
 
 /// Waits until a job has ended, for so long at most, tells how it ended, and returns the exit code of its command.
 pub(super) fn wait_for_end(
@@ -50,14 +47,14 @@ pub(super) fn wait_for_end(
 
 /// Lets a command that could not find out how a job ended say so with its exit code, too.
 pub(super) fn not_known(problem: Problem) -> Problem {
-    if problem.is_broken_pipe() { problem } else { problem.exiting(NOT_KNOWN) }
+    if problem.is_broken_pipe() { problem } else { problem.of_kind(ProblemKind::EndUnknown) }
 }
 
 /// Returns the exit code of a command that has ended, as a shell tells it.
 fn exit_of(fate: &JobFate) -> Exit {
-    let JobFate::Ended { how, .. } = fate else { return NOT_KNOWN };
+    let JobFate::Ended { how, .. } = fate else { return Exit::END_UNKNOWN };
     let code = how.exit_code().or_else(|| how.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).map_or(NOT_KNOWN, Exit::OfCommand)
+    code.and_then(|code| u8::try_from(code).ok()).map_or(Exit::END_UNKNOWN, Exit::OfCommand)
 }
 
 #[cfg(test)]

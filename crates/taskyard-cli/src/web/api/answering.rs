@@ -25,7 +25,7 @@ use crate::context::{Context, Requested};
 use crate::displays::lost_tasks::with_the_way_back;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::tokens::Scope;
 use crate::web::delivery::Delivery;
 use crate::web::paths::filled;
@@ -126,11 +126,11 @@ async fn ask(
         false => object_of(&head.headers, body)?,
     };
     let Does::Command(command) = &operation.does else {
-        return Err(Problem::new(Exit::CouldNot, "not_served", "nothing does this here"));
+        return Err(Problem::new(ProblemKind::CouldNot, "not_served", "nothing does this here"));
     };
     let asked = command(&parts, input)?;
     if operation.starts_commands && !site.runs_commands() {
-        return Err(Problem::new(Exit::Refused, "exec_not_allowed", "this server starts no commands")
+        return Err(Problem::new(ProblemKind::Refused, "exec_not_allowed", "this server starts no commands")
             .hint("start it with `taskyard serve --allow-exec`"));
     }
     tracing::debug!(operation = operation.id, agent = ?caller.agent, "a request");
@@ -259,7 +259,7 @@ async fn make(
 }
 
 fn no_longer_wanted() -> Problem {
-    Problem::new(Exit::Stopped, "cancelled", "nobody waits for it any longer")
+    Problem::new(ProblemKind::Stopped, "cancelled", "nobody waits for it any longer")
 }
 
 /// Runs a command on this thread. The answer to a claim has to reach its caller, and comes with what undoes the claim if it does not.
@@ -352,17 +352,17 @@ fn status_of_answer(exit: Exit, operation: &Operation) -> StatusCode {
 /// Returns the status of a problem.
 pub(crate) fn status_of(problem: &Problem) -> StatusCode {
     let report = problem.report();
-    match (report.exit, report.code) {
+    match (report.kind, report.code) {
         (_, NOT_JSON) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         (_, NOT_AS_EXPECTED) => StatusCode::PRECONDITION_FAILED,
         (_, "unauthorized") => StatusCode::UNAUTHORIZED,
         (_, "exec_not_allowed") => StatusCode::FORBIDDEN,
-        (Exit::Usage, _) => StatusCode::BAD_REQUEST,
-        (Exit::Refused, _) => StatusCode::CONFLICT,
-        (Exit::NotFound, _) => StatusCode::NOT_FOUND,
+        (ProblemKind::Usage, _) => StatusCode::BAD_REQUEST,
+        (ProblemKind::Refused, _) => StatusCode::CONFLICT,
+        (ProblemKind::NotFound, _) => StatusCode::NOT_FOUND,
         // The change is made, and asking for it again would make it twice.
-        (Exit::Unfinished, _) => StatusCode::ACCEPTED,
-        (Exit::Done | Exit::CouldNot | Exit::GaveUp | Exit::Stopped | Exit::OfCommand(_), _) => {
+        (ProblemKind::Unfinished, _) => StatusCode::ACCEPTED,
+        (ProblemKind::CouldNot | ProblemKind::GaveUp | ProblemKind::Stopped | ProblemKind::EndUnknown, _) => {
             StatusCode::SERVICE_UNAVAILABLE
         }
     }
@@ -398,7 +398,7 @@ fn key_reused() -> Response {
 
 fn too_busy() -> Response {
     let problem =
-        Problem::new(Exit::GaveUp, "too_busy", "too many requests wait already").hint("ask again in a second");
+        Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests wait already").hint("ask again in a second");
     problem_with(StatusCode::SERVICE_UNAVAILABLE, &problem)
 }
 

@@ -9,8 +9,7 @@ use taskyard::Yard;
 use tokio::sync::OnceCell;
 
 use super::feed::{Feed, Topic};
-use crate::exit::Exit;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::web::tally::Tally;
 use crate::web::workers::spawn;
 
@@ -63,7 +62,7 @@ impl Feeds {
         let cell = {
             let mut feeds = self.feeds();
             if feeds.len() >= MOST && !feeds.contains_key(&topic) {
-                return Err(Problem::new(Exit::GaveUp, "too_many_lists", "too many lists are followed already"));
+                return Err(Problem::new(ProblemKind::GaveUp, "too_many_lists", "too many lists are followed already"));
             }
             Arc::clone(feeds.entry(topic.clone()).or_default())
         };
@@ -73,7 +72,7 @@ impl Feeds {
             let (tally, topic) = (Arc::clone(&self.0.tally), topic.clone());
             spawn(move || Feed::follow(yard()?, topic, &epoch, &tally))
         };
-        let stopped = |_| Problem::new(Exit::Stopped, "cancelled", "the server ends");
+        let stopped = |_| Problem::new(ProblemKind::Stopped, "cancelled", "the server ends");
         let feed = cell.get_or_try_init(|| async { begin().await.map_err(stopped)? }).await;
         match feed {
             Ok(feed) => {

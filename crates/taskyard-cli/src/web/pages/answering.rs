@@ -13,8 +13,7 @@ use super::layout::{self, Part};
 use super::page_address::{PageAddress, View};
 use super::seen::Seen;
 use crate::context::Requested;
-use crate::exit::Exit;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::web::api::{Caller, status_of};
 use crate::web::site::Site;
 use crate::web::workers::Work;
@@ -51,7 +50,8 @@ pub(crate) async fn page(State(site): State<Arc<Site>>, request: Request) -> Res
         Ok(Err(problem)) => not_shown(&site, &problem),
         Err(_) => not_shown(
             &site,
-            &Problem::new(Exit::GaveUp, "too_busy", "too many requests wait already").hint("ask again in a second"),
+            &Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests wait already")
+                .hint("ask again in a second"),
         ),
     }
 }

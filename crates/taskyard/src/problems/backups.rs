@@ -1,9 +1,10 @@
 //! What to say when a backup was not made or not brought back.
 
-use taskyard::backup::BackupError;
+use crate::backup::BackupError;
 
-use crate::exit::Exit;
-use crate::problem::{Problem, advice};
+use taskyard_core::problem::{Problem, ProblemKind};
+
+use super::advice;
 
 impl From<BackupError> for Problem {
     fn from(error: BackupError) -> Self {
@@ -11,7 +12,7 @@ impl From<BackupError> for Problem {
         let at = |problem: Self, path: std::path::PathBuf| problem.detail("path", path.display().to_string());
         match error {
             BackupError::Io { path, source, .. } => {
-                let problem = Self::new(Exit::CouldNot, "io", message);
+                let problem = Self::new(ProblemKind::CouldNot, "io", message);
                 at(
                     match advice(&source) {
                         Some(hint) => problem.hint(hint),
@@ -29,12 +30,12 @@ impl From<BackupError> for Problem {
                 at(Self::usage("within", message).hint("give a place elsewhere, best on another disk"), path)
             }
             BackupError::Exists { path } => at(
-                Self::new(Exit::Refused, "exists", message)
+                Self::new(ProblemKind::Refused, "exists", message)
                     .hint("give another name, or replace the older backup with --replace"),
                 path,
             ),
             BackupError::Busy { path } => at(
-                Self::new(Exit::GaveUp, "locked", message).hint("wait until it is done, or give another name"),
+                Self::new(ProblemKind::GaveUp, "locked", message).hint("wait until it is done, or give another name"),
                 path,
             ),
             BackupError::NotABackup { path, .. } => at(
@@ -43,22 +44,22 @@ impl From<BackupError> for Problem {
                 path,
             ),
             BackupError::Damaged { path, .. } => at(
-                Self::new(Exit::CouldNot, "backup_damaged", message)
+                Self::new(ProblemKind::CouldNot, "backup_damaged", message)
                     .hint("nothing was brought back; take another backup, or unpack this one and look at its files yourself"),
                 path,
             ),
             BackupError::Newer { path, format } => at(
-                Self::new(Exit::CouldNot, "newer_backup", message).hint("use the newer taskyard").detail("format", format),
+                Self::new(ProblemKind::CouldNot, "newer_backup", message).hint("use the newer taskyard").detail("format", format),
                 path,
             ),
             BackupError::OtherDialect { .. } => {
                 Self::usage("wrong_store", message).hint("name a store of the same kind with --store")
             }
             BackupError::NoFiles => Self::usage("no_files", message).hint("name another store with --store"),
-            BackupError::NoSuchList { list } => Self::new(Exit::NotFound, "list_not_found", message)
+            BackupError::NoSuchList { list } => Self::new(ProblemKind::NotFound, "list_not_found", message)
                 .hint("`taskyard restore --from PATH --dry-run` shows what the backup has")
                 .detail("list", list),
-            BackupError::NoSuchTask { task, .. } => Self::new(Exit::NotFound, "task_not_found", message)
+            BackupError::NoSuchTask { task, .. } => Self::new(ProblemKind::NotFound, "task_not_found", message)
                 .hint("`taskyard restore --from PATH --dry-run` shows what the backup has")
                 .detail("task", task.as_str()),
             BackupError::CannotMove { store } => Self::usage("cannot_move", message)
@@ -67,16 +68,16 @@ impl From<BackupError> for Problem {
             BackupError::SameStore { store } => {
                 Self::usage("same_store", message).hint("name another store with --to").detail("store", store)
             }
-            BackupError::Incomplete { list, .. } => Self::new(Exit::CouldNot, "incomplete", message)
+            BackupError::Incomplete { list, .. } => Self::new(ProblemKind::CouldNot, "incomplete", message)
                 .hint("nothing was moved; `taskyard doctor` shows what is wrong with the list")
                 .detail("list", list),
-            BackupError::OtherMover { list, mover } => Self::new(Exit::Refused, "moving_elsewhere", message)
+            BackupError::OtherMover { list, mover } => Self::new(ProblemKind::Refused, "moving_elsewhere", message)
                 .hint("run the same command there: it finishes the move, or takes it back")
                 .detail("list", list)
                 .detail("mover", mover),
-            BackupError::MoveUnfinished { .. } => Self::new(Exit::Unfinished, "move_unfinished", message)
+            BackupError::MoveUnfinished { .. } => Self::new(ProblemKind::Unfinished, "move_unfinished", message)
                 .hint("remove the cause and run the same command again: it finishes the move, or takes it back if the list has not arrived"),
-            BackupError::Unfinished { .. } => Self::new(Exit::Unfinished, "unfinished", message)
+            BackupError::Unfinished { .. } => Self::new(ProblemKind::Unfinished, "unfinished", message)
                 .hint("what came back stays: remove the cause and run the same command again, which brings back the rest"),
             BackupError::Store(error) => error.into(),
             BackupError::Yard(error) => error.into(),

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use taskyard::machine::{ListNameError, MachineError};
-use taskyard::sqlite::DatabaseError;
+use crate::machine::{ListNameError, MachineError};
+use crate::sqlite::DatabaseError;
 
-use crate::exit::Exit;
-use crate::problem::{Problem, has_no_locks, no_locks};
+use taskyard_core::problem::{Problem, ProblemKind};
+
+use super::{has_no_locks, no_locks};
 
 impl From<ListNameError> for Problem {
     fn from(error: ListNameError) -> Self {
@@ -23,7 +24,7 @@ impl From<MachineError> for Problem {
         let message = error.to_string();
         let problem = match error {
             MachineError::Io { path, .. } => {
-                Self::new(Exit::CouldNot, "data_directory", message).detail("path", path.display().to_string())
+                Self::new(ProblemKind::CouldNot, "data_directory", message).detail("path", path.display().to_string())
             }
             MachineError::Database(error) => error.into(),
         };
@@ -39,10 +40,10 @@ impl From<DatabaseError> for Problem {
                 no_locks(&path, &source)
             }
             DatabaseError::Io { path, .. } | DatabaseError::Refused { path, .. } => {
-                Self::new(Exit::CouldNot, "data_directory", message).detail("path", path.display().to_string())
+                Self::new(ProblemKind::CouldNot, "data_directory", message).detail("path", path.display().to_string())
             }
             DatabaseError::Busy { path, holder, waited } => stuck(message, &path, holder, waited),
-            DatabaseError::Newer { path, format } => Self::new(Exit::CouldNot, "newer_database", message)
+            DatabaseError::Newer { path, format } => Self::new(ProblemKind::CouldNot, "newer_database", message)
                 .hint("use the newer taskyard")
                 .detail("path", path.display().to_string())
                 .detail("format", format),
@@ -52,7 +53,7 @@ impl From<DatabaseError> for Problem {
 
 /// Says that a process stays in the middle of writing a database.
 pub(crate) fn stuck(message: String, path: &Path, holder: Option<i32>, waited: Duration) -> Problem {
-    Problem::new(Exit::GaveUp, "locked", message)
+    Problem::new(ProblemKind::GaveUp, "locked", message)
         .hint("that process does not go on: if it is suspended or hangs, resume or end it; then try again")
         .detail("path", path.display().to_string())
         .detail("process", holder)

@@ -1,9 +1,10 @@
 //! What to say when nothing could be done with a job.
 
-use taskyard::jobs::JobError;
+use crate::jobs::JobError;
 
-use crate::exit::Exit;
-use crate::problem::{Problem, advice};
+use taskyard_core::problem::{Problem, ProblemKind};
+
+use super::advice;
 
 impl From<JobError> for Problem {
     fn from(error: JobError) -> Self {
@@ -12,36 +13,36 @@ impl From<JobError> for Problem {
             JobError::Machine(error) => error.into(),
             JobError::Store(error) => error.into(),
             JobError::Io { path, source, .. } => {
-                let problem = Self::new(Exit::CouldNot, "io", message).detail("path", path.display().to_string());
+                let problem = Self::new(ProblemKind::CouldNot, "io", message).detail("path", path.display().to_string());
                 match advice(&source) {
                     Some(hint) => problem.hint(hint),
                     None => problem,
                 }
             }
-            JobError::NoSuchJob { name } => Self::new(Exit::NotFound, "job_not_found", message)
+            JobError::NoSuchJob { name } => Self::new(ProblemKind::NotFound, "job_not_found", message)
                 .hint("`taskyard job list` shows every job")
                 .detail("job", name),
-            JobError::Record { job, .. } => Self::new(Exit::CouldNot, "job_record", message)
+            JobError::Record { job, .. } => Self::new(ProblemKind::CouldNot, "job_record", message)
                 .hint("use the Taskyard that started it")
                 .detail("job", job),
-            JobError::ForeignDirectory { path } => Self::new(Exit::CouldNot, "foreign_directory", message)
+            JobError::ForeignDirectory { path } => Self::new(ProblemKind::CouldNot, "foreign_directory", message)
                 .hint("set CLAUDE_CODE_TMPDIR to a directory of your own")
                 .detail("path", path.display().to_string()),
-            JobError::NoRoom { used, quota } => Self::new(Exit::Refused, "no_room", message)
+            JobError::NoRoom { used, quota } => Self::new(ProblemKind::Refused, "no_room", message)
                 .hint("tidy up with `taskyard job gc --older-than 0s`, or raise `quota` under [jobs] in taskyard.toml")
                 .detail("used", used)
                 .detail("quota", quota),
-            JobError::NoSupervisor { .. } => Self::new(Exit::CouldNot, "no_supervisor", message),
-            JobError::RunsElsewhere { job, by } => Self::new(Exit::Refused, "runs_elsewhere", message)
+            JobError::NoSupervisor { .. } => Self::new(ProblemKind::CouldNot, "no_supervisor", message),
+            JobError::RunsElsewhere { job, by } => Self::new(ProblemKind::Refused, "runs_elsewhere", message)
                 .hint("stop it where it runs; from here it counts as lost when its signs of life have run out")
                 .detail("job", job.as_str())
                 .detail("machine", by.machine.as_str())
                 .detail("pidSpace", by.pid_space.as_str()),
-            JobError::NoAnswer { job, machine } => Self::new(Exit::GaveUp, "job_unanswered", message)
+            JobError::NoAnswer { job, machine } => Self::new(ProblemKind::GaveUp, "job_unanswered", message)
                 .hint("that machine is off, or does not reach the database; a request to stop the job is kept until it does")
                 .detail("job", job.as_str())
                 .detail("machine", machine),
-            JobError::Unstoppable { job, pids } => Self::new(Exit::CouldNot, "unstoppable", message)
+            JobError::Unstoppable { job, pids } => Self::new(ProblemKind::CouldNot, "unstoppable", message)
                 .hint("they belong to another user, or wait for a device; look at them with `ps`")
                 .detail("job", job.as_str())
                 .detail("pids", serde_json::json!(pids)),

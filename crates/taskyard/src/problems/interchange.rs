@@ -1,16 +1,17 @@
 //! What to say when another program's files could not be read or written.
 
-use taskyard::interchange::InterchangeError;
+use crate::interchange::InterchangeError;
 
-use crate::exit::Exit;
-use crate::problem::{Problem, advice};
+use taskyard_core::problem::{Problem, ProblemKind};
+
+use super::advice;
 
 impl From<InterchangeError> for Problem {
     fn from(error: InterchangeError) -> Self {
         let message = error.to_string();
         let (problem, path) = match error {
             InterchangeError::Io { path, source, .. } => {
-                let problem = Self::new(Exit::CouldNot, "io", message);
+                let problem = Self::new(ProblemKind::CouldNot, "io", message);
                 let problem = match advice(&source) {
                     Some(hint) => problem.hint(hint),
                     None => problem,

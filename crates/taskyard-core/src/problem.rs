@@ -1,0 +1,333 @@
+//! What went wrong, as people and programs learn of it: a word that never changes, a message, what to do next, and fields for programs.
+//!
+//! Every interface tells of a problem in these words. Errors of other crates become problems where they are defined.
+
+use std::io;
+
+use serde_json::{Map, Value, json};
+
+use crate::dialect::native::Shape;
+use crate::render::numbered;
+use crate::rules::hooks::hooking::HookEvent;
+use crate::rules::looking::query::Mistake;
+use crate::rules::refusal::Refusal;
+use crate::{BadListName, SignedRevision, TaskId};
+
+/// Why something was not done that was asked for. Boxed, so that the way without problems stays light.
+#[derive(Clone, Debug)]
+pub struct Problem(Box<Report>);
+
+/// The kinds of problems: each has an exit code of its own, and a status over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// The system refused, or a store is out of reach.
+    CouldNot,
+    /// What was asked for is not meant that way.
+    Usage,
+    /// A rule refuses it.
+    Refused,
+    /// There is no such task, list or revision.
+    NotFound,
+    /// Waiting for a lock took too long, or others were faster time and again.
+    GaveUp,
+    /// The change is recorded but could not be finished.
+    Unfinished,
+    /// It was stopped, by a signal say.
+    Stopped,
+    /// How a command ended that was waited for is not known.
+    EndUnknown,
+}
+
+/// What there is to say of a problem.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Its kind.
+    pub kind: ProblemKind,
+    /// A word that never changes.
+    pub code: &'static str,
+    /// What happened, to what.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+    /// What a program of the user's said, shown below the message.
+    pub said: Option<String>,
+    /// What else programs may want to know.
+    pub details: Map<String, Value>,
+}
+
+impl Report {
+    /// Returns the problem as programs learn of it.
+    pub fn as_json(&self) -> Value {
+        let mut error = Map::new();
+        error.insert("code".into(), self.code.into());
+        error.insert("message".into(), self.message.as_str().into());
+        if let Some(hint) = &self.hint {
+            error.insert("hint".into(), hint.as_str().into());
+        }
+        error.extend(self.details.clone());
+        Value::Object(error)
+    }
+}
+
+impl Problem {
+    /// Returns a problem of wrong usage.
+    pub fn usage(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ProblemKind::Usage, code, message)
+    }
+
+    /// Returns a problem.
+    pub fn new(kind: ProblemKind, code: &'static str, message: impl Into<String>) -> Self {
+        Self(Box::new(Report { kind, code, message: message.into(), hint: None, said: None, details: Map::new() }))
+    }
+
+    /// Returns the problem of a system call that failed.
+    pub fn io(doing: &str, error: &io::Error) -> Self {
+        Self::new(ProblemKind::CouldNot, "io", format!("{doing}: {error}"))
+    }
+
+    /// Makes it a problem of another kind.
+    #[must_use]
+    pub fn of_kind(mut self, kind: ProblemKind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
+    /// Says it in other words.
+    #[must_use]
+    pub fn saying(mut self, message: impl Into<String>) -> Self {
+        self.0.message = message.into();
+        self
+    }
+
+    /// Adds advice.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds advice where there is none yet.
+    #[must_use]
+    pub fn hint_where_none(mut self, hint: &str) -> Self {
+        self.0.hint.get_or_insert_with(|| hint.to_owned());
+        self
+    }
+
+    /// Adds what a program of the user's said.
+    #[must_use]
+    pub fn said(mut self, text: impl Into<String>) -> Self {
+        self.0.said = Some(text.into());
+        self
+    }
+
+    /// Adds something for programs.
+    #[must_use]
+    pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.0.details.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Tells whether the reader of our output went away, which is no failure.
+    pub fn is_broken_pipe(&self) -> bool {
+        self.0.code == BROKEN_PIPE
+    }
+
+    /// Returns what there is to say of it.
+    pub fn report(&self) -> &Report {
+        &self.0
+    }
+}
+
+const BROKEN_PIPE: &str = "broken_pipe";
+
+/// An error of an output that could not be written.
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(ProblemKind::CouldNot, BROKEN_PIPE, "the reader of the output went away");
+        }
+        Self::new(ProblemKind::CouldNot, "output", format!("cannot write the output: {error}"))
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let message = refusal.to_string();
+        match refusal {
+            Refusal::NoSuchTask { task } => Self::new(ProblemKind::NotFound, "task_not_found", message)
+                .hint("`taskyard list --all` shows every task; `taskyard restore` what was removed")
+                .detail("task", task.as_str()),
+            Refusal::Unreadable { task, path, .. } => Self::new(ProblemKind::Refused, "unreadable", message)
+                .hint(format!("`{}` is left alone; `taskyard doctor` shows what is wrong with it", path.display()))
+                .detail("task", task.as_str())
+                .detail("path", path.display().to_string()),
+            Refusal::EdgeToItself { task } => {
+                Self::new(ProblemKind::Refused, "self_edge", message).detail("task", task.as_str())
+            }
+            Refusal::Cycle { path } => Self::new(ProblemKind::Refused, "cycle", shortened_cycle(&path).unwrap_or(message))
+                .hint("take one of these edges away first, with `taskyard undepend`")
+                .detail("path", ids(&path)),
+            Refusal::PartOfItself { task } => {
+                Self::new(ProblemKind::Refused, "self_parent", message).detail("task", task.as_str())
+            }
+            Refusal::TaskExists { .. } => Self::new(ProblemKind::Refused, "task_exists", message),
+            Refusal::NoSuchBlocker { task } | Refusal::NoSuchParent { task } => Self::new(ProblemKind::NotFound, "task_not_found", message)
+                .hint("`taskyard list --all` shows every task")
+                .detail("task", task.as_str()),
+            Refusal::Blocked { task, by, through } => {
+                let problem = Self::new(ProblemKind::Refused, "blocked", message)
+                    .hint(format!("finish {} first; `taskyard ready` shows what can start now", numbered(&by)))
+                    .detail("task", task.as_str())
+                    .detail("blockedBy", ids(&by));
+                match through {
+                    Some(parent) => problem.detail("through", parent.as_str()),
+                    None => problem,
+                }
+            }
+            Refusal::OpenParts { task, parts } => Self::new(ProblemKind::Refused, "open_parts", message)
+                .hint(format!("finish {} first; people can overrule with --force, or `cancel --with-parts`", numbered(&parts)))
+                .detail("task", task.as_str())
+                .detail("parts", ids(&parts)),
+            Refusal::Leased { task, holder, since, until } => Self::new(ProblemKind::Refused, "leased", message)
+                .hint("take another with `taskyard claim --next`; people can overrule with --force")
+                .detail("task", task.as_str())
+                .detail("holder", holder.as_str())
+                .detail("since", since.map(|since| since.to_string()))
+                .detail("expiresAt", until.map(|until| until.to_string())),
+            Refusal::StaleToken { task, token, holder, .. } => Self::new(ProblemKind::Refused, "stale_token", message)
+                .hint("stop working on it, or take it anew with `taskyard claim`")
+                .detail("task", task.as_str())
+                .detail("token", token.0)
+                .detail("holder", holder),
+            Refusal::OwnedByAnother { task, owner, since } => Self::new(ProblemKind::Refused, "already_claimed", message)
+                .hint("take another with `taskyard claim --next`; people can take it over with --force")
+                .detail("task", task.as_str())
+                .detail("owner", owner)
+                .detail("since", since.map(|since| since.to_string())),
+            Refusal::NotAsExpected { task, current } => Self::new(ProblemKind::Refused, "not_as_expected", message)
+                .hint("look at what it is now, and send the change again with its ETag")
+                .detail("task", task.as_str())
+                .detail("current", serde_json::to_value(Shape(&current)).unwrap_or_default()),
+            Refusal::AlreadyCompleted { task } => Self::new(ProblemKind::Refused, "already_resolved", message)
+                .hint(format!("open it again with `taskyard reopen {task}`"))
+                .detail("task", task.as_str()),
+            Refusal::ChangedSince { revision, task, later, range_end } => Self::new(ProblemKind::Refused, "changed_since", message)
+                .hint(match range_end {
+                    Some(last) => {
+                        format!("undo the later revisions with it: `taskyard undo r{revision}..r{last}`")
+                    }
+                    None => format!("see `taskyard history {task}`"),
+                })
+                .detail("revision", revision.0)
+                .detail("task", task.as_str())
+                .detail("changedIn", later.first().map(|signed| signed.revision.0))
+                .detail("later", later.iter().map(signed).collect::<Vec<_>>())
+                .detail("rangeEnd", range_end.map(|revision| revision.0)),
+            Refusal::AlreadyUndone { revision, by } => Self::new(ProblemKind::Refused, "already_undone", message)
+                .hint(format!("make the change again with `taskyard undo r{}`", by.revision))
+                .detail("revision", revision.0)
+                .detail("by", signed(&by)),
+            Refusal::NoSuchRevision { revision } => Self::new(ProblemKind::NotFound, "revision_not_found", message)
+                .hint("`taskyard history` shows every revision")
+                .detail("revision", revision.0),
+            Refusal::RevisionThinned { revision, kept_since } => Self::new(ProblemKind::Refused, "revision_thinned", message)
+                .hint("`taskyard history` shows what is left of it; `journal.keep` in taskyard.toml says how long everything is kept")
+                .detail("revision", revision.0)
+                .detail("keptSince", kept_since.0),
+            Refusal::NothingToUndo => {
+                Self::new(ProblemKind::Refused, "nothing_to_undo", message).hint("`taskyard history` shows what happened here")
+            }
+            Refusal::NothingOwnToUndo { newest, .. } => Self::new(ProblemKind::Refused, "nothing_to_undo", message)
+                .hint(format!("the newest revision is {newest}; `taskyard undo --anyone` takes it back"))
+                .detail("newest", signed(&newest)),
+            Refusal::NotRemoved { task } => Self::new(ProblemKind::Refused, "not_removed", message)
+                .hint(format!("see it with `taskyard show {task}`, and what was there before with `taskyard history {task}`"))
+                .detail("task", task.as_str()),
+            Refusal::NotMissing { task, .. } => Self::new(ProblemKind::Refused, "not_missing", message)
+                .hint(format!("bring it back all the same with `taskyard restore {task} --deleted`"))
+                .detail("task", task.as_str()),
+            Refusal::MergeIntoItself => Self::new(ProblemKind::Refused, "merge_into_itself", message),
+            Refusal::NoSuchList { list } => Self::new(ProblemKind::NotFound, "list_not_found", message)
+                .hint("`taskyard lists` shows every list of this store")
+                .detail("list", list),
+            Refusal::PlanNotApproved { agent, lead } => Self::new(ProblemKind::Refused, "plan_not_approved", message)
+                .hint(format!(
+                    "show it with `taskyard send --to {lead} --request plan PLAN`, and wait for the answer in your inbox"
+                ))
+                .detail("agent", agent)
+                .detail("lead", lead),
+            Refusal::AgentBusy { task, with } => Self::new(ProblemKind::Refused, "agent_busy", message)
+                .hint("finish that first with `taskyard done`, or give it back with `taskyard release`")
+                .detail("task", task.as_str())
+                .detail("busyWith", ids(&with)),
+            Refusal::HookBlocked { event, task, feedback } => Self::new(ProblemKind::Refused, "hook_blocked", message)
+                .hint(match event {
+                    HookEvent::TaskCreated => "mend what the hook complains of, and create the task again",
+                    _ => "nothing was changed: mend what the hook complains of, and try again",
+                })
+                .said(feedback.split_once('\n').map_or(feedback.as_str(), |(_, said)| said))
+                .detail("event", event.as_str())
+                .detail("task", task.as_str())
+                .detail("feedback", feedback),
+            Refusal::CheckFailed { task, check, output, .. } => Self::new(ProblemKind::Refused, "check_failed", message)
+                .hint("nothing was changed: mend what the check complains of, and try again")
+                .said(output.as_str())
+                .detail("task", task.as_str())
+                .detail("check", check)
+                .detail("output", output),
+            Refusal::NoSuchCheck { task, check } => Self::new(ProblemKind::Refused, "check_unknown", message)
+                .hint("give its command under [checks] in taskyard.toml")
+                .detail("task", task.as_str())
+                .detail("check", check),
+            Refusal::UntrustedCheck { task, check, directory } => Self::new(ProblemKind::Refused, "check_unknown", message)
+                .hint("look at its taskyard.toml, then run `taskyard trust` there")
+                .detail("task", task.as_str())
+                .detail("check", check)
+                .detail("directory", directory.display().to_string()),
+        }
+    }
+}
+
+impl From<Mistake> for Problem {
+    fn from(mistake: Mistake) -> Self {
+        let mended = mistake.mended();
+        let problem = Self::usage("bad_query", mistake.what.clone())
+            .said(mistake.marked().join("\n"))
+            .detail("query", mistake.text.as_str())
+            .detail("at", json!({"start": mistake.span.start, "end": mistake.span.end}));
+        let problem = match &mended {
+            Some(mended) => problem.detail("meant", mended.as_str()).hint(format!("did you mean `{mended}`?")),
+            None => problem,
+        };
+        match mistake.advice {
+            Some(advice) => problem.hint(advice),
+            None => problem,
+        }
+    }
+}
+
+impl From<BadListName> for Problem {
+    fn from(error: BadListName) -> Self {
+        Self::usage("bad_list_name", error.to_string()).hint("`taskyard lists` shows the names in use")
+    }
+}
+
+/// Returns a readable message for a circle of very many tasks; none where the whole of it can be shown.
+fn shortened_cycle(path: &[TaskId]) -> Option<String> {
+    let [first, second, .., before, last] = path else { return None };
+    (path.len() > 12).then(|| {
+        let between = path.len() - 4;
+        format!(
+            "that would close a circle of {} tasks: #{first} waits for #{second}, {between} more, #{before} waits for #{last}",
+            path.len() - 1
+        )
+    })
+}
+
+fn signed(SignedRevision { revision, actor }: &SignedRevision) -> Value {
+    json!({ "revision": revision.0, "actor": actor.as_str() })
+}
+
+fn ids(tasks: &[TaskId]) -> Value {
+    json!(tasks.iter().map(TaskId::as_str).collect::<Vec<_>>())
+}
