@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use crate::environment::Environment;
 use crate::problem::{Problem, ProblemKind};
-use crate::signals;
+use taskyard::process::signals;
 
 /// The editor where the environment names none.
 const EDITOR: &str = "vi";

@@ -2,7 +2,6 @@
 
 mod answer_end;
 mod arguments;
-mod board;
 mod candidates;
 mod client_environment_file;
 mod commands;
@@ -13,7 +12,6 @@ mod displays;
 mod editor;
 mod ended_members;
 mod environment;
-mod every_list;
 mod exit;
 mod logging;
 mod mcp_host;
@@ -25,7 +23,6 @@ mod reopening;
 mod run;
 mod serve;
 mod setup_problem;
-mod signals;
 mod tokens;
 mod web;
 

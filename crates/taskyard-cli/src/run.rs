@@ -26,7 +26,8 @@ use crate::exit::Exit;
 use crate::output::{ColorChoice, Output, Pager, Terminal};
 use crate::problem::{Problem, ProblemKind};
 use crate::reopening::reopen_tasks;
-use crate::{answer_end, completion, logging, signals};
+use crate::{answer_end, completion, logging};
+use taskyard::process::signals;
 
 /// For how long a command tidies after its answer, once a day.
 const TIDYING: Duration = Duration::from_millis(50);

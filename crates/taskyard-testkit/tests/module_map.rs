@@ -16,12 +16,13 @@ type Module = Vec<String>;
 type Arrows = BTreeMap<Module, BTreeSet<Module>>;
 
 /// The crates, as ARCHITECTURE.md draws them.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "taskyard-core",
     "taskyard",
     "taskyard-setup",
     "taskyard-mcp",
     "taskyard-postgres",
+    "taskyard-board",
     "taskyard-cli",
     "taskyard-testkit",
 ];

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use quote::ToTokens;
 use syn::{Attribute, Fields, ImplItem, Item, TraitItem, Visibility};
 
-const CRATES: [&str; 5] = ["taskyard-core", "taskyard", "taskyard-setup", "taskyard-mcp", "taskyard-postgres"];
+const CRATES: [&str; 6] =
+    ["taskyard-core", "taskyard", "taskyard-setup", "taskyard-mcp", "taskyard-board", "taskyard-postgres"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

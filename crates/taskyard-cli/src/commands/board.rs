@@ -6,17 +6,18 @@ use std::io::IsTerminal as _;
 use clap::{Args, ValueEnum};
 use taskyard::core::ListId;
 use taskyard::operations::{Claim, DEFAULT_LEASE};
+use taskyard::process::signals;
 
 use super::edit::Edit;
 use super::list::COMPLETED_SHOWN;
-use crate::board::{
-    ClientStyle, Keymap, Opening, Outside, Settings, Theme, ThemeChoice, TodoSources, command_words, run,
-};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Output, local_zone};
 use crate::places;
 use crate::problem::Problem;
+use taskyard_board::{
+    ClientStyle, Keymap, Opening, Outside, Settings, Theme, ThemeChoice, TodoSources, command_words, run,
+};
 
 /// Runs a command of the command line, given as its words.
 pub(super) type RunCommand = fn(&[String], &Context, &mut Output) -> Result<Exit, Problem>;
@@ -84,7 +85,8 @@ impl Board {
         };
         // Where the data directory is out of reach there are no jobs, and tasks all the same.
         let jobs = context.shared_jobs().ok();
-        run(Opening { yard, jobs, claim, settings, todos, outside: &mut outside })
+        run(Opening { yard, jobs, claim, settings, todos, outside: &mut outside })?;
+        Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
     }
 
     fn settings(&self, program: &clap::Command, context: &Context, output: &Output) -> Result<Settings, Problem> {

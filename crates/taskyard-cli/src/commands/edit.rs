@@ -22,7 +22,8 @@ use crate::displays::answers::{self, did};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::{Problem, ProblemKind};
-use crate::{editor, places, signals};
+use crate::{editor, places};
+use taskyard::process::signals;
 
 /// Edit tasks in $VISUAL or $EDITOR, or write a new one
 ///

@@ -15,7 +15,7 @@ use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
-use crate::signals;
+use taskyard::process::signals;
 
 /// Show the manual
 ///

@@ -11,7 +11,6 @@ use taskyard::store::HistoryQuery;
 
 use crate::context::Context;
 use crate::displays::answers::counts_as_json;
-use crate::every_list::agents_on;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::{Problem, ProblemKind};
@@ -73,7 +72,7 @@ impl Resource {
 
 fn rows(yard: &taskyard::Yard) -> Result<Vec<AgentRow>, Problem> {
     let listing = yard.list(&Filter { internal: true, ..Filter::default() })?;
-    Ok(agents_on(yard, &listing.tasks, &listing.leases, usize::MAX))
+    Ok(yard.agents_on(&listing.tasks, &listing.leases, usize::MAX))
 }
 
 fn agent_shape(row: &AgentRow) -> Value {

@@ -29,7 +29,7 @@ use crate::displays::work_progress::{WorkDisplay, summary};
 use crate::exit::Exit;
 use crate::output::{Ids, Output};
 use crate::problem::{Problem, ProblemKind};
-use crate::signals;
+use taskyard::process::signals;
 
 /// Run a command for every task, until nothing is left that is ready
 ///

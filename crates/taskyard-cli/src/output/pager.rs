@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::environment::Environment;
-use crate::signals;
+use taskyard::process::signals;
 
 /// The pager where the environment names none.
 const PAGER: &str = "less";

@@ -19,10 +19,10 @@ use crate::arguments::PublicUrl;
 use crate::context::Context;
 use crate::open_files::{allow_many_open_files, open_files};
 use crate::problem::Problem;
-use crate::signals::hangup_means_reload;
 use crate::tokens::{LinkTerms, Scope, ServerToken};
 use crate::web::security::{Cookies, Credentials, Guard, Scheme};
 use crate::web::{Entrance, Site, let_in, routes};
+use taskyard::process::signals::hangup_means_reload;
 
 /// How long requests that are being answered when the process is asked to stop have to come to an end.
 const PATIENCE: Duration = Duration::from_secs(3);

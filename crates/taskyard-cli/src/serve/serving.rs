@@ -14,10 +14,11 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::mcp_host::open_hub;
 use crate::output::Output;
+use crate::places;
 use crate::problem::Problem;
 use crate::tokens::ServerToken;
 use crate::web::security::OpeningPage;
-use crate::{places, signals};
+use taskyard::process::signals;
 
 /// Where the server is found.
 #[derive(Serialize)]

@@ -8,7 +8,6 @@ use taskyard::store::{SharedCare, lock_waits};
 use super::site::Site;
 use super::tally::{Counted, LAGS};
 use crate::context::Requested;
-use crate::every_list::living_holders;
 use crate::problem::Problem;
 
 /// Returns everything that is counted. May wait for the disk.
@@ -29,7 +28,7 @@ pub(crate) fn page(site: &Site) -> Result<String, Problem> {
     );
     let at_work = lists.iter().filter(|info| info.counts[Status::InProgress as usize] > 0).map(|info| &info.list);
     for list in [site.list()].into_iter().chain(at_work.filter(|list| *list != site.list())) {
-        page.sample("taskyard_leases", &[("list", list.as_str())], living_holders(&yard, list)?.len() as f64);
+        page.sample("taskyard_leases", &[("list", list.as_str())], yard.living_holders(list)?.len() as f64);
     }
     let waits = lock_waits();
     page.family("taskyard_lock_waits_total", "counter", "How often this process waited for a lock of a list.");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::page::{files, root};
+use crate::page::{root, sources};
 
 /// Returns the words that a program of ours gives as the code of an error.
 fn codes_in(source: &str) -> BTreeSet<String> {
@@ -12,8 +12,10 @@ fn codes_in(source: &str) -> BTreeSet<String> {
         for rest in source.split(call).skip(1) {
             let rest = rest.trim_start();
             let rest = if call.ends_with("new(") {
-                // The exit code comes first.
-                let Some(rest) = rest.strip_prefix("Exit::").and_then(|rest| rest.split_once(',')) else { continue };
+                // Its kind comes first.
+                let Some(rest) = rest.strip_prefix("ProblemKind::").and_then(|rest| rest.split_once(',')) else {
+                    continue;
+                };
                 rest.1.trim_start()
             } else {
                 rest
@@ -29,9 +31,7 @@ fn codes_in(source: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_error_code_is_written_down_and_no_other() {
-    let mut sources = Vec::new();
-    files(&root().join("crates/taskyard-cli/src"), ".rs", &mut sources);
-    let sources: String = sources.iter().map(|path| fs::read_to_string(root().join(path)).unwrap()).collect();
+    let sources: String = sources().iter().map(|path| fs::read_to_string(root().join(path)).unwrap()).collect();
     let codes = codes_in(&sources);
     assert!(codes.len() > 100, "only {} were found", codes.len());
 

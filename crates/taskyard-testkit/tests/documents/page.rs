@@ -23,6 +23,14 @@ pub(crate) fn files(folder: &Path, ending: &str, found: &mut Vec<String>) {
     }
 }
 
+/// Returns the sources of every crate, without their tests.
+pub(crate) fn sources() -> Vec<String> {
+    let mut found = Vec::new();
+    files(&root().join("crates"), ".rs", &mut found);
+    found.retain(|path| path.contains("/src/") && !path.starts_with("crates/taskyard-testkit"));
+    found
+}
+
 /// A page of the documents.
 pub(crate) struct Page {
     /// Its path from the project's root.

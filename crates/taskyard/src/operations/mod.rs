@@ -19,6 +19,7 @@ mod doctor;
 mod edges;
 mod edit;
 mod entries_about;
+mod every_list;
 mod exact_texts;
 #[cfg(feature = "sqlite")]
 mod export;

@@ -8,7 +8,7 @@ use crate::sqlite::DatabaseError;
 
 use taskyard_core::problem::{Problem, ProblemKind};
 
-use super::{has_no_locks, no_locks};
+use super::system_errors::{has_no_locks, no_locks};
 
 impl From<ListNameError> for Problem {
     fn from(error: ListNameError) -> Self {

@@ -4,136 +4,13 @@
 mod backups;
 #[cfg(feature = "sqlite")]
 mod databases;
+mod errors;
 #[cfg(feature = "sqlite")]
 mod interchange;
 #[cfg(feature = "jobs")]
 mod jobs;
 mod stores;
+mod system_errors;
 mod teams;
 
-use std::io;
-use std::path::Path;
-
-use rustix::io::Errno;
-use taskyard_core::problem::{Problem, ProblemKind};
-
-use crate::Error;
-use crate::config::ConfigError;
-use crate::notices::NoticeError;
-use crate::opening::AddressError;
-use crate::todos::TodoFileError;
-#[cfg(feature = "jobs")]
-use crate::work::WorkError;
-
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
-        let message = error.to_string();
-        match error {
-            Error::Store(error) => error.into(),
-            Error::Jobs(error) => error.into(),
-            Error::Notices(error) => error.into(),
-            Error::TooManyConflicts { task, attempts } => Self::new(ProblemKind::GaveUp, "conflict", message)
-                .hint("wait until the other program is done, then try again")
-                .detail("task", task.as_str())
-                .detail("attempts", attempts),
-            Error::Team(error) => error.into(),
-            Error::Cancelled => Self::new(ProblemKind::Stopped, "cancelled", message),
-            Error::Todos(error) => {
-                let problem = Self::new(ProblemKind::CouldNot, "io", message);
-                let Some(TodoFileError { path, source, .. }) = error.of_file() else { return problem };
-                let problem = problem.detail("path", path.display().to_string());
-                match advice(source) {
-                    Some(hint) => problem.hint(hint),
-                    None => problem,
-                }
-            }
-        }
-    }
-}
-
-#[cfg(feature = "jobs")]
-impl From<WorkError> for Problem {
-    fn from(error: WorkError) -> Self {
-        let message = error.to_string();
-        match error {
-            WorkError::Yard(error) => error.into(),
-            WorkError::CannotStart { program, .. } => Self::new(ProblemKind::CouldNot, "cannot_start", message)
-                .hint("no task was charged with a failed attempt; run a shell line with `-- sh -c LINE`")
-                .detail("program", program),
-        }
-    }
-}
-
-impl From<ConfigError> for Problem {
-    fn from(error: ConfigError) -> Self {
-        let message = error.to_string();
-        match error {
-            ConfigError::Io { path, .. } => {
-                Self::new(ProblemKind::CouldNot, "config", message).detail("path", path.display().to_string())
-            }
-            ConfigError::Wrong { path, line, .. } => Self::new(ProblemKind::Usage, "config", message)
-                .hint("docs/formats/config.md describes every key of this file")
-                .detail("path", path.display().to_string())
-                .detail("line", line),
-        }
-    }
-}
-
-impl From<NoticeError> for Problem {
-    fn from(error: NoticeError) -> Self {
-        match error.into_machine() {
-            Ok(error) => error.into(),
-            Err(error) => Self::new(ProblemKind::CouldNot, "notices", error.to_string()),
-        }
-    }
-}
-
-impl From<AddressError> for Problem {
-    fn from(error: AddressError) -> Self {
-        let hint = match &error {
-            AddressError::Unknown { schemes, .. } => {
-                let ours = "`claude:` (the default), `file:DIRECTORY`, `document:[FILE]`, `teaching:DIRECTORY`";
-                let others: String = schemes.iter().map(|scheme| format!(", `{scheme}:…`")).collect();
-                format!("use {ours}{others} or `memory:`")
-            }
-            AddressError::NoDirectory { scheme } if scheme == "teaching" => {
-                "write `teaching:DIRECTORY`, `teaching:.tasks` say".to_owned()
-            }
-            AddressError::NoDirectory { scheme } => format!("write `{scheme}:DIRECTORY`"),
-            AddressError::UnclearPassword { .. } => {
-                "in a password write `@` as %40, `:` as %3A, `/` as %2F, `?` as %3F and `#` as %23".to_owned()
-            }
-            AddressError::Unusable { .. } => return Self::usage("bad_store", error.to_string()),
-        };
-        Self::usage("bad_store", error.to_string()).hint(hint)
-    }
-}
-
-/// Returns what to do about an error of the system.
-pub fn advice(error: &io::Error) -> Option<&'static str> {
-    Some(match error.kind() {
-        io::ErrorKind::PermissionDenied => "see who owns it and what its permissions are (`ls -ld`)",
-        io::ErrorKind::ReadOnlyFilesystem => "the file system is mounted read-only; choose another place with --store",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space; nothing has been changed",
-        io::ErrorKind::FileTooLarge => "a limit on file sizes is in force (`ulimit -f`); nothing has been changed",
-        _ => return None,
-    })
-}
-
-/// Tells whether the system refused a lock because the file system has none.
-pub(crate) fn has_no_locks(error: &io::Error) -> bool {
-    let codes = [Errno::NOLCK, Errno::OPNOTSUPP, Errno::NOSYS];
-    error.raw_os_error().is_some_and(|code| codes.contains(&Errno::from_raw_os_error(code)))
-}
-
-/// Says that the file system of a path has no locks, and what to do about it.
-pub(crate) fn no_locks(path: &Path, error: &io::Error) -> Problem {
-    let directory = path.parent().filter(|_| !path.is_dir()).unwrap_or(path);
-    let message = format!("the file system of `{}` has no locks ({error})", directory.display());
-    Problem::new(ProblemKind::CouldNot, "no_locks", message)
-        .hint(
-            "set TASKYARD_HOME to a directory on a local file system, or mount this one with locks; `taskyard where` shows the \
-             data directory and the list",
-        )
-        .detail("path", path.display().to_string())
-}
+pub use system_errors::advice;

@@ -9,7 +9,8 @@ use taskyard_core::Event;
 use super::databases::stuck;
 use taskyard_core::problem::{Problem, ProblemKind};
 
-use super::{advice, has_no_locks, no_locks};
+use super::advice;
+use super::system_errors::{has_no_locks, no_locks};
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {

@@ -12,6 +12,8 @@ mod output_pipe;
 #[cfg(feature = "jobs")]
 mod own_signals;
 mod program;
+#[cfg(feature = "jobs")]
+pub mod signals;
 mod stop;
 mod wakeup;
 mod workplace;

@@ -14,7 +14,6 @@ use taskyard::teams::{Correspondence, Seat};
 
 use super::page_address::{PageAddress, View};
 use crate::context::Context;
-use crate::every_list::{agents_on, every_list};
 use crate::problem::Problem;
 use crate::tokens::Scope;
 use crate::web::pasts::Pasts;
@@ -91,7 +90,7 @@ impl Seen {
         let jobs = context.shared_jobs().ok().filter(Jobs::may_be_any);
         let job_rows = jobs.as_ref().map(|jobs| job_rows(jobs, &address)).transpose()?.unwrap_or_default();
         let mut seen = Self {
-            lists: if asks_for_lists { Some(every_list(&yard)?) } else { None },
+            lists: if asks_for_lists { Some(yard.every_list()?) } else { None },
             past: (address.view == View::Charts).then(|| past(&yard, pasts)),
             mail: mail(&yard, address.view == View::Messages),
             address,
@@ -110,7 +109,7 @@ impl Seen {
     }
 
     fn look_at_agents(&mut self) {
-        self.agents = agents_on(&self.yard, &self.survey.tasks, &self.survey.leases, HELD);
+        self.agents = self.yard.agents_on(&self.survey.tasks, &self.survey.leases, HELD);
         let colour = |row: &AgentRow| Some((row.name.clone(), row.colour.clone()?));
         self.colours = self.agents.iter().filter_map(colour).collect();
     }

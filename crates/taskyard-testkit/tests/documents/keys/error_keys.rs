@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::answers::Answer;
-use crate::page::{files, root};
+use crate::page::{root, sources};
 
 /// Returns the codes of a row of the page's table with the keys it gives them.
 fn rows() -> Vec<(BTreeSet<String>, BTreeSet<String>)> {
@@ -19,10 +19,8 @@ fn rows() -> Vec<(BTreeSet<String>, BTreeSet<String>)> {
 
 /// Returns the keys that sources give to problems: `.detail("key", ..)`.
 fn details() -> BTreeSet<String> {
-    let mut paths = Vec::new();
-    files(&root().join("crates/taskyard-cli/src"), ".rs", &mut paths);
     let mut keys = BTreeSet::new();
-    for path in paths {
+    for path in sources() {
         let text = fs::read_to_string(root().join(path)).unwrap();
         for rest in text.split("detail(").skip(1) {
             let key = rest.trim_start().strip_prefix('"').and_then(|rest| rest.split_once('"'));

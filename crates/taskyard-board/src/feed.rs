@@ -1,0 +1,242 @@
+//! Following a list, on a thread of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use taskyard::core::dialect::native;
+use taskyard::core::live::LiveList;
+use taskyard::core::view::WatchedList;
+use taskyard::core::{Event, Revision, Status};
+use taskyard::leases::Warden;
+use taskyard::store::UnreadableTask;
+use taskyard::stream::{Cursor, Happening, Interest, ListsFollowed, Stream, StreamControl};
+use taskyard::{Error, Yard};
+
+use super::news::{Loaded, Moved, News, Teller, cannot_be_read};
+use taskyard::core::problem::Problem;
+
+/// So much is told at once; the rest comes next.
+const BURST: usize = 256;
+
+/// Leases are renewed without a commit, so they are looked at again this often while an agent is at work.
+const LEASES: Duration = Duration::from_secs(15);
+
+/// While changes keep coming, leases are looked at this often at most.
+const LEASES_APART: Duration = Duration::from_millis(250);
+
+/// After a failure it is tried again after this long, then more and more rarely.
+const SOON: Duration = Duration::from_millis(250);
+const LATER: Duration = Duration::from_secs(5);
+
+/// A list that is followed until this is dropped.
+#[derive(Debug)]
+pub(super) struct Feed {
+    stopping: Arc<Stopping>,
+}
+
+#[derive(Debug, Default)]
+struct Stopping {
+    is_stopped: AtomicBool,
+    stream: Mutex<Option<StreamControl>>,
+    changed: Condvar,
+}
+
+impl Feed {
+    /// Begins to follow the list of a yard.
+    pub(super) fn start(yard: Yard, teller: Teller) -> Self {
+        let stopping = Arc::new(Stopping::default());
+        let follower = Follower { yard, teller, stopping: Arc::clone(&stopping), has_busy: false };
+        if let Err(error) =
+            thread::Builder::new().name("taskyard-feed".to_owned()).spawn(move || follower.follow_for_good())
+        {
+            tracing::error!(%error, "nothing is followed");
+        }
+        Self { stopping }
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.stopping.is_stopped.store(true, Ordering::SeqCst);
+        let stream = self.stopping.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        stream.iter().for_each(StreamControl::stop);
+        self.stopping.changed.notify_all();
+    }
+}
+
+struct Follower {
+    yard: Yard,
+    teller: Teller,
+    stopping: Arc<Stopping>,
+    /// Whether an agent is at work on the list.
+    has_busy: bool,
+}
+
+impl Follower {
+    /// Follows, and begins anew after a failure: a database may be restarted, a directory come back.
+    fn follow_for_good(mut self) {
+        // What the dead held comes back as soon as they are dead, and not when an agent next writes.
+        let warden = Warden::over(&self.yard);
+        let _warden = warden.inspect_err(|error| tracing::debug!(%error, "nobody watches over leases"));
+        let mut pause = SOON;
+        while !self.is_stopped() {
+            let begun = Instant::now();
+            if let Err(error) = self.follow() {
+                let words = Problem::from(error).report().message.clone();
+                self.teller.tell(News::Lost(self.yard.list_id().clone(), words));
+                pause = if begun.elapsed() > LATER { SOON } else { (pause * 2).min(LATER) };
+                self.rest(pause);
+            }
+        }
+    }
+
+    fn follow(&mut self) -> Result<(), Error> {
+        // A lease that ended while no process looked has its task back before it is shown.
+        if let Err(error) = self.yard.return_ended_leases() {
+            tracing::debug!(%error, "ended leases are not returned");
+        }
+        let since = self.load()?;
+        let list = self.yard.list_id().clone();
+        let interest = Interest {
+            lists: ListsFollowed::These(BTreeSet::from([list.clone()])),
+            inboxes: Some(BTreeSet::from([self.yard.actor().clone()])),
+            jobs: true,
+            agents: true,
+        };
+        let cursor = Cursor { lists: BTreeMap::from([(list, since)]), ..Cursor::now() };
+        let mut stream = self.yard.follow_only(interest, cursor)?;
+        *self.stopping.stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream.control());
+        self.tell_leases()?;
+        let mut leases_told = Instant::now();
+        let mut leases_moved = false;
+        let mut trouble: Option<String> = None;
+        while !self.is_stopped() {
+            let apart = if leases_moved { LEASES_APART } else { LEASES };
+            let until = (leases_moved || self.has_busy).then(|| leases_told + apart);
+            if let Some(first) = stream.next_or_trouble(until)? {
+                leases_moved |= self.tell(first, &mut stream)?;
+            }
+            if stream.trouble() != trouble.as_deref() {
+                trouble = stream.trouble().map(str::to_owned);
+                let list = self.yard.list_id().clone();
+                self.teller.tell(trouble.clone().map_or(News::Regained(list.clone()), |why| News::Lost(list, why)));
+            }
+            let is_due = |apart| leases_told.elapsed() >= apart;
+            if (leases_moved && is_due(LEASES_APART)) || (self.has_busy && is_due(LEASES)) {
+                self.tell_leases()?;
+                (leases_told, leases_moved) = (Instant::now(), false);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what has happened. Returns whether tasks changed.
+    fn tell(&mut self, first: Happening, stream: &mut Stream) -> Result<bool, Error> {
+        let (mut commits, mut moved): (Vec<Event>, Moved) = Default::default();
+        let mut next = Some(first);
+        while let Some(happening) = next {
+            match happening {
+                Happening::Commit(commit) => {
+                    moved.jobs |= commit.entries.iter().any(|entry| entry.op.is_elsewhere());
+                    commits.push(commit);
+                }
+                Happening::Message { .. } => moved.mail = true,
+                Happening::JobEnded(_) => moved.jobs = true,
+                Happening::AgentCame { .. } | Happening::AgentWent { .. } => moved.team = true,
+                Happening::WentBack { .. } => {
+                    // What is shown is of another history: everything before this is in what is read now.
+                    self.load()?;
+                    commits.clear();
+                    moved = Moved { mail: true, jobs: true, team: true };
+                }
+                _ => {}
+            }
+            next = if commits.len() < BURST { stream.try_next()? } else { None };
+        }
+        let has_commits = !commits.is_empty();
+        if has_commits {
+            self.teller.tell(News::Commits(commits));
+        }
+        if moved != Moved::default() {
+            self.teller.tell(News::Moved(moved));
+        }
+        Ok(has_commits)
+    }
+
+    /// Reads the whole list once and tells it. Returns the revision it was at.
+    fn load(&mut self) -> Result<Revision, Error> {
+        let (yard, list) = (&self.yard, self.yard.list_id());
+        let snapshot = yard.store().read(list)?;
+        let mut live = LiveList::new(yard.rules());
+        let (mut revision, exists) = (snapshot.revision(), snapshot.exists()?);
+        match snapshot.live()? {
+            Some(view) => {
+                revision = view.revision();
+                for id in view.ids() {
+                    if let Some(image) = view.image(&id) {
+                        let _ = live.put(&id, image.clone());
+                    }
+                }
+            }
+            None => {
+                for task in snapshot.tasks()? {
+                    match native::write(None, &task, yard.rules()) {
+                        Ok(image) => live.put_read(&task, image),
+                        Err(error) => tracing::warn!(task = %task.id, %error, "a task cannot be kept in memory"),
+                    }
+                }
+            }
+        }
+        let problems = snapshot.problems()?;
+        drop(snapshot);
+        // To the client a file it cannot read is not there; strict rules show the last known state of its task.
+        for task in problems.iter().filter_map(|problem| problem.last_known.as_deref()) {
+            if !yard.rules().is_client()
+                && live.image(&task.id).is_none()
+                && let Ok(image) = native::write(None, task, yard.rules())
+            {
+                live.put_read(task, image);
+            }
+        }
+        let why = |problem: &UnreadableTask| (problem.task.clone(), cannot_be_read(&problem.file(), &problem.why));
+        let unreadable = problems.iter().map(why).collect();
+        let gone = if live.is_empty() { yard.gone()? } else { None };
+        let watched = WatchedList::at(live, revision, yard.store().now()?.wall);
+        let loaded = Loaded { list: list.clone(), watched, exists, gone, unreadable };
+        self.teller.tell(News::Loaded(Box::new(loaded)));
+        Ok(revision)
+    }
+
+    fn tell_leases(&mut self) -> Result<(), Error> {
+        let list = self.yard.list_id();
+        // What is followed is kept up to date in memory, if the store keeps lists there.
+        let recollected = self.yard.store().recollect(list);
+        let snapshot = recollected.map_or_else(|| self.yard.store().read(list), Ok)?;
+        let leases = snapshot.leases()?;
+        self.has_busy = match snapshot.live()? {
+            Some(live) => live.counts()[Status::InProgress as usize] > 0,
+            None => !leases.is_empty(),
+        };
+        drop(snapshot);
+        let judged: Result<Vec<_>, _> =
+            leases.into_iter().map(|lease| self.yard.judge(&lease).map(|state| (lease, state))).collect();
+        let abandoned = if self.has_busy { self.yard.abandoned_tasks()? } else { Vec::new() };
+        self.teller.tell(News::Leases(list.clone(), judged?, abandoned.into_iter().collect()));
+        Ok(())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopping.is_stopped.load(Ordering::SeqCst)
+    }
+
+    /// Rests for a while, and no longer once it is to stop.
+    fn rest(&self, span: Duration) {
+        let stream = self.stopping.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_stopped() {
+            drop(self.stopping.changed.wait_timeout(stream, span));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Errors of the library as problems, apart from those with a file of their own.
+
+use taskyard_core::problem::{Problem, ProblemKind};
+
+use super::advice;
+use crate::Error;
+use crate::config::ConfigError;
+use crate::notices::NoticeError;
+use crate::opening::AddressError;
+use crate::todos::TodoFileError;
+#[cfg(feature = "jobs")]
+use crate::work::WorkError;
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Store(error) => error.into(),
+            Error::Jobs(error) => error.into(),
+            Error::Notices(error) => error.into(),
+            Error::TooManyConflicts { task, attempts } => Self::new(ProblemKind::GaveUp, "conflict", message)
+                .hint("wait until the other program is done, then try again")
+                .detail("task", task.as_str())
+                .detail("attempts", attempts),
+            Error::Team(error) => error.into(),
+            Error::Cancelled => Self::new(ProblemKind::Stopped, "cancelled", message),
+            Error::Todos(error) => {
+                let problem = Self::new(ProblemKind::CouldNot, "io", message);
+                let Some(TodoFileError { path, source, .. }) = error.of_file() else { return problem };
+                let problem = problem.detail("path", path.display().to_string());
+                match advice(source) {
+                    Some(hint) => problem.hint(hint),
+                    None => problem,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(feature = "jobs")]
+impl From<WorkError> for Problem {
+    fn from(error: WorkError) -> Self {
+        let message = error.to_string();
+        match error {
+            WorkError::Yard(error) => error.into(),
+            WorkError::CannotStart { program, .. } => Self::new(ProblemKind::CouldNot, "cannot_start", message)
+                .hint("no task was charged with a failed attempt; run a shell line with `-- sh -c LINE`")
+                .detail("program", program),
+        }
+    }
+}
+
+impl From<ConfigError> for Problem {
+    fn from(error: ConfigError) -> Self {
+        let message = error.to_string();
+        match error {
+            ConfigError::Io { path, .. } => {
+                Self::new(ProblemKind::CouldNot, "config", message).detail("path", path.display().to_string())
+            }
+            ConfigError::Wrong { path, line, .. } => Self::new(ProblemKind::Usage, "config", message)
+                .hint("docs/formats/config.md describes every key of this file")
+                .detail("path", path.display().to_string())
+                .detail("line", line),
+        }
+    }
+}
+
+impl From<NoticeError> for Problem {
+    fn from(error: NoticeError) -> Self {
+        match error.into_machine() {
+            Ok(error) => error.into(),
+            Err(error) => Self::new(ProblemKind::CouldNot, "notices", error.to_string()),
+        }
+    }
+}
+
+impl From<AddressError> for Problem {
+    fn from(error: AddressError) -> Self {
+        let hint = match &error {
+            AddressError::Unknown { schemes, .. } => {
+                let ours = "`claude:` (the default), `file:DIRECTORY`, `document:[FILE]`, `teaching:DIRECTORY`";
+                let others: String = schemes.iter().map(|scheme| format!(", `{scheme}:…`")).collect();
+                format!("use {ours}{others} or `memory:`")
+            }
+            AddressError::NoDirectory { scheme } if scheme == "teaching" => {
+                "write `teaching:DIRECTORY`, `teaching:.tasks` say".to_owned()
+            }
+            AddressError::NoDirectory { scheme } => format!("write `{scheme}:DIRECTORY`"),
+            AddressError::UnclearPassword { .. } => {
+                "in a password write `@` as %40, `:` as %3A, `/` as %2F, `?` as %3F and `#` as %23".to_owned()
+            }
+            AddressError::Unusable { .. } => return Self::usage("bad_store", error.to_string()),
+        };
+        Self::usage("bad_store", error.to_string()).hint(hint)
+    }
+}
