@@ -234,6 +234,9 @@ impl From<Refusal> for Problem {
                 .hint("`taskyard history` shows what is left of it; `journal.keep` in taskyard.toml says how long everything is kept")
                 .detail("revision", revision.0)
                 .detail("keptSince", kept_since.0),
+            Refusal::ListRenamed { revision } => Self::new(ProblemKind::Refused, "list_renamed", message)
+                .hint("rename it back with `taskyard lists rename`; older changes are taken back by their numbers, which `taskyard history` shows")
+                .detail("revision", revision.0),
             Refusal::NothingToUndo => {
                 Self::new(ProblemKind::Refused, "nothing_to_undo", message).hint("`taskyard history` shows what happened here")
             }

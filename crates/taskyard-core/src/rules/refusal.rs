@@ -163,6 +163,12 @@ pub enum Refusal {
         /// The first revision of which everything is there.
         kept_since: Revision,
     },
+    /// The revision is the renaming of the list, which `undo` does not take back.
+    #[error("revision {revision} gave the list its name, which `undo` does not take back")]
+    ListRenamed {
+        /// The revision.
+        revision: Revision,
+    },
     /// The journal holds nothing that could be taken back.
     #[error("there is nothing to undo")]
     NothingToUndo,

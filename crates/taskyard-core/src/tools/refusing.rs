@@ -197,6 +197,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         | Refusal::NoSuchRevision { .. }
         | Refusal::RevisionThinned { .. }
         | Refusal::AlreadyUndone { .. }
+        | Refusal::ListRenamed { .. }
         | Refusal::NothingToUndo
         | Refusal::NothingOwnToUndo { .. }
         | Refusal::NotRemoved { .. }

@@ -210,7 +210,12 @@ impl Yard {
         let (first, last) = self.revisions_to_undo(range, begun)?;
         let mut taken = TakingBack::default();
         for page in self.pages(between(first, last))? {
-            page?.iter().try_for_each(|entry| taken.add(entry))?;
+            let page = page?;
+            // A range passes over it: the tasks are after it as they were before.
+            if first == last && page.iter().any(|entry| entry.op == Op::Rename) {
+                return Err(Refusal::ListRenamed { revision: first }.into());
+            }
+            page.iter().try_for_each(|entry| taken.add(entry))?;
         }
         Ok(taken)
     }

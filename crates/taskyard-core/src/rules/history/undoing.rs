@@ -43,8 +43,8 @@ impl NewestToUndo {
 
     /// Tells whether a revision of this verb may be the one, or says what is taken back; others need not be looked at.
     pub fn is_of_interest(op: Op) -> bool {
-        // A lease that ended is no agent's doing, and the name of a list is nothing about its tasks.
-        !op.is_elsewhere() && !matches!(op, Op::Expire | Op::Rename)
+        // A lease that ended is no agent's doing.
+        !op.is_elsewhere() && op != Op::Expire
     }
 
     /// Looks at entries, oldest first, that stand before all it has looked at; returns the revision if it is among them.
