@@ -22,7 +22,7 @@ use taskyard_testkit::{Home, Scale, write_long_journal};
 /// What a command may use at most, in kilobytes, and the address space it has to do with. The code itself is part of it, and that of builds
 /// without optimization is larger.
 const MEMORY: u64 = if cfg!(debug_assertions) { 60_000 } else { 50_000 };
-const ADDRESS_SPACE: u64 = if cfg!(debug_assertions) { 220_000 } else { 150_000 };
+const ADDRESS_SPACE: u64 = if cfg!(debug_assertions) { 240_000 } else { 150_000 };
 /// The time on a processor that a command may take that asks for little. Builds without optimization are given more.
 const LITTLE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 600 } else { 50 });
 
