@@ -117,7 +117,8 @@ impl World {
                 let revision = Revision(self.newest().saturating_sub(*back));
                 let thinned = self.thinned.iter().map(|(horizon, _)| *horizon).max().unwrap_or_default();
                 let Some(undone) = self.all.iter().find(|entry| entry.revision == revision) else { return };
-                if undone.task != id || revision <= thinned {
+                // An undo is refused if the task is no longer as the revision left it.
+                if undone.task != id || revision <= thinned || undone.after != before {
                     return;
                 }
                 (Op::Undo, undone.before.clone(), vec![revision])
