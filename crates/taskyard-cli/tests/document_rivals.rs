@@ -107,6 +107,8 @@ fn every_command_that_writes_to_a_document_leaves_the_same_file_with_the_same_mo
         home.ask(&format!("{command} --store document:tasks.json"));
         assert_eq!(identity(), before, "{command}");
     }
+    home.ask("create Gone --list other");
+    home.ask("delete 1 --list other");
     home.ask("export --to document tasks.json --list other");
     assert_eq!(identity(), before, "export");
     fs::write(document(&home), "{\"tasks\": [").unwrap();

@@ -109,6 +109,7 @@ fn what_another_agent_has_begun_since_is_left_alone_and_its_own_work_is_put_back
 #[test]
 fn lost_jobs_of_every_list_of_the_store_open_their_tasks() {
     let (site, _) = with_a_lost_job();
+    std::fs::create_dir_all(site.home.list("another")).unwrap();
     assert_eq!(site.ask("list --list another")["tasks"].as_array().unwrap().len(), 0);
     assert!(!std::fs::exists(site.home.data().join("jobs/reopening")).unwrap());
     assert_eq!(site.ask("show 1")["task"]["status"], "pending");
