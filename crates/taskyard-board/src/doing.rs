@@ -4,7 +4,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::json;
 use taskyard::core::render::numbered;
 use taskyard::core::{MessageKey, Revision, Status, Task, TaskId};
 use taskyard::jobs::{Jobs, Stopping};
@@ -216,8 +215,7 @@ fn changed(verb: &str, updated: &[Updated]) -> Result<Done, Problem> {
 }
 
 fn create(yard: &Yard, subject: &str, parent: Option<&TaskId>) -> Result<Done, Problem> {
-    let metadata = parent.and_then(|parent| json!({ "parent": parent.as_str() }).as_object().cloned());
-    let new = NewTask { subject: subject.to_owned(), metadata, ..NewTask::default() };
+    let new = NewTask { subject: subject.to_owned(), parent: parent.cloned(), ..NewTask::default() };
     let Task { id, .. } = yard.create(new)?.done()?.task;
     Ok(Done { words: format!("Created #{id} {subject}"), undid: Vec::new(), made: Some(id) })
 }

@@ -8,7 +8,7 @@ use taskyard_core::rules::changes::patching::{OwnerChange, Patch};
 use taskyard_core::rules::graph::dependencies::Edge;
 use taskyard_core::rules::hooks::hooking::HookEvent;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Event, Metadata, Op, Revision, Rules, Status, Task, TaskId};
+use taskyard_core::{DUE, Event, Metadata, Op, Priority, Revision, Rules, Status, Task, TaskId, Timestamp};
 
 use super::Update;
 use super::change_terms::with_owner;
@@ -39,6 +39,14 @@ pub struct NewTask {
     pub blocks: Vec<TaskId>,
     /// The tasks it will wait for.
     pub blocked_by: Vec<TaskId>,
+    /// How urgent it is; `None` if nobody said.
+    pub priority: Option<Priority>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// When it is due.
+    pub due: Option<Timestamp>,
+    /// The task that it is a part of.
+    pub parent: Option<TaskId>,
     /// What else is kept with it.
     pub metadata: Option<Metadata>,
     /// The kind by whose conventions its texts are written; none: as they are given.
@@ -206,10 +214,26 @@ impl NewTask {
     }
 
     fn into_task(self, id: TaskId) -> Task {
-        match self.kind {
-            Some(kind) => self.by_the_conventions(kind, &id).into_plain_task(id),
-            None => self.into_plain_task(id),
+        let new = self.with_fields_in_metadata();
+        match new.kind {
+            Some(kind) => new.by_the_conventions(kind, &id).into_plain_task(id),
+            None => new.into_plain_task(id),
         }
+    }
+
+    /// Puts what a task file has no field for where it has its place there.
+    fn with_fields_in_metadata(mut self) -> Self {
+        let tags = std::mem::take(&mut self.tags);
+        let fields = [
+            ("priority", self.priority.map(|priority| priority.as_str().into())),
+            ("tags", (!tags.is_empty()).then(|| tags.into())),
+            (DUE, self.due.map(|due| due.to_string().into())),
+            ("parent", self.parent.as_ref().map(|parent| parent.as_str().into())),
+        ];
+        for (key, value) in fields.into_iter().filter_map(|(key, value): (_, Option<Value>)| Some((key, value?))) {
+            self.metadata.get_or_insert_default().insert(key.to_owned(), value);
+        }
+        self
     }
 
     /// Writes the texts as the tools of these conventions do: the number and the parent's before the title.

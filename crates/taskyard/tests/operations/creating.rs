@@ -1,6 +1,6 @@
 use serde_json::json;
 use taskyard::core::rules::refusal::Refusal;
-use taskyard::core::{Op, Status};
+use taskyard::core::{Op, Priority, Status, Timestamp};
 use taskyard::operations::NewTask;
 use taskyard::store::HistoryQuery;
 
@@ -37,6 +37,27 @@ fn every_field_is_kept() {
     assert_eq!(created.metadata, json!({ "k": null, "n": [1] }).as_object().cloned());
     assert_eq!((created.blocked_by, created.blocks), (ids(&[1]), ids(&[2])));
     assert_eq!((task(&yard, 1).blocks, task(&yard, 2).blocked_by), (ids(&[3]), ids(&[3])));
+}
+
+#[test]
+fn priority_tags_due_date_and_parent_are_kept() {
+    let yard = yard("1 pending");
+    let due = Timestamp(1_800_000_000_000);
+    let new = NewTask {
+        priority: Some(Priority::High),
+        tags: vec!["db".into(), "ops".into()],
+        due: Some(due),
+        parent: Some(id(1)),
+        metadata: json!({ "k": 1 }).as_object().cloned(),
+        ..new("s")
+    };
+    let created = done(yard.create(new)).task;
+    assert_eq!((created.priority(), created.due()), (Priority::High, Some(due)));
+    assert_eq!(created.meta("parent"), Some(&json!("1")));
+    assert_eq!(created.meta("tags"), Some(&json!(["db", "ops"])));
+    assert_eq!(created.meta("k"), Some(&json!(1)));
+    let orphan = NewTask { parent: Some(id(9)), ..NewTask { subject: "t".into(), ..NewTask::default() } };
+    assert!(matches!(refused(yard.create(orphan)), Refusal::NoSuchParent { .. }));
 }
 
 #[test]
