@@ -103,6 +103,7 @@ pub mod notices;
 pub mod opening;
 pub mod operations;
 pub mod problems;
+pub mod random;
 pub mod regular_file;
 pub mod store;
 pub mod stream;

@@ -1,19 +1,17 @@
 //! Secrets, and what is kept of them.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
+use taskyard::random::{hexadecimal, random_bytes};
 
 /// So many random bytes a secret is made of.
 const BYTES: usize = 32;
 
 /// Returns a secret that cannot be guessed, as hexadecimal digits.
 pub(crate) fn random_secret() -> io::Result<String> {
-    let mut bytes = [0; BYTES];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(hexadecimal(&bytes))
+    Ok(hexadecimal(&random_bytes::<BYTES>()?))
 }
 
 /// Returns what is kept of a secret: the secret cannot be found from it, because it is random and long.
@@ -33,10 +31,6 @@ fn sealing(key: &str, purpose: &str, text: &str) -> Hmac<Sha256> {
     sealing.update(&[0]);
     sealing.update(text.as_bytes());
     sealing
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

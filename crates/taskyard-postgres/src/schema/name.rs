@@ -34,7 +34,7 @@ impl SchemaName {
     /// Returns the channel on which it is told that something has moved.
     pub(crate) fn channel(&self, kind: &str, name: &str) -> String {
         let digest = Sha256::digest(format!("{}\0{kind}\0{name}", self.plain));
-        let hex: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = taskyard::random::hexadecimal(&digest[..16]);
         format!("taskyard_{hex}")
     }
 }

@@ -1,7 +1,6 @@
 //! Starting a job.
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use taskyard_core::{Job, JobFate, JobId, JobKind, JobOutput};
@@ -14,6 +13,7 @@ use super::{JobError, JobSettings, Jobs, NewJob, quota};
 use crate::clock;
 use crate::liveness::own_mark;
 use crate::machine::{Machine, find_job, has_been, insert_job};
+use crate::random::{hexadecimal, random_bytes};
 
 /// What the supervisor says when the job runs; anything else is what went wrong.
 pub(super) const READY: &str = "running";
@@ -86,7 +86,7 @@ impl Jobs {
             id,
         };
         let description = if job.description.is_empty() { job.command_line() } else { job.description.clone() };
-        let token: String = random()?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = hexadecimal(&random()?);
         let job = Job { description, ..job };
         Ok(Record::new(job, token, own_mark(), settings.grace))
     }
@@ -142,8 +142,5 @@ pub(super) fn random_id(settings: &JobSettings) -> Result<JobId, JobError> {
 }
 
 fn random() -> Result<[u8; 16], JobError> {
-    let path = "/dev/urandom";
-    let mut bytes = [0; 16];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut bytes));
-    read.map(|()| bytes).map_err(JobError::io("cannot read", path))
+    random_bytes().map_err(JobError::io("cannot read", "the system's randomness"))
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use taskyard_core::UNKNOWN_BOOT;
 
+use crate::random::{hexadecimal, random_bytes};
 use crate::{clock, private};
 
 const FILE: &str = "machine.json";
@@ -124,9 +125,7 @@ fn read(path: &Path) -> io::Result<Option<Wire>> {
 
 /// Makes the file. Of several processes that do so at once one succeeds, and all use what that one wrote.
 fn make(path: &Path) -> io::Result<Wire> {
-    let mut random = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut random)?;
-    let id = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = hexadecimal(&random_bytes::<16>()?);
     let temporary = write_beside(path, &Wire { id, boots: Vec::new(), is_shared: false })?;
     let made = fs::hard_link(&temporary, path);
     fs::remove_file(&temporary)?;

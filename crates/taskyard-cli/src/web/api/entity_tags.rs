@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use taskyard::Yard;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::{Task, TaskId};
+use taskyard::random::hexadecimal;
 use taskyard::store::HistoryQuery;
 
 use crate::context::ExpectedTask;
@@ -111,7 +112,7 @@ fn as_shown(shape: impl Serialize) -> Value {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&Sha256::digest(bytes)[..16])
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
 use sha2::{Digest as _, Sha256};
+use taskyard::random::hexadecimal;
 
 /// Where they are found.
 pub(crate) const ASSETS: &str = "/assets/{version}/{name}";
@@ -48,7 +49,7 @@ fn version() -> &'static str {
     VERSION.get_or_init(|| {
         let mut sum = Sha256::new();
         FILES.iter().for_each(|(_, _, text)| sum.update(text.as_bytes()));
-        sum.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal(&sum.finalize()[..8])
     })
 }
 

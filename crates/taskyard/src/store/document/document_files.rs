@@ -1,6 +1,6 @@
 //! What a document is to the store.
 
-use crate::store::translated::random_number;
+use crate::random::random_number;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -18,8 +18,9 @@ use super::overwriting::{overwrite, reserve};
 use super::rewrite::{Progress, Rewrite, first_difference};
 use crate::clock;
 use crate::failpoint::reach;
+use crate::random::random_number;
 use crate::regular_file::{self, NotRead};
-use crate::store::translated::{clear_away, lock_in_time, random_number};
+use crate::store::translated::{clear_away, lock_in_time};
 use crate::store::{Occupant, StoreError};
 
 /// How long the lock of a document is waited for that is not one of our lists.

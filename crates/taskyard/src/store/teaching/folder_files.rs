@@ -17,10 +17,11 @@ use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
 use super::files;
 use super::raw_folder::{RawFolder, Stamps};
 use super::replacing::TEMPORARY;
+use crate::random::random_number;
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::kit::Home;
 use crate::store::remembered_places::directories_gone;
-use crate::store::translated::{Changes, DialectFiles, TranslatedStore, lock_in_time, random_number};
+use crate::store::translated::{Changes, DialectFiles, TranslatedStore, lock_in_time};
 use crate::store::{FileLayout, Litter, Store, StoreError};
 
 /// Which folder each list is in.

@@ -13,7 +13,6 @@ mod looking;
 mod mending;
 mod open_list;
 mod present_tasks;
-mod random_number;
 mod recording;
 mod rewrites;
 mod seen_list;
@@ -27,6 +26,5 @@ mod writer_contract;
 
 pub(super) use dialect_files::{Changes, DialectFiles, Loaded};
 pub(super) use dialect_turn::lock_in_time;
-pub(super) use random_number::random_number;
 pub(super) use temporary_files::clear_away;
 pub(super) use translated_store::TranslatedStore;
