@@ -14,7 +14,8 @@ fn rocket() -> Home {
     home.run(&["create", "Old idea"]);
     home.run(&["done", "3"]);
     home.run(&["create", "x", "--list", "moonshot"]);
-    home.run(&["team", "create", "alpha"]);
+    // Its lead works on the list of the team from then on.
+    home.run(&["team", "create", "alpha", "--as", "boss"]);
     home
 }
 
