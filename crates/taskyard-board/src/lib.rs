@@ -1,8 +1,8 @@
 //! The board in the terminal: everything of a list, live, and everything can be done from it.
 //!
 //! One thread draws and listens to the keyboard; it never asks the store and never waits for another thread. What happens comes from
-//! [`feed`], what it asks for from [`asking`], and what it wants done is done by [`doing`]; all of them tell it through [`news`]. What it
-//! shows and what a key means is decided in [`app`], which has no effects of its own. Why it is done so is `docs/design/board.md`.
+//! `feed`, what it asks for from `asking`, and what it wants done is done by `doing`; all of them tell it through `news`. What it
+//! shows and what a key means is decided in `app`, which has no effects of its own. Why it is done so is `docs/design/board.md`.
 
 mod app;
 mod asking;

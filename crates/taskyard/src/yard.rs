@@ -62,9 +62,12 @@ pub struct Run {
     pub token: Token,
 }
 
+/// Prepares the writing to a list.
+type Prepares = dyn Fn(&ListId) -> Result<(), StoreError> + Send + Sync;
+
 /// What is done before a list is written to.
 #[derive(Clone)]
-struct BeforeWriting(Arc<dyn Fn(&ListId) -> Result<(), StoreError> + Send + Sync>);
+struct BeforeWriting(Arc<Prepares>);
 
 impl fmt::Debug for BeforeWriting {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,14 +1,10 @@
 //! What went wrong with a database of ours, in words.
 
-use std::path::Path;
-use std::time::Duration;
-
 use crate::machine::{ListNameError, MachineError};
 use crate::sqlite::DatabaseError;
-
 use taskyard_core::problem::{Problem, ProblemKind};
 
-use super::system_errors::{has_no_locks, no_locks};
+use super::system_errors::{has_no_locks, no_locks, stuck};
 
 impl From<ListNameError> for Problem {
     fn from(error: ListNameError) -> Self {
@@ -49,13 +45,4 @@ impl From<DatabaseError> for Problem {
                 .detail("format", format),
         }
     }
-}
-
-/// Says that a process stays in the middle of writing a database.
-pub(crate) fn stuck(message: String, path: &Path, holder: Option<i32>, waited: Duration) -> Problem {
-    Problem::new(ProblemKind::GaveUp, "locked", message)
-        .hint("that process does not go on: if it is suspended or hangs, resume or end it; then try again")
-        .detail("path", path.display().to_string())
-        .detail("process", holder)
-        .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX))
 }

@@ -6,6 +6,7 @@ use super::advice;
 use crate::Error;
 use crate::config::ConfigError;
 use crate::notices::NoticeError;
+#[cfg(all(feature = "jobs", feature = "teams"))]
 use crate::opening::AddressError;
 use crate::todos::TodoFileError;
 #[cfg(feature = "jobs")]
@@ -16,6 +17,7 @@ impl From<Error> for Problem {
         let message = error.to_string();
         match error {
             Error::Store(error) => error.into(),
+            #[cfg(feature = "jobs")]
             Error::Jobs(error) => error.into(),
             Error::Notices(error) => error.into(),
             Error::TooManyConflicts { task, attempts } => Self::new(ProblemKind::GaveUp, "conflict", message)
@@ -67,13 +69,16 @@ impl From<ConfigError> for Problem {
 
 impl From<NoticeError> for Problem {
     fn from(error: NoticeError) -> Self {
-        match error.into_machine() {
-            Ok(error) => error.into(),
-            Err(error) => Self::new(ProblemKind::CouldNot, "notices", error.to_string()),
-        }
+        #[cfg(feature = "sqlite")]
+        let error = match error.into_machine() {
+            Ok(error) => return error.into(),
+            Err(error) => error,
+        };
+        Self::new(ProblemKind::CouldNot, "notices", error.to_string())
     }
 }
 
+#[cfg(all(feature = "jobs", feature = "teams"))]
 impl From<AddressError> for Problem {
     fn from(error: AddressError) -> Self {
         let hint = match &error {

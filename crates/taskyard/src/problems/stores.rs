@@ -6,11 +6,10 @@ use crate::StoreError;
 use crate::store::Occupant;
 use taskyard_core::Event;
 
-use super::databases::stuck;
 use taskyard_core::problem::{Problem, ProblemKind};
 
 use super::advice;
-use super::system_errors::{has_no_locks, no_locks};
+use super::system_errors::{has_no_locks, no_locks, stuck};
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {

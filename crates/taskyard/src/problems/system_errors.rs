@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use taskyard_core::problem::{Problem, ProblemKind};
@@ -33,4 +34,13 @@ pub(super) fn no_locks(path: &Path, error: &io::Error) -> Problem {
              data directory and the list",
         )
         .detail("path", path.display().to_string())
+}
+
+/// Says that a process stays in the middle of writing a database.
+pub(super) fn stuck(message: String, path: &Path, holder: Option<i32>, waited: Duration) -> Problem {
+    Problem::new(ProblemKind::GaveUp, "locked", message)
+        .hint("that process does not go on: if it is suspended or hangs, resume or end it; then try again")
+        .detail("path", path.display().to_string())
+        .detail("process", holder)
+        .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX))
 }

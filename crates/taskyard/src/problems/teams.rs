@@ -31,6 +31,7 @@ impl From<TeamFileError> for Problem {
                 .hint("wait until the other program is done, then try again")
                 .detail("path", path.display().to_string())
                 .detail("attempts", attempts),
+            #[cfg(feature = "teams")]
             TeamFileError::Memory(error) => Self::from(error).hint_where_none(
                 "see that this path can be written and the disk has space, or set TASKYARD_HOME to another directory",
             ),

@@ -81,6 +81,7 @@ pub use occupant::Occupant;
 pub use shared_care::{MOST_FAULTS, SharedCare, SharedFault, ThinOut, ThinnedList, ThinnedOut, Traffic};
 #[cfg(feature = "sqlite")]
 pub(crate) use sidecar::AtRest;
+#[cfg(feature = "sqlite")]
 pub use sidecar::{Pace, PortableJournal, PortableMarks, TidiedJournal, TidyTerms, TimeCount};
 pub use stale_write::StaleWrite;
 pub use stuck_lock::StuckLock;

@@ -139,13 +139,16 @@ fn write_journal(txn: &mut FileTxn, plan: &mut Plan, signature: &Signature) -> R
     write_locked(txn, plan, signature, Alongside::default())
 }
 
+/// Writes something to a journal.
+type WritesToJournal<'a> = dyn Fn(&Journal) -> Result<(), StoreError> + 'a;
+
 /// What is written in the same database transaction as a commit.
 #[derive(Clone, Copy, Default)]
 pub(in crate::store) struct Alongside<'a> {
     /// The journal whose history comes before the commit; only if the list gets its tasks by being renamed.
     pub(in crate::store) former: Option<&'a Journal>,
     /// What is written with the entries.
-    pub(in crate::store) with: Option<&'a dyn Fn(&Journal) -> Result<(), StoreError>>,
+    pub(in crate::store) with: Option<&'a WritesToJournal<'a>>,
 }
 
 /// Writes a commit into the journal whose locks we have.
