@@ -16,7 +16,8 @@ use taskyard::core::{AgentName, Entry, Event, Lease, ListId, Moment, Rules};
 use taskyard::operations::NewTask;
 use taskyard::store::kit::{Home, ListState, StagedPair, StagedTxn, Staging, StateSnapshot, Writer, select};
 use taskyard::store::{
-    HistoryQuery, ListInfo, ListWatch, Moved, Signature, Snapshot, Store, StoreClock, StoreError, Txn, TxnPair, Watch,
+    Capabilities, HistoryQuery, ListInfo, ListWatch, Moved, Signature, Snapshot, Store, StoreClock, StoreError, Txn,
+    TxnPair, Watch,
 };
 
 /// Keeps lists in a shelf that clones share.
@@ -175,6 +176,10 @@ impl Store for ShelfStore {
 
     fn watch(&self, list: &ListId, _moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
         Ok(Box::new(ShelfWatch { store: self.clone(), list: list.clone() }))
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities::default()
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use taskyard::core::{Entry, Lease, ListId, Moment, Revision, Rules, TaskId, Timestamp};
 use taskyard::store::kit::{StagedPair, StagedTxn};
 use taskyard::store::{
-    ArrivingList, Closed, Departure, ExpectedReads, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo,
-    ListMoving, ListWatch, Moved, SharedCare, SharedFault, Snapshot, Store, StoreCall, StoreError, ThinOut, ThinnedOut,
-    Traffic, Txn, TxnPair, Unpacked, Watch,
+    ArrivingList, Capabilities, Closed, Departure, ExpectedReads, HistoryQuery, LastEntry, ListCopy, ListCopyTarget,
+    ListInfo, ListMoving, ListWatch, Moved, SharedCare, SharedFault, Snapshot, Store, StoreCall, StoreError, ThinOut,
+    ThinnedOut, Traffic, Txn, TxnPair, Unpacked, Watch,
 };
 use tokio_postgres::Row;
 
@@ -224,12 +224,8 @@ impl Store for PostgresStore {
         Ok(Box::new(PostgresNamesWatch::begin(&self.database, moved)))
     }
 
-    fn shared_care(&self) -> Option<&dyn SharedCare> {
-        Some(self)
-    }
-
-    fn moving(&self) -> Option<&dyn ListMoving> {
-        Some(self)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { shared: Some(self), moving: Some(self), ..Capabilities::default() }
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

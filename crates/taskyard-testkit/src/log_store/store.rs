@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use taskyard::core::{Entry, Lease, ListId, Moment, Rules};
 use taskyard::store::kit::{Followed, StagedPair, StagedTxn, StateSnapshot, select, watch};
 use taskyard::store::{
-    HistoryQuery, ListInfo, ListWatch, Moved, Snapshot, Store, StoreClock, StoreError, Txn, TxnPair,
+    Capabilities, HistoryQuery, ListInfo, ListWatch, Moved, Snapshot, Store, StoreClock, StoreError, Txn, TxnPair,
 };
 
 use super::log::Log;
@@ -62,6 +62,10 @@ impl Store for LogStore {
 
     fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
         Ok(watch(Arc::new(FollowedList { log: Arc::clone(&self.log), list: list.clone() }), moved))
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities::default()
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

@@ -125,21 +125,35 @@ pub trait Store: Debug + Send + Sync {
     /// transaction and is no commit.
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError>;
 
-    /// Returns what this store knows besides because its lists are files; none where they are not.
+    /// Returns what this store can do that not every store can. A store that wraps another one returns that one's.
+    fn capabilities(&self) -> Capabilities<'_>;
+
+    /// Returns what this store knows besides because its lists are files; `None` if they are not.
     fn care(&self) -> Option<&dyn FileCare> {
-        None
+        self.capabilities().files
     }
 
-    /// Returns what this store knows besides because many machines share it; none where they do not.
+    /// Returns what this store knows besides because many machines share it; `None` if they do not.
     fn shared_care(&self) -> Option<&dyn SharedCare> {
-        None
+        self.capabilities().shared
     }
 
     /// Returns what moves whole lists to other stores and knows of those that came; `None` if no list can leave this store or come to it
     /// with its history.
     fn moving(&self) -> Option<&dyn ListMoving> {
-        None
+        self.capabilities().moving
     }
+}
+
+/// What a store can do that not every store can.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Capabilities<'a> {
+    /// What it knows because its lists are files.
+    pub files: Option<&'a dyn FileCare>,
+    /// What it knows because many machines share it.
+    pub shared: Option<&'a dyn SharedCare>,
+    /// What moves whole lists to other stores.
+    pub moving: Option<&'a dyn ListMoving>,
 }
 
 /// What a call is most likely to read first. A store may ask for it along with the first question.

@@ -48,7 +48,9 @@ mod turn_waiting;
 mod watch;
 
 pub use clock::StoreClock;
-pub use contract::{ExpectedReads, ListInfo, NewLease, Signature, Snapshot, Store, StoreCall, Txn, TxnPair, Unpacked};
+pub use contract::{
+    Capabilities, ExpectedReads, ListInfo, NewLease, Signature, Snapshot, Store, StoreCall, Txn, TxnPair, Unpacked,
+};
 #[cfg(feature = "sqlite")]
 pub use document::{DocumentOptions, DocumentPaths, open_documents};
 #[cfg(feature = "sqlite")]

@@ -7,7 +7,7 @@ use serde_json::json;
 use taskyard::core::{AgentName, Entry, Lease, ListId, Moment, Op, Rules, Status, Task};
 use taskyard::operations::{Claim, ClaimOutcome};
 use taskyard::store::{
-    HistoryQuery, ListInfo, ListWatch, MemoryStore, Moved, Snapshot, Store, StoreError, Txn, TxnPair,
+    Capabilities, HistoryQuery, ListInfo, ListWatch, MemoryStore, Moved, Snapshot, Store, StoreError, Txn, TxnPair,
 };
 use taskyard_testkit::signature;
 
@@ -50,6 +50,10 @@ impl Store for Interrupted {
 
     fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
         self.store.try_write(list)
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        self.store.capabilities()
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use taskyard::core::{AgentName, Entry, Event, Image, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId};
 use taskyard::operations::{Claim, ClaimOutcome, NewTask};
 use taskyard::store::{
-    HistoryQuery, ListInfo, ListWatch, Lookup, MemoryStore, Moved, NewLease, Signature, Snapshot, Store, StoreError,
-    Txn, TxnPair, UnreadableTask,
+    Capabilities, HistoryQuery, ListInfo, ListWatch, Lookup, MemoryStore, Moved, NewLease, Signature, Snapshot, Store,
+    StoreError, Txn, TxnPair, UnreadableTask,
 };
 use taskyard::{Error, Yard};
 use taskyard_testkit::list_builder;
@@ -95,6 +95,10 @@ impl Store for BadLine {
 
     fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
         self.store.watch(list, moved)
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        self.store.capabilities()
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

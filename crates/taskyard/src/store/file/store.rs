@@ -31,9 +31,9 @@ use crate::store::sidecar::{
 };
 use crate::store::turn_waiting::wait_for_turn;
 use crate::store::{
-    ArrivingList, Closed, Departure, FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy,
-    ListCopyTarget, ListInfo, ListMoving, ListWatch, Litter, Moved, Sighting, Snapshot, StaleWrite, Store, StoreClock,
-    StoreError, Txn, TxnPair, Watch,
+    ArrivingList, Capabilities, Closed, Departure, FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry,
+    ListCopy, ListCopyTarget, ListInfo, ListMoving, ListWatch, Litter, Moved, Sighting, Snapshot, StaleWrite, Store,
+    StoreClock, StoreError, Txn, TxnPair, Watch,
 };
 
 /// How long a list that no caller asks for stays in memory.
@@ -239,12 +239,8 @@ impl Store for FileStore {
         renewed
     }
 
-    fn care(&self) -> Option<&dyn FileCare> {
-        Some(self)
-    }
-
-    fn moving(&self) -> Option<&dyn ListMoving> {
-        Some(self)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { files: Some(self), moving: Some(self), ..Capabilities::default() }
     }
 }
 

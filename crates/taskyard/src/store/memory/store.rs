@@ -9,7 +9,8 @@ use super::list_cell::{ListCell, MemoryTurn};
 use super::watching::{CellWatch, NamesWatch};
 use crate::store::kit::{StagedPair, StagedTxn, StateSnapshot};
 use crate::store::{
-    HistoryQuery, ListInfo, ListWatch, Moved, Snapshot, Store, StoreClock, StoreError, Txn, TxnPair, Watch,
+    Capabilities, HistoryQuery, ListInfo, ListWatch, Moved, Snapshot, Store, StoreClock, StoreError, Txn, TxnPair,
+    Watch,
 };
 use crate::watching::Watchers;
 
@@ -93,6 +94,10 @@ impl Store for MemoryStore {
 
     fn watch_names(&self, moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
         Ok(Box::new(NamesWatch::of(&self.watchers, moved)))
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities::default()
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

@@ -18,8 +18,8 @@ use crate::store::following::{self, Followed};
 use crate::store::kit::{StagedPair, StateSnapshot};
 use crate::store::sidecar::{Journal, has_memory, journal_size, memory_size, sidecar_of};
 use crate::store::{
-    ArrivingList, FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget, ListInfo,
-    ListWatch, Litter, Moved, Snapshot, StaleWrite, Store, StoreError, Txn, TxnPair, Watch,
+    ArrivingList, Capabilities, FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget,
+    ListInfo, ListWatch, Litter, Moved, Snapshot, StaleWrite, Store, StoreError, Txn, TxnPair, Watch,
 };
 
 /// How many lists stay in memory that nobody uses. Callers ask for any name, and for names of lists that do not exist.
@@ -128,8 +128,8 @@ impl<F: DialectFiles> Store for TranslatedStore<F> {
         renewed
     }
 
-    fn care(&self) -> Option<&dyn FileCare> {
-        Some(self)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { files: Some(self), ..Capabilities::default() }
     }
 }
 
