@@ -45,7 +45,7 @@ pub enum Op {
     ChangedElsewhere,
     /// Some other program removed a task.
     RemovedElsewhere,
-    /// A client deleted a task: another program removed it in the way Claude Code deletes.
+    /// A client deleted a task, in the way Claude Code deletes tasks.
     DeletedElsewhere,
 }
 

@@ -1,6 +1,6 @@
 //! What went wrong, as people and programs learn of it: a word that never changes, a message, what to do next, and fields for programs.
 //!
-//! Every interface tells of a problem in these words. Errors of other crates become problems where they are defined.
+//! Every interface reports problems in this form. Each crate implements the conversion for its own errors.
 
 use std::io;
 

@@ -228,20 +228,8 @@ impl Command {
 
     /// Tells whether the answer may be longer than a screen and is read at leisure: then it goes to a pager.
     pub(crate) fn is_paged(&self) -> bool {
-        matches!(
-            self,
-            Self::List(_)
-                | Self::Show(_)
-                | Self::Search(_)
-                | Self::Ready(_)
-                | Self::Stats(_)
-                | Self::Graph(_)
-                | Self::History(_)
-                | Self::Lists(_)
-                | Self::Export(_)
-                | Self::Prime(_)
-                | Self::Man(_)
-        )
+        let is_read_at_once = matches!(self, Self::Board(_) | Self::Doctor(_));
+        (self.only_shows() && !is_read_at_once) || matches!(self, Self::Lists(_) | Self::Man(_))
     }
 
     /// Tells whether what the command writes to stdout has a form that another program prescribes: nothing may be added to it.

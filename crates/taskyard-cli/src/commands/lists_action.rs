@@ -67,7 +67,7 @@ fn rename(from: &str, to: &str, force: bool, context: &Context, output: &mut Out
     }
     let store = context.address()?.to_string();
     if context.list_of_directory().is_ok_and(|own| own.list == from) {
-        // So that the directory, too, is among those that use it.
+        // Records that this directory uses the list, so that it follows the new name.
         context.claim_list(output)?;
     }
     let yard = if force { yard.overruling() } else { yard };

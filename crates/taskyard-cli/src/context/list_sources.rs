@@ -6,7 +6,7 @@ use taskyard::config::ConfigWarning;
 use taskyard::core::rules::lists::list_choice::{Candidates, Choice, Reason};
 use taskyard::machine::{Binding, RepositoryList};
 
-/// What names the list of a directory if nobody says which one it is.
+/// The sources of a directory's list if no flag, variable or setting names one.
 #[derive(Debug, Default)]
 pub(super) struct DirectoryLists {
     pub(super) binding: Option<Binding>,

@@ -40,13 +40,13 @@ impl<'a> Client<'a> {
         fs::read_to_string(self.home.path().join(out)).unwrap()
     }
 
-    /// Runs a command of ours in its shell, and returns the answer.
+    /// Runs a `taskyard` command in its shell and returns the answer.
     fn ask(&mut self, words: &str) -> Value {
         let said = self.run(&format!("\"$TASKYARD\" {words} --json"));
         serde_json::from_str(&said).unwrap_or_else(|error| panic!("{words}: {error}: {said}"))
     }
 
-    /// Has a hook of ours answer an event.
+    /// Runs the `taskyard` hook for an event and returns its answer.
     fn hook(&mut self, event: &str, more: Value) -> Value {
         let mut told = json!({ "hook_event_name": event, "session_id": "0198c0de-1111-4222-8333-444455556666" });
         told.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -23,7 +23,7 @@ struct Session {
 }
 
 impl Session {
-    /// Starts a server on a list of so many tasks, through which an agent has worked.
+    /// Starts a server on a list of the given length; an agent has already made calls through it.
     fn with_tasks(count: usize) -> Self {
         Self::on_list("L", count)
     }
@@ -74,7 +74,7 @@ impl Session {
         quiet(&self.proxy);
     }
 
-    /// Makes calls, which take so many round trips at most, but for those that every process makes now and then.
+    /// Makes calls and checks how many round trips they take at most, not counting the periodic ones of every process.
     fn take_at_most(&mut self, most: usize, calls: impl FnOnce(&mut Self)) {
         self.proxy.reset();
         let begun = Instant::now();

@@ -8,11 +8,11 @@ use taskyard::store::kit::{Kept, ListState};
 use tokio_postgres::Row;
 
 use super::changes::{self, revision};
-use super::heard::{Extent, Proof};
 use super::images::image;
 use super::known_list::{Channels, Found, Known, KnownList};
 use super::lease_rows::{self, LeaseRow};
 use super::ties::read_tasks;
+use super::unconfirmed::{Extent, Proof};
 use crate::connecting::{Failure, FailureKind, Statement};
 use crate::database::Database;
 use crate::epoch::{Epoch, Lost, Stamp};

@@ -30,7 +30,7 @@ pub(super) struct Committed<'a> {
 
 /// What became of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum NoticeResult {
     /// The list has moved on by it.
     Applied,
     /// The list was that far already.
@@ -92,7 +92,7 @@ fn whole(committed: &Committed<'_>) -> Option<String> {
 
 /// Applies a notice to the list as it is known, if it is about the next commit. Returns what became of it, and the processes that hold
 /// leases by it and send heartbeats, with when they were last alive at least.
-pub(super) fn hear(list: &KnownList, payload: &str) -> (Heard, Vec<(String, i64)>) {
+pub(super) fn hear(list: &KnownList, payload: &str) -> (NoticeResult, Vec<(String, i64)>) {
     let mut known = list.known();
     let heard = serde_json::from_str::<Value>(payload).ok().and_then(|notice| {
         if !known.epoch.as_ref().is_some_and(|epoch| notice["epoch"] == epoch.id()) {
@@ -101,11 +101,11 @@ pub(super) fn hear(list: &KnownList, payload: &str) -> (Heard, Vec<(String, i64)
         let (revision, attempt) = (Revision(notice["revision"].as_u64()?), attempt(&notice["attempt"]));
         let has_commit = known.state.revision > revision || (known.state.revision, known.head) == (revision, attempt);
         if has_commit && known.lease_version >= lease_version(&notice) {
-            return Some((Heard::AlreadyThere, Vec::new()));
+            return Some((NoticeResult::AlreadyThere, Vec::new()));
         }
         apply(&mut known, &notice, list.is_followed())
     });
-    heard.unwrap_or((Heard::Gap, Vec::new()))
+    heard.unwrap_or((NoticeResult::Gap, Vec::new()))
 }
 
 /// Returns the count of lease changes after a commit; 0 if it changed none.
@@ -114,7 +114,7 @@ fn lease_version(notice: &Value) -> i64 {
 }
 
 /// Moves the list on; `None`, and nothing has changed, if the notice is not about the next commit.
-fn apply(known: &mut Known, notice: &Value, is_followed: bool) -> Option<(Heard, Vec<(String, i64)>)> {
+fn apply(known: &mut Known, notice: &Value, is_followed: bool) -> Option<(NoticeResult, Vec<(String, i64)>)> {
     let base = (Revision(notice["base"].as_u64()?), attempt(&notice["baseAttempt"]));
     if (known.state.revision, known.head) != base || base.0 == Revision(0) {
         return None;
@@ -149,7 +149,7 @@ fn apply(known: &mut Known, notice: &Value, is_followed: bool) -> Option<(Heard,
     let (token, mark) = (Token(notice["token"].as_u64()?), notice["mark"].as_f64()?);
     let lease_version = known.lease_version + i64::from(!leases.is_empty());
     let commit = Commit::new(entries, leases, token, mark);
-    known.hear(commit, lease_version, is_followed).then_some((Heard::Applied, alive))
+    known.hear(commit, lease_version, is_followed).then_some((NoticeResult::Applied, alive))
 }
 
 /// Reads the entries of a commit; what each task was before is known.

@@ -12,8 +12,8 @@ use taskyard::core::{AttemptId, Entry, ListId, Rules, TaskId, Timestamp};
 use taskyard::store::LiveView;
 use taskyard::store::kit::{Commit, Home, ListState};
 
-use super::heard::{Extent, Heard};
 use super::recent_commits::RecentCommits;
+use super::unconfirmed::{Extent, UnconfirmedChanges};
 use super::writers_queue::WritersQueue;
 use crate::connecting::TakesNoConnection;
 use crate::epoch::Epoch;
@@ -72,7 +72,7 @@ pub(super) struct Known {
     /// Whether the ties of its tasks are in the database.
     pub(super) has_ties: bool,
     /// What of it was heard and not read; `None` if all of it was read.
-    heard: Option<Heard>,
+    heard: Option<UnconfirmedChanges>,
 }
 
 /// The channels on which commits to a list are told.
@@ -264,7 +264,7 @@ impl Known {
     }
 
     /// Returns what was heard and not read.
-    pub(super) fn heard(&self) -> Option<&Heard> {
+    pub(super) fn heard(&self) -> Option<&UnconfirmedChanges> {
         self.heard.as_ref()
     }
 
@@ -272,7 +272,7 @@ impl Known {
     /// to be read.
     pub(super) fn hear(&mut self, commit: Commit, lease_version: i64, is_followed: bool) -> bool {
         let read = self.extent();
-        let heard = self.heard.get_or_insert_with(|| Heard::after(read, &self.state));
+        let heard = self.heard.get_or_insert_with(|| UnconfirmedChanges::after(read, &self.state));
         if !heard.has_room_for(commit.entries.len()) {
             return false;
         }

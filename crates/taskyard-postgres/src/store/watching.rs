@@ -48,12 +48,12 @@ impl Follower for ListFollower {
     fn hear(&self, payload: &str) {
         let (heard, alive) = match self.is_told_what {
             true => commit_notice::hear(&self.list, payload),
-            false => (commit_notice::Heard::Gap, Vec::new()),
+            false => (commit_notice::NoticeResult::Gap, Vec::new()),
         };
         if let Some(database) = self.database.upgrade() {
             database.heartbeats.learn_alive(alive, &database.clock.now_in_transaction());
         }
-        if heard == commit_notice::Heard::Gap {
+        if heard == commit_notice::NoticeResult::Gap {
             self.list.note_gap();
         }
         (self.moved)();

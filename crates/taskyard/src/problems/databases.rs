@@ -4,7 +4,7 @@ use crate::machine::{ListNameError, MachineError};
 use crate::sqlite::DatabaseError;
 use taskyard_core::problem::{Problem, ProblemKind};
 
-use super::system_errors::{has_no_locks, no_locks, stuck};
+use super::errors::{has_no_locks, no_locks, stuck};
 
 impl From<ListNameError> for Problem {
     fn from(error: ListNameError) -> Self {

@@ -10,7 +10,6 @@ mod interchange;
 #[cfg(feature = "jobs")]
 mod jobs;
 mod stores;
-mod system_errors;
 mod teams;
 
-pub use system_errors::advice;
+pub use errors::advice;

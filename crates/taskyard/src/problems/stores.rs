@@ -9,7 +9,7 @@ use taskyard_core::Event;
 use taskyard_core::problem::{Problem, ProblemKind};
 
 use super::advice;
-use super::system_errors::{has_no_locks, no_locks, stuck};
+use super::errors::{has_no_locks, no_locks, stuck};
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {

@@ -36,8 +36,8 @@ mod tests {
 
     #[test]
     fn a_repository_gets_the_names_of_its_parents_in_front() {
-        let names: Vec<String> = repository_names("api", Path::new("/work/acme/api")).collect();
-        assert_eq!(names, ["api", "acme-api", "work-acme-api"]);
+        let names: Vec<String> = repository_names("api", Path::new("/srv/acme/api")).collect();
+        assert_eq!(names, ["api", "acme-api", "srv-acme-api"]);
         let names: Vec<String> = repository_names("@a/web", Path::new("/web")).collect();
         assert_eq!(names, ["@a/web"]);
         let long = format!("/{}/api", "x".repeat(253));

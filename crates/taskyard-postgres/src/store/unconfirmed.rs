@@ -27,7 +27,7 @@ pub(super) struct Extent {
 
 /// What was heard since the list was last read.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct UnconfirmedChanges {
     /// How far the list was read.
     pub(super) read: Extent,
     last_token: Token,
@@ -51,7 +51,7 @@ pub(super) struct Proof<'a> {
     pub(super) leases: &'a [LeaseRow],
 }
 
-impl Heard {
+impl UnconfirmedChanges {
     /// Begins with a list that was read so far.
     pub(super) fn after(read: Extent, state: &ListState) -> Self {
         let ListState { last_token, mark, journaled, changed, .. } = *state;
