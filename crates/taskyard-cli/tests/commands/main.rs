@@ -54,6 +54,7 @@ mod passwords;
 mod prime;
 #[cfg(unix)]
 mod privacy;
+mod readme;
 mod ready;
 mod reference;
 mod release;
@@ -76,9 +77,11 @@ mod surrogates;
 mod team;
 #[cfg(unix)]
 mod terminal;
+mod terminals;
 mod test;
 mod todo;
 mod token;
+mod trackers;
 #[cfg(unix)]
 mod trust;
 mod undepend;

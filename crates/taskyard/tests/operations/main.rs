@@ -5,6 +5,7 @@ mod creating;
 mod deleting;
 mod depending;
 mod doctoring;
+mod hooks;
 mod interchanging;
 mod keeping;
 mod leasing;

@@ -1,0 +1,10 @@
+//! The pages in a real Chromium: two windows, everything by mouse and by keyboard, what comes from outside, and what never runs.
+
+mod board;
+mod keyboard;
+mod live;
+mod looks;
+mod proxied;
+mod scripts;
+mod windows;
+mod work;

@@ -1,0 +1,207 @@
+//! What people do on the pages with a mouse: each thing is done in the list, and seen.
+
+use std::fs;
+
+use serde_json::json;
+use taskyard_testkit::StrangeFile;
+
+use crate::web_pages::board::{Board, enter, stands_in, task};
+
+#[test]
+fn a_task_is_made_started_noted_done_and_taken_back_by_clicking() {
+    let board = Board::after(&["create Wheels"]);
+    let window = board.window();
+    window.click("button", "New");
+    window.find("textbox", "Subject").fill("Engine");
+    window.find("textbox", "Blocked by").fill("#1");
+    window.click("button", "Create");
+    window.until("document.querySelector('#cards-waiting #card-2') && !document.querySelector('#ask[open]')");
+    assert_eq!(task(&board, "2")["blockedBy"], json!(["1"]));
+    window.click("link", "Wheels");
+    window.click("button", "Start");
+    stands_in(&window, "1", "in_progress");
+    window.find("textbox", "Note on #1").type_in("They are round");
+    window.click("button", "Note");
+    window.until("document.querySelector('#task .notes .letters')?.textContent.includes('They are round')");
+    window.click("button", "Done");
+    stands_in(&window, "1", "completed");
+    window.until("document.querySelector('#cards-ready #card-2')");
+    window.click("button", "Undo");
+    stands_in(&window, "1", "in_progress");
+    assert_eq!(task(&board, "1")["status"], "in_progress");
+    assert_eq!(window.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn undo_takes_back_what_was_done_here_and_no_other_change() {
+    let board = Board::after(&["create Wheels", "create Engine"]);
+    let window = board.window();
+    window.click("link", "Wheels");
+    window.click("button", "Done");
+    stands_in(&window, "1", "completed");
+    board.home.ask("done 2 --as bot");
+    stands_in(&window, "2", "completed");
+    window.press("u");
+    stands_in(&window, "1", "pending");
+    assert_eq!(task(&board, "2")["status"], "completed");
+    // Only what can be taken back has a button: not what is taken back already.
+    window.click("link", "History");
+    window.until("document.querySelector('li[data-revision=\"5\"]')");
+    let buttons =
+        "return [...document.querySelectorAll('li button')].map((button) => button.closest('li').dataset.revision)";
+    assert_eq!(window.script(buttons, &[]), json!(["5", "4", "2", "1"]));
+    window.click("button", "Take back with the 3 later changes revision 2");
+    window.until("document.querySelector('li[data-revision=\"6\"]')");
+    assert!(!board.home.present().contains_key("2"), "its creation was taken back");
+}
+
+#[test]
+fn an_invitation_lets_another_browser_in_under_its_own_name() {
+    let board = Board::after(&["create Wheels"]);
+    let window = board.window();
+    window.until("document.querySelector('.you b').textContent === 'uma'");
+    window.click("button", "Invite");
+    window.element("#ask input[name=name]").fill("xia");
+    window.click("button", "Make a link");
+    window.until("document.querySelector('#invited[open] #invited-link')?.value.includes('/open/')");
+    let link = window.script("return document.getElementById('invited-link').value", &[]);
+    enter(&window, link.as_str().unwrap());
+    window.until("document.querySelector('.you b').textContent === 'xia'");
+    window.click("link", "Wheels");
+    window.click("button", "Start");
+    stands_in(&window, "1", "in_progress");
+    assert_eq!(task(&board, "1")["owner"], "xia");
+    assert_eq!(window.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn history_takes_any_revision_back() {
+    let board = Board::after(&["create Wheels", "create Engine", "start 1"]);
+    let window = board.window();
+    window.click("link", "History");
+    window.until("document.querySelector('li[data-revision=\"2\"]')");
+    window.click("button", "Take back revision 2");
+    window.until("document.querySelector('li[data-revision=\"4\"]')");
+    assert!(!board.home.present().contains_key("2"), "its creation was taken back");
+}
+
+#[test]
+fn what_a_job_writes_appears_while_it_runs() {
+    let board = Board::after(&["create Wheels"]);
+    let gate = board.home.path().join("gate");
+    StrangeFile::Pipe.put(&gate, &gate);
+    let line = format!("echo first line; cat {} >/dev/null; echo second line", gate.display());
+    let started = board.home.command("job run --task 1 --").args(["sh", "-c", &line]).output();
+    assert!(started.status.success(), "{started:?}");
+    let window = board.window();
+    window.click("link", "Wheels");
+    window.until("document.querySelector('#task pre.tail')?.textContent.includes('first line')");
+    window.open(&board.address("/lists/L/jobs"));
+    window.until("document.querySelector('pre.tail')?.textContent.includes('first line')");
+    let tail = || window.script("return document.querySelector('pre.tail').textContent", &[]);
+    assert_eq!(tail(), "first line\n");
+    fs::write(&gate, "go on").unwrap();
+    window.until("document.querySelector('pre.tail').textContent.includes('\\nsecond line')");
+    window.until("document.querySelector('ul.jobs .done')");
+}
+
+#[test]
+fn a_message_is_sent_and_one_that_comes_is_seen() {
+    let board = Board::after(&["create Wheels", "team create L --as uma", "team join L --as bo"]);
+    let window = board.window();
+    window.click("link", "Messages");
+    window.click("link", "bo");
+    window.find("textbox", "Message to bo").type_in("Are they round?");
+    window.click("button", "Send");
+    window.until("document.querySelector('.letters')?.textContent.includes('Are they round?')");
+    let inbox = board.home.ask("inbox --as bo");
+    assert!(inbox.to_string().contains("Are they round?"), "{inbox}");
+    let sent = board.home.run("send --to team-lead Very --as bo");
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    window.until("document.querySelector('.letters').textContent.includes('Very')");
+    window.click("button", "I have read them");
+    window.until("!document.querySelector('#views .alarm')");
+}
+
+#[test]
+fn a_dialog_writes_over_nothing_that_others_changed_meanwhile() {
+    let board = Board::after(&["create Wheels --description Round --priority low"]);
+    let window = board.window();
+    let edit = |subject: &str| {
+        window.element("#card-1 .open").click();
+        window.until("!document.getElementById('task').hidden");
+        window.press("E");
+        window.until("document.querySelector('#ask[open] [name=subject]')");
+        window.element("#ask [name=subject]").fill(subject);
+    };
+    // Another field: both changes stay.
+    edit("Four wheels");
+    board.home.ask("update 1 --description Square --priority high");
+    window.click("button", "Save");
+    window.until("!document.querySelector('#ask[open]')");
+    let both = task(&board, "1");
+    assert_eq!((&both["subject"], &both["description"]), (&json!("Four wheels"), &json!("Square")));
+    assert_eq!(both["metadata"]["priority"], "high");
+    // The same field: both texts are there to choose from, and other fields follow.
+    edit("Five wheels");
+    board.home.ask("update 1 --subject Six-wheels --description Oval");
+    window.click("button", "Save");
+    window.until("document.querySelector('#ask[open] .theirs q')?.textContent === 'Six-wheels'");
+    let value = |name: &str| window.element(&format!("#ask [name={name}]")).property("value");
+    assert_eq!((value("subject"), value("description")), (json!("Five wheels"), json!("Oval")));
+    assert_eq!(task(&board, "1")["subject"], "Six-wheels", "nothing was saved");
+    window.click("button", "Take theirs");
+    assert_eq!(value("subject"), "Six-wheels");
+    window.element("#ask [name=subject]").fill("Seven wheels");
+    window.click("button", "Save");
+    window.until("!document.querySelector('#ask[open]')");
+    let chosen = task(&board, "1");
+    assert_eq!((&chosen["subject"], &chosen["description"]), (&json!("Seven wheels"), &json!("Oval")));
+}
+
+#[test]
+fn titles_and_descriptions_are_edited_without_what_is_not_shown() {
+    let board = Board::after(&["create Wheels --kind bug"]);
+    let stored = task(&board, "1");
+    let (mark, description) = (stored["subject"].as_str().unwrap(), stored["description"].as_str().unwrap());
+    assert!(mark.starts_with("\u{1b}[2m  #1\u{1b}[22m ") && description.contains("<macf_task_metadata"));
+    let coloured = format!("{mark} \u{1b}[31mred");
+    board.home.command("update 1 --subject").arg(&coloured).output();
+    let window = board.window();
+    let open = || {
+        window.element("#card-1 .open").click();
+        window.until("!document.getElementById('task').hidden");
+    };
+    open();
+    window.sees("created_by");
+    assert!(!window.element("#task").text().contains("macf_task_metadata"));
+    window.press("E");
+    window.until("document.querySelector('#ask[open] [name=subject]')");
+    let value = |name: &str| window.element(&format!("#ask [name={name}]")).property("value");
+    let shown = "\u{1f41b} BUG: Wheels \\x1b[31mred";
+    assert_eq!((value("subject"), value("description")), (json!(shown), json!("")));
+    window.element("#ask [name=subject]").fill(&shown.replace("Wheels", "Tyres"));
+    window.element("#ask [name=description]").fill("Flat");
+    window.click("button", "Save");
+    window.until("!document.querySelector('#ask[open]')");
+    let saved = task(&board, "1");
+    assert_eq!(saved["subject"], coloured.replace("Wheels", "Tyres"));
+    assert_eq!(saved["description"], format!("Flat\n\n{description}"));
+}
+
+#[test]
+fn a_page_that_lost_its_secret_says_so_and_only_reads() {
+    let board = Board::after(&["create Wheels"]);
+    let window = board.window();
+    window.script("localStorage.removeItem('taskyard-page')", &[]);
+    window.element("#card-1 .open").click();
+    window.until("!document.getElementById('task').hidden");
+    window.click("button", "Start");
+    window.sees("This browser may only look");
+    assert_eq!(task(&board, "1")["status"], "pending");
+    window.open(&board.server.another_link());
+    window.until("location.pathname === '/lists/L' && document.readyState === 'complete'");
+    window.click("link", "Wheels");
+    window.click("button", "Start");
+    stands_in(&window, "1", "in_progress");
+}

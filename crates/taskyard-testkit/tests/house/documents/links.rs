@@ -1,0 +1,46 @@
+//! Links from one page to another.
+
+use std::path::Path;
+
+use crate::documents::page::{Page, root};
+
+/// Returns where the links of a page lead that stay in the project.
+fn links_in(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let targets = targets.map(|target| target.split('#').next().unwrap_or_default());
+    targets.filter(|target| !target.is_empty() && !target.contains("://") && !target.contains(char::is_whitespace))
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let (mut count, mut lost) = (0, Vec::new());
+    for page in Page::all() {
+        let folder = Path::new(&page.path).parent().unwrap();
+        for link in links_in(&page.text) {
+            count += 1;
+            if !root().join(folder).join(link).exists() {
+                lost.push(format!("{}: {link}", page.path));
+            }
+        }
+    }
+    assert!(count > 100, "only {count} were found");
+    assert!(lost.is_empty(), "{}", lost.join("\n"));
+}
+
+#[test]
+fn the_leading_page_leads_to_every_page_for_users() {
+    let leading = Page::all().into_iter().find(|page| page.path == "docs/README.md").unwrap();
+    for page in Page::all() {
+        let path = page.path.strip_prefix("docs/").unwrap_or_default();
+        // What an earlier page of a subject leads to need not stand there.
+        let is_of_another =
+            ["export", "document", "teaching", "macf", "carrying", "native", "journal", "signs", "tokens", "versions"]
+                .iter()
+                .any(|name| path == format!("formats/{name}.md"));
+        let is_for_users = !path.is_empty() && path != "README.md" && !path.starts_with("design/");
+        assert!(
+            !is_for_users || is_of_another || leading.text.contains(path),
+            "docs/README.md does not lead to {path}"
+        );
+    }
+}
