@@ -15,7 +15,6 @@ mod environment;
 mod exit;
 mod logging;
 mod mcp_host;
-mod open_files;
 mod output;
 mod places;
 mod problem;

@@ -1,8 +1,11 @@
 //! Who makes a call, and what it may do.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use crate::calls::Rights;
 use axum::http::request::Parts;
 use rmcp::model::Extensions;
+use serde_json::Value;
 use taskyard::core::AgentName;
 use taskyard::core::tools::Scope;
 use taskyard::operations::Resuming;
@@ -47,4 +50,44 @@ pub(crate) struct Caller {
     pub(crate) rights: Rights,
     /// Which tasks of its own the agent is given again when it asks for the next one.
     pub(crate) resuming: Resuming,
+}
+
+/// What tells one call of an agent from its others: the id it carries, the tool, a digest of its input, and what its caller may do. A client
+/// that uses an id again for something else has made another call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CallKey {
+    id: String,
+    tool: &'static str,
+    input: u64,
+    scope: Scope,
+}
+
+/// A call whose id is longer is not remembered.
+const LONGEST_ID: usize = 255;
+
+impl CallKey {
+    /// Returns the key of a call; `None` if its id is too long to be remembered.
+    pub(crate) fn new(id: String, tool: &'static str, input: &Value, scope: Scope) -> Option<Self> {
+        let mut hasher = DefaultHasher::new();
+        input.to_string().hash(&mut hasher);
+        (id.len() <= LONGEST_ID).then(|| Self { id, tool, input: hasher.finish(), scope })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use taskyard::core::tools::Scope;
+
+    use super::CallKey;
+
+    #[test]
+    fn an_id_with_another_input_or_scope_is_another_call() {
+        let key = |input, scope| CallKey::new("1".into(), "TaskCreate", &input, scope).unwrap();
+        let first = key(json!({}), Scope::All);
+        assert_eq!(first, key(json!({}), Scope::All));
+        assert_ne!(first, key(json!({ "subject": "x" }), Scope::All));
+        assert_ne!(first, key(json!({}), Scope::Read));
+        assert!(CallKey::new("x".repeat(256), "TaskCreate", &json!({}), Scope::All).is_none());
+    }
 }

@@ -11,10 +11,10 @@ use rmcp::service::RequestContext;
 use serde_json::Value;
 use taskyard::Error;
 use taskyard::config::ConfigWarning;
-use taskyard::core::ListId;
 use taskyard::core::tools::{
     Answer, Tool, catalogue, task_claim, task_create, task_get, task_list, task_release, task_update, todo_write,
 };
+use taskyard::core::{AgentName, ListId};
 use taskyard::hooks::{HookWarning, Hooks};
 use taskyard::operations::Pruned;
 use taskyard::process::Cancel;
@@ -24,16 +24,17 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use super::admission::{Admission, admission_of};
-use super::caller::Caller;
+use super::caller::{CallKey, Caller};
 use super::hub::Hub;
 use super::identity;
-use super::repeats::{CallKey, FirstOrAgain, Recorder};
 use super::served_list::{Bench, ServedList};
+use super::serving::{self, Begun, Recorder, Seat, Work};
 use super::tool_list;
-use super::workers::{self, WorkerSeat};
 
 /// How often a client is told that a call is still being made.
 const PROGRESS: Duration = Duration::from_secs(1);
+
+type CallRecorder = Recorder<AgentName, CallKey, Answer>;
 
 /// A call of a tool.
 #[derive(Debug)]
@@ -50,6 +51,12 @@ pub(crate) struct Made {
     pub(crate) may_have_notices: bool,
 }
 
+impl Made {
+    fn failed(why: &str) -> Self {
+        Self { answer: Answer::error(format!("Error: {why}")), may_have_notices: false }
+    }
+}
+
 impl Hub {
     /// Makes a call and returns its answer. One that was made before is not made again.
     pub(crate) async fn call(&self, served: Arc<ServedList>, call: Call, context: &RequestContext<RoleServer>) -> Made {
@@ -61,14 +68,16 @@ impl Hub {
             return self.make(served, call, caller, None, context).await;
         };
         loop {
-            match self.repeats.begin(&caller.agent, &key) {
-                FirstOrAgain::First(recorder) => return self.make(served, call, caller, Some(recorder), context).await,
-                FirstOrAgain::Again(repetition) => tokio::select! {
+            match self.repeats.begin(&caller.agent, &key, 0) {
+                Begun::First(recorder) => return self.make(served, call, caller, Some(recorder), context).await,
+                Begun::Again(repetition) => tokio::select! {
                     answer = repetition.answer() => if let Some(answer) = answer {
                         return Made { answer, may_have_notices: true };
                     },
                     () = context.ct.cancelled() => return no_longer_wanted(),
                 },
+                // An id that comes with another input is another call, and has another key.
+                Begun::Reused => return self.make(served, call, caller, None, context).await,
             }
         }
     }
@@ -87,7 +96,7 @@ impl Hub {
         served: Arc<ServedList>,
         call: Call,
         caller: Caller,
-        recorder: Option<Recorder>,
+        recorder: Option<CallRecorder>,
         context: &RequestContext<RoleServer>,
     ) -> Made {
         let todo_turn = match call.tool == todo_write::TOOL.name {
@@ -101,7 +110,7 @@ impl Hub {
             let cancel = cancel.clone();
             move || cancel.cancel()
         });
-        let _left = CancelWhenDropped(cancel.clone());
+        let _left = cancel.on_drop();
         let changes_something = self.changes_something(&call);
         let admission = admission_of(&context.extensions);
         // The protocol lets a client come back for its answer. But a wait ends with its request, and no agent gets a task that it never hears
@@ -112,18 +121,17 @@ impl Hub {
         let work = {
             let (cancel, workers, unwanted) = (cancel.clone(), &self.workers, context.ct.clone());
             async move {
-                let seat = async {
-                    match changes_something {
-                        true => workers.seat_to_change(admission).await,
-                        false => workers.seat_to_look(admission).await,
-                    }
-                };
                 let seat = tokio::select! {
-                    seat = seat => seat,
+                    seat = workers.seat(if changes_something { Work::Changes } else { Work::Looks }) => seat,
                     () = unwanted.cancelled() => return Ok(no_longer_wanted()),
                 };
+                let seat = match (seat, admission) {
+                    (Ok(seat), Some(admission)) => Arc::new(seat.making_room(move || admission.make_room())),
+                    (Ok(seat), None) => Arc::new(seat),
+                    (Err(error), _) => return Ok(Made::failed(&format!("{error}; try again later"))),
+                };
                 // The call goes on though no client waits for it any longer, and what it did is remembered.
-                let made = workers::spawn(move || {
+                let made = serving::spawn(move || {
                     // The client may have given it up by the time it is its turn, and nothing has happened yet.
                     if cancel.is_cancelled() {
                         return no_longer_wanted();
@@ -153,8 +161,8 @@ fn make_now(
     call: &Call,
     caller: &Caller,
     cancel: &Cancel,
-    seat: &Arc<WorkerSeat>,
-    recorder: Option<Recorder>,
+    seat: &Arc<Seat>,
+    recorder: Option<CallRecorder>,
 ) -> Answer {
     let Outcome { called, hooks, gone, other_list } = outcome(served, call, caller, cancel, seat);
     match called {
@@ -177,7 +185,7 @@ fn make_now(
             }
             tell_of_journals(&mut answer, served);
             if let Some(recorder) = recorder {
-                recorder.remember(answer.clone());
+                recorder.record(answer.clone(), size(&answer));
             }
             answer
         }
@@ -197,7 +205,7 @@ struct Outcome {
 }
 
 /// Calls the tool, and again if what the store remembered of teams and messages was no longer so: then nothing has happened.
-fn outcome(served: &ServedList, call: &Call, caller: &Caller, cancel: &Cancel, seat: &Arc<WorkerSeat>) -> Outcome {
+fn outcome(served: &ServedList, call: &Call, caller: &Caller, cancel: &Cancel, seat: &Arc<Seat>) -> Outcome {
     loop {
         let in_store =
             is_brief(&call.tool).then(|| served.yard().store().begin_call(ExpectedReads::default())).flatten();
@@ -294,14 +302,10 @@ async fn wait_for(
 }
 
 fn no_longer_wanted() -> Made {
-    Made { answer: Answer::error("Error: cancelled"), may_have_notices: false }
+    Made::failed("cancelled")
 }
 
-/// Cancels when the caller that waits goes away.
-struct CancelWhenDropped(Cancel);
-
-impl Drop for CancelWhenDropped {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
+/// Returns about how much memory an answer takes.
+fn size(answer: &Answer) -> usize {
+    answer.text.len() + answer.structured.as_ref().map_or(0, |structure| structure.to_string().len())
 }

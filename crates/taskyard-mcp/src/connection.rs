@@ -28,6 +28,7 @@ use super::notifying::Answered;
 use super::options::Leases;
 use super::prompts::{self, NoPrompt};
 use super::roots::roots_of;
+use super::serving::Work;
 use super::telling::NotifiedClient;
 use super::{resources, tool_list};
 
@@ -86,7 +87,7 @@ impl Connection {
     ) -> Result<T, ErrorData> {
         let served =
             self.hub.served().await.map_err(|unserved| ErrorData::internal_error(unserved.to_string(), None))?;
-        let looked = self.hub.workers.look(move || {
+        let looked = self.hub.workers.run(Work::Looks, move || {
             served.reopen_tasks();
             look(served.yard())
         });

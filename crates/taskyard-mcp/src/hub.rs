@@ -6,22 +6,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rmcp::ErrorData;
 use rmcp::model::Tool;
-use rustix::process::{Resource, getrlimit};
 use taskyard::Yard;
-use taskyard::core::tools::Scope;
+use taskyard::core::tools::{Answer, Scope};
 use taskyard::core::{AgentName, Rules};
 use taskyard::process::Cancel;
 use tokio::sync::{OnceCell, RwLock};
 
 use super::announced_jobs::AnnouncedJobs;
+use super::caller::CallKey;
 use super::mailed_agents::MailedAgents;
 use super::news::News;
 use super::options::{Leases, Options};
-use super::repeats::Repeats;
 use super::served_list::ServedList;
+use super::serving::{self, Repeats, Work, Workers, open_files};
 use super::tool_list;
-use super::workers::{self, Workers};
 use crate::host::{Host, Names, OneYard, Surroundings, Unserved};
+
+/// The maximum number of calls that look, and of calls that change something, which are made at once.
+const MOST_SEATS: usize = 4;
 
 /// What all connections of one server share.
 #[derive(Debug)]
@@ -37,7 +39,7 @@ pub struct Hub {
     /// What changes in the list is told here.
     pub(crate) news: News,
     /// The calls whose answers are remembered.
-    pub(crate) repeats: Repeats,
+    pub(crate) repeats: Repeats<AgentName, CallKey, Answer>,
     /// The threads calls are made on.
     pub(crate) workers: Workers,
     /// What agents were told of their jobs.
@@ -76,7 +78,7 @@ impl Hub {
             cancel,
             news: News::default(),
             repeats: Repeats::default(),
-            workers: Workers::new(open_files()),
+            workers: Workers::new(MOST_SEATS, open_files()),
             announced_jobs: Arc::default(),
             named_agent: names.agent,
             session_agent: names.session_agent,
@@ -110,7 +112,7 @@ impl Hub {
         }
         let ask = || async {
             let host = Arc::clone(&self.host);
-            let named = self.workers.look(move || host.name_client()).await;
+            let named = self.workers.run(Work::Looks, move || host.name_client()).await;
             named.inspect_err(|error| tracing::error!(%error, "the name of the client is not known")).ok().flatten()
         };
         self.client_name.get_or_init(ask).await;
@@ -126,7 +128,7 @@ impl Hub {
         let served = self.served.read().await.clone()?;
         if served.needs_warden() {
             let served = Arc::clone(&served);
-            workers::spawn(move || served.set_warden());
+            serving::spawn(move || served.set_warden());
         }
         Ok(served)
     }
@@ -137,7 +139,7 @@ impl Hub {
         // A place that cannot be opened changes in no way that a connection could be told of.
         let Ok(served) = self.served().await else { return Ok(()) };
         let news = self.news.clone();
-        let followed = self.workers.look(move || served.follow(&news)).await;
+        let followed = self.workers.run(Work::Looks, move || served.follow(&news)).await;
         let failed = |error: &dyn std::fmt::Display| ErrorData::internal_error(error.to_string(), None);
         followed.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
     }
@@ -163,17 +165,12 @@ impl Hub {
 
     /// Forgets what is remembered of an agent that was named after a session which has ended, and gives back what it had claimed.
     pub(crate) fn forget(self: &Arc<Self>, agent: AgentName) {
-        self.repeats.forget(&agent);
+        self.repeats.forget_sender(&agent);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let hub = Arc::clone(self);
             runtime.spawn(async move {
                 let Ok(served) = hub.served.read().await.clone() else { return };
-                let seat = hub.workers.seat_to_change(None).await;
-                let forgotten = workers::spawn(move || {
-                    served.forget(&agent);
-                    drop(seat);
-                });
-                if let Err(error) = forgotten.await {
+                if let Err(error) = hub.workers.run(Work::Changes, move || served.forget(&agent)).await {
                     tracing::error!(%error, "what is known of an agent stays");
                 }
             });
@@ -183,7 +180,7 @@ impl Hub {
     async fn keep_up_with_inboxes(self: &Arc<Self>, new: Vec<AgentName>) {
         let Ok(served) = self.served().await else { return };
         let hub = Arc::clone(self);
-        let followed = self.workers.look(move || {
+        let followed = self.workers.run(Work::Looks, move || {
             served.follow_inboxes(&hub.agents, &hub.news);
             new.iter().for_each(|agent| served.take_out_ghosts_around(agent));
         });
@@ -205,7 +202,7 @@ impl Hub {
         let mut served = self.served.write().await;
         let directories = directories.await;
         let (hub, here) = (Arc::clone(self), served.as_ref().ok().and_then(|served| served.directory().cloned()));
-        let opened = workers::spawn(move || {
+        let opened = serving::spawn(move || {
             let directory = directories.into_iter().find(|directory| directory.is_dir())?;
             if here.as_ref() == Some(&directory) {
                 return None;
@@ -217,7 +214,7 @@ impl Hub {
             Ok(Some(opened)) => {
                 let left = std::mem::replace(&mut *served, opened.map(Arc::new));
                 // It waits for the warden of the leases there.
-                workers::spawn(move || drop(left));
+                serving::spawn(move || drop(left));
             }
             Err(error) => tracing::error!(%error, "the client's directory could not be looked at"),
         }
@@ -230,13 +227,4 @@ impl Hub {
         }
         self.news.tell_of_another_list();
     }
-}
-
-/// So many open files are taken for allowed where the system says that there is no limit, or none that counts.
-const MANY_FILES: usize = 8_192;
-
-/// Returns how many files this process may have open at once; a server keeps within it.
-fn open_files() -> usize {
-    let limit = getrlimit(Resource::Nofile).current;
-    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MANY_FILES).min(MANY_FILES)
 }

@@ -58,16 +58,15 @@ mod news;
 mod notifying;
 mod options;
 mod prompts;
-mod repeats;
 mod resources;
 mod response_end;
 mod roots;
 mod served_list;
+pub mod serving;
 mod sessions;
 mod stdio;
 mod telling;
 mod tool_list;
-mod workers;
 
 pub use caller::Access;
 pub use error::ServeError;

@@ -13,6 +13,7 @@ use super::calling::{Call, Made};
 use super::hub::Hub;
 use super::identity;
 use super::served_list::ServedList;
+use super::serving::Work;
 
 /// The answer to a call, and what the agent is told before it.
 #[derive(Debug)]
@@ -47,7 +48,8 @@ impl Hub {
             let (announced_jobs, served) = (Arc::clone(&self.announced_jobs), Arc::clone(&served));
             let (agent, call_id) = (agent.clone(), call_id.clone());
             // A failure here is told in the log; the notification is told again later.
-            let _ = self.workers.look(move || announced_jobs.hear(&served, &agent, call_id.as_deref())).await;
+            let _ =
+                self.workers.run(Work::Looks, move || announced_jobs.hear(&served, &agent, call_id.as_deref())).await;
         }
         let Made { answer, may_have_notices } = self.call(Arc::clone(&served), call, context).await;
         let is_wanted = !context.ct.is_cancelled();
@@ -56,7 +58,7 @@ impl Hub {
             return Answered::without(answer);
         }
         let announced_jobs = Arc::clone(&self.announced_jobs);
-        let told = self.workers.look(move || {
+        let told = self.workers.run(Work::Looks, move || {
             if looks_at_jobs {
                 served.look_at_jobs();
             }
@@ -75,7 +77,7 @@ impl Hub {
         // A place that cannot be opened has nothing for any agent.
         let Ok(served) = self.served().await else { return Ok(None) };
         let agent = identity::caller(self, context).agent;
-        let waiting = self.workers.look(move || {
+        let waiting = self.workers.run(Work::Looks, move || {
             served.look_at_jobs();
             let waiting = served.notice_board().waiting(&agent)?;
             Ok::<_, NoticeError>((!waiting.is_empty()).then(|| text(&waiting, &served)))

@@ -28,7 +28,7 @@ use super::mail::FollowingInboxes;
 use super::mailed_agents::MailedAgents;
 use super::news::{Following, News};
 use super::options::{Leases, Options};
-use super::workers::WorkerSeat;
+use super::serving::Seat;
 use crate::host::Surroundings;
 
 /// How often is looked whether jobs were lost, at most: agents call often.
@@ -281,7 +281,7 @@ impl ServedList {
 
     /// Returns the tools of an agent for one call, which cancelling ends. Where it cannot be told which team's list is meant, that is
     /// an error: on another list the call would do harm.
-    pub(crate) fn bench(&self, caller: &Caller, cancel: &Cancel, seat: &Arc<WorkerSeat>) -> Result<Bench, Error> {
+    pub(crate) fn bench(&self, caller: &Caller, cancel: &Cancel, seat: &Arc<Seat>) -> Result<Bench, Error> {
         let workplace = Arc::clone(seat) as Arc<dyn Workplace>;
         let for_call = |hooks: &Arc<Hooks>| Arc::new(hooks.for_call(cancel.clone()).at(Arc::clone(&workplace)));
         let hooks = self.hooks.as_ref().map(for_call);

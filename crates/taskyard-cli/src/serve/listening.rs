@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use taskyard::blocking::{allow_blocking, forbid_blocking};
+use taskyard_mcp::serving::{MANY_FILES, open_files};
 use taskyard_mcp::{Hosts, Hub, answering_to};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +19,6 @@ use super::accepting::accept;
 use super::tls::Tls;
 use crate::arguments::PublicUrl;
 use crate::context::Context;
-use crate::open_files::{allow_many_open_files, open_files};
 use crate::problem::Problem;
 use crate::tokens::{LinkTerms, Scope, ServerToken};
 use crate::web::security::{Cookies, Credentials, Guard, Scheme};
@@ -169,4 +170,14 @@ fn url_of(address: SocketAddr, scheme: Scheme) -> String {
         return format!("{scheme}://127.0.0.1:{port}");
     }
     format!("{scheme}://{address}")
+}
+
+/// Lets this process open as many files as the system allows without asking, up to what a server has a use for. What it starts later may, too.
+fn allow_many_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.unwrap_or(MANY_FILES as u64).min(MANY_FILES as u64);
+    if limit.current.is_some_and(|current| current < wanted) {
+        // If that is refused, there are fewer connections.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
+    }
 }

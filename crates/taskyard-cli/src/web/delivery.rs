@@ -9,7 +9,7 @@ use axum::response::Response;
 use taskyard_mcp::at_the_end;
 use tokio::runtime::Handle;
 
-use super::workers::spawn;
+use taskyard_mcp::serving::spawn;
 
 type Undo = Box<dyn FnOnce() + Send>;
 

@@ -55,7 +55,7 @@ pub(crate) fn page(site: &Site) -> Result<String, Problem> {
     page.family("taskyard_event_streams", "gauge", "Browsers and programs that are told of events.");
     page.sample("taskyard_event_streams", &[], streams as f64);
     page.family("taskyard_requests_waiting", "gauge", "Requests that wait for a thread.");
-    page.sample("taskyard_requests_waiting", &[], site.workers().waiting() as f64);
+    page.sample("taskyard_requests_waiting", &[], site.workers().queued() as f64);
     page.family("taskyard_requests_sleeping", "gauge", "Requests that wait for a task to claim or for a job to end.");
     page.sample("taskyard_requests_sleeping", &[], site.workers().sleeping() as f64);
     counted(&site.tally().counted(), &mut page);

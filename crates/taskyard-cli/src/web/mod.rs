@@ -14,7 +14,6 @@ mod routes;
 pub(crate) mod security;
 mod site;
 mod tally;
-mod workers;
 
 pub(crate) use delivery::Unsent;
 pub(crate) use entering::{Peer, let_in};

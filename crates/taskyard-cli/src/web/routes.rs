@@ -22,11 +22,11 @@ use super::metrics;
 use super::openapi::{document, schema_of_input};
 use super::pages;
 use super::site::Site;
-use super::workers::{Work, spawn};
 use crate::context::Requested;
 use crate::output::json_document;
 use crate::problem::{Problem, ProblemKind};
 use crate::tokens::{LinkTerms, Scope};
+use taskyard_mcp::serving::{Work, spawn};
 
 /// Where the description of the API is.
 const DESCRIPTION: &str = "/api/v1/openapi.json";

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use taskyard::core::{AgentName, ListId};
 use taskyard::leases::Warden;
 use taskyard::process::Cancel;
+use taskyard_mcp::serving::{Workers, open_files};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::api::Repeats;
+use super::api::RepeatedRequests;
 use super::events::Feeds;
 use super::pasts::Pasts;
 use super::security::{Credentials, Guard, Links, OpeningPage, Rates};
 use super::tally::Tally;
-use super::workers::Workers;
 use crate::arguments::PublicUrl;
 use crate::context::{Context, Requested};
 use crate::ended_members::take_out_ended_members;
@@ -25,6 +25,8 @@ use crate::problem::Problem;
 use crate::reopening::reopen_tasks;
 use crate::tokens::{LinkTerms, random_secret};
 
+/// The maximum number of requests that look, and of requests that change something, which are answered at once.
+const MOST_SEATS: usize = 8;
 /// So many kilobytes of bodies are read at once.
 const BODIES: usize = 64 * 1024;
 /// How often is looked whether jobs and members have ended, at most.
@@ -43,7 +45,7 @@ pub(crate) struct Site {
     cancel: Cancel,
     stop: CancellationToken,
     workers: Workers,
-    repeats: Repeats,
+    repeats: RepeatedRequests,
     feeds: Feeds,
     pasts: Pasts,
     tally: Arc<Tally>,
@@ -114,8 +116,8 @@ impl Site {
             cancel: origin.cancel().clone(),
             origin: Mutex::new(origin),
             stop,
-            workers: Workers::new(),
-            repeats: Repeats::default(),
+            workers: Workers::new(MOST_SEATS, open_files()),
+            repeats: RepeatedRequests::default(),
             feeds: Feeds::new(epoch[..8].to_owned(), Arc::clone(&tally)),
             pasts: Pasts::default(),
             tally,
@@ -206,7 +208,7 @@ impl Site {
     }
 
     /// Returns the answers that are remembered.
-    pub(crate) fn repeats(&self) -> &Repeats {
+    pub(crate) fn repeats(&self) -> &RepeatedRequests {
         &self.repeats
     }
 

@@ -30,6 +30,11 @@ struct Wakers {
 #[must_use = "the attendance ends when this is dropped"]
 pub struct Attendance(Cancel);
 
+/// Cancels when it is dropped.
+#[derive(Debug)]
+#[must_use = "it cancels when this is dropped"]
+pub struct CancelOnDrop(Cancel);
+
 impl Cancel {
     /// Returns a cancellation that has not happened.
     pub fn new() -> Self {
@@ -87,6 +92,11 @@ impl Cancel {
         })
     }
 
+    /// Cancels when what is returned is dropped: when the caller that waits goes away.
+    pub fn on_drop(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
+    }
+
     /// Says that the caller will act on a cancellation as long as it keeps what is returned.
     pub fn attend(&self) -> Attendance {
         self.0.attending.fetch_add(1, Ordering::SeqCst);
@@ -96,6 +106,12 @@ impl Cancel {
     /// Tells whether a caller will act on a cancellation. The code that ends the process gives it the time for that.
     pub fn is_attended(&self) -> bool {
         self.0.attending.load(Ordering::SeqCst) > 0
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }
 

@@ -18,7 +18,7 @@ mod stop;
 mod wakeup;
 mod workplace;
 
-pub use cancel::{Attendance, Cancel};
+pub use cancel::{Attendance, Cancel, CancelOnDrop};
 pub use captured::{Captured, Sink};
 pub(crate) use input::file_of;
 pub(crate) use output::Output;

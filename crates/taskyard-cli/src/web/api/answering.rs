@@ -16,11 +16,12 @@ use taskyard::Outcome;
 use taskyard::core::{AgentName, ListId, TaskId, Token, json_text};
 use taskyard::machine::Recording;
 use taskyard::process::Cancel;
+use taskyard_mcp::serving::Work;
 
 use super::entity_tags::{EntityTag, NamedTags};
 use super::operation::{AnswerForm, Asked, Does, Operation, Parts, ROOT};
 use super::query;
-use super::repeats::{Answered, Recorder, Repeated, RequestDigest, RequestKey, answer_of_first};
+use super::repeats::{Answered, BegunRequest, KeyedRequest, RequestRecorder, digest_of};
 use crate::context::{Context, Requested};
 use crate::displays::lost_tasks::with_the_way_back;
 use crate::exit::Exit;
@@ -31,7 +32,6 @@ use crate::web::delivery::Delivery;
 use crate::web::paths::filled;
 use crate::web::security::{Identity, Means, Refused};
 use crate::web::site::Site;
-use crate::web::workers::{TooMany, Work};
 
 /// The header that says who acts.
 const AGENT: &str = "taskyard-agent";
@@ -213,23 +213,23 @@ async fn make(
         return problem_response(&Problem::usage("bad_idempotency_key", words));
     }
     let agent = caller.agent.as_ref().map(AgentName::as_str);
-    let asks = RequestDigest::of(head.method.as_str(), head.uri.path(), agent, &body);
-    let key = key.map(|key| RequestKey::new(caller.identity.name.clone(), key.to_owned()));
+    let digest = digest_of(head.method.as_str(), head.uri.path(), agent, &body);
+    let key = key.map(|key| KeyedRequest::new(caller.identity.name.clone(), key.to_owned()));
     let recorder = loop {
         let Some(key) = &key else { break None };
-        match site.repeats().begin(key, asks) {
-            Repeated::First(recorder) => break Some(recorder),
-            Repeated::Again(first) => {
-                if let Some(answered) = answer_of_first(first).await {
+        match key.begin(site.repeats(), digest) {
+            BegunRequest::First(recorder) => break Some(recorder),
+            BegunRequest::Again(first) => {
+                if let Some(answered) = first.answer().await {
                     return response_of(&site, &operation.0, head, &parts, answered);
                 }
             }
-            Repeated::Reused => return key_reused(),
+            BegunRequest::Reused => return key_reused(),
         }
     };
     let parts = Arc::new(parts);
     let cancel = Cancel::new();
-    let _left = CancelWhenDropped(cancel.clone());
+    let _left = cancel.on_drop();
     let stopped = {
         let cancel = cancel.clone();
         site.cancel().on_cancel(move || cancel.cancel())
@@ -254,7 +254,7 @@ async fn make(
             delivery.and_then(|delivery| response.extensions_mut().insert(delivery));
             response
         }
-        Err(TooMany) => too_busy(),
+        Err(_) => too_busy(),
     }
 }
 
@@ -270,7 +270,7 @@ fn run(
     (asked, expected): (Asked, Option<NamedTags>),
     caller: Caller,
     cancel: Cancel,
-    (key, recorder): (Option<RequestKey>, Option<Recorder>),
+    (key, recorder): (Option<KeyedRequest>, Option<RequestRecorder>),
 ) -> (Answered, Option<Delivery>) {
     let Asked { command, input, .. } = asked;
     let agent = caller.agent.clone();
@@ -299,12 +299,12 @@ fn run(
         return (problem_answer(&no_longer_wanted()), None);
     }
     if let Some(recorder) = recorder.filter(|_| !cancel.is_cancelled()) {
-        recorder.record(&answered);
+        recorder.record(answered.clone(), answered.body.len());
     }
     let delivery = (!claims.is_empty()).then(|| {
         let site = Arc::clone(site);
         Delivery::or_else(move || {
-            key.iter().for_each(|key| site.repeats().forget(key));
+            key.iter().for_each(|key| key.forget(site.repeats()));
             give_back(&site, list, agent, &claims);
         })
     });
@@ -466,13 +466,4 @@ fn response(status: StatusCode, body: Bytes, form: AnswerForm) -> Response {
 fn text_under(key: &str, body: &[u8]) -> Option<String> {
     let answer: Value = serde_json::from_slice(body).ok()?;
     answer.get(key)?.as_str().map(str::to_owned)
-}
-
-/// Cancels a call that no client waits for any longer.
-struct CancelWhenDropped(Cancel);
-
-impl Drop for CancelWhenDropped {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
 }

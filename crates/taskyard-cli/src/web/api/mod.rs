@@ -22,7 +22,7 @@ pub(crate) use access::{LOG_OUT, MAKE_LINK, NewLink};
 pub(crate) use answering::{Caller, answer, problem_response, refusal, status_of};
 pub(crate) use following::{FOLLOW_ALL, FOLLOW_LIST};
 pub(crate) use operation::{AnswerForm, Does, Operation, ROOT, SchemaOf};
-pub(crate) use repeats::Repeats;
+pub(crate) use repeats::RepeatedRequests;
 
 /// Returns every operation of the API.
 pub(crate) fn operations() -> Vec<Operation> {

@@ -7,13 +7,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use taskyard::core::{AgentName, ListId, TaskId};
+use taskyard_mcp::serving::Work;
 
 use super::query;
 use crate::arguments::{parse_agent, parse_id};
 use crate::commands::Command;
 use crate::problem::Problem;
 use crate::tokens::Scope;
-use crate::web::workers::Work;
 
 /// Where the API begins.
 pub(crate) const ROOT: &str = "/api/v1";

@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 use super::feed::{Feed, Topic};
 use crate::problem::{Problem, ProblemKind};
 use crate::web::tally::Tally;
-use crate::web::workers::spawn;
+use taskyard_mcp::serving::spawn;
 
 /// So many lists are followed at once.
 const MOST: usize = 256;

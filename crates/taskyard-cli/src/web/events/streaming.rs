@@ -22,7 +22,7 @@ use crate::context::Requested;
 use crate::problem::{Problem, ProblemKind};
 use crate::web::api::problem_response;
 use crate::web::site::Site;
-use crate::web::workers::Work;
+use taskyard_mcp::serving::Work;
 
 /// How often a browser to which nothing is told hears that the server lives.
 const HEARTBEAT: Duration = Duration::from_secs(25);

@@ -16,7 +16,7 @@ use crate::context::Requested;
 use crate::problem::{Problem, ProblemKind};
 use crate::web::api::{Caller, status_of};
 use crate::web::site::Site;
-use crate::web::workers::Work;
+use taskyard_mcp::serving::Work;
 
 /// The header that names the parts that are wanted; the whole page where it is missing.
 const PARTS: &str = "taskyard-parts";

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::cookies::{BrowserSecrets, Cookies};
 use super::{LiveTokens, Rates};
 use crate::tokens::{LinkTerms, Scope, ServerToken, TokenBook, TokenProblem};
-use crate::web::workers::spawn;
+use taskyard_mcp::serving::spawn;
 
 /// The rate of token lookups per second, and the burst, for addresses that have sent too many wrong tokens.
 const LOOKUPS: (u32, u32) = (10, 1);

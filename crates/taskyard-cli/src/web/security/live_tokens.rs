@@ -8,7 +8,7 @@ use taskyard::core::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::tokens::TokenBook;
-use crate::web::workers::spawn;
+use taskyard_mcp::serving::spawn;
 
 /// How often the book is looked at while a token of it is in use: another process may have changed it.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
