@@ -75,6 +75,46 @@ fn an_invitation_lets_another_browser_in_under_its_own_name() {
 }
 
 #[test]
+fn what_is_started_in_a_browser_is_the_persons_own() {
+    let board = Board::after(&["create Wheels"]);
+    let window = board.window();
+    window.click("link", "Wheels");
+    window.click("button", "Start");
+    stands_in(&window, "1", "in_progress");
+    assert_eq!(task(&board, "1")["owner"], "uma");
+    assert!(board.home.ask("show 1")["lease"].is_null(), "a person's work is given back by the person");
+    let refused = board.home.run("claim 1 --as bot --json");
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    assert!(refused.stdout.contains("\"owner\":\"uma\"") && refused.stdout.contains("\"since\":"), "{refused:?}");
+    window.open(&board.address("/lists/L/agents"));
+    window.until("document.querySelector('main')?.textContent.includes('uma')");
+    window.sees("Wheels");
+}
+
+#[test]
+fn the_graph_draws_parts_below_their_parent() {
+    let board = Board::after(&[
+        "create Storage",
+        "create Tables --parent 1",
+        "create Indexes --parent 1 --blocked-by 2",
+        "create Rollout --blocked-by 1",
+    ]);
+    let window = board.window();
+    window.open(&board.address("/lists/L/graph"));
+    window.until("document.querySelectorAll('#picture .task').length === 4");
+    let parts = "return [...document.querySelectorAll('#picture .edge.part')].map((edge) => edge.dataset.to).sort()";
+    assert_eq!(window.script(parts, &[]), json!(["2", "3"]));
+    // What waits for a task waits for each of its parts: the longest chain goes through them.
+    let chain =
+        "return [...document.querySelectorAll('#picture .edge.critical')].map((edge) => edge.dataset.to).sort()";
+    let chain = window.script(chain, &[]);
+    assert!(
+        chain.as_array().is_some_and(|chain| chain.contains(&json!("3")) && chain.contains(&json!("4"))),
+        "{chain}"
+    );
+}
+
+#[test]
 fn history_takes_any_revision_back() {
     let board = Board::after(&["create Wheels", "create Engine", "start 1"]);
     let window = board.window();
