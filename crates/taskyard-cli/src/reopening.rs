@@ -64,7 +64,7 @@ fn context_of(job: &Job, environment: &Environment) -> Context {
 }
 
 fn attempt(jobs: &Jobs, context: &Context) -> Result<(), Problem> {
-    Ok(context.yard()?.reopen_tasks_of_jobs(jobs, context.address()?)?)
+    Ok(jobs.reopen_tasks(&context.yard()?, context.address()?)?)
 }
 
 fn tell_failure(attempted: Result<(), Problem>) {

@@ -323,7 +323,7 @@ impl ServedList {
     /// Opens the tasks again whose jobs failed or were lost: before every look at the list, and every change.
     pub(crate) fn reopen_tasks(&self) {
         if let Some(desk) = &self.desk
-            && let Err(error) = self.yard.reopen_tasks_of_jobs(&desk.jobs, &desk.store)
+            && let Err(error) = desk.jobs.reopen_tasks(&self.yard, &desk.store)
         {
             tracing::warn!(%error, "tasks of jobs that were lost are not opened again");
         }

@@ -25,7 +25,7 @@ use crate::process::{Cancel, cancel_when_stopped, hear_of_children, survive_file
 /// program that starts jobs or runs [`work`](crate::work) therefore calls this before anything else in `main`, and ends with the exit
 /// code it gets. `options` says where jobs leave their traces; `share` opens the jobs of the store that a job was started for, on a thread
 /// of its own, or returns `None` if no other machine shares that store; `settle` is called when a job has ended, to do what that means for
-/// its task ([`Yard::reopen_tasks_of_jobs`](crate::Yard::reopen_tasks_of_jobs)).
+/// its task ([`Jobs::reopen_tasks`]).
 ///
 /// ```no_run
 /// use std::process::ExitCode;

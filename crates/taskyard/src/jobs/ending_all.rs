@@ -5,12 +5,11 @@ use std::path::Path;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
-use taskyard_core::JobFate;
+use taskyard_core::{JobFate, JobId};
 
 use super::processes::{self, Process};
-use super::record::Record;
+use super::records::JobRecords;
 use crate::liveness::sees_processes;
-use crate::machine::Machine;
 
 /// How many looks in a row have to find no process, where only looking tells.
 const ENOUGH_LOOKS: u32 = 3;
@@ -131,8 +130,8 @@ impl<'a> Family<'a> {
             return false;
         }
         let Some(job) = supervised_by(process.pid) else { return false };
-        let row = Machine::look(self.data).ok().flatten().and_then(|machine| machine.job_row(&job).ok().flatten());
-        let record = row.and_then(|row| Record::from_row(&row).ok());
+        let records = JobRecords::look(self.data).ok().flatten();
+        let record = records.and_then(|records| records.find(&job).ok().flatten());
         record.is_some_and(|record| match record.job.fate {
             JobFate::Running { supervisor, .. } => {
                 (supervisor.pid, supervisor.started) == (process.pid, process.started)
@@ -143,11 +142,11 @@ impl<'a> Family<'a> {
 }
 
 /// Returns the job that a process was started to look after.
-fn supervised_by(pid: u32) -> Option<String> {
+fn supervised_by(pid: u32) -> Option<JobId> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let mut words = line.split(|byte| *byte == 0).skip_while(|word| *word != b"supervise");
     // The word itself, the data directory, and then the job.
-    words.nth(2).and_then(|job| String::from_utf8(job.to_vec()).ok())
+    std::str::from_utf8(words.nth(2)?).ok()?.parse().ok()
 }
 
 /// Has this process adopt those of its descendants that lose their parent.

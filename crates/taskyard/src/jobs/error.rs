@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use taskyard_core::{JobId, ProcessMark};
 
-use super::output_writer::SMALLEST;
+use super::JobSettings;
 use crate::liveness::standpoint;
 use crate::machine::MachineError;
 use crate::store::StoreError;
@@ -51,7 +51,10 @@ pub enum JobError {
         path: PathBuf,
     },
     /// The output of all jobs together leaves no room for another.
-    #[error("the output of all jobs may take {quota} bytes, {used} are taken, and another job needs {SMALLEST}")]
+    #[error(
+        "the output of all jobs may take {quota} bytes, {used} are taken, and another job needs {}",
+        JobSettings::SMALLEST_OUTPUT
+    )]
     NoRoom {
         /// How many bytes they take.
         used: u64,
@@ -103,8 +106,8 @@ fn place_of(process: &ProcessMark) -> String {
 }
 
 impl JobError {
-    /// Returns a function that wraps an error of the system with what was tried.
-    pub(super) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    /// Returns a function that wraps an error of the system with what was tried, as the beginning of a sentence, and on what.
+    pub fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { doing, path, source }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::pipe::{PipeFlags, pipe_with};
 use taskyard_core::{Job, JobFate, JobId};
 
-use super::shared_jobs::SharedNews;
+use super::shared_news::SharedNews;
 use super::{JobError, Jobs, processes};
 use crate::process::{Cancel, Wakeup, wait_for};
 use crate::watching::WatchedDirectories;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use taskyard_core::{Job, JobId};
 
-use super::record::Record;
-use super::{JobError, Jobs};
+use super::record::JobRecord;
+use super::records::JobRecords;
+use super::{JobError, JobQuery, Jobs};
 use crate::clock;
-use crate::machine::{JobRows, Machine, find_job, remove_job};
 
 /// What was tidied away.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +32,13 @@ impl Jobs {
         if due.is_empty() {
             return Ok(swept);
         }
-        let mut machine = Machine::open(&self.options.data)?;
+        let mut records = JobRecords::open(&self.options.data)?;
         for record in due {
             if !is_ours_or_gone(&record) {
                 swept.foreign.push(record.job.clone());
             }
             let size = record.file_size;
-            if self.sweep(&mut machine, &record)? {
+            if self.sweep(&mut records, &record)? {
                 swept.bytes += size;
                 swept.jobs.push(record.job);
             }
@@ -57,23 +57,19 @@ impl Jobs {
         Ok(self.due(age)?.into_iter().map(|record| record.job).collect())
     }
 
-    fn due(&self, age: Duration) -> Result<Vec<Record>, JobError> {
+    fn due(&self, age: Duration) -> Result<Vec<JobRecord>, JobError> {
         let now = clock::moment();
         let before = now.wall.0.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         // What was measured counts for more than a clock that may have been set.
-        let is_due = |record: &Record| {
+        let is_due = |record: &JobRecord| {
             record.job.ended().is_some_and(|at| at.0 <= before) && !record.is_surely_younger_than(age, &now)
         };
-        Ok(self.records(&JobRows::All)?.into_iter().filter(is_due).collect())
+        Ok(self.records(&JobQuery::All)?.into_iter().filter(is_due).collect())
     }
 
     /// Takes a job that ended off the record, and its files away; tells whether it was there.
-    pub(super) fn sweep(&self, machine: &mut Machine, record: &Record) -> Result<bool, JobError> {
-        let id = record.job.id.as_str();
-        let was_there = machine.alone(&self.options.data, |transaction| match find_job(transaction, id)? {
-            Some(row) if row.ended.is_some() => remove_job(transaction, id).map(|()| true),
-            _ => Ok(false),
-        })?;
+    pub(super) fn sweep(&self, records: &mut JobRecords, record: &JobRecord) -> Result<bool, JobError> {
+        let was_there = records.remove_ended(&record.job.id)?;
         if was_there {
             // Only the very file we made is ours to remove.
             if is_ours(record) {
@@ -88,11 +84,11 @@ impl Jobs {
 
 impl Jobs {
     /// Takes the output of a job that ended away, and leaves the job on record.
-    pub(super) fn sweep_output(&self, machine: &mut Machine, record: &Record) -> Result<(), JobError> {
+    pub(super) fn sweep_output(&self, records: &mut JobRecords, record: &JobRecord) -> Result<(), JobError> {
         if is_ours(record) {
             remove(&record.job.output_file)?;
         }
-        self.change(machine, &record.job.id, |record| {
+        records.change(&record.job.id, |record| {
             let takes_room = record.job.ended().is_some() && record.file_size > 0;
             record.file_size = 0;
             takes_room
@@ -101,11 +97,11 @@ impl Jobs {
     }
 }
 
-fn is_ours_or_gone(record: &Record) -> bool {
+fn is_ours_or_gone(record: &JobRecord) -> bool {
     is_ours(record) || std::fs::symlink_metadata(&record.job.output_file).is_err()
 }
 
-fn is_ours(record: &Record) -> bool {
+fn is_ours(record: &JobRecord) -> bool {
     let found = std::fs::symlink_metadata(&record.job.output_file);
     found.is_ok_and(|metadata| record.identity == Some((metadata.dev(), metadata.ino())) && metadata.is_file())
 }

@@ -5,12 +5,11 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::process::geteuid;
 use taskyard_core::{ClientVersion, JobId};
 
-use super::{JobError, NewJob};
+use super::{JobError, JobRecords, JobSettings, NewJob};
 use crate::private;
 
 /// Where the files of jobs are, and what looks after jobs. The program that runs them fills it in.
@@ -26,33 +25,6 @@ pub struct JobOptions {
     pub environment: Vec<(OsString, OsString)>,
     /// What the configuration says of jobs.
     pub settings: JobSettings,
-}
-
-/// What the configuration says of jobs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobSettings {
-    /// How many bytes of output one job may keep.
-    pub max_output: u64,
-    /// How many bytes of output all jobs together may keep.
-    pub quota: u64,
-    /// How long a job is kept after it has ended.
-    pub keep: Duration,
-    /// The client whose form the output has.
-    pub output_form: ClientVersion,
-    /// How long a job that is asked to end has before it is killed.
-    pub grace: Duration,
-}
-
-impl Default for JobSettings {
-    fn default() -> Self {
-        Self {
-            max_output: 64 << 20,
-            quota: 4 << 30,
-            keep: Duration::from_secs(7 * 24 * 3600),
-            output_form: ClientVersion::default(),
-            grace: Duration::from_secs(5),
-        }
-    }
 }
 
 /// Returns the program that runs. One that was exchanged since is still found by what the system keeps of it.
@@ -92,15 +64,9 @@ impl JobOptions {
         self.data.join("jobs").join(format!("{id}.map"))
     }
 
-    /// Makes the directory of what we keep of jobs, closed to other users.
-    pub(super) fn prepare_data(&self) -> Result<(), JobError> {
-        let jobs = self.data.join("jobs");
-        private::make_directory(&jobs).map_err(JobError::io("cannot create", jobs))
-    }
-
     /// Makes the directories a job needs, closed to other users.
     pub(super) fn prepare(&self, output_file: &Path) -> Result<(), JobError> {
-        self.prepare_data()?;
+        JobRecords::make_directory(&self.data)?;
         let Some(folder) = output_file.parent() else { return Ok(()) };
         // The program that started the job may have had another directory for temporary files than its supervisor.
         let is_clients = |above: &Path| above.file_name().is_some_and(|name| name == clients_folder().as_str());

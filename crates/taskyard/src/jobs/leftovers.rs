@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use taskyard_core::JobFate;
 
 use super::processes::{self, Process};
-use super::record::Record;
+use super::record::JobRecord;
 use super::trampoline::TOKEN;
 use crate::liveness::own_mark;
 
@@ -23,7 +23,7 @@ const ENOUGH_LOOKS: u32 = 5;
 /// What they started is found by the token in its environment, by the pipe it writes to, and by the session of the
 /// supervisor. A process that gave up all three on purpose is not found. All jobs are looked for at once: a look is at
 /// every process of the machine.
-pub(super) fn kill(records: &[&Record]) -> Vec<u32> {
+pub(super) fn kill(records: &[&JobRecord]) -> Vec<u32> {
     if records.is_empty() { Vec::new() } else { kill_all(|| Wanted::of(records)) }
 }
 
@@ -60,7 +60,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn of(records: &[&Record]) -> Self {
+    fn of(records: &[&JobRecord]) -> Self {
         let mut wanted = Self { since: u64::MAX, ..Self::default() };
         for record in records {
             let supervisor = match &record.job.fate {

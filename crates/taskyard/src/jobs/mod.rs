@@ -25,10 +25,13 @@ mod processes;
 mod quota;
 mod reconciling;
 mod record;
+mod records;
 mod registry;
 mod reopening;
 mod reporting;
+mod settings;
 mod shared_jobs;
+mod shared_news;
 mod shared_output;
 mod starting;
 mod stopping;
@@ -44,14 +47,19 @@ pub use dispatch::dispatch;
 pub use error::JobError;
 pub use following::Waited;
 pub use housekeeping::Swept;
-pub use job_options::{JobOptions, JobSettings};
+pub use job_options::JobOptions;
 pub use new_job::NewJob;
-pub use output_layout::OutputPart;
 pub use output_reader::OutputReader;
+pub use record::JobRecord;
+pub use records::JobRecords;
 pub use registry::Jobs;
+pub use settings::JobSettings;
 pub use shared_jobs::{
-    JobNews, JobReport, JobRequests, JobWatch, LONGEST_TAIL, OutputRequest, SharedJobs, SharedJobsQuery, SharedTail,
+    JobNews, JobReport, JobRequests, JobWatch, LONGEST_TAIL, OutputPart, OutputRequest, SharedJobs, SharedJobsQuery,
+    SharedTail,
 };
 pub use stopping::Stopping;
+
+pub use crate::machine::JobQuery;
 
 pub(crate) use record::{job_in, row_of};

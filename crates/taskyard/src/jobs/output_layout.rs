@@ -1,4 +1,4 @@
-//! Where in a job's file the bytes it wrote are, and pieces of them.
+//! Where in a job's file the bytes it wrote are.
 
 use taskyard_core::Gap;
 
@@ -7,19 +7,6 @@ const STRIDE: u64 = 64 << 10;
 
 /// How long the line is that stands for what was left out. It never changes, so that it can be written anew in its place.
 pub(super) const MARK: u64 = 104;
-
-/// Bytes that a job wrote, without a break.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OutputPart {
-    /// The bytes.
-    pub bytes: Vec<u8>,
-    /// Where in everything it wrote they begin.
-    pub from: u64,
-    /// Where what follows them begins.
-    pub next: u64,
-    /// What was asked for and has been left out; the bytes begin behind it.
-    pub gap: Option<Gap>,
-}
 
 /// Where in a job's file the bytes it wrote are: its beginning, and, once something was left out, a line that says so and what
 /// it wrote last.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use taskyard_core::{Gap, Job, JobOutput};
 
-use super::output_layout::{Layout, OutputPart, Spot, begin_of_lines};
+use super::output_layout::{Layout, Spot, begin_of_lines};
 use super::output_map::{Map, MapFile};
-use super::shared_jobs::SharedJobs;
+use super::shared_jobs::{OutputPart, SharedJobs};
 use super::shared_output::SharedReader;
 use super::{JobError, JobOptions};
 use crate::{private, regular_file};

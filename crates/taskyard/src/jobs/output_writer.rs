@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use taskyard_core::JobOutput;
 
+use super::JobSettings;
 use super::output_layout::{Layout, MARK};
 use super::output_map::{Map, MapFile};
 use crate::private;
 
-/// The smallest limit that leaves room for a beginning, a mark and an end.
-pub(super) const SMALLEST: u64 = 16 << 10;
+/// The smallest limit.
+const SMALLEST: u64 = JobSettings::SMALLEST_OUTPUT;
 /// The most that is written in one go.
 const BLOCK: u64 = 256 << 10;
 /// The most that is kept of the newest when room is made.

@@ -2,32 +2,36 @@
 //!
 //! Each job has some room set aside, and asks for more when it has filled that. So the sum is known without a look at their files.
 
-use super::output_writer::SMALLEST;
-use super::record::Record;
-use super::{JobError, Jobs};
-use crate::machine::{JobRows, Machine};
+use super::record::JobRecord;
+use super::records::JobRecords;
+use super::{JobError, JobQuery, JobSettings, Jobs};
 
 /// Returns how large the output of another job may become, after the oldest that ended have made room for it where that was
 /// needed.
-pub(super) fn grant(jobs: &Jobs, machine: &mut Machine, wanted: Option<u64>) -> Result<u64, JobError> {
+pub(super) fn grant(jobs: &Jobs, records: &mut JobRecords, wanted: Option<u64>) -> Result<u64, JobError> {
     let settings = &jobs.options.settings;
-    let wanted = wanted.unwrap_or(settings.max_output).max(SMALLEST);
-    let left = make_room(jobs, machine, wanted)?;
-    if left < SMALLEST {
+    let wanted = wanted.unwrap_or(settings.max_output).max(JobSettings::SMALLEST_OUTPUT);
+    let left = make_room(jobs, records, wanted)?;
+    if left < JobSettings::SMALLEST_OUTPUT {
         return Err(JobError::NoRoom { used: settings.quota.saturating_sub(left), quota: settings.quota });
     }
     Ok(wanted.min(left))
 }
 
 /// Sets aside as much again as a job has filled, as far as there is room; returns how large its output may become.
-pub(super) fn widen(jobs: &Jobs, machine: &mut Machine, record: &mut Record, length: u64) -> Result<u64, JobError> {
+pub(super) fn widen(
+    jobs: &Jobs,
+    records: &mut JobRecords,
+    record: &mut JobRecord,
+    length: u64,
+) -> Result<u64, JobError> {
     let most = record.job.max_output;
     let wanted = length.saturating_mul(2).min(most).max(record.file_size);
-    let left = make_room(jobs, machine, wanted - record.file_size)?;
+    let left = make_room(jobs, records, wanted - record.file_size)?;
     let allowed = record.file_size.saturating_add(left).min(most);
     record.file_size = wanted.min(allowed.max(record.file_size));
     let room = record.file_size;
-    jobs.change(machine, &record.job.id, |record| {
+    records.change(&record.job.id, |record| {
         let is_running = !record.job.state().is_over();
         if is_running {
             record.file_size = room;
@@ -38,14 +42,14 @@ pub(super) fn widen(jobs: &Jobs, machine: &mut Machine, record: &mut Record, len
 }
 
 /// Takes away the output of the first that ended until so much is left, as far as that goes; returns what is left.
-fn make_room(jobs: &Jobs, machine: &mut Machine, wanted: u64) -> Result<u64, JobError> {
+fn make_room(jobs: &Jobs, records: &mut JobRecords, wanted: u64) -> Result<u64, JobError> {
     let quota = jobs.options.settings.quota;
     loop {
-        let used = machine.job_sizes()?;
+        let used = records.reserved()?;
         if used.saturating_add(wanted) <= quota {
             return Ok(quota - used);
         }
-        let oldest = jobs.records(&JobRows::FewWithOutput)?;
+        let oldest = jobs.records(&JobQuery::FewWithOutput)?;
         if oldest.is_empty() {
             return Ok(quota.saturating_sub(filled(jobs)?));
         }
@@ -54,7 +58,7 @@ fn make_room(jobs: &Jobs, machine: &mut Machine, wanted: u64) -> Result<u64, Job
             if excess == 0 {
                 break;
             }
-            jobs.sweep_output(machine, &record)?;
+            jobs.sweep_output(records, &record)?;
             excess = excess.saturating_sub(record.file_size);
         }
     }
@@ -62,9 +66,9 @@ fn make_room(jobs: &Jobs, machine: &mut Machine, wanted: u64) -> Result<u64, Job
 
 /// Returns how much the output of all jobs really takes: what is set aside for those that run may be more than they will fill.
 fn filled(jobs: &Jobs) -> Result<u64, JobError> {
-    let size = |record: &Record| match record.job.state().is_over() {
+    let size = |record: &JobRecord| match record.job.state().is_over() {
         true => record.file_size,
         false => std::fs::metadata(&record.job.output_file).map_or(0, |metadata| metadata.len()),
     };
-    Ok(jobs.records(&JobRows::All)?.iter().map(size).sum())
+    Ok(jobs.records(&JobQuery::All)?.iter().map(size).sum())
 }

@@ -5,17 +5,17 @@ use taskyard_core::rules::leases::liveness::Liveness;
 use taskyard_core::{CommandEnd, Job, JobEnding, JobFate, JobUsage};
 
 use super::own_supervisors::take_notice_of_ends;
-use super::record::Record;
-use super::{JobError, Jobs, leftovers, output_map};
+use super::record::JobRecord;
+use super::records::JobRecords;
+use super::{JobError, JobQuery, Jobs, leftovers, output_map};
 use crate::clock;
 use crate::liveness::Signs;
-use crate::machine::{JobRows, Machine};
 
 impl Jobs {
     /// Ends what is left of jobs whose supervisor is gone, records that they are lost, and returns them.
     pub fn reconcile(&self) -> Result<Vec<Job>, JobError> {
         take_notice_of_ends(None);
-        self.put_right(&self.records(&JobRows::Living)?)
+        self.put_right(&self.records(&JobQuery::Living)?)
     }
 
     /// Does the same for a few jobs, others each time: all of them where they are few. A command that starts a job has
@@ -23,19 +23,19 @@ impl Jobs {
     pub fn reconcile_few(&self) -> Result<(), JobError> {
         let anywhere = super::starting::random_id(&self.options.settings)?;
         for from in [anywhere.as_str(), ""] {
-            self.put_right(&self.records(&JobRows::FewLiving(from))?)?;
+            self.put_right(&self.records(&JobQuery::FewLiving(from))?)?;
         }
         Ok(())
     }
 
     /// Returns the jobs that are recorded as living and whose process is gone. Nothing is put right.
-    pub fn without_process(&self) -> Result<Vec<Job>, JobError> {
-        let records = self.records(&JobRows::Living)?.into_iter();
+    pub(crate) fn recorded_without_process(&self) -> Result<Vec<Job>, JobError> {
+        let records = self.records(&JobQuery::Living)?.into_iter();
         Ok(records.filter(|record| self.judge(record).is_some()).map(|record| record.job).collect())
     }
 
     /// Judges a record; none where it stands.
-    pub(super) fn judge(&self, record: &Record) -> Option<Verdict> {
+    pub(super) fn judge(&self, record: &JobRecord) -> Option<Verdict> {
         let living = record.living()?;
         let seen = Signs::in_data(&self.options.data).see(living.guardian());
         // Only where it cannot be seen does it matter when it last was.
@@ -48,27 +48,27 @@ impl Jobs {
     }
 
     /// Ends what is left of those among these whose supervisor is gone, records that they are lost, and returns them.
-    pub(super) fn put_right(&self, records: &[Record]) -> Result<Vec<Job>, JobError> {
-        let judged: Vec<(&Record, Verdict)> =
+    pub(super) fn put_right(&self, records: &[JobRecord]) -> Result<Vec<Job>, JobError> {
+        let judged: Vec<(&JobRecord, Verdict)> =
             records.iter().filter_map(|record| Some((record, self.judge(record)?))).collect();
         if judged.is_empty() {
             return Ok(Vec::new());
         }
         let with_leftovers = judged.iter().filter(|(_, verdict)| *verdict == Verdict::LostWithLeftovers);
         leftovers::kill(&with_leftovers.map(|(record, _)| *record).collect::<Vec<_>>());
-        let mut machine = Machine::open(&self.options.data)?;
+        let mut opened = JobRecords::open(&self.options.data)?;
         let mut lost = Vec::new();
         for (record, _) in judged {
-            lost.extend(self.record_loss(&mut machine, record)?);
+            lost.extend(self.record_loss(&mut opened, record)?);
         }
         Ok(lost)
     }
 
     /// Records that it is not known how a job ended, unless something else was recorded since.
-    pub(super) fn record_loss(&self, machine: &mut Machine, judged: &Record) -> Result<Option<Job>, JobError> {
+    pub(super) fn record_loss(&self, records: &mut JobRecords, judged: &JobRecord) -> Result<Option<Job>, JobError> {
         let known = self.with_output(judged.clone());
         let mut is_ours = false;
-        let record = self.change(machine, &judged.job.id, |record| {
+        let record = records.change(&judged.job.id, |record| {
             is_ours = record.living() == judged.living();
             if is_ours {
                 let at = clock::now();

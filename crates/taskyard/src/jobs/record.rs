@@ -21,49 +21,49 @@ use crate::machine::JobRow;
 /// How much room is set aside for a job that begins.
 const FIRST_ROOM: u64 = 1 << 20;
 
-/// Everything that is kept of a job: what callers may know of it, and what we need to find and end it.
+/// Everything that is recorded of a job: what callers may know of it, and what is needed to find and end its processes.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Record {
-    /// What callers may know.
-    pub(super) job: Job,
-    /// What its processes carry in their environment, so that they are told from all other processes.
-    pub(super) token: String,
-    /// The process that started it, on the machine and in the pid namespace that all its processes live in.
-    pub(super) starter: ProcessMark,
-    /// When it was started, in milliseconds since that machine was; none in records of older releases.
-    pub(super) since_boot: Option<i64>,
-    /// The pipe its output comes through.
-    pub(super) pipe: Option<u64>,
-    /// How long it has when it is asked to end.
-    pub(super) grace: Duration,
-    /// Whether a command asked to stop it.
-    pub(super) is_stop_asked: bool,
-    /// The file of its output: device and number, so that another file in its place is told from it.
-    pub(super) identity: Option<(u64, u64)>,
-    /// How large that file was when the job ended; until then, how much room is set aside for it.
-    pub(super) file_size: u64,
+pub struct JobRecord {
+    /// What callers may know of it.
+    pub job: Job,
+    /// What its processes carry in their environment, so that they can be told from all others.
+    pub token: String,
+    /// The process that started it. All its processes live on the machine and in the pid namespace of that one.
+    pub starter: ProcessMark,
+    /// When it was started, in milliseconds since that machine was; `None` in records of older releases.
+    since_boot: Option<i64>,
+    /// The inode of the pipe that its output comes through; `None` until it runs.
+    pub pipe: Option<u64>,
+    /// How long it has to end when it is asked to, before it is killed.
+    pub grace: Duration,
+    /// Whether somebody asked to stop it.
+    pub is_stop_asked: bool,
+    /// The device and inode of its output file, which tell it from another file in its place; `None` until it runs.
+    pub identity: Option<(u64, u64)>,
+    /// The size of that file in bytes once the job has ended; until then, how much is reserved for it.
+    pub file_size: u64,
     /// What a newer Taskyard added.
     extra: Map<String, Value>,
 }
 
-impl Record {
-    /// Returns the first record of a job.
-    pub(super) fn new(job: Job, token: String, starter: ProcessMark, grace: Duration) -> Self {
+impl JobRecord {
+    /// Returns the first record of a job, which the process `starter` starts.
+    pub fn new(job: Job, token: String, starter: ProcessMark, grace: Duration) -> Self {
         let (file_size, extra, since_boot) = (first_room(job.max_output), Map::new(), Some(clock::moment().since_boot));
         let (pipe, is_stop_asked, identity) = (None, false, None);
         Self { job, token, starter, since_boot, pipe, grace, is_stop_asked, identity, file_size, extra }
     }
 
-    /// Tells whether it was started less than so long ago, as far as that was measured: in the same run of this machine.
-    pub(super) fn is_surely_younger_than(&self, age: Duration, now: &Moment) -> bool {
+    /// Tells whether it was started less than `age` ago. `false` unless that was measured: in the same run of this machine.
+    pub fn is_surely_younger_than(&self, age: Duration, now: &Moment) -> bool {
         let is_here =
             self.starter.has_boot() && self.starter.boot == now.boot && self.starter.machine == own_mark().machine;
         let since = self.since_boot.filter(|_| is_here).map(|since| now.since_boot.saturating_sub(since));
         since.and_then(|since| u128::try_from(since).ok()).is_some_and(|since| since < age.as_millis())
     }
 
-    /// Returns what is needed to judge whether it is alive; none where it has ended.
-    pub(super) fn living(&self) -> Option<LivingRecord> {
+    /// Returns what is needed to judge whether it is alive; `None` if it has ended.
+    pub fn living(&self) -> Option<LivingRecord> {
         match &self.job.fate {
             JobFate::Pending => Some(LivingRecord::Pending { starter: self.starter.clone() }),
             JobFate::Running { supervisor, .. } => Some(LivingRecord::Running { supervisor: supervisor.clone() }),
@@ -72,7 +72,7 @@ impl Record {
     }
 
     /// Returns the row it is kept in.
-    pub(super) fn to_row(&self) -> JobRow {
+    pub(crate) fn to_row(&self) -> JobRow {
         let job = &self.job;
         JobRow {
             id: job.id.as_str().to_owned(),
@@ -88,7 +88,7 @@ impl Record {
     }
 
     /// Reads a row.
-    pub(super) fn from_row(row: &JobRow) -> Result<Self, JobError> {
+    pub(crate) fn from_row(row: &JobRow) -> Result<Self, JobError> {
         let unreadable = |source| JobError::Record { job: row.id.clone(), source };
         let wire: Wire = serde_json::from_str(&row.record).map_err(unreadable)?;
         wire.into_record(row).map_err(|why| unreadable(serde::de::Error::custom(why)))
@@ -188,7 +188,7 @@ impl Bytes {
 }
 
 impl Wire {
-    fn of(record: &Record) -> Self {
+    fn of(record: &JobRecord) -> Self {
         let job = &record.job;
         let (supervisor, pid) = match &job.fate {
             JobFate::Running { pid, supervisor } => (Some((supervisor.pid, supervisor.started)), Some(*pid)),
@@ -244,7 +244,7 @@ impl Wire {
         }
     }
 
-    fn into_record(self, row: &JobRow) -> Result<Record, String> {
+    fn into_record(self, row: &JobRow) -> Result<JobRecord, String> {
         let of_all = ProcessMark {
             machine: self.machine.clone(),
             pid_space: self.namespace.clone(),
@@ -284,7 +284,7 @@ impl Wire {
             last_seen: Timestamp(self.last_seen),
             machine: None,
         };
-        Ok(Record {
+        Ok(JobRecord {
             job,
             token: self.token,
             starter,
@@ -351,12 +351,12 @@ fn milliseconds(span: Duration) -> u64 {
 
 /// Reads the job in a row.
 pub(crate) fn job_in(row: &JobRow) -> Result<Job, JobError> {
-    Record::from_row(row).map(|record| record.job)
+    JobRecord::from_row(row).map(|record| record.job)
 }
 
 /// Returns the row of a job that another machine has recorded.
 pub(crate) fn row_of(job: &Job) -> JobRow {
-    Record::new(job.clone(), String::new(), own_mark(), Duration::ZERO).to_row()
+    JobRecord::new(job.clone(), String::new(), own_mark(), Duration::ZERO).to_row()
 }
 
 /// Returns the room that is set aside for a job that begins.

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use taskyard_core::{AgentName, Job, JobId, ListId, TaskId};
 
 use super::own_supervisors::take_notice_of_ends;
-use super::record::Record;
+use super::record::JobRecord;
+use super::records::JobRecords;
 use super::shared_jobs::{SharedJobs, SharedJobsQuery};
-use super::{JobError, JobOptions, OutputReader, output_map};
-use crate::blocking::about_to_block;
-use crate::machine::{JobRow, JobRows, Machine, find_job, replace_job};
+use super::{JobError, JobOptions, JobQuery, OutputReader, output_map};
 
 /// The jobs of this machine and, if it shares a store with other machines, of those. Clones are the same; nothing is kept open.
 #[derive(Clone, Debug)]
@@ -39,20 +38,20 @@ impl Jobs {
     /// Returns every job, the oldest first, as it truly stands.
     pub fn list(&self) -> Result<Vec<Job>, JobError> {
         take_notice_of_ends(None);
-        self.and_shared(self.true_rows(&JobRows::All)?, &SharedJobsQuery::All)
+        self.and_shared(self.true_rows(&JobQuery::All)?, &SharedJobsQuery::All)
     }
 
     /// Returns the jobs of a list, the oldest first, as they truly stand.
     pub fn of_list(&self, list: &ListId) -> Result<Vec<Job>, JobError> {
         take_notice_of_ends(None);
-        let mut here = self.true_rows(&JobRows::All)?;
+        let mut here = self.true_rows(&JobQuery::All)?;
         here.retain(|job| job.list == *list);
         self.and_shared(here, &SharedJobsQuery::List(list))
     }
 
     /// Returns the jobs of a task, the oldest first, as they truly stand.
     pub fn of_task(&self, list: &ListId, task: &TaskId) -> Result<Vec<Job>, JobError> {
-        let here = self.true_rows(&JobRows::OfTask(list.as_str(), task.as_str()))?;
+        let here = self.true_rows(&JobQuery::OfTask(list.as_str(), task.as_str()))?;
         self.and_shared(here, &SharedJobsQuery::Task(list, task))
     }
 
@@ -72,7 +71,7 @@ impl Jobs {
         {
             return Ok(self.with_output(record).job);
         }
-        let here = self.true_rows(&JobRows::NewestNamed(name))?.pop();
+        let here = self.true_rows(&JobQuery::NewestNamed(name))?.pop();
         let there = self.newest_elsewhere(name, id.as_ref());
         match (here, there) {
             (Some(here), Ok(Some(there))) if there.started > here.started && there.id != here.id => Ok(there),
@@ -84,15 +83,14 @@ impl Jobs {
 
     /// Returns the jobs of an agent on a list that have not ended, the oldest first, as they truly stand.
     pub fn unfinished(&self, agent: &AgentName, list: &ListId) -> Result<Vec<Job>, JobError> {
-        let mut jobs = self.true_rows(&JobRows::Living)?;
+        let mut jobs = self.true_rows(&JobQuery::Living)?;
         jobs.retain(|job| job.agent == *agent && job.list == *list);
         Ok(jobs)
     }
 
     /// Tells whether there may be jobs at all; costs next to nothing.
     pub fn may_be_any(&self) -> bool {
-        about_to_block("looking for jobs");
-        self.shared.is_some() || self.options.data.join("jobs").exists()
+        self.shared.is_some() || JobRecords::may_be_any(&self.options.data)
     }
 
     /// Opens what a job wrote.
@@ -105,9 +103,9 @@ impl Jobs {
 
     /// Remembers how far the output of a job has been given to the agent that started it.
     pub fn note_read(&self, id: &JobId, offset: u64) -> Result<(), JobError> {
-        let mut machine = Machine::open(&self.options.data)?;
-        machine.hurry()?;
-        self.change(&mut machine, id, |record| {
+        let mut records = JobRecords::open(&self.options.data)?;
+        records.hurry()?;
+        records.change(id, |record| {
             let is_further = offset > record.job.output_offset;
             record.job.output_offset = record.job.output_offset.max(offset);
             is_further
@@ -142,7 +140,7 @@ impl Jobs {
     }
 
     /// Returns what is recorded of a job, after what is no longer true was put right.
-    pub(super) fn true_record(&self, id: &JobId) -> Result<Option<Record>, JobError> {
+    pub(super) fn true_record(&self, id: &JobId) -> Result<Option<JobRecord>, JobError> {
         let Some(record) = self.recorded(id)? else { return Ok(None) };
         if self.judge(&record).is_none() {
             return Ok(Some(record));
@@ -152,48 +150,18 @@ impl Jobs {
     }
 
     /// Returns what is recorded of a job, true or not.
-    pub(super) fn recorded(&self, id: &JobId) -> Result<Option<Record>, JobError> {
-        let Some(machine) = Machine::look(&self.options.data)? else { return Ok(None) };
-        machine.job_row(id.as_str())?.map(|row| Record::from_row(&row)).transpose()
+    pub(super) fn recorded(&self, id: &JobId) -> Result<Option<JobRecord>, JobError> {
+        let records = JobRecords::look(&self.options.data)?;
+        records.map_or(Ok(None), |records| records.find(id))
     }
 
-    pub(super) fn records(&self, which: &JobRows<'_>) -> Result<Vec<Record>, JobError> {
-        let Some(machine) = Machine::look(&self.options.data)? else { return Ok(Vec::new()) };
-        let rows: Vec<JobRow> = machine.job_rows(which)?;
-        // One that a newer Taskyard wrote, and that we cannot read, keeps no caller from the others.
-        let readable = |row: &JobRow| {
-            Record::from_row(row).inspect_err(|error| tracing::warn!(job = row.id, %error, "passed over")).ok()
-        };
-        Ok(rows.iter().filter_map(readable).collect())
-    }
-
-    /// Changes what is recorded of a job, where the closure says that something changed; returns what it is then.
-    pub(super) fn change(
-        &self,
-        machine: &mut Machine,
-        id: &JobId,
-        change: impl FnOnce(&mut Record) -> bool,
-    ) -> Result<Option<Record>, JobError> {
-        let data = self.options.data.clone();
-        machine.alone(&data, |transaction| {
-            let Some(row) = find_job(transaction, id.as_str())? else { return Ok(Ok(None)) };
-            let mut record = match Record::from_row(&row) {
-                Ok(record) => record,
-                Err(error) => return Ok(Err(error)),
-            };
-            let was_over = record.job.state().is_over();
-            if change(&mut record) {
-                replace_job(transaction, &record.to_row())?;
-                if !was_over && record.job.state().is_over() {
-                    crate::machine::queue_notice(transaction, &record.job)?;
-                }
-            }
-            Ok(Ok(Some(record)))
-        })?
+    pub(super) fn records(&self, which: &JobQuery<'_>) -> Result<Vec<JobRecord>, JobError> {
+        let records = JobRecords::look(&self.options.data)?;
+        records.map_or(Ok(Vec::new()), |records| records.select(which))
     }
 
     /// Returns jobs, after what is no longer true of them was put right.
-    fn true_rows(&self, which: &JobRows<'_>) -> Result<Vec<Job>, JobError> {
+    fn true_rows(&self, which: &JobQuery<'_>) -> Result<Vec<Job>, JobError> {
         let mut records = self.records(which)?;
         if !self.put_right(&records)?.is_empty() {
             records = self.records(which)?;
@@ -202,7 +170,7 @@ impl Jobs {
     }
 
     /// Adds what only the files of a job know while it runs.
-    pub(super) fn with_output(&self, mut record: Record) -> Record {
+    pub(super) fn with_output(&self, mut record: JobRecord) -> JobRecord {
         if !record.job.state().is_over() {
             if let Ok(output) = OutputReader::open(&self.options, &record.job).and_then(|reader| reader.output()) {
                 record.job.output = output;

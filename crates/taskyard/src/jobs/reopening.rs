@@ -3,22 +3,18 @@
 //! That a task may have to be opened is recorded with the start of its job and forgotten when it was, or need not be.
 //! So it happens even if the process that should have done it was killed: the next one that looks does it.
 
-use std::fs::{self, File};
-use std::path::PathBuf;
+use std::fs::File;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use taskyard_core::Job;
 use taskyard_core::rules::leases::job_fate::reopens_its_task;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Job, JobId};
 
+use super::records::JobRecords;
 use super::{JobError, Jobs};
-use crate::blocking::about_to_block;
-use crate::machine::{Machine, insert_reopening, remove_reopening};
-use crate::private;
-use crate::sqlite::{Database, DatabaseError};
 
 /// How long another process is waited for that opens tasks again.
 const PATIENCE: Duration = Duration::from_secs(12);
@@ -28,8 +24,7 @@ const SOON: Duration = Duration::from_millis(5);
 impl Jobs {
     /// Tells whether the end of a job may have to open a task again; costs next to nothing.
     pub fn may_reopen_tasks(&self) -> bool {
-        about_to_block("looking for lost jobs");
-        self.reopening_mark().exists()
+        JobRecords::may_reopen_tasks(&self.options.data)
     }
 
     /// Returns the jobs whose tasks are to be opened again: they have failed, ran out of time or were lost, that was wished, and no process
@@ -39,13 +34,12 @@ impl Jobs {
         if !self.may_reopen_tasks() {
             return Ok(found);
         }
-        let Some(machine) = Machine::look(&self.options.data)? else { return Ok(found) };
-        for name in machine.reopenings()? {
-            let Ok(id) = name.parse::<JobId>() else { continue };
+        let Some(records) = JobRecords::look(&self.options.data)? else { return Ok(found) };
+        for id in records.reopenings()? {
             match self.true_record(&id)?.map(|record| record.job) {
                 Some(job) if reopens_its_task(&job) => found.push(job),
                 Some(job) if !job.state().is_over() => {}
-                _ => self.settle_reopening(&id)?,
+                _ => JobRecords::open(&self.options.data)?.settle_reopening(&id)?,
             }
         }
         Ok(found)
@@ -67,7 +61,7 @@ impl Jobs {
             if let Some(refusal) = reopen(job)? {
                 tracing::warn!(job = %job.id, ?refusal, "its task was not opened again");
             }
-            self.settle_reopening(&job.id)?;
+            JobRecords::open(&self.options.data)?.settle_reopening(&job.id)?;
         }
         Ok(())
     }
@@ -88,36 +82,6 @@ impl Jobs {
         };
         attempt().map_err(JobError::io("cannot lock", &path))
     }
-
-    /// Takes note, within the transaction that records a job, that its end may have to open its task again.
-    pub(super) fn expect_reopening(&self, transaction: &Database, id: &JobId) -> Result<(), DatabaseError> {
-        insert_reopening(transaction, id.as_str())?;
-        // Where the database can be written, so can this, or the commit that follows will fail as well.
-        let _ = self.options.prepare_data().map(|()| private::open(&self.reopening_mark()));
-        Ok(())
-    }
-
-    /// Takes note that there is nothing to open again any more for a job.
-    fn settle_reopening(&self, id: &JobId) -> Result<(), JobError> {
-        let mut machine = Machine::open(&self.options.data)?;
-        let settled = machine.alone(&self.options.data, |transaction| {
-            // Both the table and its mark change only for the holder of the turn.
-            if remove_reopening(transaction, id.as_str())? {
-                let _ = fs::remove_file(self.reopening_mark());
-            }
-            Ok(())
-        });
-        if settled.is_err() {
-            // What could not be taken out of the table must still be found.
-            let _ = private::open(&self.reopening_mark());
-        }
-        Ok(settled?)
-    }
-
-    /// Returns the file that is there while the table of jobs that may reopen tasks is not empty.
-    fn reopening_mark(&self) -> PathBuf {
-        self.options.data.join("jobs").join("reopening")
-    }
 }
 
 #[cfg(test)]
@@ -127,10 +91,8 @@ mod tests {
 
     use taskyard_core::{AgentName, ClientVersion, Job, JobFate, JobKind, JobOutput, ListId, Timestamp};
 
-    use crate::jobs::record::Record;
-    use crate::jobs::{JobOptions, JobSettings, Jobs};
+    use crate::jobs::{JobOptions, JobRecord, JobRecords, JobSettings, Jobs};
     use crate::liveness::own_mark;
-    use crate::machine::{Machine, insert_job};
 
     /// Returns jobs with one among them that was lost.
     fn with_a_lost_job(data: &std::path::Path) -> Jobs {
@@ -167,12 +129,8 @@ mod tests {
             last_seen: Timestamp(1),
             machine: None,
         };
-        let record = Record::new(job, String::new(), own_mark(), Duration::ZERO);
-        let recorded = Machine::open(data).unwrap().alone(data, |transaction| {
-            jobs.expect_reopening(transaction, &record.job.id)?;
-            insert_job(transaction, &record.to_row())
-        });
-        recorded.unwrap();
+        let record = JobRecord::new(job, String::new(), own_mark(), Duration::ZERO);
+        assert!(JobRecords::open(data).unwrap().insert(&record).unwrap());
         jobs
     }
 

@@ -1,23 +1,14 @@
 //! The jobs of all machines that share a store.
 
 use std::fmt;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::pipe::{PipeFlags, pipe_with};
-use taskyard_core::{AgentName, Job, JobId, ListId, TaskId};
+use taskyard_core::{AgentName, Gap, Job, JobId, ListId, TaskId};
 
-use super::JobError;
-use super::output_layout::OutputPart;
-use crate::process::wait_for;
 use crate::store::{Moved, StoreError};
 
 /// The largest end of a job's output that is kept beside its record, in bytes.
 pub const LONGEST_TAIL: u64 = 64 << 10;
-
-/// The open files of this process.
-const OWN_FILES: &str = "/proc/self/fd";
 
 /// What a store that many machines share keeps of the jobs that were started for its lists: what their supervisors reported last, and what
 /// is asked of them from elsewhere.
@@ -118,6 +109,19 @@ pub struct OutputRequest {
     pub length: u64,
 }
 
+/// Bytes that a job wrote, without a break.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutputPart {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Where in everything it wrote they begin.
+    pub from: u64,
+    /// Where what follows them begins.
+    pub next: u64,
+    /// What was asked for and has been left out; the bytes begin behind it.
+    pub gap: Option<Gap>,
+}
+
 /// What is kept of a job's output.
 #[derive(Clone, Debug)]
 pub struct SharedTail {
@@ -127,42 +131,4 @@ pub struct SharedTail {
     pub from: u64,
     /// The bytes up to the newest one.
     pub bytes: Vec<u8>,
-}
-
-/// Waits for what the supervisor of a job reports.
-pub(super) struct SharedNews {
-    heard: OwnedFd,
-    watch: Box<dyn JobWatch>,
-}
-
-impl SharedNews {
-    /// Begins to listen.
-    pub(super) fn of(shared: &dyn SharedJobs, job: &JobId) -> Result<Self, JobError> {
-        let pipe = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
-        let (heard, other) = pipe.map_err(|error| JobError::io("cannot open a pipe in", OWN_FILES)(error.into()))?;
-        let tell = move || {
-            // One byte is enough; a pipe that is full of them needs no more.
-            let _ = rustix::io::write(&other, b"!");
-        };
-        Ok(Self { heard, watch: shared.follow(job, JobNews::Reports, Arc::new(tell)) })
-    }
-
-    /// Sleeps until there may be news, something else can be read, the time has come, or it is time to look without having been told.
-    pub(super) fn wait(&self, other: Option<BorrowedFd<'_>>, until: Option<Instant>) -> Result<(), JobError> {
-        let look = Instant::now() + self.watch.interval();
-        let until = until.map_or(look, |until| until.min(look));
-        let heard = wait_for([Some(self.heard.as_fd()), other], Some(until));
-        let [has_news, _] = heard.map_err(JobError::io("cannot wait for files in", OWN_FILES))?;
-        if has_news {
-            let mut bytes = [0; 64];
-            while rustix::io::read(&self.heard, &mut bytes).is_ok_and(|count| count == bytes.len()) {}
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for SharedNews {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("SharedNews")
-    }
 }

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use taskyard_core::{Gap, JobId, JobOutput};
 
 use super::JobError;
-use super::output_layout::{OutputPart, begin_of_lines};
-use super::shared_jobs::{SharedJobs, SharedNews, SharedTail};
+use super::output_layout::begin_of_lines;
+use super::shared_jobs::{OutputPart, SharedJobs, SharedTail};
+use super::shared_news::SharedNews;
 
 /// The largest piece that is asked for at once, in bytes.
 const LONGEST_PIECE: u64 = 512 << 10;

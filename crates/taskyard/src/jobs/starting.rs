@@ -7,12 +7,12 @@ use taskyard_core::{Job, JobFate, JobId, JobKind, JobOutput};
 
 use super::inherited_files::without_inherited_files;
 use super::own_supervisors::take_notice_of_ends;
-use super::record::Record;
+use super::record::JobRecord;
+use super::records::JobRecords;
 use super::trampoline::{JOB, TOKEN};
 use super::{JobError, JobSettings, Jobs, NewJob, quota};
 use crate::clock;
 use crate::liveness::own_mark;
-use crate::machine::{Machine, find_job, has_been, insert_job};
 use crate::random::{hexadecimal, random_bytes};
 
 /// What the supervisor says when the job runs; anything else is what went wrong.
@@ -21,43 +21,32 @@ pub(super) const READY: &str = "running";
 impl Jobs {
     /// Starts a job and returns it as soon as its supervisor has recorded that it runs. It lives on when we end.
     pub fn start(&self, new: NewJob) -> Result<Job, JobError> {
-        let mut machine = Machine::open(&self.options.data)?;
-        machine.hurry()?;
-        let max_output = quota::grant(self, &mut machine, new.max_output)?;
+        let mut records = JobRecords::open(&self.options.data)?;
+        records.hurry()?;
+        let max_output = quota::grant(self, &mut records, new.max_output)?;
         // Its supervisor does that, too; but why it cannot be is best said here.
         self.options.prepare_temporary()?;
-        let id = self.insert(&mut machine, &new, max_output)?;
-        drop(machine);
+        let id = self.insert(&mut records, &new, max_output)?;
+        drop(records);
         self.start_supervisor(&id, &new)?;
         self.get(&id)
     }
 
     /// Records the job under a name that no other has.
-    fn insert(&self, machine: &mut Machine, new: &NewJob, max_output: u64) -> Result<JobId, JobError> {
-        let data = self.options.data.clone();
+    fn insert(&self, records: &mut JobRecords, new: &NewJob, max_output: u64) -> Result<JobId, JobError> {
         loop {
             let id = JobId::from_random(new.kind, self.options.settings.output_form, random()?);
             // Another program's file may lie there, left by a client, and its name belongs to that program.
             if std::fs::symlink_metadata(self.options.output_file(&id, new)).is_ok() {
                 continue;
             }
-            let record = self.first_record(id.clone(), new, max_output)?;
-            let is_new = machine.alone(&data, |transaction| {
-                if has_been(transaction, id.as_str())? {
-                    return Ok(false);
-                }
-                if new.reopens_task {
-                    self.expect_reopening(transaction, &id)?;
-                }
-                insert_job(transaction, &record.to_row()).map(|()| true)
-            })?;
-            if is_new {
+            if records.insert(&self.first_record(id.clone(), new, max_output)?)? {
                 return Ok(id);
             }
         }
     }
 
-    fn first_record(&self, id: JobId, new: &NewJob, max_output: u64) -> Result<Record, JobError> {
+    fn first_record(&self, id: JobId, new: &NewJob, max_output: u64) -> Result<JobRecord, JobError> {
         let now = clock::now();
         let settings = &self.options.settings;
         let job = Job {
@@ -88,7 +77,7 @@ impl Jobs {
         let description = if job.description.is_empty() { job.command_line() } else { job.description.clone() };
         let token = hexadecimal(&random()?);
         let job = Job { description, ..job };
-        Ok(Record::new(job, token, own_mark(), settings.grace))
+        Ok(JobRecord::new(job, token, own_mark(), settings.grace))
     }
 
     /// Starts the process that looks after the job, and waits until it does.
@@ -122,15 +111,8 @@ impl Jobs {
 
     /// Takes a job that never began off the record.
     fn forget_start(&self, id: &JobId) {
-        let remove = || -> Result<(), JobError> {
-            let mut machine = Machine::open(&self.options.data)?;
-            machine.alone(&self.options.data, |transaction| match find_job(transaction, id.as_str())? {
-                Some(row) if row.state == "pending" => crate::machine::remove_job(transaction, id.as_str()),
-                _ => Ok(()),
-            })?;
-            Ok(())
-        };
-        if let Err(error) = remove() {
+        let removed = JobRecords::open(&self.options.data).and_then(|mut records| records.remove_pending(id));
+        if let Err(error) = removed {
             tracing::warn!(job = %id, %error, "a job that never began stays on record");
         }
     }

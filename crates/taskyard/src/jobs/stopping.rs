@@ -7,10 +7,10 @@ use rustix::process::Signal;
 use taskyard_core::rules::leases::liveness::Liveness;
 use taskyard_core::{AgentName, Job, JobFate, JobId};
 
-use super::shared_jobs::SharedNews;
+use super::records::JobRecords;
+use super::shared_news::SharedNews;
 use super::{JobError, Jobs, leftovers, processes};
 use crate::liveness::liveness_of;
-use crate::machine::Machine;
 use crate::process::wait_for;
 
 /// How much longer than its job a supervisor may take to end.
@@ -49,8 +49,8 @@ impl Jobs {
                 stopped => stopped,
             };
         }
-        let mut machine = Machine::open(&self.options.data)?;
-        self.change(&mut machine, id, |record| {
+        let mut records = JobRecords::open(&self.options.data)?;
+        records.change(id, |record| {
             let is_alive = !record.job.state().is_over();
             record.is_stop_asked |= is_alive;
             is_alive
@@ -66,7 +66,7 @@ impl Jobs {
             if self.judge(&record).is_some() {
                 // No supervisor is left to do it for us.
                 let pids = leftovers::kill(&[&record]);
-                self.record_loss(&mut machine, &record)?;
+                self.record_loss(&mut records, &record)?;
                 if !pids.is_empty() {
                     return Err(JobError::Unstoppable { job: id.clone(), pids });
                 }

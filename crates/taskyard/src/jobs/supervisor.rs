@@ -11,7 +11,8 @@ use taskyard_core::{ClientVersion, CommandEnd, Job, JobEnding, JobFate, JobId, J
 use super::command_start::Started;
 use super::ending_all::adopt_orphans;
 use super::output_writer::OutputWriter;
-use super::record::Record;
+use super::record::JobRecord;
+use super::records::JobRecords;
 use super::reporting::Reporter;
 use super::shared_jobs::SharedJobs;
 use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish};
@@ -20,7 +21,6 @@ use super::trampoline::{JOB, TOKEN};
 use super::{JobError, JobOptions, Jobs, quota, supervision, usage};
 use crate::clock;
 use crate::liveness::{Signs, own_mark};
-use crate::machine::Machine;
 use crate::process::{Cancel, OutputPipe};
 
 /// How much is read at once.
@@ -65,12 +65,13 @@ pub(super) fn supervise(
 /// A job that runs, and the file its output goes to.
 struct Supervisor<'a> {
     jobs: &'a Jobs,
-    record: Record,
+    record: JobRecord,
     writer: OutputWriter,
     /// What its command writes to stdout and, where that is apart, to stderr.
     pipes: [OutputPipe; 2],
     buffer: Vec<u8>,
-    machine: Option<Machine>,
+    /// The records, once more room was asked for.
+    records: Option<JobRecords>,
     /// How long the output may get before more room is set aside for it.
     room: u64,
     peak_memory: Option<u64>,
@@ -96,8 +97,8 @@ impl<'a> Supervisor<'a> {
         match Self::record_beginning(jobs, &mut record, &writer) {
             Ok((started, pipes)) => {
                 let (buffer, room) = (vec![0; BUFFER], record.file_size);
-                let (machine, peak_memory, reporter) = (None, None, None);
-                Ok((Self { jobs, record, writer, pipes, buffer, machine, room, peak_memory, reporter }, started))
+                let (records, peak_memory, reporter) = (None, None, None);
+                Ok((Self { jobs, record, writer, pipes, buffer, records, room, peak_memory, reporter }, started))
             }
             Err(error) => {
                 // No command will ever ask for an output to which nothing was written.
@@ -110,7 +111,7 @@ impl<'a> Supervisor<'a> {
 
     fn record_beginning(
         jobs: &Jobs,
-        record: &mut Record,
+        record: &mut JobRecord,
         writer: &OutputWriter,
     ) -> Result<(io::Result<Started>, [OutputPipe; 2]), JobError> {
         let options = &jobs.options;
@@ -121,10 +122,10 @@ impl<'a> Supervisor<'a> {
         let own = own_mark();
         let pid = started.as_ref().map_or(own.pid, |started| started.mark.pid);
         record.job.fate = JobFate::Running { pid, supervisor: own };
-        let mut machine = Machine::open(&options.data)?;
-        machine.hurry()?;
+        let mut records = JobRecords::open(&options.data)?;
+        records.hurry()?;
         let mut is_ours = false;
-        jobs.change(&mut machine, &record.job.id.clone(), |now| {
+        records.change(&record.job.id.clone(), |now| {
             // A command may have given us up meanwhile, or asked to stop the job.
             is_ours = matches!(now.job.fate, JobFate::Pending);
             if is_ours {
@@ -182,14 +183,14 @@ impl<'a> Supervisor<'a> {
 
     /// Lets the file grow only as far as all jobs together may.
     fn heed_quota(&mut self) {
-        let opened = match self.machine.take() {
-            Some(machine) => Ok(machine),
-            None => Machine::open(&self.jobs.options.data),
+        let opened = match self.records.take() {
+            Some(records) => Ok(records),
+            None => JobRecords::open(&self.jobs.options.data),
         };
         let length = self.writer.length();
-        let allowed = opened.map_err(JobError::from).and_then(|mut opened| {
-            let allowed = quota::widen(self.jobs, &mut opened, &mut self.record, length);
-            self.machine = Some(opened);
+        let allowed = opened.and_then(|mut records| {
+            let allowed = quota::widen(self.jobs, &mut records, &mut self.record, length);
+            self.records = Some(records);
             allowed
         });
         // Where that cannot be found out, its own limit is all there is.
@@ -226,10 +227,10 @@ impl<'a> Supervisor<'a> {
         if !jobs.options.data.exists() {
             return Err(missing());
         }
-        let mut machine = Machine::open(&jobs.options.data)?;
-        machine.take_care()?;
+        let mut records = JobRecords::open(&jobs.options.data)?;
+        records.take_care()?;
         let at = clock::now();
-        let record = jobs.change(&mut machine, id, |record| {
+        let record = records.change(id, |record| {
             let is_alive = !record.job.state().is_over();
             if is_alive {
                 record.job.fate = JobFate::Ended { how: how.clone(), at, usage };
@@ -268,7 +269,7 @@ impl Duties for Supervisor<'_> {
 }
 
 /// Starts the command of a job, ready to begin, and opens the pipes it writes to.
-fn start(options: &JobOptions, record: &Record, pipes: &mut [OutputPipe; 2]) -> io::Result<Started> {
+fn start(options: &JobOptions, record: &JobRecord, pipes: &mut [OutputPipe; 2]) -> io::Result<Started> {
     let job = &record.job;
     let (stdout, writes) = OutputPipe::new()?;
     let (stderr, writes_errors) = match job.form {
@@ -283,7 +284,7 @@ fn start(options: &JobOptions, record: &Record, pipes: &mut [OutputPipe; 2]) -> 
 }
 
 /// Makes the output file; its folder may be tidied away the moment after it was made.
-fn create_output(options: &JobOptions, record: &Record) -> Result<OutputWriter, JobError> {
+fn create_output(options: &JobOptions, record: &JobRecord) -> Result<OutputWriter, JobError> {
     let path = &record.job.output_file;
     let mut attempts = 0;
     loop {

@@ -7,20 +7,20 @@ use super::notices::keep_for_notice;
 use super::{Machine, MachineError};
 use crate::sqlite::{Database, DatabaseError};
 
-/// Which rows are wanted.
+/// Which jobs of this machine are wanted. They come oldest first, unless a case says otherwise.
 #[derive(Clone, Debug)]
-pub(crate) enum JobRows<'a> {
+pub enum JobQuery<'a> {
     /// All of them.
     All,
     /// Those that have not ended.
     Living,
-    /// A few of those that have not ended, by the order of their ids from this one on.
+    /// At most 32 of those that have not ended, from this id on in the order of ids.
     FewLiving(&'a str),
-    /// Those of a task of a list.
+    /// Those of a task: the list and the task.
     OfTask(&'a str, &'a str),
-    /// The newest of a name.
+    /// The newest one with this name.
     NewestNamed(&'a str),
-    /// A few of those that ended and whose output still takes room, the first to end first.
+    /// At most 16 of those that ended and whose output still takes room, the first to end first.
     FewWithOutput,
 }
 
@@ -36,25 +36,25 @@ impl Machine {
         Ok(find_job(&self.database, id)?)
     }
 
-    /// Returns rows, the oldest first.
-    pub(crate) fn job_rows(&self, which: &JobRows<'_>) -> Result<Vec<JobRow>, MachineError> {
+    /// Returns rows.
+    pub(crate) fn job_rows(&self, which: &JobQuery<'_>) -> Result<Vec<JobRow>, MachineError> {
         let by_start = "ORDER BY started, id";
         let (condition, values): (String, &[&str]) = match which {
-            JobRows::All => (by_start.to_owned(), &[]),
-            JobRows::Living => (format!("WHERE state IN ('pending', 'running') {by_start}"), &[]),
+            JobQuery::All => (by_start.to_owned(), &[]),
+            JobQuery::Living => (format!("WHERE state IN ('pending', 'running') {by_start}"), &[]),
             // Each half is answered from the index alone, however many jobs there are.
-            JobRows::FewLiving(from) => {
+            JobQuery::FewLiving(from) => {
                 let half =
                     |state| format!("SELECT id FROM jobs WHERE state = '{state}' AND id >= ?1 ORDER BY id LIMIT {FEW}");
                 let (pending, running) = (half("pending"), half("running"));
                 (format!("WHERE id IN (SELECT * FROM ({pending}) UNION ALL SELECT * FROM ({running}))"), &[from])
             }
-            JobRows::OfTask(list, task) => (format!("WHERE jobs.list = ?1 AND task = ?2 {by_start}"), &[list, task]),
-            JobRows::NewestNamed(name) => {
+            JobQuery::OfTask(list, task) => (format!("WHERE jobs.list = ?1 AND task = ?2 {by_start}"), &[list, task]),
+            JobQuery::NewestNamed(name) => {
                 let of_name = "CASE WHEN json_valid(record) THEN record ->> '$.name' END = ?1";
                 (format!("WHERE {of_name} ORDER BY started DESC, id DESC LIMIT 1"), &[name])
             }
-            JobRows::FewWithOutput => {
+            JobQuery::FewWithOutput => {
                 (format!("WHERE ended IS NOT NULL AND size > 0 ORDER BY ended, id LIMIT {FEW}"), &[])
             }
         };

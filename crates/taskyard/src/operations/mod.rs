@@ -78,7 +78,7 @@ pub use clear::Cleared;
 pub use create::{Created, NewTask};
 pub use create_batch::CreatedBatch;
 pub use delete::Deleted;
-pub use doctor::{Checkup, Finding, Fix, Mended};
+pub use doctor::{Checkup, Finding, Fix, JobChecks, Mended};
 pub use edit::Edited;
 #[cfg(feature = "sqlite")]
 pub use export::Exported;

@@ -1,13 +1,14 @@
 //! The moves people make with a task.
 
-use crate::operations::named_once::once;
 use std::time::Duration;
 
 use serde_json::Value;
 use taskyard_core::rules::changes::patching::{OwnerChange, Patch};
 use taskyard_core::rules::graph::parts::with_open_parts;
-use taskyard_core::{Metadata, Status, Task, TaskId};
+use taskyard_core::rules::leases::job_fate::reopens;
+use taskyard_core::{Job, Metadata, Status, Task, TaskId};
 
+use super::named_once::once;
 use super::{Possible, Update, Updated};
 use crate::{Error, Outcome, Yard};
 
@@ -102,10 +103,20 @@ impl Yard {
         let reopening = |task: &Task| to(Status::Pending, no_longer_cancelled(task));
         self.change(id, |task| Update { lease_for_owner: Some(ttl), ..reopening(task) })
     }
+
+    /// Reopens the task of a job that failed, timed out or was lost, on the list that the job was started for. Changes nothing if the job did not
+    /// wish for that, or if the task as it stands in the transaction that writes it is not to be reopened.
+    pub fn reopen_task_of(&self, job: &Job) -> Result<Outcome<()>, Error> {
+        let Some(task) = &job.task else { return Ok(Outcome::Done(())) };
+        let yard = self.on(job.list.clone()).acting_as(job.agent.clone()).overruling();
+        let reopened =
+            yard.change(task, |task| if reopens(job, task) { reopening(task) } else { Update::default() })?;
+        Ok(reopened.map(drop))
+    }
 }
 
 /// Returns what makes a task pending again, for any agent to take.
-pub(super) fn reopening(task: &Task) -> Update {
+fn reopening(task: &Task) -> Update {
     let mut update = to(Status::Pending, no_longer_cancelled(task));
     update.patch.owner = task.owner.as_ref().map(|_| OwnerChange::Clear);
     update

@@ -1,14 +1,12 @@
 //! Telling hooks that an agent ended its work, or has none left.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 use taskyard_core::dialect::hook_input::{SubagentStopInput, Teammate, TeammateIdleInput};
 use taskyard_core::rules::agents::departing::given_back;
 use taskyard_core::rules::hooks::hooking::HookEvent;
 use taskyard_core::{Status, Task, TaskId};
 
-use crate::hooks::{HookQuestion, HookTurn, line};
+use crate::hooks::{HookQuestion, line};
 use crate::{Error, Yard};
 
 /// An agent that ended its work.
@@ -56,11 +54,11 @@ pub struct IdleAnswer {
 const PERMISSION_MODE: &str = "default";
 
 impl Yard {
-    /// Waits until hooks that are told of the end of such an agent may be handed the list; none where they do not want it. What is done with
-    /// their answers is to be done before the turn ends.
-    pub(crate) fn turn_at_stop(&self, agent_type: &str) -> Result<Option<Arc<HookTurn>>, Error> {
-        let Some(hooks) = self.hooks() else { return Ok(None) };
-        self.take_turn(hooks, &hooks.find(HookEvent::SubagentStop, Some(agent_type)))
+    /// Waits until the hooks that are told of the end of such an agent may be handed the list, and returns a yard that asks them, and every
+    /// other hook, in that turn. What their answers ask for is to be done with that yard. The turn ends when it and its clones are dropped.
+    pub fn in_turn_at_stop(&self, agent_type: &str) -> Result<Self, Error> {
+        let Some(hooks) = self.hooks() else { return Ok(self.clone()) };
+        Ok(self.in_turn(self.take_turn(hooks, &hooks.find(HookEvent::SubagentStop, Some(agent_type)))?))
     }
 
     /// Tells the `SubagentStop` hooks that an agent ended its work. What they want changed is returned, not done. Those that read the whole

@@ -12,11 +12,10 @@ use taskyard_core::{Holder, Lease, Status, Task, TaskId};
 use super::report::{Conclusion, WorkError};
 use super::site::Site;
 use super::{Ended, Failure, WorkEvent, Worker};
-use crate::hooks::HookTurn;
 use crate::operations::lease_hold::Hold;
 use crate::operations::{StopAnswer, Stopped};
 use crate::store::StoreError;
-use crate::{Error, Outcome as Done};
+use crate::{Error, Outcome as Done, Yard};
 
 /// How often a write is tried that other writers keep from happening: it may be all that is left to do after hours of work.
 const INSISTENCE: u32 = 5;
@@ -77,7 +76,7 @@ impl Attempt {
         let yard = &self.hold.yard;
         let mut leases = yard.store().read(yard.list_id())?.leases()?;
         leases.retain(|lease| lease.agent == self.worker.name && lease.token > self.hold.token);
-        let now = yard.now()?;
+        let now = yard.store().now()?;
         let is_of_process = |lease: &Lease| matches!(lease.holder, Some(Holder::Process(_)));
         leases.retain(|lease| !is_of_process(lease) || !yard.world().judge_at(lease, &now).is_alive());
         Ok(leases)
@@ -152,8 +151,8 @@ impl Attempt {
         }
         let is_completed = fate == Some(Fate::Completed) || code == Some(0);
         let agent_type = self.site.order.agent_type();
-        let turn = self.site.yard.turn_at_stop(&agent_type)?;
-        let answer = self.site.yard.in_turn(turn.clone()).subagent_stop(&Stopped {
+        let yard = self.site.yard.in_turn_at_stop(&agent_type)?;
+        let answer = yard.subagent_stop(&Stopped {
             agent_id: self.worker.name.as_str().to_owned(),
             agent_type,
             stop_hook_active: self.was_blocked_before(),
@@ -164,7 +163,8 @@ impl Attempt {
         self.site.tell_warnings();
         let answer = answer?;
         *retires = answer.stop.is_some();
-        let wanted = self.update_others(&answer, turn.clone())?;
+        let yard = yard.acting_as(self.worker.name.clone());
+        let wanted = self.update_others(&answer, &yard)?;
         if fate.is_some() {
             return self.meet_fate();
         }
@@ -178,13 +178,12 @@ impl Attempt {
         };
         self.remember_block(matches!(failure, Some(Failure::Blocked(_))));
         match failure {
-            None => self.complete(turn),
+            None => self.complete(&yard.proving(self.hold.token)),
             Some(failure) => self.give_back(failure, output),
         }
     }
 
-    fn complete(&self, turn: Option<Arc<HookTurn>>) -> Result<Conclusion, Error> {
-        let yard = self.hold.yard.in_turn(turn);
+    fn complete(&self, yard: &Yard) -> Result<Conclusion, Error> {
         let done = insist(|| yard.done(&self.task.id));
         self.site.tell_warnings();
         match done? {
@@ -225,9 +224,8 @@ impl Attempt {
     }
 
     /// Changes the tasks that hooks want changed; returns what they want of the one this is about.
-    fn update_others(&self, answer: &StopAnswer, turn: Option<Arc<HookTurn>>) -> Result<Option<Status>, Error> {
+    fn update_others(&self, answer: &StopAnswer, yard: &Yard) -> Result<Option<Status>, Error> {
         let mut wanted = None;
-        let yard = self.site.yard.acting_as(self.worker.name.clone()).in_turn(turn);
         for (id, status) in &answer.tasks_to_update {
             if *id == self.task.id {
                 wanted = Some(*status);

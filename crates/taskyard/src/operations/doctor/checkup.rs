@@ -1,5 +1,6 @@
 //! Looking over a list and what belongs to it: the jobs of this machine, and the teams.
 
+use std::fmt;
 use std::time::Duration;
 
 use taskyard_core::rules::health::OWNER_SILENCE;
@@ -10,17 +11,23 @@ use super::finding::{Finding, Fix};
 use super::inotify_use::InotifyUse;
 use super::mending::Mended;
 use super::surroundings::{clock_in_doubt, few_watches, gone_lists, large_journal};
-#[cfg(feature = "jobs")]
-use crate::jobs::Jobs;
 use crate::teams::{Mended as TeamMended, TeamTrouble, Teams};
 use crate::{Error, Yard};
+
+/// What a checkup asks of the jobs of this machine. `taskyard_jobs::Jobs` answers it.
+pub trait JobChecks: fmt::Debug {
+    /// Returns the jobs that are recorded as running and whose process is gone. Changes nothing.
+    fn without_process(&self) -> Result<Vec<Job>, Error>;
+
+    /// Ends what is left of such jobs, records that they are lost, and returns them.
+    fn end_without_process(&self) -> Result<Vec<Job>, Error>;
+}
 
 /// A list, and what around it is to be looked over with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Checkup<'a> {
     yard: &'a Yard,
-    #[cfg(feature = "jobs")]
-    jobs: Option<&'a Jobs>,
+    jobs: Option<&'a dyn JobChecks>,
     teams: Option<&'a Teams>,
     owner_silence: Duration,
     journal_limit: Option<u64>,
@@ -33,7 +40,6 @@ impl<'a> Checkup<'a> {
     pub fn of(yard: &'a Yard) -> Self {
         Self {
             yard,
-            #[cfg(feature = "jobs")]
             jobs: None,
             teams: None,
             owner_silence: OWNER_SILENCE,
@@ -50,9 +56,8 @@ impl<'a> Checkup<'a> {
     }
 
     /// Adds the jobs of this machine.
-    #[cfg(feature = "jobs")]
     #[must_use]
-    pub fn with_jobs(self, jobs: &'a Jobs) -> Self {
+    pub fn with_jobs(self, jobs: &'a dyn JobChecks) -> Self {
         Self { jobs: Some(jobs), ..self }
     }
 
@@ -93,7 +98,8 @@ impl<'a> Checkup<'a> {
         }
         let owners = known(stale_owners, &mut findings)?;
         findings.extend(owners);
-        let jobs = known(self.jobs_without_process(), &mut findings)?;
+        let jobs = self.jobs.map_or(Ok(Vec::new()), JobChecks::without_process);
+        let jobs = known(jobs, &mut findings)?;
         findings.extend(jobs.iter().map(Finding::of_job));
         let troubles = self.teams.map_or(Ok(Vec::new()), |teams| teams.find_trouble().map_err(Error::from));
         let troubles = known(troubles, &mut findings)?;
@@ -141,26 +147,9 @@ impl<'a> Checkup<'a> {
         Ok(mended)
     }
 
-    #[cfg(feature = "jobs")]
-    fn jobs_without_process(&self) -> Result<Vec<Job>, Error> {
-        self.jobs.map_or(Ok(Vec::new()), |jobs| jobs.without_process().map_err(Error::from))
-    }
-
-    #[cfg(not(feature = "jobs"))]
-    fn jobs_without_process(&self) -> Result<Vec<Job>, Error> {
-        Ok(Vec::new())
-    }
-
-    #[cfg(not(feature = "jobs"))]
-    fn end_jobs(&self, _findings: &[&Finding]) -> Result<Vec<Job>, Error> {
-        Ok(Vec::new())
-    }
-
-    #[cfg(feature = "jobs")]
     fn end_jobs(&self, findings: &[&Finding]) -> Result<Vec<Job>, Error> {
         let is_asked = findings.iter().any(|finding| matches!(finding.fix, Some(Fix::EndJob(_))));
-        let jobs = self.jobs.filter(|_| is_asked);
-        Ok(jobs.map(Jobs::reconcile).transpose()?.unwrap_or_default())
+        self.jobs.filter(|_| is_asked).map_or(Ok(Vec::new()), JobChecks::end_without_process)
     }
 
     fn mend_team(&self, trouble: &TeamTrouble) -> Result<bool, Error> {

@@ -10,6 +10,6 @@ mod owners;
 mod surroundings;
 mod taken_back;
 
-pub use checkup::Checkup;
+pub use checkup::{Checkup, JobChecks};
 pub use finding::{Finding, Fix};
 pub use mending::Mended;
