@@ -7,9 +7,9 @@ use taskyard::Yard;
 use taskyard::core::render::escaping;
 use taskyard::core::view::{GraphPicture, JobRow, steps, threads};
 use taskyard::core::{JobId, ListId, Revision, TaskId};
-use taskyard::jobs::Jobs;
 use taskyard::store::HistoryQuery;
 use taskyard::teams::Correspondence;
+use taskyard_jobs::Jobs;
 
 use super::deed::{About, Ask};
 use super::news::{Mail, News, PageFacts, Teller};

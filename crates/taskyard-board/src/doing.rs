@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use taskyard::core::render::numbered;
 use taskyard::core::{MessageKey, Revision, Status, Task, TaskId};
-use taskyard::jobs::{Jobs, Stopping};
 use taskyard::operations::{
     Claim, ClaimOutcome, Move, NewTask, Outcome, OwnerChange, Patch, RestoreWhich, Undone, Update, Updated, now_ready,
 };
 use taskyard::teams::Letter;
 use taskyard::{WrittenLists, Yard};
+use taskyard_jobs::{Jobs, Stopping};
 
 use super::deed::{Deed, What};
 use super::news::{Did, News, Refused, Teller};

@@ -15,8 +15,8 @@ use taskyard::blocking::{allow_blocking, forbid_blocking};
 use taskyard::core::render::numbered;
 use taskyard::core::{ListId, TaskId, Timestamp};
 use taskyard::failpoint;
-use taskyard::jobs::Jobs;
 use taskyard::operations::Claim;
+use taskyard_jobs::Jobs;
 
 use super::app::{App, Effect, Settings, View};
 use super::asking::{Asker, Eyes};
@@ -28,7 +28,7 @@ use super::terminal::{self, Screen};
 use super::todo_sources::TodoSources;
 use super::wake::{Sleeper, Waker, sleeper};
 use taskyard::core::problem::Problem;
-use taskyard::process::signals;
+use taskyard_jobs::signals;
 
 /// While only news come, the screen is drawn so far apart; a key is answered at once.
 const APART: Duration = Duration::from_millis(30);

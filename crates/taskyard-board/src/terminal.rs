@@ -13,7 +13,7 @@ use ratatui::crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
-use taskyard::process::signals;
+use taskyard_jobs::signals;
 
 /// The terminal that is drawn on.
 pub(super) type Screen = ratatui::Terminal<CrosstermBackend<BufWriter<Stdout>>>;

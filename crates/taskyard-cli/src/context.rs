@@ -26,7 +26,7 @@ use taskyard::config::{Config, Project, RuleWord};
 use taskyard::core::rules::lists::list_choice::Choice;
 use taskyard::core::{AgentName, ClientVersion, ListId, ProcessMark, Rules, TaskId, Token};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
-use taskyard::jobs::{Jobs, SharedJobs};
+use taskyard::jobs::SharedJobs;
 use taskyard::machine::{Checkout, Machine, MachineError, Recording};
 use taskyard::notices::Notices;
 use taskyard::opening::{Address, OpenError, Opened, Places};
@@ -37,6 +37,7 @@ use taskyard::teams::Teams;
 use taskyard::tidying::{Caretaker, Household};
 use taskyard::todos::Todos;
 use taskyard::{WrittenLists, Yard};
+use taskyard_jobs::Jobs;
 
 use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};

@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use crate::environment::Environment;
 use crate::problem::{Problem, ProblemKind};
-use taskyard::process::signals;
+use taskyard_jobs::signals;
 
 /// The editor where the environment names none.
 const EDITOR: &str = "vi";

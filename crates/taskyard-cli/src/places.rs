@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use taskyard::jobs::{JobOptions, JobSettings};
+use taskyard::jobs::JobSettings;
 use taskyard::liveness::know_machine_by;
 use taskyard::private::{NotPrivate, secure_data_directory};
+use taskyard_jobs::JobOptions;
 
 use crate::environment::{CLAUDE_CONFIG_DIR, Environment, HOME, TASKYARD_HOME};
 use crate::problem::{Problem, ProblemKind};

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use taskyard::core::Job;
 use taskyard::core::rules::leases::job_fate::reopens_its_task;
-use taskyard::jobs::{JobSettings, Jobs, SharedJobs};
+use taskyard::jobs::{JobSettings, SharedJobs};
 use taskyard::opening::{Address, WrittenAddress};
 use taskyard::process::Cancel;
+use taskyard_jobs::Jobs;
 
 use crate::arguments::Globals;
 use crate::context::Context;

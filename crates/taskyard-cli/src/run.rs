@@ -13,7 +13,7 @@ use taskyard::core::Timestamp;
 use taskyard::core::render::{Line, escaping};
 use taskyard::failpoint;
 use taskyard::opening::hide_passwords;
-use taskyard::process::{Cancel, hear_of_children, survive_file_size_limits};
+use taskyard::process::Cancel;
 use taskyard::tidying::{DailyTidying, Household};
 
 use crate::arguments::{Globals, with_negations};
@@ -27,7 +27,7 @@ use crate::output::{ColorChoice, Output, Pager, Terminal};
 use crate::problem::{Problem, ProblemKind};
 use crate::reopening::reopen_tasks;
 use crate::{answer_end, completion, logging};
-use taskyard::process::signals;
+use taskyard_jobs::signals;
 
 /// For how long a command tidies after its answer, once a day.
 const TIDYING: Duration = Duration::from_millis(50);
@@ -104,11 +104,11 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
     // Clients keep what a server writes to stderr in a log of their own.
     let is_mcp = matches!(command, Some(Command::Mcp(_)));
     logging::start(environment.log.as_deref().or(is_mcp.then_some("warn")));
-    survive_file_size_limits();
+    signals::survive_file_size_limits();
     let cancel = Cancel::new();
     let may_hold_locks = command.as_ref().is_none_or(Command::may_hold_locks);
     if may_hold_locks {
-        hear_of_children();
+        signals::hear_of_children();
     }
     if may_hold_locks && !command.as_ref().is_some_and(Command::stops_itself) {
         match command {

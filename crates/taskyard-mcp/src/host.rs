@@ -10,10 +10,10 @@ use taskyard::config::Config;
 use taskyard::core::timing::TimeZone;
 use taskyard::core::{AgentName, ListId, ProcessMark};
 use taskyard::hooks::Hooks;
-use taskyard::jobs::Jobs;
 use taskyard::notices::{MemoryNotices, Notices};
 use taskyard::opening::Address;
 use taskyard::todos::TodoLists;
+use taskyard_jobs::Jobs;
 
 /// The program a server is in.
 pub trait Host: fmt::Debug + Send + Sync {

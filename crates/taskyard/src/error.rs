@@ -4,9 +4,9 @@ use std::path::Path;
 
 use taskyard_core::TaskId;
 
-#[cfg(feature = "jobs")]
+#[cfg(feature = "sqlite")]
 use crate::jobs::JobError;
-#[cfg(feature = "jobs")]
+#[cfg(feature = "sqlite")]
 use crate::machine::MachineError;
 use crate::notices::NoticeError;
 use crate::store::StoreError;
@@ -41,7 +41,7 @@ pub enum Error {
     #[error(transparent)]
     Todos(#[from] TodoError),
     /// Nothing could be found out about a job.
-    #[cfg(feature = "jobs")]
+    #[cfg(feature = "sqlite")]
     #[error(transparent)]
     Jobs(#[from] JobError),
 }
@@ -54,7 +54,7 @@ impl Error {
             Self::Team(error) => error.newer_database(),
             #[cfg(feature = "sqlite")]
             Self::Notices(error) => error.newer_database(),
-            #[cfg(feature = "jobs")]
+            #[cfg(feature = "sqlite")]
             Self::Jobs(JobError::Machine(MachineError::Database(error))) => error.newer_database(),
             _ => None,
         }

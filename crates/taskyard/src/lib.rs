@@ -37,7 +37,7 @@
 //! The library never prints, prompts or reads the environment. It blocks: an asynchronous program calls it on threads of its own.
 //!
 //! Five programs to begin with, in `examples/`: `create_and_follow`, `worker`, `own_store` and `teams` here, and `embedded`, an MCP server,
-//! in the crate `taskyard-mcp`. A program that starts [jobs] calls [`jobs::dispatch`] first of all.
+//! in the crate `taskyard-mcp`. Commands in the background are started by the crate `taskyard-jobs`; their records are [`jobs`].
 //!
 //! # Following a list
 //!
@@ -85,7 +85,7 @@
 
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unreachable_pub, unused_imports))]
 
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 pub mod backup;
 pub mod blocking;
 pub mod clock;
@@ -93,7 +93,7 @@ pub mod config;
 pub mod hooks;
 #[cfg(feature = "sqlite")]
 pub mod interchange;
-#[cfg(feature = "jobs")]
+#[cfg(feature = "sqlite")]
 pub mod jobs;
 pub mod leases;
 pub mod liveness;
@@ -109,8 +109,7 @@ pub mod store;
 pub mod stream;
 pub mod teams;
 pub mod todos;
-#[cfg(feature = "jobs")]
-pub mod work;
+pub mod watching;
 
 // What only Taskyard's own programs use, and other programs are not promised.
 #[cfg(feature = "internals")]
@@ -149,12 +148,11 @@ mod lock_table;
 mod project_slug;
 mod replacement;
 mod transacting;
-mod watching;
 mod written_lists;
 mod yard;
 
 pub use error::Error;
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 pub use opening::{Opened, open};
 pub use operations::Outcome;
 pub use project_slug::slug;

@@ -97,7 +97,7 @@ pub(crate) fn read_open(file: File, size: u64, limit: u64) -> Result<Vec<u8>, No
 
 /// Reads from a place in an open file until the buffer is full or the file ends, and returns how many bytes that were. Neither a signal nor a
 /// read that gives fewer bytes than there are ends it.
-pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+pub fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match file.read_at(&mut buffer[filled..], offset + filled as u64) {

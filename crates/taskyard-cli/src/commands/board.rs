@@ -6,7 +6,7 @@ use std::io::IsTerminal as _;
 use clap::{Args, ValueEnum};
 use taskyard::core::ListId;
 use taskyard::operations::{Claim, DEFAULT_LEASE};
-use taskyard::process::signals;
+use taskyard_jobs::signals;
 
 use super::edit::Edit;
 use super::list::COMPLETED_SHOWN;

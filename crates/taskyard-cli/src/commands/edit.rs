@@ -23,7 +23,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::{Problem, ProblemKind};
 use crate::{editor, places};
-use taskyard::process::signals;
+use taskyard_jobs::signals;
 
 /// Edit tasks in $VISUAL or $EDITOR, or write a new one
 ///

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use taskyard::core::dialect::task_notification::block;
 use taskyard::core::render::{Look, job_line};
 use taskyard::core::{AgentName, ClientVersion, Job, JobId, ListId, Timestamp};
-use taskyard::jobs::Jobs;
 use taskyard::notices::{Notice, Notices};
+use taskyard_jobs::Jobs;
 
 use crate::context::Context;
 use crate::output::Output;

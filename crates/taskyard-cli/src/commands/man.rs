@@ -15,7 +15,7 @@ use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
-use taskyard::process::signals;
+use taskyard_jobs::signals;
 
 /// Show the manual
 ///

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::mcp_host::open_hub;
 use crate::output::Output;
 use crate::problem::{Problem, ProblemKind};
-use taskyard::process::signals;
+use taskyard_jobs::signals;
 
 /// Serve the list to an agent: the Model Context Protocol on standard input and output
 ///

@@ -13,12 +13,13 @@ use serde::Serialize;
 use serde_json::Value;
 use taskyard::Yard;
 use taskyard::core::{AgentName, Holder, TaskId};
-use taskyard::jobs::{JobSettings, Jobs};
+use taskyard::jobs::JobSettings;
 use taskyard::liveness::own_mark;
 use taskyard::operations::{DEFAULT_LEASE, Departure, Gone};
 use taskyard::process::Stop;
 use taskyard::teams::{NewMember, Presence};
-use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
+use taskyard_jobs::Jobs;
+use taskyard_jobs::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
 
 use super::several::tell_rehearsal;
 use crate::arguments::{parse_lifetime, parse_pause};
@@ -29,7 +30,7 @@ use crate::displays::work_progress::{WorkDisplay, summary};
 use crate::exit::Exit;
 use crate::output::{Ids, Output};
 use crate::problem::{Problem, ProblemKind};
-use taskyard::process::signals;
+use taskyard_jobs::signals;
 
 /// Run a command for every task, until nothing is left that is ready
 ///
@@ -145,7 +146,8 @@ impl Work {
         let work = {
             let stop = stop.clone();
             move || {
-                let result = panic::catch_unwind(AssertUnwindSafe(|| yard.work(order, &stop, listener)));
+                let result =
+                    panic::catch_unwind(AssertUnwindSafe(|| taskyard_jobs::work::work(&yard, order, &stop, listener)));
                 let _ = tell.send(CrewNews::Over(result));
             }
         };

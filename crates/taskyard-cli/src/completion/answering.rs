@@ -13,7 +13,7 @@ use super::command_line::{quoted, take_apart};
 use super::kinds::with_candidates;
 use crate::arguments::Globals;
 use crate::environment::Environment;
-use taskyard::process::signals;
+use taskyard_jobs::signals;
 
 /// Tells whether a shell asks what could stand at the cursor.
 pub(crate) fn is_asked(environment: &Environment) -> bool {

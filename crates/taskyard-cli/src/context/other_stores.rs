@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use taskyard::Yard;
 use taskyard::core::ListId;
-use taskyard::jobs::{JobOptions, JobSettings};
+use taskyard::jobs::JobSettings;
 use taskyard::opening::{Address, Opener, Openers, WrittenAddress};
+use taskyard_jobs::JobOptions;
 use taskyard_postgres::{Administration, PostgresOpener, Surroundings};
 
 use super::Context;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use taskyard::core::render::{Line, Tone, numbered};
 use taskyard::core::{AgentName, Task, TaskId};
-use taskyard::work::{Ended, WorkEvent, WorkReport};
+use taskyard_jobs::work::{Ended, WorkEvent, WorkReport};
 
 use crate::output::{Output, QuietControlKeys};
 
@@ -134,7 +134,7 @@ impl<'a> WorkDisplay<'a> {
             WorkEvent::Left { worker } => {
                 Line::plain("left the team, as it was asked to: ").with(Tone::Owner, worker.as_str())
             }
-            WorkEvent::Idle { .. } | WorkEvent::NotUpdated(_) | WorkEvent::Warning(_) => return None,
+            _ => return None,
         })
     }
 }
@@ -181,12 +181,7 @@ impl Live {
             | WorkEvent::Interrupted(ended)
             | WorkEvent::Lost(ended, _) => self.rest(&ended.worker),
             WorkEvent::Attended { worker, .. } => self.rest(worker),
-            WorkEvent::OutputLine { .. }
-            | WorkEvent::Idle { .. }
-            | WorkEvent::Left { .. }
-            | WorkEvent::LeftBehind { .. }
-            | WorkEvent::NotUpdated(_)
-            | WorkEvent::Warning(_) => {}
+            _ => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::environment::Environment;
-use taskyard::process::signals;
+use taskyard_jobs::signals;
 
 /// The pager where the environment names none.
 const PAGER: &str = "less";

@@ -23,7 +23,7 @@ use crate::problem::Problem;
 use crate::tokens::{LinkTerms, Scope, ServerToken};
 use crate::web::security::{Cookies, Credentials, Guard, Scheme};
 use crate::web::{Entrance, Site, let_in, routes};
-use taskyard::process::signals::hangup_means_reload;
+use taskyard_jobs::signals::hangup_means_reload;
 
 /// How long requests that are being answered when the process is asked to stop have to come to an end.
 const PATIENCE: Duration = Duration::from_secs(3);

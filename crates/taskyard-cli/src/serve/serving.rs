@@ -18,7 +18,7 @@ use crate::places;
 use crate::problem::Problem;
 use crate::tokens::ServerToken;
 use crate::web::security::OpeningPage;
-use taskyard::process::signals;
+use taskyard_jobs::signals;
 
 /// Where the server is found.
 #[derive(Serialize)]

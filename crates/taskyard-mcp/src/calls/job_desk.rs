@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use taskyard::jobs::Jobs;
 use taskyard::notices::Notices;
 use taskyard::opening::Address;
 use taskyard::process::{Cancel, Workplace, wait_aside};
+use taskyard_jobs::Jobs;
 
 /// What the tools for jobs work with, for one call.
 #[derive(Clone, Debug)]

@@ -10,8 +10,9 @@ use taskyard::core::{Job, JobId};
 
 use super::toolbox::NoAnswer;
 use super::{JobDesk, Toolbox};
-use taskyard::jobs::{JobError, Jobs, NewJob, Stopping, Waited};
+use taskyard::jobs::JobError;
 use taskyard::{Error, Outcome};
+use taskyard_jobs::{Jobs, NewJob, Stopping, Waited};
 
 /// What the client runs commands with, and what every system has instead.
 const SHELLS: [&str; 2] = ["bash", "sh"];

@@ -5,12 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The arrows of ARCHITECTURE.md: which crate of ours may depend on which. Tests may use the testkit besides.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("taskyard-core", &[]),
     ("taskyard", &["taskyard-core"]),
-    ("taskyard-board", &["taskyard"]),
-    ("taskyard-cli", &["taskyard", "taskyard-board", "taskyard-mcp", "taskyard-postgres", "taskyard-setup"]),
-    ("taskyard-mcp", &["taskyard"]),
+    ("taskyard-board", &["taskyard", "taskyard-jobs"]),
+    (
+        "taskyard-cli",
+        &["taskyard", "taskyard-board", "taskyard-jobs", "taskyard-mcp", "taskyard-postgres", "taskyard-setup"],
+    ),
+    ("taskyard-jobs", &["taskyard"]),
+    ("taskyard-mcp", &["taskyard", "taskyard-jobs"]),
     ("taskyard-postgres", &["taskyard"]),
     ("taskyard-setup", &["taskyard"]),
     ("taskyard-testkit", &["taskyard"]),
@@ -196,7 +200,8 @@ const MAKES_BOTH: [(&str, &str); 1] = [("taskyard/src/teams/files/inbox.rs", "fs
 fn what_is_ours_is_made_by_the_one_module_that_makes_it_private() {
     let crates = root().join("crates");
     let mut seen = BTreeMap::new();
-    for folder in ["taskyard/src", "taskyard-setup/src", "taskyard-board/src", "taskyard-cli/src"] {
+    for folder in ["taskyard/src", "taskyard-jobs/src", "taskyard-setup/src", "taskyard-board/src", "taskyard-cli/src"]
+    {
         let mut files = Vec::new();
         sources(&crates.join(folder), &mut files);
         for file in files.iter().filter(|file| !file.starts_with(crates.join("taskyard/src/private"))) {
@@ -290,13 +295,14 @@ fn a_public_type_of_another_crate_is_noticed() {
 }
 
 /// The modules that continue or stop processes: those that started them, and a test that stops its own.
-const MAY_CONTINUE_AND_STOP: [&str; 3] = ["taskyard/src/jobs", "taskyard/src/process", "taskyard/src/failpoint.rs"];
+const MAY_CONTINUE_AND_STOP: [&str; 3] = ["taskyard-jobs/src", "taskyard/src/process", "taskyard/src/failpoint.rs"];
 
 #[test]
 fn a_process_is_continued_and_stopped_only_by_the_one_that_started_it() {
     let crates = root().join("crates");
     let (mut files, mut seen) = (Vec::new(), 0);
-    for folder in ["taskyard/src", "taskyard-setup/src", "taskyard-board/src", "taskyard-cli/src"] {
+    for folder in ["taskyard/src", "taskyard-jobs/src", "taskyard-setup/src", "taskyard-board/src", "taskyard-cli/src"]
+    {
         sources(&crates.join(folder), &mut files);
     }
     for file in files {

@@ -15,9 +15,10 @@ type Module = Vec<String>;
 type Arrows = BTreeMap<Module, BTreeSet<Module>>;
 
 /// The crates, as ARCHITECTURE.md draws them.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "taskyard-core",
     "taskyard",
+    "taskyard-jobs",
     "taskyard-setup",
     "taskyard-mcp",
     "taskyard-postgres",

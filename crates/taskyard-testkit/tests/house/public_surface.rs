@@ -8,8 +8,15 @@ use std::path::{Path, PathBuf};
 use quote::ToTokens;
 use syn::{Attribute, Fields, ImplItem, Item, TraitItem, Visibility};
 
-const CRATES: [&str; 6] =
-    ["taskyard-core", "taskyard", "taskyard-setup", "taskyard-mcp", "taskyard-board", "taskyard-postgres"];
+const CRATES: [&str; 7] = [
+    "taskyard-core",
+    "taskyard",
+    "taskyard-jobs",
+    "taskyard-setup",
+    "taskyard-mcp",
+    "taskyard-board",
+    "taskyard-postgres",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

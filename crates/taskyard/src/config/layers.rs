@@ -14,7 +14,7 @@ use super::{
     BoardKeys, ConfigError, ConfigWarning, Layer, Marks, Origin, Ownership, Project, RuleWord, Settings, WhenUnset,
     ownership, reading,
 };
-#[cfg(feature = "jobs")]
+#[cfg(feature = "sqlite")]
 use crate::jobs::JobSettings;
 use crate::opening::WrittenAddress;
 
@@ -135,7 +135,7 @@ impl Config {
     }
 
     /// Returns what is set for jobs, each value that of the strongest file that sets it.
-    #[cfg(feature = "jobs")]
+    #[cfg(feature = "sqlite")]
     pub fn jobs(&self) -> JobSettings {
         let defaults = JobSettings::default();
         let set =

@@ -87,7 +87,7 @@ impl Hooks {
     }
 
     /// Returns the member of a team who acts.
-    pub(crate) fn teammate(&self) -> Option<&Teammate> {
+    pub fn teammate(&self) -> Option<&Teammate> {
         self.setup.teammate.as_ref()
     }
 

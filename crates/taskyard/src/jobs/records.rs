@@ -7,9 +7,10 @@ use taskyard_core::{JobId, JobState};
 
 use super::{JobError, JobRecord};
 use crate::blocking::about_to_block;
+use crate::machine::jobs::JobQuery;
 use crate::machine::{
-    JobQuery, JobRow, Machine, find_job, has_been, insert_job, insert_reopening, queue_notice, remove_job,
-    remove_reopening, replace_job,
+    JobRow, Machine, find_job, has_been, insert_job, insert_reopening, queue_notice, remove_job, remove_reopening,
+    replace_job,
 };
 use crate::private;
 use crate::sqlite::Database;

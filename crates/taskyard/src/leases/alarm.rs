@@ -51,7 +51,7 @@ impl Alarm {
     }
 
     /// Sets the alarm on what the sleeper wants to know of: what happens from now on wakes the sleeper.
-    pub(crate) fn for_interest(yard: &Yard, interest: Interest) -> Result<Self, Error> {
+    pub fn for_interest(yard: &Yard, interest: Interest) -> Result<Self, Error> {
         let mut alarm = Self::by_the_clock()?;
         alarm.follow_what(yard, interest)?;
         Ok(alarm)

@@ -14,11 +14,15 @@ use crate::clock;
 
 /// A process, as it was when we looked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Process {
-    pub(crate) pid: u32,
-    pub(crate) parent: u32,
-    pub(crate) session: u32,
-    pub(crate) started: u64,
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// The id of its parent.
+    pub parent: u32,
+    /// The id of its session.
+    pub session: u32,
+    /// When it was started, in clock ticks since the machine was.
+    pub started: u64,
 }
 
 /// Tells whether a process lives, as far as it can be seen from this one.
@@ -110,14 +114,14 @@ pub(crate) fn is_seen_dead(pid: u32) -> bool {
 }
 
 /// Returns a living process; none where it has ended, whether or not its parent has noticed, or is hidden.
-pub(crate) fn look_at(pid: u32) -> Option<Process> {
+pub fn look_at(pid: u32) -> Option<Process> {
     look_under(&pid.to_string()).map(|process| Process { pid, ..process })
 }
 
 /// Tells whether the process table that is mounted numbers processes as we do. A process that has its own pid namespace and not its own
 /// process table would take other processes for those it looks for.
 #[cfg(target_os = "linux")]
-pub(crate) fn sees_processes() -> bool {
+pub fn sees_processes() -> bool {
     static SEES: OnceLock<bool> = OnceLock::new();
     *SEES.get_or_init(|| {
         let own = std::fs::read_link("/proc/self").ok();
@@ -127,7 +131,7 @@ pub(crate) fn sees_processes() -> bool {
 
 /// Returns false: this system has no process table that is read as a file.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn sees_processes() -> bool {
+pub fn sees_processes() -> bool {
     false
 }
 

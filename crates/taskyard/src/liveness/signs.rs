@@ -100,7 +100,7 @@ impl Signs {
     }
 
     /// Leaves one sign of this process, for a caller that has a rhythm of its own.
-    pub(crate) fn leave_one(&self) {
+    pub fn leave_one(&self) {
         let process = own_mark();
         let leave = || {
             // A data directory that was taken away must not be made anew.
@@ -118,7 +118,7 @@ impl Signs {
     }
 
     /// Takes the sign of this process away: it has nothing any more that other agents could wait for.
-    pub(crate) fn take_back(&self) {
+    pub fn take_back(&self) {
         let _ = fs::remove_file(self.path(&own_mark()));
     }
 

@@ -14,7 +14,7 @@ pub enum JobQuery<'a> {
     All,
     /// Those that have not ended.
     Living,
-    /// At most 32 of those that have not ended, from this id on in the order of ids.
+    /// At most 32 of those that have not ended, those whose ids come next from this one on; in no particular order.
     FewLiving(&'a str),
     /// Those of a task: the list and the task.
     OfTask(&'a str, &'a str),

@@ -7,26 +7,26 @@
 mod board;
 mod contract;
 mod error;
-#[cfg(feature = "jobs")]
+#[cfg(feature = "sqlite")]
 mod forwarding;
-#[cfg(feature = "jobs")]
+#[cfg(feature = "sqlite")]
 mod job_text;
-#[cfg(feature = "jobs")]
+#[cfg(feature = "sqlite")]
 mod machine_notices;
 mod memory;
 mod notice;
 mod stamp;
-#[cfg(feature = "jobs")]
+#[cfg(feature = "sqlite")]
 mod watching;
 
 pub use board::NoticeBoard;
 pub use contract::{NoticeWatch, Notices};
 pub use error::NoticeError;
-#[cfg(feature = "jobs")]
+#[cfg(feature = "sqlite")]
 pub use forwarding::ForwardedNotices;
-#[cfg(feature = "jobs")]
+#[cfg(feature = "sqlite")]
 pub use job_text::{job_from_text, job_to_text};
-#[cfg(feature = "jobs")]
+#[cfg(feature = "sqlite")]
 pub use machine_notices::MachineNotices;
 pub use memory::MemoryNotices;
 pub use notice::Notice;

@@ -4,36 +4,36 @@
 //! [`Places`]; what other crates can open comes in as [`Openers`]. Nothing is read, made or connected to before it is asked for.
 //! Why it is done so is `docs/design/opening.md`.
 
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 mod address;
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 mod error;
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 mod finding;
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 mod open;
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 mod opened;
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 mod openers;
 mod percent;
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 mod places;
 mod secrets;
 mod written_address;
 
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 pub use address::{Address, RemoteAddress};
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 pub use error::{AddressError, OpenError};
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 pub use open::open;
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 pub use opened::Opened;
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 pub use openers::{Opener, Openers};
 pub use percent::percent_decoded;
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 pub use places::Places;
 pub use secrets::hide_passwords;
 pub use written_address::WrittenAddress;

@@ -7,38 +7,38 @@ use taskyard_core::{Revision, TaskId, Token};
 use crate::store::HistoryQuery;
 use crate::{Error, Outcome, Yard};
 
-/// A task under a lease of ours. Clones hold the same.
+/// A task that an agent has under a lease, as long as the lease counts. Clones hold the same task.
 #[derive(Clone, Debug)]
-pub(crate) struct Hold {
-    /// The yard with the agent acting, proving the lease.
-    pub(crate) yard: Yard,
+pub struct Hold {
+    /// A yard that acts as the agent and proves the lease.
+    pub yard: Yard,
     /// The task.
-    pub(crate) task: TaskId,
-    /// What proves the lease.
-    pub(crate) token: Token,
-    /// The revision since which the agent has it.
-    pub(crate) since: Revision,
+    pub task: TaskId,
+    /// The token of the lease.
+    pub token: Token,
+    /// The revision since which the agent has the task. What happened to it before is not looked at.
+    pub since: Revision,
 }
 
 impl Hold {
-    /// Tells whether the lease still counts, as far as one can tell by looking.
-    pub(crate) fn is_ours(&self) -> Result<bool, Error> {
+    /// Tells whether the lease still counts, without renewing it.
+    pub fn is_ours(&self) -> Result<bool, Error> {
         let list = self.yard.store().read(self.yard.list_id())?;
         let Some(lease) = list.leases()?.into_iter().find(|lease| lease.task == self.task) else { return Ok(false) };
         let is_held = list.find(&self.task)?.task().is_some_and(|task| holds(&lease, &task));
         Ok(is_held && lease.token == self.token && self.yard.judge(&lease)?.is_alive())
     }
 
-    /// Gives the lease its time again; returns what became of the task where that is refused.
-    pub(crate) fn renew(&self) -> Result<Option<Fate>, Error> {
+    /// Renews the lease; returns what became of the task if that is refused.
+    pub fn renew(&self) -> Result<Option<Fate>, Error> {
         match self.yard.renew(&self.task, self.token, None)? {
             Outcome::Done(_) => Ok(None),
             Outcome::Refused(_) => self.fate().map(Some),
         }
     }
 
-    /// Tells what became of the task after its lease ceased to count.
-    pub(crate) fn fate(&self) -> Result<Fate, Error> {
+    /// Returns what became of the task after its lease ceased to count.
+    pub fn fate(&self) -> Result<Fate, Error> {
         let task = self.yard.store().read(self.yard.list_id())?.find(&self.task)?.task();
         let query = HistoryQuery { task: Some(self.task.clone()), since: self.since, ..HistoryQuery::default() };
         let mut since = Vec::new();

@@ -28,7 +28,7 @@ pub struct Keeper {
 
 /// Lets a keeper look at once whether the lease still counts.
 #[derive(Clone, Debug)]
-pub(crate) struct Nudge {
+pub struct Nudge {
     hold: Hold,
     tell: Sender<KeeperSignal>,
 }
@@ -68,8 +68,8 @@ impl Yard {
 }
 
 impl Keeper {
-    /// Begins to renew. `lost` is called when the lease is lost.
-    pub(crate) fn of(hold: Hold, ttl: Duration, lost: impl FnOnce(&Loss) + Send + 'static) -> Self {
+    /// Begins to renew a lease that lives for `ttl`. `lost` is called once, on another thread, if the lease is lost.
+    pub fn of(hold: Hold, ttl: Duration, lost: impl FnOnce(&Loss) + Send + 'static) -> Self {
         let (tell, hear) = mpsc::channel();
         let work = {
             let hold = hold.clone();
@@ -80,8 +80,8 @@ impl Keeper {
         Self { hold, tell, thread }
     }
 
-    /// Returns what lets it look at once.
-    pub(crate) fn nudge(&self) -> Nudge {
+    /// Returns a handle that lets the keeper look at once.
+    pub fn nudge(&self) -> Nudge {
         Nudge { hold: self.hold.clone(), tell: self.tell.clone() }
     }
 
@@ -103,8 +103,8 @@ impl Drop for Keeper {
 }
 
 impl Nudge {
-    /// Lets the keeper look where the lease does not seem to count any more.
-    pub(crate) fn look(&self) {
+    /// Lets the keeper look if the lease does not seem to count any more.
+    pub fn look(&self) {
         let is_ours = self.hold.is_ours().inspect_err(|error| tracing::debug!(%error, "cannot look at a lease"));
         if matches!(is_ours, Ok(false)) {
             let _ = self.tell.send(KeeperSignal::Look);

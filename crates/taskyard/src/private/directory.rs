@@ -12,7 +12,7 @@ use super::owner::{give_directory, is_open, kind, must_be_ours, rights};
 pub(super) const DIRECTORY: u32 = 0o700;
 
 /// Makes a directory of ours where there is none, and those above it; one that is open to other users is closed.
-pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
+pub fn make_directory(path: &Path) -> io::Result<()> {
     match stat(path) {
         Ok(found) => {
             if kind(&found) != FileType::Directory {

@@ -24,7 +24,7 @@ pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
 }
 
 /// Makes a file of ours, empty, in the place of whatever file was there.
-pub(crate) fn create(path: &Path) -> io::Result<File> {
+pub fn create(path: &Path) -> io::Result<File> {
     let file = open_with(path, OFlags::CREATE)?;
     // Not before it is known to be ours.
     file.set_len(0)?;

@@ -14,8 +14,8 @@ mod tightening;
 
 pub use data_directory::{make_data_directory, secure_data_directory};
 pub(crate) use database::{has_database, prepare_database};
-pub(crate) use directory::make_directory;
+pub use directory::make_directory;
 pub use error::NotPrivate;
-pub(crate) use file::{create, open, open_existing};
-pub use file::{create_new, open_to_read};
+pub use file::{create, create_new, open_to_read};
+pub(crate) use file::{open, open_existing};
 pub use owner::is_ours_or_roots;

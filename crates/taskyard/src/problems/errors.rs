@@ -10,18 +10,16 @@ use taskyard_core::problem::{Problem, ProblemKind};
 use crate::Error;
 use crate::config::ConfigError;
 use crate::notices::NoticeError;
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 use crate::opening::AddressError;
 use crate::todos::TodoFileError;
-#[cfg(feature = "jobs")]
-use crate::work::WorkError;
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
             Error::Store(error) => error.into(),
-            #[cfg(feature = "jobs")]
+            #[cfg(feature = "sqlite")]
             Error::Jobs(error) => error.into(),
             Error::Notices(error) => error.into(),
             Error::TooManyConflicts { task, attempts } => Self::new(ProblemKind::GaveUp, "conflict", message)
@@ -39,19 +37,6 @@ impl From<Error> for Problem {
                     None => problem,
                 }
             }
-        }
-    }
-}
-
-#[cfg(feature = "jobs")]
-impl From<WorkError> for Problem {
-    fn from(error: WorkError) -> Self {
-        let message = error.to_string();
-        match error {
-            WorkError::Yard(error) => error.into(),
-            WorkError::CannotStart { program, .. } => Self::new(ProblemKind::CouldNot, "cannot_start", message)
-                .hint("no task was charged with a failed attempt; run a shell line with `-- sh -c LINE`")
-                .detail("program", program),
         }
     }
 }
@@ -82,7 +67,7 @@ impl From<NoticeError> for Problem {
     }
 }
 
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 impl From<AddressError> for Problem {
     fn from(error: AddressError) -> Self {
         let hint = match &error {

@@ -1,13 +1,13 @@
 //! What went wrong in the library, as people and programs learn of it: see [`taskyard_core::problem`].
 
-#[cfg(all(feature = "jobs", feature = "teams"))]
+#[cfg(feature = "teams")]
 mod backups;
 #[cfg(feature = "sqlite")]
 mod databases;
 mod errors;
 #[cfg(feature = "sqlite")]
 mod interchange;
-#[cfg(feature = "jobs")]
+#[cfg(feature = "sqlite")]
 mod jobs;
 mod stores;
 mod teams;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 
 /// Returns a file without a name that holds these bytes: a pipe would break off with its writer.
-pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {
+pub fn file_of(bytes: &[u8]) -> io::Result<File> {
     let mut file = nameless()?;
     file.write_all(bytes)?;
     file.rewind()?;

@@ -17,14 +17,14 @@ const LONGEST_AFTER_END: Duration = Duration::from_secs(2);
 
 /// What a command writes to stdout and stderr, and what takes it.
 #[derive(Default)]
-pub(crate) struct Output {
+pub struct Output {
     streams: Vec<(OutputPipe, Sink)>,
     buffer: Vec<u8>,
 }
 
 impl Output {
     /// Makes the pipes that lead to the sinks; returns the ends that a command writes to.
-    pub(crate) fn to(sinks: [Sink; 2]) -> io::Result<(Self, [PipeWriter; 2])> {
+    pub fn to(sinks: [Sink; 2]) -> io::Result<(Self, [PipeWriter; 2])> {
         let (stdout, writes) = OutputPipe::new()?;
         let (stderr, writes_errors) = OutputPipe::new()?;
         let streams = [stdout, stderr].into_iter().zip(sinks).collect();
@@ -32,7 +32,7 @@ impl Output {
     }
 
     /// Puts new pipes in the place of those that lead to the sinks; returns the ends that a command writes to.
-    pub(crate) fn renew(&mut self) -> io::Result<[PipeWriter; 2]> {
+    pub fn renew(&mut self) -> io::Result<[PipeWriter; 2]> {
         let (stdout, writes) = OutputPipe::new()?;
         let (stderr, writes_errors) = OutputPipe::new()?;
         for ((pipe, _), new) in self.streams.iter_mut().zip([stdout, stderr]) {
@@ -42,17 +42,17 @@ impl Output {
     }
 
     /// Returns what becomes readable when there is something to pass on.
-    pub(crate) fn fds(&self) -> [Option<BorrowedFd<'_>>; 2] {
+    pub fn fds(&self) -> [Option<BorrowedFd<'_>>; 2] {
         [0, 1].map(|number| self.streams.get(number).and_then(|(pipe, _)| pipe.fd()))
     }
 
     /// Returns the numbers by which those of its pipes that are open are known to the system.
-    pub(crate) fn inodes(&self) -> Vec<u64> {
+    pub fn inodes(&self) -> Vec<u64> {
         self.streams.iter().filter_map(|(pipe, _)| pipe.inode()).collect()
     }
 
     /// Passes on what there is.
-    pub(crate) fn drain(&mut self) {
+    pub fn drain(&mut self) {
         for (pipe, sink) in &mut self.streams {
             pipe.drain(&mut self.buffer, sink);
         }
@@ -60,7 +60,7 @@ impl Output {
 
     /// Passes on what comes after the command has ended, until the pipes are closed or nothing more comes. Another thread passes on what
     /// comes even later.
-    pub(crate) fn drain_after_end(mut self) -> io::Result<()> {
+    pub fn drain_after_end(mut self) -> io::Result<()> {
         // However slowly it is taken: a pipe holds no more than is read here.
         self.drain();
         let deadline = Instant::now() + LONGEST_AFTER_END;

@@ -16,11 +16,11 @@ const READS: usize = 16;
 
 /// Our end of a pipe that a command writes to, until it is closed at the other end.
 #[derive(Debug, Default)]
-pub(crate) struct OutputPipe(Option<File>);
+pub struct OutputPipe(Option<File>);
 
 impl OutputPipe {
     /// Makes a pipe; returns our end and the command's. Reading from ours never waits, which changes nothing at the other.
-    pub(crate) fn new() -> io::Result<(Self, PipeWriter)> {
+    pub fn new() -> io::Result<(Self, PipeWriter)> {
         let (ours, theirs) = io::pipe()?;
         let ours = OwnedFd::from(ours);
         fcntl_setfl(&ours, fcntl_getfl(&ours)? | OFlags::NONBLOCK)?;
@@ -28,17 +28,17 @@ impl OutputPipe {
     }
 
     /// Returns what becomes readable when something was written or the pipe was closed; none once it was.
-    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.0.as_ref().map(|pipe| pipe.as_fd())
     }
 
     /// Returns the number by which the pipe is known to the system.
-    pub(crate) fn inode(&self) -> Option<u64> {
+    pub fn inode(&self) -> Option<u64> {
         fstat(self.0.as_ref()?).ok().map(|status| status.st_ino)
     }
 
     /// Reads what there is and passes it on; nothing more is read once the other end was closed.
-    pub(crate) fn drain(&mut self, buffer: &mut [u8], mut take: impl FnMut(&[u8])) {
+    pub fn drain(&mut self, buffer: &mut [u8], mut take: impl FnMut(&[u8])) {
         for _ in 0..READS {
             let Some(pipe) = &mut self.0 else { return };
             match pipe.read(buffer) {

@@ -98,7 +98,7 @@ impl Program {
     }
 
     /// Returns the command, in a process group of its own; where a starter is named, that is given the command's words after its own.
-    pub(crate) fn command(&self, starter: &[&OsStr]) -> Command {
+    pub fn command(&self, starter: &[&OsStr]) -> Command {
         let words: Vec<&str> = match &self.command {
             CommandLine::Shell(line) => vec!["sh", "-c", line],
             CommandLine::Words(program, arguments) => {

@@ -49,7 +49,7 @@ impl Stop {
     }
 
     /// Returns what is cancelled when everything is to be killed at once.
-    pub(crate) fn killed(&self) -> &Cancel {
+    pub fn killed(&self) -> &Cancel {
         &self.killed
     }
 }

@@ -13,14 +13,14 @@ use super::Cancel;
 use crate::store::Subscription;
 
 /// Something that becomes readable when work is cancelled.
-pub(crate) struct Wakeup {
+pub struct Wakeup {
     end: OwnedFd,
     _subscription: Subscription,
 }
 
 impl Wakeup {
     /// Returns one for a cancellation.
-    pub(crate) fn on(cancel: &Cancel) -> io::Result<Self> {
+    pub fn on(cancel: &Cancel) -> io::Result<Self> {
         let (end, other) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         // Closing the other end is what is heard.
         let subscription = cancel.on_cancel(move || drop(other));
@@ -28,29 +28,26 @@ impl Wakeup {
     }
 
     /// Returns what becomes readable.
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+    pub fn fd(&self) -> BorrowedFd<'_> {
         self.end.as_fd()
     }
 }
 
 /// Returns what becomes readable when the process that has this number now ends; none where there is none.
 #[cfg(target_os = "linux")]
-pub(crate) fn end_of(pid: Pid) -> Option<OwnedFd> {
+pub fn end_of(pid: Pid) -> Option<OwnedFd> {
     rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
 }
 
 /// Returns none: this system has nothing that becomes readable when a process ends.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn end_of(_pid: Pid) -> Option<OwnedFd> {
+pub fn end_of(_pid: Pid) -> Option<OwnedFd> {
     None
 }
 
 /// Waits until one of these can be read or was closed, or the time has come; returns which can be. A signal may end the
 /// waiting early.
-pub(crate) fn wait_for<const N: usize>(
-    things: [Option<BorrowedFd<'_>>; N],
-    until: Option<Instant>,
-) -> io::Result<[bool; N]> {
+pub fn wait_for<const N: usize>(things: [Option<BorrowedFd<'_>>; N], until: Option<Instant>) -> io::Result<[bool; N]> {
     let mut polled: Vec<PollFd<'_>> =
         things.iter().flatten().map(|thing| PollFd::from_borrowed_fd(*thing, PollFlags::IN)).collect();
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));

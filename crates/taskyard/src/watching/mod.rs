@@ -14,7 +14,7 @@ mod watchers;
 pub(crate) use happened::{Deed, Happened};
 #[cfg(target_os = "linux")]
 pub(crate) use kernel::{DirectoryWatch, watch};
-pub(crate) use watched_directories::WatchedDirectories;
+pub use watched_directories::WatchedDirectories;
 pub use watchers::Moved;
 pub(crate) use watchers::{Watchers, Watching};
 

@@ -10,7 +10,7 @@ use super::told_by_crate::{DirectoryWatch, watch_and_tell};
 use super::waking::watch_and_tell;
 
 /// Watches directories, or the nearest ones above them that exist. It does not say what moved.
-pub(crate) struct WatchedDirectories {
+pub struct WatchedDirectories {
     moved: Arc<dyn Fn() + Send + Sync>,
     watched: Vec<Watched>,
 }
@@ -29,13 +29,13 @@ struct Directory {
 
 impl WatchedDirectories {
     /// Prepares to call `moved` whenever something was done to a file; nothing is watched before [`Self::keep_up`].
-    pub(crate) fn new(moved: impl Fn() + Send + Sync + 'static) -> Self {
+    pub fn new(moved: impl Fn() + Send + Sync + 'static) -> Self {
         Self { moved: Arc::new(moved), watched: Vec::new() }
     }
 
     /// Watches what there is to watch by now: directories come, go, and come again. Returns whether the kernel will tell of
     /// all of it; it may be told to watch too much.
-    pub(crate) fn keep_up(&mut self, directories: &[&Path]) -> bool {
+    pub fn keep_up(&mut self, directories: &[&Path]) -> bool {
         // A new directory may have the name and even the number of the one that went.
         self.watched.retain(|old| !old.watch.is_gone());
         loop {

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use taskyard::core::Job;
 use taskyard::failpoint;
-use taskyard::jobs::{JobSettings, dispatch};
+use taskyard::jobs::JobSettings;
+use taskyard_jobs::dispatch;
 
 use crate::environment::Environment;
 use crate::places;

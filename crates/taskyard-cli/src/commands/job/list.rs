@@ -4,7 +4,8 @@ use clap::Args;
 use serde_json::json;
 use taskyard::core::TaskId;
 use taskyard::core::render::{Line, job_line};
-use taskyard::jobs::{JobError, Jobs};
+use taskyard::jobs::JobError;
+use taskyard_jobs::Jobs;
 
 use crate::arguments::parse_id;
 use crate::context::Context;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use taskyard::core::Job;
-use taskyard::jobs::Jobs;
+use taskyard_jobs::Jobs;
 
 use crate::context::Context;
 use crate::problem::Problem;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use taskyard::core::render::{Line, Tone, escaping};
 use taskyard::core::{Gap, Job};
-use taskyard::jobs::{Jobs, Waited};
+use taskyard_jobs::{Jobs, Waited};
 
 use super::acknowledging::acknowledge_end;
 use super::meaning::Meant;

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::{Job, JobKind, TaskId};
-use taskyard::jobs::{Jobs, NewJob};
+use taskyard_jobs::{Jobs, NewJob};
 
 use super::waiting::{not_known, wait_for_end};
 use crate::arguments::{parse_bytes, parse_id, parse_pause};

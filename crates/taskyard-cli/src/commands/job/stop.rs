@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use taskyard::core::render::{Line, Tone};
-use taskyard::jobs::Stopping;
+use taskyard_jobs::Stopping;
 
 use super::meaning::Meant;
 use crate::context::Context;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use taskyard::core::render::job_line;
 use taskyard::core::{Job, JobFate, JobState};
-use taskyard::jobs::{Jobs, Waited};
+use taskyard_jobs::{Jobs, Waited};
 
 use super::acknowledging::acknowledge_end;
 use crate::context::Context;

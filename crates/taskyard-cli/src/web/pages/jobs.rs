@@ -5,7 +5,7 @@ use taskyard::core::JobId;
 use taskyard::core::JobState;
 use taskyard::core::render::escaping;
 use taskyard::core::view::JobRow;
-use taskyard::jobs::Jobs;
+use taskyard_jobs::Jobs;
 
 use super::page_address::{PageAddress, View};
 use super::seen::Seen;

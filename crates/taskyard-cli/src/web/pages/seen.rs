@@ -8,9 +8,9 @@ use taskyard::Yard;
 use taskyard::core::rules::health::may_be_of_ended_session;
 use taskyard::core::view::{AgentRow, HeldTask, JobRow, ListRow, NeedKind, Thread, threads};
 use taskyard::core::{Task, TaskId, Timestamp};
-use taskyard::jobs::Jobs;
 use taskyard::operations::{Mistake, PastAndPresent, Query, SortOrder, Survey};
 use taskyard::teams::{Correspondence, Seat};
+use taskyard_jobs::Jobs;
 
 use super::page_address::{PageAddress, View};
 use crate::context::Context;

@@ -14,11 +14,12 @@ use taskyard::Yard;
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, ListId, Rules};
-use taskyard::jobs::{JobOptions, JobSettings, Jobs};
+use taskyard::jobs::JobSettings;
 use taskyard::notices::MachineNotices;
 use taskyard::opening::Address;
 use taskyard::process::Cancel;
 use taskyard::store::MemoryStore;
+use taskyard_jobs::{JobOptions, Jobs};
 use taskyard_mcp::calls::{JobDesk, Toolbox};
 use taskyard_testkit::{Home, wait_until};
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, Rules, Status, TaskId};
-use taskyard::jobs::{JobOptions, JobSettings, Jobs};
+use taskyard::jobs::JobSettings;
 use taskyard::operations::{Query, Resuming};
 use taskyard::process::Stop;
 use taskyard::store::MemoryStore;
-use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
+use taskyard_jobs::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
+use taskyard_jobs::{JobOptions, Jobs};
 use taskyard_testkit::{finishes, list_builder};
 
 /// Returns a yard over a list written in one line.
@@ -64,7 +65,7 @@ fn work(yard: &Yard, order: Order, act: fn(&Stop, &WorkEvent)) -> (Vec<String>, 
         })
     };
     let yard = yard.clone();
-    let result = finishes(move || yard.work(order, &stop, listener));
+    let result = finishes(move || taskyard_jobs::work::work(&yard, order, &stop, listener));
     let told = told.lock().unwrap().clone();
     (told, result)
 }

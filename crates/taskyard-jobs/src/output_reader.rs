@@ -1,0 +1,167 @@
+//! Reading what a job wrote, also while it writes.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use taskyard::core::{Gap, Job, JobOutput};
+use taskyard::jobs::{JobError, OutputPart, SharedJobs};
+use taskyard::{private, regular_file};
+
+use super::JobOptions;
+use super::output_layout::{Layout, Spot, begin_of_lines};
+use super::output_map::{Map, MapFile};
+use super::shared_output::SharedReader;
+
+/// How often a reader tries again when the output was rearranged under its hands.
+const ATTEMPTS: u32 = 200;
+
+/// Reads what one job wrote.
+#[derive(Debug)]
+pub struct OutputReader(Source);
+
+#[derive(Debug)]
+enum Source {
+    Here(FileReader),
+    Elsewhere(SharedReader),
+}
+
+impl OutputReader {
+    /// Opens the output of a job of this machine. What has been tidied away reads as empty.
+    pub(crate) fn open(options: &JobOptions, job: &Job) -> Result<Self, JobError> {
+        Ok(Self(Source::Here(FileReader::open(options, job)?)))
+    }
+
+    /// Returns the output of a job of another machine.
+    pub(crate) fn shared(shared: Arc<dyn SharedJobs>, job: &Job) -> Self {
+        Self(Source::Elsewhere(SharedReader::new(shared, job.id.clone())))
+    }
+
+    /// Returns how much the job has written by now, and what is left of it.
+    pub fn output(&self) -> Result<JobOutput, JobError> {
+        match &self.0 {
+            Source::Here(reader) => reader.output(),
+            Source::Elsewhere(reader) => reader.output(),
+        }
+    }
+
+    /// Returns what was written from a place on, at most so many bytes, up to what was left out.
+    pub fn read(&self, offset: u64, most: u64) -> Result<OutputPart, JobError> {
+        match &self.0 {
+            Source::Here(reader) => reader.read(offset, most),
+            Source::Elsewhere(reader) => reader.read(offset, most),
+        }
+    }
+
+    /// Returns where the last lines begin; where fewer are left behind what was left out, where those begin.
+    pub fn last_lines(&self, count: u64) -> Result<u64, JobError> {
+        match &self.0 {
+            Source::Here(reader) => reader.last_lines(count),
+            Source::Elsewhere(reader) => reader.last_lines(count),
+        }
+    }
+}
+
+/// Reads the file of a job.
+#[derive(Debug)]
+struct FileReader {
+    path: PathBuf,
+    file: Option<File>,
+    map: Option<MapFile>,
+    /// How much was written, where that is known for good.
+    written: Option<u64>,
+}
+
+impl FileReader {
+    fn open(options: &JobOptions, job: &Job) -> Result<Self, JobError> {
+        let path = job.output_file.clone();
+        let map_path = options.map_file(&job.id);
+        let map = MapFile::open(&map_path).map_err(JobError::io("cannot open", &map_path))?;
+        let file = match private::open_to_read(&path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(JobError::io("cannot open", &path)(error)),
+        };
+        let written = job.ending().map(|_| job.output.written);
+        Ok(Self { path, file, map, written })
+    }
+
+    fn output(&self) -> Result<JobOutput, JobError> {
+        self.consistently(|_, layout, written| Ok(JobOutput { written, gap: layout.gap(), lost: layout.lost }))
+    }
+
+    fn read(&self, offset: u64, most: u64) -> Result<OutputPart, JobError> {
+        self.consistently(|file, layout, written| {
+            let (offset, gap) = match layout.find(offset) {
+                Spot::At(..) => (offset, None),
+                Spot::LeftOut(gap) => (gap.to, Some(Gap { from: offset, to: gap.to })),
+            };
+            let Spot::At(at, there) = layout.find(offset) else { return Ok(OutputPart::default()) };
+            let count = most.min(there).min(written.saturating_sub(offset));
+            let bytes = read_at(file, at, count)?;
+            let next = offset + bytes.len() as u64;
+            Ok(OutputPart { bytes, from: offset, next, gap })
+        })
+    }
+
+    fn last_lines(&self, count: u64) -> Result<u64, JobError> {
+        self.consistently(|file, layout, written| {
+            let first = layout.gap().map_or(0, |gap| gap.to);
+            begin_of_lines(written, first, count, |from, length| match layout.find(from) {
+                Spot::At(at, _) => read_at(file, at, length),
+                Spot::LeftOut(_) => Ok(Vec::new()),
+            })
+        })
+    }
+
+    /// Reads so often that nothing was rearranged meanwhile.
+    fn consistently<T: Default>(&self, read: impl Fn(&File, &Layout, u64) -> io::Result<T>) -> Result<T, JobError> {
+        let Some(file) = &self.file else { return Ok(T::default()) };
+        let failed = |error| JobError::io("cannot read", &self.path)(error);
+        for attempt in 0..ATTEMPTS {
+            let map = self.map().map_err(failed)?;
+            let Some(map) = map.filter(|map| !map.is_moving() || attempt == ATTEMPTS - 1) else {
+                std::thread::sleep(Duration::from_micros(200));
+                continue;
+            };
+            let length = file.metadata().map_err(failed)?.len();
+            // The writer was killed while it rearranged it: the mark tells how far it got.
+            let layout = if map.is_moving() { left_behind(file, &map) } else { map.layout };
+            let written = self.written.or(map.written).unwrap_or_else(|| layout.written(length));
+            let answer = read(file, &layout, written).map_err(failed)?;
+            if map.is_moving() || self.map().map_err(failed)? == Some(map) {
+                return Ok(answer);
+            }
+        }
+        Ok(T::default())
+    }
+
+    /// Returns how the output is laid out; without a map, as it is.
+    fn map(&self) -> io::Result<Option<Map>> {
+        match &self.map {
+            Some(file) => file.read(),
+            None => Ok(Some(Map::default())),
+        }
+    }
+}
+
+/// Returns the layout of an output that was being rearranged when its writer was killed.
+fn left_behind(file: &File, map: &Map) -> Layout {
+    let has_mark = |layout: &Layout| {
+        let mark = layout.mark();
+        read_at(file, layout.head, mark.len() as u64).is_ok_and(|found| found == mark)
+    };
+    let is_untouched = map.before.dropped == 0 || has_mark(&map.before);
+    let is_cut = file.metadata().is_ok_and(|metadata| metadata.len() <= map.layout.tail_at());
+    if !has_mark(&map.layout) && is_untouched && !is_cut { map.before } else { map.layout }
+}
+
+/// Reads as many bytes as there are, up to so many.
+fn read_at(file: &File, at: u64, count: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(count).unwrap_or(usize::MAX)];
+    let count = regular_file::read_at(file, &mut bytes, at)?;
+    bytes.truncate(count);
+    Ok(bytes)
+}

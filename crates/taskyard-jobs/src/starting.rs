@@ -1,0 +1,127 @@
+//! Starting a job.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use taskyard::clock;
+use taskyard::core::{Job, JobFate, JobId, JobKind, JobOutput};
+use taskyard::jobs::{JobError, JobRecord, JobRecords, JobSettings};
+use taskyard::liveness::own_mark;
+use taskyard::random::{hexadecimal, random_bytes};
+
+use super::inherited_files::without_inherited_files;
+use super::own_supervisors::take_notice_of_ends;
+use super::trampoline::{JOB, TOKEN};
+use super::{Jobs, NewJob, quota};
+
+/// What the supervisor says when the job runs; anything else is what went wrong.
+pub(crate) const READY: &str = "running";
+
+impl Jobs {
+    /// Starts a job and returns it as soon as its supervisor has recorded that it runs. It lives on when we end.
+    pub fn start(&self, new: NewJob) -> Result<Job, JobError> {
+        let mut records = JobRecords::open(&self.options.data)?;
+        records.hurry()?;
+        let max_output = quota::grant(self, &mut records, new.max_output)?;
+        // Its supervisor does that, too; but why it cannot be is best said here.
+        self.options.prepare_temporary()?;
+        let id = self.insert(&mut records, &new, max_output)?;
+        drop(records);
+        self.start_supervisor(&id, &new)?;
+        self.get(&id)
+    }
+
+    /// Records the job under a name that no other has.
+    fn insert(&self, records: &mut JobRecords, new: &NewJob, max_output: u64) -> Result<JobId, JobError> {
+        loop {
+            let id = JobId::from_random(new.kind, self.options.settings.output_form, random()?);
+            // Another program's file may lie there, left by a client, and its name belongs to that program.
+            if std::fs::symlink_metadata(self.options.output_file(&id, new)).is_ok() {
+                continue;
+            }
+            if records.insert(&self.first_record(id.clone(), new, max_output)?)? {
+                return Ok(id);
+            }
+        }
+    }
+
+    fn first_record(&self, id: JobId, new: &NewJob, max_output: u64) -> Result<JobRecord, JobError> {
+        let now = clock::now();
+        let settings = &self.options.settings;
+        let job = Job {
+            kind: new.kind,
+            description: new.description.clone().or_else(|| new.name.clone()).unwrap_or_default(),
+            name: new.name.clone(),
+            fate: JobFate::Pending,
+            started: now,
+            output_file: self.options.output_file(&id, new),
+            form: settings.output_form,
+            output: JobOutput::default(),
+            output_offset: 0,
+            notified: false,
+            task: new.task.clone(),
+            reopens_task: new.reopens_task,
+            command: new.command.clone(),
+            directory: new.directory.clone(),
+            agent: new.agent.clone(),
+            list: new.list.clone(),
+            store: new.store.clone(),
+            tool_use: new.tool_use.clone(),
+            time_limit: new.time_limit,
+            max_output,
+            last_seen: now,
+            machine: None,
+            id,
+        };
+        let description = if job.description.is_empty() { job.command_line() } else { job.description.clone() };
+        let token = hexadecimal(&random()?);
+        let job = Job { description, ..job };
+        Ok(JobRecord::new(job, token, own_mark(), settings.grace))
+    }
+
+    /// Starts the process that looks after the job, and waits until it does.
+    fn start_supervisor(&self, id: &JobId, new: &NewJob) -> Result<(), JobError> {
+        let mut command = without_inherited_files(&self.options.program);
+        command.args(["job", "supervise"]).arg(&self.options.data).arg(id.as_str());
+        command.arg(self.options.settings.quota.to_string());
+        let environment = self.options.environment.iter().chain(&new.environment);
+        command.envs(environment.map(|(name, value)| (name, value)));
+        // A job started from within a job stands for itself.
+        command.env_remove(JOB).env_remove(TOKEN);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
+        let failed = |why: String| {
+            self.forget_start(id);
+            JobError::NoSupervisor { why }
+        };
+        let mut child =
+            command.spawn().map_err(|error| failed(format!("{}: {error}", self.options.program.display())))?;
+        let mut word = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            let read = BufReader::new(stdout).read_line(&mut word);
+            read.map_err(|error| failed(error.to_string()))?;
+        }
+        take_notice_of_ends(Some(child));
+        match word.trim_end() {
+            READY => Ok(()),
+            "" => Err(failed("it ended without a word".to_owned())),
+            why => Err(failed(why.to_owned())),
+        }
+    }
+
+    /// Takes a job that never began off the record.
+    fn forget_start(&self, id: &JobId) {
+        let removed = JobRecords::open(&self.options.data).and_then(|mut records| records.remove_pending(id));
+        if let Err(error) = removed {
+            tracing::warn!(job = %id, %error, "a job that never began stays on record");
+        }
+    }
+}
+
+/// Returns an id that a job could have.
+pub(crate) fn random_id(settings: &JobSettings) -> Result<JobId, JobError> {
+    Ok(JobId::from_random(JobKind::LocalBash, settings.output_form, random()?))
+}
+
+fn random() -> Result<[u8; 16], JobError> {
+    random_bytes().map_err(JobError::io("cannot read", "the system's randomness"))
+}
