@@ -12,12 +12,9 @@ use taskyard::jobs::{JobSettings, SharedJobs};
 use taskyard::liveness::know_machine_by;
 use taskyard::process::Cancel;
 
-use super::reporting::{DELIVER, deliver, leave_to_another};
 use super::signals::{cancel_when_stopped, hear_of_children, survive_file_size_limits};
 use super::starting::READY;
-use super::supervisor::supervise;
-use super::tied_supervisor::supervise_tied;
-use super::trampoline::trampoline;
+use super::supervising::{DELIVER, deliver, leave_to_another, supervise, supervise_tied, trampoline};
 use super::{JobOptions, Jobs};
 
 /// Does what a job needs of this program, where it was started for that; none where another program started it.

@@ -1,4 +1,6 @@
-//! Tidying away what ended long ago.
+//! Tidying away what ended long ago, and the room that the output of all jobs together may take.
+//!
+//! Each job has some room set aside, and asks for more when it has filled that. So the sum is known without a look at their files.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,6 +12,7 @@ use taskyard::core::{Job, JobId};
 use taskyard::jobs::{JobError, JobQuery, JobRecord, JobRecords};
 
 use super::Jobs;
+use super::output::SMALLEST;
 
 /// What was tidied away.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +70,7 @@ impl Jobs {
     }
 
     /// Takes a job that ended off the record, and its files away; tells whether it was there.
-    pub(crate) fn sweep(&self, records: &mut JobRecords, record: &JobRecord) -> Result<bool, JobError> {
+    fn sweep(&self, records: &mut JobRecords, record: &JobRecord) -> Result<bool, JobError> {
         let was_there = records.remove_ended(&record.job.id)?;
         if was_there {
             // Only the very file we made is ours to remove.
@@ -83,7 +86,7 @@ impl Jobs {
 
 impl Jobs {
     /// Takes the output of a job that ended away, and leaves the job on record.
-    pub(crate) fn sweep_output(&self, records: &mut JobRecords, record: &JobRecord) -> Result<(), JobError> {
+    fn sweep_output(&self, records: &mut JobRecords, record: &JobRecord) -> Result<(), JobError> {
         if is_ours(record) {
             remove(&record.job.output_file)?;
         }
@@ -120,4 +123,75 @@ fn remove_empty_folders(file: &Path) {
             return;
         }
     }
+}
+
+/// Returns how large the output of another job may become, after the oldest that ended have made room for it where that was
+/// needed.
+pub(crate) fn grant_room(jobs: &Jobs, records: &mut JobRecords, wanted: Option<u64>) -> Result<u64, JobError> {
+    let settings = &jobs.options.settings;
+    let wanted = wanted.unwrap_or(settings.max_output).max(SMALLEST);
+    let left = make_room(jobs, records, wanted)?;
+    if left < SMALLEST {
+        return Err(JobError::NoRoom {
+            used: settings.quota.saturating_sub(left),
+            quota: settings.quota,
+            needed: SMALLEST,
+        });
+    }
+    Ok(wanted.min(left))
+}
+
+/// Sets aside as much again as a job has filled, as far as there is room; returns how large its output may become.
+pub(crate) fn widen_room(
+    jobs: &Jobs,
+    records: &mut JobRecords,
+    record: &mut JobRecord,
+    length: u64,
+) -> Result<u64, JobError> {
+    let most = record.job.max_output;
+    let wanted = length.saturating_mul(2).min(most).max(record.file_size);
+    let left = make_room(jobs, records, wanted - record.file_size)?;
+    let allowed = record.file_size.saturating_add(left).min(most);
+    record.file_size = wanted.min(allowed.max(record.file_size));
+    let room = record.file_size;
+    records.change(&record.job.id, |record| {
+        let is_running = !record.job.state().is_over();
+        if is_running {
+            record.file_size = room;
+        }
+        is_running
+    })?;
+    Ok(allowed)
+}
+
+/// Takes away the output of the first that ended until so much is left, as far as that goes; returns what is left.
+fn make_room(jobs: &Jobs, records: &mut JobRecords, wanted: u64) -> Result<u64, JobError> {
+    let quota = jobs.options.settings.quota;
+    loop {
+        let used = records.reserved()?;
+        if used.saturating_add(wanted) <= quota {
+            return Ok(quota - used);
+        }
+        let oldest = jobs.records(&JobQuery::FewWithOutput)?;
+        if oldest.is_empty() {
+            return Ok(quota.saturating_sub(filled(jobs)?));
+        }
+        let mut excess = used.saturating_add(wanted) - quota;
+        for record in oldest {
+            if excess == 0 {
+                break;
+            }
+            jobs.sweep_output(records, &record)?;
+            excess = excess.saturating_sub(record.file_size);
+        }
+    }
+}
+
+/// Returns how much the output of all jobs really takes: what is set aside for those that run may be more than they will fill.
+fn filled(jobs: &Jobs) -> Result<u64, JobError> {
+    let size = |record: &JobRecord| match record.job.state().is_over() {
+        true => record.file_size,
+        false => std::fs::metadata(&record.job.output_file).map_or(0, |metadata| metadata.len()),
+    };
+    Ok(jobs.records(&JobQuery::All)?.iter().map(size).sum())
 }

@@ -197,7 +197,7 @@ pub fn hear_of_children() {}
 
 /// Cancels the work when the process is asked to stop, and goes on until it has ended in order.
 #[cfg(unix)]
-pub fn cancel_when_stopped(cancel: Cancel) {
+pub(crate) fn cancel_when_stopped(cancel: Cancel) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
@@ -207,7 +207,7 @@ pub fn cancel_when_stopped(cancel: Cancel) {
 
 /// Cancels the work when the process is asked to stop; other systems know no such signals.
 #[cfg(not(unix))]
-pub fn cancel_when_stopped(_cancel: Cancel) {}
+pub(crate) fn cancel_when_stopped(_cancel: Cancel) {}
 
 fn end(signal: i32) {
     BEFORE_THE_END.get().inspect(|to_do| to_do());

@@ -1,28 +1,33 @@
 //! Starting a job.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use taskyard::clock;
-use taskyard::core::{Job, JobFate, JobId, JobKind, JobOutput};
-use taskyard::jobs::{JobError, JobRecord, JobRecords, JobSettings};
+use taskyard::core::{Job, JobFate, JobId, JobOutput};
+use taskyard::jobs::{JobError, JobRecord, JobRecords};
 use taskyard::liveness::own_mark;
-use taskyard::random::{hexadecimal, random_bytes};
+use taskyard::random::hexadecimal;
 
-use super::inherited_files::without_inherited_files;
-use super::own_supervisors::take_notice_of_ends;
-use super::trampoline::{JOB, TOKEN};
-use super::{Jobs, NewJob, quota};
+use super::housekeeping::grant_room;
+use super::processes::{JOB, TOKEN};
+use super::registry::{random, take_notice_of_ends};
+use super::{Jobs, NewJob};
 
 /// What the supervisor says when the job runs; anything else is what went wrong.
 pub(crate) const READY: &str = "running";
+/// The bit that says that a file is closed when another program is begun.
+const CLOSED_ON_EXEC: u32 = 0o2_000_000;
+/// The first number that is not stdin, stdout or stderr.
+const FIRST: u32 = 3;
 
 impl Jobs {
     /// Starts a job and returns it as soon as its supervisor has recorded that it runs. It lives on when we end.
     pub fn start(&self, new: NewJob) -> Result<Job, JobError> {
         let mut records = JobRecords::open(&self.options.data)?;
         records.hurry()?;
-        let max_output = quota::grant(self, &mut records, new.max_output)?;
+        let max_output = grant_room(self, &mut records, new.max_output)?;
         // Its supervisor does that, too; but why it cannot be is best said here.
         self.options.prepare_temporary()?;
         let id = self.insert(&mut records, &new, max_output)?;
@@ -117,11 +122,47 @@ impl Jobs {
     }
 }
 
-/// Returns an id that a job could have.
-pub(crate) fn random_id(settings: &JobSettings) -> Result<JobId, JobError> {
-    Ok(JobId::from_random(JobKind::LocalBash, settings.output_form, random()?))
+/// Returns a command for our program that begins without the files that were left open for us.
+fn without_inherited_files(program: &Path) -> Command {
+    // What stands for the running program would stand for the shell.
+    let held = if program.starts_with("/proc") { Vec::new() } else { inherited() };
+    let shell = ["/bin/bash", "/usr/bin/bash", "/bin/sh"].into_iter().find(|shell| Path::new(shell).exists());
+    let (Some(shell), false) = (shell, held.is_empty()) else { return Command::new(program) };
+    // Not every shell knows numbers of more than one digit.
+    let is_known = |number: &&u32| **number < 10 || shell.ends_with("bash");
+    let closing: Vec<String> = held.iter().filter(is_known).map(|number| format!("{number}>&-")).collect();
+    let mut command = Command::new(shell);
+    command.arg("-c").arg(format!(r#"exec "$0" "$@" {}"#, closing.join(" "))).arg(program);
+    command
 }
 
-fn random() -> Result<[u8; 16], JobError> {
-    random_bytes().map_err(JobError::io("cannot read", "the system's randomness"))
+/// Returns the numbers of the files that a program we start would find open.
+fn inherited() -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fdinfo") else { return Vec::new() };
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut held: Vec<u32> = numbers.filter(|number| *number >= FIRST && is_inherited(*number)).collect();
+    held.sort_unstable();
+    held
+}
+
+fn is_inherited(number: u32) -> bool {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")) else { return false };
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok()).is_some_and(|flags| flags & CLOSED_ON_EXEC == 0)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::{inherited, is_inherited};
+
+    #[test]
+    fn what_we_open_ourselves_is_not_inherited() {
+        use std::os::fd::AsRawFd as _;
+
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let number = u32::try_from(file.as_raw_fd()).unwrap();
+        assert!(!is_inherited(number) && !inherited().contains(&number));
+        // Stdin is, and is not our business here.
+        assert!(is_inherited(0) && inherited().iter().all(|number| *number > 2));
+    }
 }

@@ -1,33 +1,36 @@
-//! What comes of one attempt at a task once its command has ended.
+//! What a worker's command runs for, a task or messages, and what comes of it.
 
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use taskyard::core::rules::claims::attempts::failed_attempts;
 use taskyard::core::rules::leases::fate::{Fate, Loss};
 use taskyard::core::rules::refusal::Refusal;
-use taskyard::core::{Holder, Lease, Status, Task, TaskId};
-use taskyard::operations::{Hold, StopAnswer, Stopped};
+use taskyard::core::{Holder, Lease, Revision, Status, Task, TaskId};
+use taskyard::operations::{Claimed, Hold, Keeper, Nudge, StopAnswer, Stopped};
+use taskyard::process::{Ending, Stop};
 use taskyard::store::StoreError;
 use taskyard::{Error, Outcome as Done, Yard};
 
+use super::briefing::{Briefing, Mail};
 use super::report::{Conclusion, WorkError};
-use super::site::Site;
+use super::site::{Site, Tail, Timer};
 use super::{Ended, Failure, WorkEvent, Worker};
 
 /// How often a write is tried that other writers keep from happening: it may be all that is left to do after hours of work.
 const INSISTENCE: u32 = 5;
 
 /// One attempt of a worker at a task.
-pub(super) struct Attempt {
-    pub(super) site: Arc<Site>,
-    pub(super) worker: Worker,
-    pub(super) task: Task,
-    pub(super) hold: Hold,
+struct Attempt {
+    site: Arc<Site>,
+    worker: Worker,
+    task: Task,
+    hold: Hold,
     /// Which attempt it is, from 1.
-    pub(super) number: u64,
-    pub(super) started: Instant,
+    number: u64,
+    started: Instant,
 }
 
 /// What an attempt came to.
@@ -47,7 +50,7 @@ impl From<Result<Conclusion, Error>> for Outcome {
 
 impl Attempt {
     /// Gives the task back: that the command cannot be started is not the task's fault.
-    pub(super) fn could_not_start(&self, source: io::Error) -> Outcome {
+    fn could_not_start(&self, source: io::Error) -> Outcome {
         let program = self.site.order.program.clone();
         let error = WorkError::CannotStart { program, source };
         let conclusion = match self.hold.yard.give_back_interrupted(&self.task.id, &error.to_string()) {
@@ -58,7 +61,7 @@ impl Attempt {
     }
 
     /// Releases the other tasks that the command claimed under the worker's name and left in progress, and returns them.
-    pub(super) fn release_left_behind(&self) -> Vec<TaskId> {
+    fn release_left_behind(&self) -> Vec<TaskId> {
         let released = self.left_behind().map(|leases| {
             let released = leases.iter().filter(|lease| self.release_one_left_behind(lease));
             released.map(|lease| lease.task.clone()).collect()
@@ -99,13 +102,13 @@ impl Attempt {
     }
 
     /// Tells that the task is no longer ours, and writes nothing.
-    pub(super) fn lost(&self, loss: Loss) -> Result<Conclusion, Error> {
+    fn lost(&self, loss: Loss) -> Result<Conclusion, Error> {
         self.site.tell(WorkEvent::Lost(self.over(self.task.clone()), loss));
         Ok(Conclusion::Lost)
     }
 
     /// Gives the task back because we are stopping.
-    pub(super) fn interrupted(&self) -> Result<Conclusion, Error> {
+    fn interrupted(&self) -> Result<Conclusion, Error> {
         let reason = "interrupted: `taskyard work` was stopped";
         match insist(|| self.hold.yard.give_back_interrupted(&self.task.id, reason))? {
             Done::Done(released) => {
@@ -117,7 +120,7 @@ impl Attempt {
     }
 
     /// Gives the task back after the command took longer than it may, and counts the attempt as failed.
-    pub(super) fn timed_out(&self, limit: Duration, output: &str) -> Result<Conclusion, Error> {
+    fn timed_out(&self, limit: Duration, output: &str) -> Result<Conclusion, Error> {
         match if self.hold.is_ours()? { None } else { self.hold.renew()? } {
             Some(Fate::Lost(loss)) => self.lost(loss),
             Some(Fate::Completed) => self.meet_fate(),
@@ -126,7 +129,7 @@ impl Attempt {
     }
 
     /// Concludes after the command ended by itself: hooks are asked, and the task is completed or goes back.
-    pub(super) fn ended(&self, code: Option<i32>, signal: Option<i32>, output: &str) -> Outcome {
+    fn ended(&self, code: Option<i32>, signal: Option<i32>, output: &str) -> Outcome {
         let mut retires = false;
         let conclusion = self.judge(code, signal, output, &mut retires);
         let conclusion = match conclusion {
@@ -279,4 +282,143 @@ fn insist<T>(write: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         }
     }
     write()
+}
+
+/// A task in the hands of a worker.
+pub(super) struct Assignment {
+    attempt: Attempt,
+    is_resumed: bool,
+    stop: Stop,
+    keeper: Keeper,
+    mail: Mail,
+}
+
+impl Assignment {
+    /// Takes a task that was claimed after the revision `before`. From here on its lease is kept alive.
+    pub(super) fn new(site: &Arc<Site>, worker: &Worker, claimed: Claimed, before: Revision) -> Self {
+        let Claimed { task, lease, is_resumed, revision, .. } = claimed;
+        let hold = Hold {
+            yard: site.yard.acting_as(worker.name.clone()).proving(lease.token),
+            task: task.id.clone(),
+            token: lease.token,
+            since: revision.unwrap_or(before),
+        };
+        let stop = site.stop.part();
+        let asked_to_end = stop.clone();
+        let keeper = Keeper::of(hold.clone(), site.order.ttl, move |_| asked_to_end.ask());
+        let attempt = Attempt {
+            site: Arc::clone(site),
+            worker: worker.clone(),
+            number: failed_attempts(&task).saturating_add(1),
+            started: Instant::now(),
+            task,
+            hold,
+        };
+        Self { attempt, is_resumed, stop, keeper, mail: Mail::default() }
+    }
+
+    /// Gives the command what was written to the worker.
+    pub(super) fn with_mail(self, mail: Mail) -> Self {
+        Self { mail, ..self }
+    }
+
+    /// Returns what lets the keeper of the lease look at once.
+    pub(super) fn nudge(&self) -> Nudge {
+        self.keeper.nudge()
+    }
+
+    /// Returns the task's id.
+    pub(super) fn task(&self) -> &TaskId {
+        &self.attempt.task.id
+    }
+
+    /// Runs the command, and completes the task or gives it back.
+    pub(super) fn carry_out(self) -> Outcome {
+        let Self { attempt, is_resumed, stop, keeper, mail } = self;
+        let (order, list) = (&attempt.site.order, attempt.site.yard.list_id());
+        let briefing = Briefing { order, worker: &attempt.worker, list, mail: &mail };
+        let program = briefing.for_task(&attempt.task, attempt.hold.token, attempt.number);
+        let tail = Tail::default();
+        let sink = || tail.sink(format!("#{}", attempt.task.id), &attempt.site.listener);
+        let timer = Timer::start(order.time_limit, &stop);
+        let ending = order.jobs.run_tied(&program, [sink(), sink()], &stop, || {
+            attempt.site.tell(WorkEvent::Started {
+                worker: attempt.worker.name.clone(),
+                task: Box::new(attempt.task.clone()),
+                attempt: attempt.number,
+                is_resumed,
+            });
+        });
+        let lost = keeper.finish();
+        if matches!(ending, Ok(Ending::Exited(0))) {
+            mail.acknowledge(&attempt.site.yard);
+        }
+        let left_behind = attempt.release_left_behind();
+        let outcome = match (ending, lost) {
+            (Err(source), _) => attempt.could_not_start(source),
+            (Ok(_), Some(loss)) => attempt.lost(loss).into(),
+            (Ok(Ending::Cancelled | Ending::TimedOut), None) => {
+                let exceeded = timer.as_ref().and_then(Timer::exceeded).filter(|_| !attempt.site.is_stopping());
+                exceeded.map_or_else(|| attempt.interrupted(), |limit| attempt.timed_out(limit, &tail.text())).into()
+            }
+            (Ok(Ending::Exited(code)), None) => attempt.ended(Some(code), None, &tail.text()),
+            (Ok(Ending::Signalled(signal)), None) => attempt.ended(None, Some(signal), &tail.text()),
+        };
+        Outcome { left_behind, ..outcome }
+    }
+}
+
+/// Messages in the hands of a worker.
+pub(super) struct Errand {
+    pub(super) site: Arc<Site>,
+    pub(super) worker: Worker,
+    pub(super) mail: Mail,
+}
+
+/// What came of messages.
+pub(super) enum ErrandOutcome {
+    /// The command had them.
+    Done,
+    /// It did not; they will come again.
+    Failed(Mail),
+    /// We are stopping, and they will come again.
+    Interrupted,
+    /// The command cannot be started.
+    NotStarted(WorkError),
+}
+
+impl Errand {
+    /// Runs the command, and says that the messages were had where it succeeded.
+    pub(super) fn carry_out(self) -> ErrandOutcome {
+        let Self { site, worker, mail } = self;
+        let (order, list) = (&site.order, site.yard.list_id());
+        let program = Briefing { order, worker: &worker, list, mail: &mail }.for_messages();
+        let (tail, stop) = (Tail::default(), site.stop.part());
+        let sink = || tail.sink(worker.name.as_str().to_owned(), &site.listener);
+        let (messages, timer) = (mail.len(), Timer::start(order.time_limit, &stop));
+        let ending = order.jobs.run_tied(&program, [sink(), sink()], &stop, || {
+            site.tell(WorkEvent::Attending { worker: worker.name.clone(), messages });
+        });
+        let failure = match ending {
+            Err(source) => {
+                let program = site.order.program.clone();
+                return ErrandOutcome::NotStarted(WorkError::CannotStart { program, source });
+            }
+            Ok(Ending::Cancelled | Ending::TimedOut) => {
+                match timer.as_ref().and_then(Timer::exceeded).filter(|_| !site.is_stopping()) {
+                    Some(limit) => Some(Failure::TimedOut(limit)),
+                    None => return ErrandOutcome::Interrupted,
+                }
+            }
+            Ok(Ending::Exited(0)) => None,
+            Ok(Ending::Exited(code)) => Some(Failure::Exited(code)),
+            Ok(Ending::Signalled(signal)) => Some(Failure::Signalled(signal)),
+        };
+        if failure.is_none() {
+            mail.acknowledge(&site.yard);
+        }
+        let is_done = failure.is_none();
+        site.tell(WorkEvent::Attended { worker: worker.name.clone(), messages, failure });
+        if is_done { ErrandOutcome::Done } else { ErrandOutcome::Failed(mail) }
+    }
 }

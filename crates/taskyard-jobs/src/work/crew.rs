@@ -15,10 +15,8 @@ use taskyard::process::{Cancel, Stop};
 use taskyard::stream::Interest;
 use taskyard::{Error, Yard};
 
-use super::assignment::Assignment;
-use super::attempt::Outcome;
-use super::attending::{Attended, Mail, attend};
-use super::errand::{Errand, ErrandOutcome};
+use super::attempt::{Assignment, Errand, ErrandOutcome, Outcome};
+use super::briefing::{Attended, Mail, attend};
 use super::report::{Tally, WorkError};
 use super::site::Site;
 use super::{Order, WorkEvent, WorkListener, WorkReport, Worker};

@@ -3,20 +3,14 @@
 //!
 //! This module prints nothing: what happens is told to a listener as it happens.
 
-mod assignment;
 mod attempt;
-mod attending;
 mod briefing;
 mod crew;
-mod errand;
-mod event;
-mod lines;
 mod order;
 mod report;
 mod site;
 
 pub use crew::work;
-pub use event::{Ended, Failure, WorkEvent, WorkListener};
 pub use order::{Order, Worker};
-pub use report::{WorkError, WorkReport};
+pub use report::{Ended, Failure, WorkError, WorkEvent, WorkListener, WorkReport};
 pub use taskyard::core::rules::leases::fate::Loss;

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use taskyard_core::{JobId, ProcessMark};
 
-use super::JobSettings;
 use crate::liveness::standpoint;
 use crate::machine::MachineError;
 use crate::store::StoreError;
@@ -51,15 +50,14 @@ pub enum JobError {
         path: PathBuf,
     },
     /// The output of all jobs together leaves no room for another.
-    #[error(
-        "the output of all jobs may take {quota} bytes, {used} are taken, and another job needs {}",
-        JobSettings::SMALLEST_OUTPUT
-    )]
+    #[error("the output of all jobs may take {quota} bytes, {used} are taken, and another job needs {needed}")]
     NoRoom {
         /// How many bytes they take.
         used: u64,
         /// How many bytes they may take.
         quota: u64,
+        /// How many bytes another job needs at least.
+        needed: u64,
     },
     /// The process that looks after the job did not come up.
     #[error("the job's supervisor did not start: {why}")]

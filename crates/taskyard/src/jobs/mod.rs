@@ -7,13 +7,11 @@
 mod error;
 mod record;
 mod records;
-mod settings;
 mod shared_jobs;
 
 pub use error::JobError;
-pub use record::JobRecord;
+pub use record::{JobRecord, JobSettings};
 pub use records::JobRecords;
-pub use settings::JobSettings;
 pub use shared_jobs::{
     JobNews, JobReport, JobRequests, JobWatch, LONGEST_TAIL, OutputPart, OutputRequest, SharedJobs, SharedJobsQuery,
     SharedTail,

@@ -1,4 +1,4 @@
-//! How a job is written down in the machine's database.
+//! What is configured for jobs, and how a job is recorded in the machine's database.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -20,6 +20,33 @@ use crate::machine::JobRow;
 
 /// How much room is set aside for a job that begins.
 const FIRST_ROOM: u64 = 1 << 20;
+
+/// What the configuration says of jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobSettings {
+    /// How many bytes of output one job may keep.
+    pub max_output: u64,
+    /// How many bytes of output all jobs together may keep.
+    pub quota: u64,
+    /// How long a job is kept after it has ended.
+    pub keep: Duration,
+    /// The client whose form the output has.
+    pub output_form: ClientVersion,
+    /// How long a job that is asked to end has before it is killed.
+    pub grace: Duration,
+}
+
+impl Default for JobSettings {
+    fn default() -> Self {
+        Self {
+            max_output: 64 << 20,
+            quota: 4 << 30,
+            keep: Duration::from_secs(7 * 24 * 3600),
+            output_form: ClientVersion::default(),
+            grace: Duration::from_secs(5),
+        }
+    }
+}
 
 /// Everything that is recorded of a job: what callers may know of it, and what is needed to find and end its processes.
 #[derive(Clone, Debug, PartialEq)]

@@ -28,7 +28,7 @@ impl From<JobError> for Problem {
             JobError::ForeignDirectory { path } => Self::new(ProblemKind::CouldNot, "foreign_directory", message)
                 .hint("set CLAUDE_CODE_TMPDIR to a directory of your own")
                 .detail("path", path.display().to_string()),
-            JobError::NoRoom { used, quota } => Self::new(ProblemKind::Refused, "no_room", message)
+            JobError::NoRoom { used, quota, .. } => Self::new(ProblemKind::Refused, "no_room", message)
                 .hint("tidy up with `taskyard job gc --older-than 0s`, or raise `quota` under [jobs] in taskyard.toml")
                 .detail("used", used)
                 .detail("quota", quota),

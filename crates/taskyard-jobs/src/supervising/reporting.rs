@@ -13,7 +13,7 @@ use taskyard::jobs::{JobError, JobNews, JobReport, JobRequests, LONGEST_TAIL, Sh
 use taskyard::process::Cancel;
 use taskyard::store::StoreError;
 
-use super::{JobOptions, OutputReader};
+use crate::{JobOptions, OutputReader};
 
 /// The word that starts a process which tells other machines of the end of a job.
 pub(crate) const DELIVER: &str = "deliver";

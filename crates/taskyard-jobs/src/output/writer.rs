@@ -7,14 +7,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use taskyard::core::JobOutput;
-use taskyard::jobs::JobSettings;
 use taskyard::private;
 
-use super::output_layout::{Layout, MARK};
-use super::output_map::{Map, MapFile};
+use super::layout::{Layout, MARK, Map, MapFile};
 
-/// The smallest limit.
-const SMALLEST: u64 = JobSettings::SMALLEST_OUTPUT;
+/// The smallest limit that leaves room for a beginning, a mark and an end.
+pub(crate) const SMALLEST: u64 = 16 << 10;
 /// The most that is written in one go.
 const BLOCK: u64 = 256 << 10;
 /// The most that is kept of the newest when room is made.

@@ -9,17 +9,16 @@ use rustix::process::setsid;
 use taskyard::clock;
 use taskyard::core::{ClientVersion, CommandEnd, Job, JobEnding, JobFate, JobId, JobUsage, ProcessMark};
 use taskyard::jobs::{JobError, JobRecord, JobRecords, SharedJobs};
-use taskyard::liveness::{Signs, own_mark};
+use taskyard::liveness::{Signs, look_at, own_mark};
 use taskyard::process::{Cancel, OutputPipe};
 
-use super::command_start::Started;
-use super::ending_all::adopt_orphans;
-use super::output_writer::OutputWriter;
 use super::reporting::Reporter;
-use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish};
-use super::trailer::trailer;
-use super::trampoline::{JOB, TOKEN};
-use super::{JobOptions, Jobs, quota, supervision, usage};
+use super::supervision::{self, Cause, Duties, Leftovers, Supervision, Wish, adopt_orphans};
+use super::trampoline::Started;
+use crate::housekeeping::widen_room;
+use crate::output::OutputWriter;
+use crate::processes::{JOB, TOKEN};
+use crate::{JobOptions, Jobs};
 
 /// How much is read at once.
 const BUFFER: usize = 256 << 10;
@@ -187,7 +186,7 @@ impl<'a> Supervisor<'a> {
         };
         let length = self.writer.length();
         let allowed = opened.and_then(|mut records| {
-            let allowed = quota::widen(self.jobs, &mut records, &mut self.record, length);
+            let allowed = widen_room(self.jobs, &mut records, &mut self.record, length);
             self.records = Some(records);
             allowed
         });
@@ -202,7 +201,7 @@ impl<'a> Supervisor<'a> {
         self.writer.finish(trailer(self.record.job.form, how).as_bytes());
         let started = Instant::now();
         let mut pause = Duration::from_millis(50);
-        let usage = JobUsage { peak_memory: self.peak_memory, ..usage::of_children() };
+        let usage = JobUsage { peak_memory: self.peak_memory, ..usage_of_children() };
         loop {
             match self.try_record(how, usage) {
                 Ok(job) => return Ok(job),
@@ -262,7 +261,7 @@ impl Duties for Supervisor<'_> {
     fn beat(&mut self, command: &ProcessMark) {
         self.writer.touch();
         Signs::in_data(&self.jobs.options.data).leave_one();
-        self.peak_memory = usage::peak_memory(command).or(self.peak_memory);
+        self.peak_memory = peak_memory(command).or(self.peak_memory);
     }
 }
 
@@ -311,4 +310,43 @@ fn ending(supervision::Ended { status, cause, why_not }: supervision::Ended) -> 
         (Cause::Itself, CommandEnd::Signalled(signal), _) => JobEnding::Signalled(signal),
         (Cause::Itself, CommandEnd::Unseen, _) => JobEnding::Signalled(0),
     }
+}
+
+/// Returns the line that the client puts at the end of the output.
+fn trailer(form: ClientVersion, how: &JobEnding) -> String {
+    match (form, how) {
+        (ClientVersion::V2_1_34, _) => String::new(),
+        (_, JobEnding::Stopped(_) | JobEnding::TimedOut(_)) => "\n[killed]\n".to_owned(),
+        (_, JobEnding::Exited(code) | JobEnding::NotStarted { code, .. }) => format!("\n[exited with code {code}]\n"),
+        // As a shell counts it.
+        (_, JobEnding::Signalled(signal)) => format!("\n[exited with code {}]\n", 128 + signal),
+    }
+}
+
+/// Returns the time that everything used which this process took notice of when it ended.
+fn usage_of_children() -> JobUsage {
+    let times = || {
+        let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+        let (_, fields) = stat.rsplit_once(')')?;
+        let mut fields = fields.split_ascii_whitespace().skip(13);
+        let mut time = || Some(ticks(fields.next()?.parse().ok()?));
+        // The 16th and the 17th field of the line.
+        Some((time()?, time()?))
+    };
+    let (user, system) = times().unwrap_or_default();
+    JobUsage { user, system, peak_memory: None }
+}
+
+/// Returns the most memory a living process has had; none where its number is another one's by now.
+fn peak_memory(process: &ProcessMark) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid)).ok()?;
+    look_at(process.pid).filter(|now| now.started == process.started)?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+fn ticks(count: u64) -> Duration {
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
+    Duration::from_millis(count.saturating_mul(1000) / per_second)
 }

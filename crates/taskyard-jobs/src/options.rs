@@ -1,16 +1,18 @@
-//! Where the files of jobs are, and what looks after jobs.
+//! What is asked for when a job is started, where its files are, and what looks after it.
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fs, io};
 
 use rustix::process::geteuid;
-use taskyard::core::{ClientVersion, JobId};
+use taskyard::core::{AgentName, ClientVersion, JobId, JobKind, ListId, TaskId};
 use taskyard::jobs::{JobError, JobRecords, JobSettings};
 use taskyard::private;
 
-use super::NewJob;
+/// The longest name a directory may have.
+const LONGEST_NAME: usize = 255;
 
 /// Where the files of jobs are, and what looks after jobs. The program that runs them fills it in.
 #[derive(Clone, Debug)]
@@ -27,14 +29,63 @@ pub struct JobOptions {
     pub settings: JobSettings,
 }
 
-/// Returns the program that runs. One that was exchanged since is still found by what the system keeps of it.
-pub(crate) fn this_program() -> PathBuf {
-    let program = std::env::current_exe().ok().filter(|program| program.exists());
-    program.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
+/// A job to start.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// Whether it is a command or an agent, as the client tells them apart.
+    pub kind: JobKind,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Where it runs.
+    pub directory: PathBuf,
+    /// What it is for, in words; its command where nothing is said.
+    pub description: Option<String>,
+    /// A name to call it by.
+    pub name: Option<String>,
+    /// The agent that starts it.
+    pub agent: AgentName,
+    /// The list it is started for.
+    pub list: ListId,
+    /// The address of that list's store.
+    pub store: String,
+    /// The task it belongs to.
+    pub task: Option<TaskId>,
+    /// Whether that task is opened again when it fails.
+    pub reopens_task: bool,
+    /// The client's session, in whose folder its output is put.
+    pub session: Option<String>,
+    /// The call of a tool that starts it.
+    pub tool_use: Option<String>,
+    /// How long it may take.
+    pub time_limit: Option<Duration>,
+    /// How large its output may become, where that is not what is configured.
+    pub max_output: Option<u64>,
+    /// Variables to set beside those we have.
+    pub environment: Vec<(OsString, OsString)>,
 }
 
-/// The longest name a directory may have.
-const LONGEST_NAME: usize = 255;
+impl NewJob {
+    /// Returns a command to run somewhere for an agent and a list, and nothing more.
+    pub fn command(command: Vec<String>, directory: PathBuf, agent: AgentName, list: ListId) -> Self {
+        Self {
+            kind: JobKind::LocalBash,
+            command,
+            directory,
+            description: None,
+            name: None,
+            agent,
+            list,
+            store: String::new(),
+            task: None,
+            reopens_task: false,
+            session: None,
+            tool_use: None,
+            time_limit: None,
+            max_output: None,
+            environment: Vec::new(),
+        }
+    }
+}
 
 impl JobOptions {
     /// Returns the options of jobs that this program looks after; it calls [`dispatch`](super::dispatch) first of all.
@@ -79,6 +130,12 @@ impl JobOptions {
     pub(crate) fn prepare_temporary(&self) -> Result<(), JobError> {
         make_ours(&self.temporary.join(clients_folder()))
     }
+}
+
+/// Returns the program that runs. One that was exchanged since is still found by what the system keeps of it.
+fn this_program() -> PathBuf {
+    let program = std::env::current_exe().ok().filter(|program| program.exists());
+    program.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
 }
 
 /// Returns the name of the client's own directory among those for temporary files.

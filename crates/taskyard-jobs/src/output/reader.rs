@@ -1,22 +1,26 @@
-//! Reading what a job wrote, also while it writes.
+//! Reading what a job wrote, also while it writes. What a job of another machine wrote is read from the store, as far as the store keeps it, and
+//! else by asking its supervisor.
 
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use taskyard::core::{Gap, Job, JobOutput};
-use taskyard::jobs::{JobError, OutputPart, SharedJobs};
+use taskyard::core::{Gap, Job, JobId, JobOutput};
+use taskyard::jobs::{JobError, OutputPart, SharedJobs, SharedTail};
 use taskyard::{private, regular_file};
 
-use super::JobOptions;
-use super::output_layout::{Layout, Spot, begin_of_lines};
-use super::output_map::{Map, MapFile};
-use super::shared_output::SharedReader;
+use super::layout::{Layout, Map, MapFile, Spot, begin_of_lines};
+use crate::JobOptions;
+use crate::shared_news::SharedNews;
 
 /// How often a reader tries again when the output was rearranged under its hands.
 const ATTEMPTS: u32 = 200;
+/// The largest piece that is asked for at once, in bytes.
+const LONGEST_PIECE: u64 = 512 << 10;
+/// How long to wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Reads what one job wrote.
 #[derive(Debug)]
@@ -164,4 +168,71 @@ fn read_at(file: &File, at: u64, count: u64) -> io::Result<Vec<u8>> {
     let count = regular_file::read_at(file, &mut bytes, at)?;
     bytes.truncate(count);
     Ok(bytes)
+}
+
+/// Reads what one job of another machine wrote.
+#[derive(Debug)]
+struct SharedReader {
+    shared: Arc<dyn SharedJobs>,
+    job: JobId,
+}
+
+impl SharedReader {
+    fn new(shared: Arc<dyn SharedJobs>, job: JobId) -> Self {
+        Self { shared, job }
+    }
+
+    /// Returns how much the job has written by its last report, and what is left of it.
+    fn output(&self) -> Result<JobOutput, JobError> {
+        Ok(self.tail(u64::MAX)?.job.output)
+    }
+
+    /// Returns what was written from an offset on, `most` bytes at most. Of a job that has ended only the tail can be read.
+    fn read(&self, offset: u64, most: u64) -> Result<OutputPart, JobError> {
+        loop {
+            let SharedTail { job, from, mut bytes } = self.tail(offset)?;
+            if from <= offset || job.state().is_over() {
+                bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+                let gap = (from > offset).then_some(Gap { from: offset, to: from });
+                let from = from.max(offset);
+                return Ok(OutputPart { from, next: from + bytes.len() as u64, gap, bytes });
+            }
+            if let Some(part) = self.ask(offset, most.min(LONGEST_PIECE))? {
+                return Ok(part);
+            }
+        }
+    }
+
+    /// Returns where the last lines begin, as far back as can be read.
+    fn last_lines(&self, count: u64) -> Result<u64, JobError> {
+        let SharedTail { job, from, .. } = self.tail(0)?;
+        let first = if job.state().is_over() { from } else { job.output.gap.map_or(0, |gap| gap.to) };
+        begin_of_lines(job.output.written, first, count, |from, length| Ok(self.read(from, length)?.bytes))
+    }
+
+    fn tail(&self, offset: u64) -> Result<SharedTail, JobError> {
+        let missing = || JobError::NoSuchJob { name: self.job.as_str().to_owned() };
+        self.shared.tail(&self.job, offset)?.ok_or_else(missing)
+    }
+
+    /// Asks the supervisor for a piece; `None` if the job has ended instead.
+    fn ask(&self, offset: u64, length: u64) -> Result<Option<OutputPart>, JobError> {
+        let news = SharedNews::of(&*self.shared, &self.job)?;
+        let request = self.shared.request_output(&self.job, offset, length)?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(mut part) = self.shared.take_output(request)? {
+                part.gap = (part.from > offset).then_some(Gap { from: offset, to: part.from });
+                return Ok(Some(part));
+            }
+            let job = self.tail(u64::MAX)?.job;
+            if job.state().is_over() {
+                return Ok(None);
+            }
+            if Instant::now() >= until {
+                return Err(JobError::NoAnswer { job: job.id, machine: job.machine.unwrap_or_default() });
+            }
+            news.wait(None, Some(until))?;
+        }
+    }
 }
