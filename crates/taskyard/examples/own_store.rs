@@ -12,9 +12,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use taskyard::Yard;
-use taskyard::core::{AgentName, Entry, Event, Lease, ListId, Moment, Rules};
+use taskyard::core::{AgentName, Entry, Event, Lease, ListId, Moment, Op, Rules};
 use taskyard::operations::NewTask;
-use taskyard::store::kit::{Home, ListState, StagedPair, StagedTxn, Staging, StateSnapshot, Writer, select};
+use taskyard::store::kit::{Commit, Home, ListState, StagedPair, StagedTxn, Staging, StateSnapshot, Writer, select};
 use taskyard::store::{
     Capabilities, HistoryQuery, ListInfo, ListWatch, Moved, Signature, Snapshot, Store, StoreClock, StoreError, Txn,
     TxnPair, Watch,
@@ -39,6 +39,15 @@ struct Kept {
     state: Arc<ListState>,
     journal: Vec<Event>,
     is_taken: bool,
+}
+
+impl Kept {
+    fn append(&mut self, commit: &Commit, list: &ListId) -> Option<Event> {
+        Arc::make_mut(&mut self.state).apply(commit);
+        let event = commit.event(list);
+        self.journal.extend(event.clone());
+        event
+    }
 }
 
 impl ShelfStore {
@@ -99,12 +108,20 @@ impl ShelfWriter {
         let now = StoreClock::default().now().wall;
         let shelf = Arc::clone(&staged[0].0.shelf);
         let mut lists = shelf.lists();
+        // A list that is renamed brings its history to the other one.
+        let renamed = staged[0].0.list.clone();
+        let former = lists.get(&renamed).filter(|_| signature.op == Op::Rename).cloned();
         staged.map(|(writer, staging)| {
-            let commit = staging.into_commit(now, signature);
-            let event = commit.event(&writer.list);
+            let mut commit = staging.into_commit(now, signature);
+            let mut event = None;
             if let Some(kept) = lists.get_mut(&writer.list) {
-                Arc::make_mut(&mut kept.state).apply(&commit);
-                kept.journal.extend(event.clone());
+                if let Some(former) = former.as_ref().filter(|_| writer.list != renamed) {
+                    commit.go_on_from(former.state.revision, former.state.last_token);
+                    for repeated in Commit::repeated(&former.journal, kept.state.revision) {
+                        kept.append(&repeated, &writer.list);
+                    }
+                }
+                event = kept.append(&commit, &writer.list);
                 // Given back here: dropping the writer would wait for what we hold.
                 kept.is_taken = false;
             }

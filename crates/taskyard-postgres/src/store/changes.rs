@@ -133,6 +133,25 @@ pub(super) fn insertion_of_several(database: &Database, list: i64, entries: &[En
     ])
 }
 
+/// Returns the statements that copy the entries of one list up to a revision to another list, behind the revision up to which that one has
+/// them.
+pub(super) fn copying(
+    database: &Database,
+    (from, until): (i64, Revision),
+    (to, since): (i64, Revision),
+) -> [Statement; 2] {
+    let columns = "revision, place, at, actor, op, task, before, before_raw, after, after_raw, undoes, remark, attempt";
+    let entries = format!(
+        "INSERT INTO @.changes (list, is_copy, {columns}) SELECT $1, true, {columns} FROM @.changes
+        WHERE list = $2 AND revision > $3 AND revision <= $4"
+    );
+    let thinned = "UPDATE @.lists SET thinned = greatest(thinned, (SELECT f.thinned FROM @.lists f WHERE f.id = $2))
+        WHERE id = $1";
+    let entries = database.statement(&entries).number(to).number(from);
+    let entries = entries.number(since.0.cast_signed()).number(until.0.cast_signed());
+    [entries, database.statement(thinned).number(to).number(from)]
+}
+
 /// Returns a revision as the database counts it.
 pub(super) fn revision(number: i64) -> Revision {
     Revision(number.unsigned_abs())

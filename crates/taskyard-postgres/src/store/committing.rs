@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::iter;
 use std::sync::Arc;
 
-use taskyard::core::{AgentName, AttemptId, Event, Image, Lease, Revision, Status, Task, TaskId};
+use taskyard::core::{AgentName, AttemptId, Event, Image, Lease, Op, Revision, Status, Task, TaskId};
 use taskyard::liveness::own_mark;
 use taskyard::store::kit::{Commit, ListState, Staging, number_of};
 use taskyard::store::{Signature, StoreError};
@@ -40,6 +40,8 @@ pub(super) struct Committing {
     journaled: f64,
     counted: [i64; Status::ALL.len()],
     ties: ChangedTies,
+    /// The list that is renamed to this one, by its number, and the newest revision of its history, which comes along.
+    former: Option<(i64, Revision)>,
     /// Given back when all is done.
     _turn: WritersTurn,
 }
@@ -52,6 +54,9 @@ pub(super) fn commit<const N: usize>(
     let database = Arc::clone(&staged[0].0.database);
     let transaction = Arc::clone(&staged[0].0.transaction);
     let mut committing = staged.map(|(writer, staging)| Committing::new(writer, staging, signature));
+    if let (Op::Rename, [from, into]) = (signature.op, committing.as_mut_slice()) {
+        into.go_on_from(from);
+    }
     let events = committing.each_ref().map(|part| part.commit.event(&part.list.list));
     if committing.iter().all(|part| part.commit.is_empty()) {
         return Ok(events);
@@ -148,9 +153,17 @@ impl Committing {
             journaled: numbers.fold(base.journaled, f64::max),
             counted,
             ties,
+            former: None,
             commit,
             _turn: writer.turn,
         }
+    }
+
+    /// Puts the commit behind the history of the list that is renamed to this one.
+    fn go_on_from(&mut self, former: &Self) {
+        self.commit.go_on_from(former.base, former.commit.last_token);
+        self.journaled = self.journaled.max(former.journaled);
+        self.former = Some((former.id, former.base));
     }
 
     fn statements(&mut self, database: &Database) -> Vec<Statement> {
@@ -178,6 +191,9 @@ impl Committing {
             if !gone.is_empty() {
                 let sql = "DELETE FROM @.tasks WHERE list = $1 AND task = ANY($2)";
                 all.push(database.statement(sql).number(self.id).texts(names(&gone)));
+            }
+            if let Some((former, newest)) = self.former {
+                all.extend(changes::copying(database, (former, newest), (self.id, self.base)));
             }
             all.push(changes::insertion(database, self.id, entries));
         }
@@ -228,6 +244,11 @@ impl Committing {
 
     /// Takes our own commit into what this process knows.
     fn note_commit(&self, tick: Option<i64>, signature: &Signature) {
+        if self.former.is_some() {
+            // What came in front of the commit is still to be read.
+            self.list.confirm_in(None);
+            return;
+        }
         let mut known = self.list.known();
         let is_base = known.id == Some(self.id)
             && (known.state.revision, known.head) == (self.base, self.base_head)

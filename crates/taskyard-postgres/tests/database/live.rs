@@ -116,6 +116,44 @@ fn a_follower_has_in_memory_what_a_fresh_look_finds() {
 }
 
 #[test]
+fn a_list_that_is_renamed_is_followed_with_its_history() {
+    let address = SharedPostgres::get().fresh_address();
+    let (ours, theirs) = (yard(&address, "ana"), yard(&address, "ben"));
+    create(&theirs, &[]);
+    create(&theirs, &[TaskId::number(1)]);
+    let named = ListId::new("M").unwrap();
+    // This process knows both names, the other one as that of a list whose tasks have moved away.
+    for (from, into) in [(list(), named.clone()), (named.clone(), list()), (list(), named.clone())] {
+        for list in [&from, &into] {
+            ours.store().read(list).unwrap().tasks().unwrap();
+        }
+        let newest = ours.store().read(&into).unwrap().revision();
+        let mut stream = ours.on(into.clone()).follow(Cursor::after(&into, newest)).unwrap();
+        assert_eq!(theirs.rename_list(&from, &into).unwrap().done().unwrap().len(), 2);
+        let mut heard: Vec<Entry> = Vec::new();
+        wait_until("the follower to hear of it", || {
+            while let Some(Happening::Commit(event)) = stream.try_next().unwrap() {
+                heard.extend(event.entries);
+            }
+            heard.last().is_some_and(|entry| entry.op == Op::Rename)
+        });
+        for list in [&from, &into] {
+            let [known, fresh] = [ours.store(), &*store(&address, Rules::Strict)].map(|store| {
+                let snapshot = store.read(list).unwrap();
+                (snapshot.tasks().unwrap(), snapshot.revision())
+            });
+            assert_eq!(known, fresh);
+        }
+        let newer = HistoryQuery { since: newest, ..HistoryQuery::default() };
+        assert_eq!(heard, store(&address, Rules::Strict).history(&into, &newer).unwrap());
+        create(&theirs.on(into.clone()), &[]);
+        theirs.on(into).undo(UndoRange::Newest).unwrap().done().unwrap();
+    }
+    // What was done under the first name is taken back under the last one.
+    assert!(theirs.on(named).undo(UndoRange::One(Revision(2))).unwrap().done().is_ok());
+}
+
+#[test]
 fn a_commit_too_large_to_be_told_is_read() {
     let address = SharedPostgres::get().fresh_address();
     let (ours, theirs) = (yard(&address, "ana"), yard(&address, "ben"));

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
-use taskyard::core::{Event, ListId, Moment};
-use taskyard::store::kit::{Staging, Writer};
+use taskyard::core::{Event, ListId, Moment, Op};
+use taskyard::store::kit::{Commit, Staging, Writer};
 use taskyard::store::{Signature, StoreClock, StoreError};
 
 use super::log::{Log, failed};
@@ -46,9 +46,18 @@ impl LogWriter {
     ) -> Result<[Option<Event>; N], StoreError> {
         let log = Arc::clone(&staged[0].0.log);
         let now = StoreClock::default().now().wall;
-        let commits = staged.map(|(writer, staging)| (writer, staging.into_commit(now, signature)));
-        let line = commits.iter().map(|(writer, commit)| (writer.list.clone(), commit.clone())).collect();
-        log.append(|_| line)?;
+        let mut commits = staged.map(|(writer, staging)| (writer, staging.into_commit(now, signature)));
+        log.append(|lists| {
+            let mut line = Vec::new();
+            if let (Op::Rename, [(from, _), (into, commit)]) = (signature.op, commits.as_mut_slice()) {
+                let (state, newest) = (lists.state(&from.list), lists.state(&into.list).revision);
+                commit.go_on_from(state.revision, state.last_token);
+                let repeated = Commit::repeated(lists.journal(&from.list), newest);
+                line.extend(repeated.map(|commit| (into.list.clone(), commit)));
+            }
+            line.extend(commits.iter().map(|(writer, commit)| (writer.list.clone(), commit.clone())));
+            line
+        })?;
         Ok(commits.map(|(writer, commit)| commit.event(&writer.list)))
     }
 }

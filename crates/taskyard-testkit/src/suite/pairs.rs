@@ -1,6 +1,6 @@
 //! Changing two lists at once.
 
-use taskyard::core::{ListId, Op, Rules};
+use taskyard::core::{Entry, Event, ListId, Op, Rules};
 use taskyard::store::{HistoryQuery, StoreError};
 
 use super::samples::{Open, id, list, task};
@@ -94,6 +94,54 @@ pub fn pairs_in_opposite_directions_do_not_wait_for_each_other(open: &Open) {
         back.join().unwrap();
     });
     assert_eq!((count(&opened, &list()), count(&opened, &other())), (2, 2));
+}
+
+/// Gives a list another name, task by task.
+fn rename(opened: &Opened, from: &ListId, into: &ListId) -> [Event; 2] {
+    let mut pair = opened.store.write_both(from, into).unwrap();
+    for task in pair.source().tasks().unwrap() {
+        pair.source().remove(&task.id).unwrap();
+        pair.target().put_new(task).unwrap();
+    }
+    pair.commit(&signature(Op::Rename)).unwrap().map(Option::unwrap)
+}
+
+/// Returns the journal of a list, but for the user of the database that wrote an entry, which a copy does not tell.
+fn journal(opened: &Opened, list: &ListId) -> Vec<Entry> {
+    let mut entries = opened.store.history(list, &HistoryQuery::default()).unwrap();
+    entries.iter_mut().for_each(|entry| entry.db_user = None);
+    entries
+}
+
+/// The history of a renamed list comes before the commit that renames it, also if the list gets its former name back.
+pub fn a_renamed_list_brings_its_history(open: &Open) {
+    let opened = open(Rules::Strict);
+    list_builder::fill(&*opened.store, &list(), "1 pending; 2 pending");
+    remove(&opened, &list(), 2);
+    let before = journal(&opened, &list());
+    let [left, came] = rename(&opened, &list(), &other());
+    assert_eq!((left.revision.0, came.revision.0), (3, 3));
+    let under_new_name = journal(&opened, &other());
+    let (earlier, newest) = under_new_name.split_at(before.len());
+    assert_eq!((earlier, newest.len(), newest[0].op), (&before[..], 1, Op::Rename));
+    assert_eq!(count(&opened, &other()), 1);
+    // What the list was renamed to goes on, and comes back with what it did meanwhile.
+    let mut txn = opened.store.write(&other()).unwrap();
+    txn.put_new(task(3, "new")).unwrap();
+    txn.commit(&signature(Op::Create)).unwrap();
+    let gone_on = journal(&opened, &other()).pop().unwrap();
+    let [left, came] = rename(&opened, &other(), &list());
+    assert_eq!((left.revision.0, came.revision.0), (5, 5));
+    let again = journal(&opened, &list());
+    assert_eq!(again[..before.len()], before[..]);
+    assert_eq!(again[before.len() + 1], gone_on);
+    assert_eq!((count(&opened, &list()), count(&opened, &other())), (2, 0));
+}
+
+fn remove(opened: &Opened, list: &ListId, number: u64) {
+    let mut txn = opened.store.write(list).unwrap();
+    txn.remove(&id(number)).unwrap();
+    txn.commit(&signature(Op::Delete)).unwrap();
 }
 
 /// A list cannot be both ends of a pair; it is an error, not a wait without end.

@@ -88,6 +88,7 @@ macro_rules! store_suite {
             a_pair_may_change_one_list_only
             a_pair_reads_what_it_staged
             pairs_in_opposite_directions_do_not_wait_for_each_other
+            a_renamed_list_brings_its_history
             one_list_is_no_pair
         }
         $crate::store_tests! { leasing

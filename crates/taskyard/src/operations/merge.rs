@@ -84,8 +84,8 @@ impl Yard {
 }
 
 impl Yard {
-    /// Gives a list another name: every task moves with its number and its exact contents, and the history of the list comes along if the store
-    /// can do that, on both lists or on neither. Returns the tasks. Fails with [`StoreError::ListExists`] if the new name has tasks, or the
+    /// Gives a list another name: every task moves with its number and its exact contents, and the history of the list comes along, on both
+    /// lists or on neither. Returns the tasks. Fails with [`StoreError::ListExists`] if the new name has tasks, or the
     /// history of another list. A list that has the name already stays as it is.
     pub fn rename_list(&self, from: &ListId, into: &ListId) -> Result<Outcome<Vec<Task>>, Error> {
         if !self.store().has(from)? {
@@ -158,9 +158,14 @@ impl Yard {
             ..HistoryQuery::default()
         };
         let is_renaming = |entry: &Entry| entry.op == Op::Rename && entry.after.is_none();
-        let last = self.store().history(former, &until(newest.0))?;
-        let (there, here) =
-            (self.store().history(former, &until(before))?, self.store().history(renamed, &until(before))?);
+        let entries = |list: &ListId, last: u64| {
+            let mut entries = self.store().history(list, &until(last))?;
+            // A database does not tell it of a copy.
+            entries.iter_mut().for_each(|entry| entry.db_user = None);
+            Ok::<_, StoreError>(entries)
+        };
+        let last = entries(former, newest.0)?;
+        let (there, here) = (entries(former, before)?, entries(renamed, before)?);
         Ok(!last.is_empty() && last.iter().all(is_renaming) && !there.is_empty() && there == here)
     }
 }

@@ -350,8 +350,8 @@ pub trait TxnPair: Debug {
     fn target(&mut self) -> &mut dyn Txn;
 
     /// Makes everything staged happen on both lists, all of it or nothing; the events of the first and the second list. If the first list is
-    /// renamed to the second ([`Op::Rename`]), its history comes before the commit in the journal of the second, unless the store cannot do
-    /// that; the second then has no history, or one that the first has as well.
+    /// renamed to the second ([`Op::Rename`]), its history comes before the commit in the journal of the second, which then has no history,
+    /// or one that the first has as well.
     fn commit(self: Box<Self>, signature: &Signature) -> Result<[Option<Event>; 2], StoreError>;
 }
 

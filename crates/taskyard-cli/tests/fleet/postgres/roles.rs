@@ -49,6 +49,8 @@ fn a_role_with_the_least_rights_can_work_and_change_no_history() {
         "team join alpha --as ana",
         "send hello --to ana --as boss",
         "inbox --as ana",
+        "lists rename L M",
+        "lists rename M L",
         "history",
         "create third",
         "work -- true",

@@ -40,6 +40,30 @@ fn schemas_of_one_database_are_yards_of_their_own() {
 }
 
 #[test]
+fn history_follows_a_renamed_list() {
+    let store = SharedPostgres::get().fresh_address();
+    let home = home();
+    for words in ["create first", "create second", "delete 2", "update 1 --subject changed", "lists rename L M"] {
+        ask(&home, &store, words);
+    }
+    let history: Value = serde_json::from_str(&ask(&home, &store, "history --list M --json")).unwrap();
+    let told = |entry: &Value| [&entry["revision"], &entry["op"], &entry["task"]].map(ToString::to_string).join(" ");
+    let told: Vec<String> = history["entries"].as_array().unwrap().iter().map(told).collect();
+    let made = ["1 \"create\" \"1\"", "2 \"create\" \"2\"", "3 \"delete\" \"2\"", "4 \"update\" \"1\""];
+    assert_eq!(told[..4], made);
+    assert!(told[4..].iter().all(|entry| entry.starts_with("5 \"rename\"")), "{told:?}");
+    ask(&home, &store, "undo 4 --list M");
+    ask(&home, &store, "restore 2 --deleted --list M");
+    let listed = ask(&home, &store, "list --list M");
+    assert!(listed.contains("first") && listed.contains("second"), "{listed}");
+    assert!(ask(&home, &store, "create third --list M").contains("#3"), "a number is given out again");
+    let mut watching = command(&home, &store, "watch --json --since 0 --list M").stdout(Stdio::piped()).start();
+    let first = watching.take_output().lines().next().unwrap().unwrap();
+    watching.kill();
+    assert_eq!(serde_json::from_str::<Value>(&first).unwrap()["revision"], 1, "{first}");
+}
+
+#[test]
 fn watch_tells_what_another_machine_does() {
     let store = SharedPostgres::get().fresh_address();
     let (here, there) = (home(), home());

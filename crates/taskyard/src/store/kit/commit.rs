@@ -32,6 +32,21 @@ impl Commit {
         Self { entries, leases, last_token, mark, after }
     }
 
+    /// Puts the commit behind the history of a list that is renamed to the one it changes: its newest revision, and the last token that it
+    /// has given out.
+    pub fn go_on_from(&mut self, newest: Revision, last_token: Token) {
+        for entry in &mut self.entries {
+            entry.revision = entry.revision.max(newest.next());
+        }
+        self.last_token = self.last_token.max(last_token);
+    }
+
+    /// Returns the commits of a list that is renamed to another which has them up to a revision, without their leases.
+    pub fn repeated(former: &[Event], since: Revision) -> impl Iterator<Item = Self> {
+        let newer = former.iter().filter(move |event| event.revision > since);
+        newer.map(|event| Self::new(event.entries.clone(), BTreeMap::new(), Token(0), 0.0))
+    }
+
     /// Tells whether there is nothing to write down.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.leases.is_empty()

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use taskyard_core::{Entry, Event, Lease, ListId, Moment};
+use taskyard_core::{Entry, Event, Lease, ListId, Moment, Op};
 
-use crate::store::kit::{Home, ListState, Staging, Writer, select};
+use crate::store::kit::{Commit, Home, ListState, Staging, Writer, select};
 use crate::store::{HistoryQuery, Signature, StoreClock, StoreError};
 use crate::watching::Watchers;
 
@@ -80,20 +80,34 @@ impl ListCell {
         Arc::make_mut(&mut book.state).apply(&renewal);
     }
 
-    /// Makes what was staged happen, and returns it as its listeners learn of it.
-    fn commit(&self, staging: Staging, signature: &Signature) -> Option<Event> {
-        let commit = staging.into_commit(self.clock.now().wall, signature);
-        let event = commit.event(&self.list);
+    /// Makes what was staged happen, behind the history of the list that is renamed to this one, if one is, and returns it as its listeners
+    /// learn of it.
+    fn commit(&self, staging: Staging, signature: &Signature, former: Option<&Book>) -> Option<Event> {
+        let mut commit = staging.into_commit(self.clock.now().wall, signature);
         let mut book = self.book();
         let was_there = book.state.exists;
-        Arc::make_mut(&mut book.state).apply(&commit);
+        if let Some(former) = former {
+            commit.go_on_from(former.state.revision, former.state.last_token);
+            for repeated in Commit::repeated(&former.journal, book.state.revision) {
+                book.append(&repeated, &self.list);
+            }
+        }
+        let event = book.append(&commit, &self.list);
         let has_come_or_gone = book.state.exists != was_there;
-        book.journal.extend(event.clone());
         drop(book);
         self.watchers.tell();
         if has_come_or_gone {
             self.watchers_of_names.tell();
         }
+        event
+    }
+}
+
+impl Book {
+    fn append(&mut self, commit: &Commit, list: &ListId) -> Option<Event> {
+        Arc::make_mut(&mut self.state).apply(commit);
+        let event = commit.event(list);
+        self.journal.extend(event.clone());
         event
     }
 }
@@ -121,7 +135,7 @@ impl Writer for MemoryTurn {
     }
 
     fn commit(self, staging: Staging, signature: &Signature) -> Result<Option<Event>, StoreError> {
-        Ok(self.0.commit(staging, signature))
+        Ok(self.0.commit(staging, signature, None))
     }
 
     fn commit_both(
@@ -130,6 +144,9 @@ impl Writer for MemoryTurn {
         signature: &Signature,
     ) -> Result<[Option<Event>; 2], StoreError> {
         // Nothing can fail on the way from the one to the other.
-        Ok([from, into].map(|(turn, staging)| turn.0.commit(staging, signature)))
+        let former = (signature.op == Op::Rename).then(|| from.0.0.book());
+        let came = into.0.0.commit(into.1, signature, former.as_deref());
+        drop(former);
+        Ok([from.0.0.commit(from.1, signature, None), came])
     }
 }
