@@ -93,6 +93,9 @@ fn only_notes(entry: &Entry, changes: &[Change]) -> bool {
 fn headline(entry: &Entry, changes: &[Change], look: &Look) -> Line {
     let mut line = heading(entry, look);
     line.push(op_tone(entry), if only_notes(entry, changes) { "noted on" } else { did(entry) });
+    if keeps_number(entry) {
+        return line;
+    }
     line.push(Tone::Plain, " ");
     line.push(Tone::Id, &format!("#{}", entry.task));
     let image = entry.after.as_ref().or(entry.before.as_ref());
@@ -105,6 +108,11 @@ fn headline(entry: &Entry, changes: &[Change], look: &Look) -> Line {
     }
     line.push(Tone::Dim, &taken_back(entry));
     line
+}
+
+/// Tells whether an entry only keeps the number of a task that was gone before its list was renamed from being given out again.
+pub(super) fn keeps_number(entry: &Entry) -> bool {
+    entry.op == Op::Rename && entry.before.is_none() && entry.after.is_none()
 }
 
 /// Returns which revisions an entry took back, in brackets; nothing where it took none back.
@@ -151,6 +159,7 @@ pub(super) fn did(entry: &Entry) -> &'static str {
     let changed = entry.before.is_some() && entry.after.is_some();
     match entry.op {
         Op::Create | Op::Delete | Op::Clear | Op::Restore | Op::Merge | Op::Import if changed => "updated",
+        Op::Rename if keeps_number(entry) => "renamed the list",
         op => op_in_words(op),
     }
 }
@@ -272,6 +281,13 @@ mod tests {
     fn a_task_that_only_gained_an_edge_was_not_created() {
         let entry = Entry { op: Op::Create, ..update() };
         assert!(entry_line(&entry, &Look::PIPE).to_string().contains("ana updated #7"));
+    }
+
+    #[test]
+    fn renaming_says_nothing_of_a_number_without_a_task() {
+        let entry = Entry { op: Op::Rename, before: None, after: None, ..update() };
+        let line = entry_line(&entry, &Look::PIPE).to_string();
+        assert_eq!(line, "r41  1970-01-01T00:00:00.000Z  ana renamed the list");
     }
 
     #[test]

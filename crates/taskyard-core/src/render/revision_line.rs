@@ -2,7 +2,7 @@
 
 use crate::{Entry, TaskId};
 
-use super::entry_lines::{did, heading, op_tone, taken_back, taken_from_us};
+use super::entry_lines::{did, heading, keeps_number, op_tone, taken_back, taken_from_us};
 use super::{Line, Look, Tone};
 
 /// So many tasks of one revision are each worth a line.
@@ -21,7 +21,7 @@ pub fn revision_line(entries: &[Entry], look: &Look) -> Option<Line> {
     let first = entries.first()?;
     let mut line = heading(first, look);
     let mut verbs: Vec<&str> = Vec::new();
-    for entry in entries {
+    for entry in entries.iter().filter(|entry| !keeps_number(entry)) {
         if !verbs.contains(&did(entry)) {
             verbs.push(did(entry));
         }
@@ -98,6 +98,14 @@ mod tests {
         assert!(is_summed_up(entries.len()) && !is_summed_up(2));
         let narrow = revision_line(&entries, &Look { width: Some(40), ..Look::PIPE }).unwrap();
         assert!(narrow.width() <= 40);
+    }
+
+    #[test]
+    fn a_number_without_a_task_is_not_counted() {
+        let mut entries: Vec<Entry> = (1..=4).map(|number| entry(number, Op::Rename, true)).collect();
+        entries.push(Entry { after: None, ..entry(9, Op::Rename, true) });
+        let line = revision_line(&entries, &Look::PIPE).unwrap().to_string();
+        assert_eq!(line, "r7  1970-01-01T00:00:00.000Z  ana moved 4 tasks (#1-#4)");
     }
 
     #[test]
