@@ -1,5 +1,7 @@
 //! `taskyard lists rename` and `taskyard lists remove`
 
+use std::collections::BTreeMap;
+
 use clap::Subcommand;
 use serde_json::json;
 use taskyard::Yard;
@@ -54,39 +56,100 @@ fn rename(from: &str, to: &str, force: bool, context: &Context, output: &mut Out
     let yard = context.yard()?.on(from.clone());
     if from == to {
         let tasks = yard.rename_list(&from, &to)?.done()?.len();
-        return tell_of_renaming(&Renamed { from, to, tasks, directories: 0, left: Vec::new() }, output);
+        let renamed = Renamed { from, to, tasks, directories: 0, branches: Vec::new(), left: Vec::new() };
+        return tell_of_renaming(&renamed, output);
     }
-    if let Some(team) = team_of(&yard, &from)? {
-        return Err(in_use(&from, &team, "a team's list has the name of the team"));
-    }
-    if let Some(job) = job_on(&from, context)? {
-        return Err(in_use(&from, &job, "wait for its end, or stop it with `taskyard job stop`"));
-    }
-    if !force && let Some(agent) = agent_on(&yard)? {
-        return Err(in_use(&from, &agent, "rename it all the same with `--force`"));
+    let mut pairs = vec![(from.clone(), to.clone())];
+    pairs.extend(lists_of_branches(&yard, &to, context)?);
+    for (list, _) in &pairs {
+        let yard = yard.on(list.clone());
+        if let Some(team) = team_of(&yard, list)? {
+            return Err(in_use(list, &team, "a team's list has the name of the team"));
+        }
+        if let Some(job) = job_on(list, context)? {
+            return Err(in_use(list, &job, "wait for its end, or stop it with `taskyard job stop`"));
+        }
+        if !force && let Some(agent) = agent_on(&yard)? {
+            return Err(in_use(list, &agent, "rename it all the same with `--force`"));
+        }
     }
     let store = context.address()?.to_string();
-    if context.list_of_directory().is_ok_and(|own| own.list == from) {
+    let yard = if force { yard.overruling() } else { yard };
+    // If an earlier call was stopped on its way, the tasks of some are under the new name already.
+    let mut moving = Vec::new();
+    for (list, named) in &pairs {
+        let is_without_tasks = *list == from && pairs.len() > 1 && !yard.store().has(list)?;
+        if !is_without_tasks && !has_moved(&yard.on(list.clone()), named)? {
+            refuse_taken_name(&yard, list, named)?;
+            moving.push((list, named));
+        }
+    }
+    if context.list_of_directory().is_ok_and(|own| pairs.iter().any(|(list, _)| *list == own.list)) {
         // Records that this directory uses the list, so that it follows the new name.
         context.claim_list(output)?;
     }
-    let yard = if force { yard.overruling() } else { yard };
-    // If an earlier call was stopped between the two steps, the tasks are there already.
-    let tasks = if has_moved(&yard, &to)? { 0 } else { moved(&yard, &from, &to)? };
-    taskyard::failpoint::reach("rename: the tasks have moved");
-    let data = places::data(context.environment()).ok();
-    let followed = data.map(|data| Machine::open(&data)?.rename_uses(&from, &to, &store)).transpose();
+    let mut tasks = BTreeMap::new();
+    for (list, named) in moving {
+        tasks.insert(list.clone(), yard.rename_list(list, named)?.done()?.len());
+        taskyard::failpoint::reach("rename: the tasks have moved");
+    }
     let rest = "the list has its new name; the same command again has the directories that use it follow";
-    let directories = followed.map_err(|error| unfinished(&error.into(), rest))?.unwrap_or(0);
+    let mut directories = 0;
+    if let Ok(data) = places::data(context.environment()) {
+        let followed = Machine::open(&data).and_then(|machine| {
+            let followed = pairs.iter().map(|(list, named)| machine.rename_uses(list, named, &store));
+            followed.sum::<Result<usize, _>>()
+        });
+        directories = followed.map_err(|error| unfinished(&error.into(), rest))?;
+    }
     taskyard::failpoint::reach("rename: the directories use the new name");
-    let left =
-        remove_place(&yard, &from, "the list has its new name; the same command again removes its old directory")?;
-    tell_of_renaming(&Renamed { from: from.clone(), to, tasks, directories, left }, output)?;
+    let mut left = Vec::new();
+    for (list, _) in &pairs {
+        let hint = "the list has its new name; the same command again removes its old directory";
+        left.push((list.clone(), remove_place(&yard, list, hint)?));
+    }
+    let tasks = |list: &ListId| tasks.get(list).copied().unwrap_or(0);
+    let branches = pairs[1..].iter().map(|(list, named)| (list.clone(), named.clone(), tasks(list))).collect();
+    tell_of_renaming(&Renamed { tasks: tasks(&from), from: from.clone(), to, directories, branches, left }, output)?;
     let here = context.directory().and_then(|directory| context.in_directory(directory.to_owned()).choice());
-    if let Some(here) = here.ok().filter(|here| here.list == from && !output.is_json()) {
-        output.warn(&format!("here `{from}` is used all the same: {}", here.reason))?;
+    let is_old = |list: &ListId| pairs.iter().any(|(old, _)| old == list);
+    if let Some(here) = here.ok().filter(|here| is_old(&here.list) && !output.is_json()) {
+        output.warn(&format!("here `{}` is used all the same: {}", here.list, here.reason))?;
     }
     Ok(Exit::Done)
+}
+
+/// Returns the lists of branches that go with the list of this yard, each with the name it gets with the new name of the list. A list of a
+/// branch has none itself.
+fn lists_of_branches(yard: &Yard, to: &ListId, context: &Context) -> Result<Vec<(ListId, ListId)>, Problem> {
+    let recorded = context.list_names()?;
+    let from = recorded.get(yard.list_id().directory()).map_or(yard.list_id().as_str(), String::as_str);
+    for (end, _) in from.match_indices('@').filter(|(end, _)| *end > 0) {
+        let plain = context.list_named(&from[..end])?;
+        if yard.store().has(&plain)? || !context.repositories_of(&plain)?.is_empty() {
+            return Ok(Vec::new());
+        }
+    }
+    let branch_of = |name: &str| {
+        let branch = name.strip_prefix(from)?.strip_prefix('@')?;
+        (!branch.is_empty()).then(|| branch.to_owned())
+    };
+    // A database has the names that other machines gave their lists.
+    let stored = yard.store().list_names()?;
+    let mut branches: BTreeMap<String, ListId> =
+        stored.into_iter().filter_map(|list| Some((branch_of(list.as_str())?, list))).collect();
+    for name in recorded.values() {
+        if let Some(branch) = branch_of(name) {
+            branches.insert(branch, context.list_named(name)?);
+        }
+    }
+    let mut lists = Vec::new();
+    for (branch, list) in branches {
+        if yard.store().has(&list)? {
+            lists.push((list, context.list_of_branch(&format!("{to}@{branch}"))?));
+        }
+    }
+    Ok(lists)
 }
 
 /// Removes the directory of a list whose tasks are gone, and returns what else is in it. The hint says what to do if that fails.
@@ -106,35 +169,51 @@ struct Renamed {
     to: ListId,
     tasks: usize,
     directories: usize,
-    left: Vec<String>,
+    /// The lists of its branches: the old name, the new one, and how many tasks moved.
+    branches: Vec<(ListId, ListId, usize)>,
+    /// What else is in the old directory of each list.
+    left: Vec<(ListId, Vec<String>)>,
 }
 
 fn tell_of_renaming(renamed: &Renamed, output: &mut Output) -> Result<Exit, Problem> {
-    let Renamed { from, to, tasks, directories, left } = renamed;
+    let Renamed { from, to, tasks, directories, branches, left } = renamed;
     if output.is_json() {
         let (from, to) = (from.as_str(), to.as_str());
-        output.document(json!({"from": from, "list": to, "tasks": tasks, "directories": directories, "left": left}))?;
+        let left: Vec<&String> = left.iter().flat_map(|(_, names)| names).collect();
+        let branch = |(from, to, tasks): &(ListId, ListId, usize)| json!({"from": from.as_str(), "list": to.as_str(), "tasks": tasks});
+        let branches: Vec<_> = branches.iter().map(branch).collect();
+        output.document(json!({
+            "from": from, "list": to, "tasks": tasks, "directories": directories, "branches": branches, "left": left,
+        }))?;
         return Ok(Exit::Done);
     }
-    let line = match from == to {
-        true => Line::plain("List ").with(Tone::Strong, from.as_str()).with(Tone::Plain, " has that name already"),
-        false => Line::plain("Renamed list ").with(Tone::Strong, from.as_str()).with(Tone::Plain, " to "),
-    };
-    output.say(&if from == to { line } else { line.with(Tone::Strong, to.as_str()) })?;
-    tell_of_files(from, left, output)?;
+    let mut line = Line::plain(if from == to { "List " } else { "Renamed list " }).with(Tone::Strong, from.as_str());
+    match from == to {
+        true => line.push(Tone::Plain, " has that name already"),
+        false => line = line.with(Tone::Plain, " to ").with(Tone::Strong, to.as_str()),
+    }
+    match branches.len() {
+        0 => {}
+        1 => line.push(Tone::Plain, ", and the list of one branch"),
+        count => line.push(Tone::Plain, &format!(", and its {count} lists of branches")),
+    }
+    output.say(&line)?;
+    for (list, names) in left {
+        tell_of_files(list, names, output)?;
+    }
     Ok(Exit::Done)
 }
 
-/// Moves the tasks, and returns how many they are.
-fn moved(yard: &Yard, from: &ListId, to: &ListId) -> Result<usize, Problem> {
-    match yard.rename_list(from, to) {
+/// Refuses a name that a list has, or the history of another list.
+fn refuse_taken_name(yard: &Yard, from: &ListId, to: &ListId) -> Result<(), Problem> {
+    match yard.may_rename_list(from, to) {
         Err(taskyard::Error::Store(StoreError::ListExists { .. })) if !yard.store().has(to)? => {
             let message = format!("a list `{to}` was removed or renamed, and its history is kept under that name");
             Err(Problem::new(ProblemKind::Refused, "list_exists", message)
                 .detail("list", to.as_str())
                 .hint(format!("choose another name; `taskyard history --list {}` shows what is kept", quoted(to))))
         }
-        renamed => Ok(renamed?.done()?.len()),
+        may => Ok(may?.done()?),
     }
 }
 

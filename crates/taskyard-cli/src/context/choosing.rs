@@ -65,12 +65,12 @@ impl Context {
     }
 
     /// Returns the list of a branch. A list that has the directory of that name already, under this very name, is another one.
-    fn list_of_branch(&self, name: &str) -> Result<ListId, Problem> {
+    pub(crate) fn list_of_branch(&self, name: &str) -> Result<ListId, Problem> {
         let Ok(data) = places::data(&self.environment) else { return Ok(ListId::new(name)?) };
         let list = ListId::new(name)?;
         let is_recorded = self.list_names()?.values().any(|known| known == name);
         if !is_recorded && self.has_tasks(list.directory()) {
-            return Ok(list.apart(8));
+            return Ok(Machine::list_named_apart(&data, name, self.recording)?);
         }
         Ok(Machine::list_named(&data, name, self.recording)?)
     }

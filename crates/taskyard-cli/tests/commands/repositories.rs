@@ -232,6 +232,35 @@ fn each_branch_has_a_list_if_that_is_asked_for() {
     assert_eq!(test.json("list --json --list rocket-fix-one")["tasks"][0]["subject"], "One");
 }
 
+#[test]
+fn lists_of_branches_follow_a_renamed_list() {
+    let test = repository(Test::new(), "rocket");
+    let root = test.path("home/rocket");
+    git(&root, "worktree add -q ../beside -b fix/one");
+    git(&root, "checkout -q -b side");
+    let test = test.file("home/.config/taskyard/taskyard.toml", "[lists]\nper_branch = true\n");
+    // A list of the plain name is no list of a branch.
+    let test = test.inside("../rocket").quietly("create Plain --list rocket-fix-one").quietly("create OnSide");
+    let test = test.inside("../beside").quietly("create OnFix").inside("../rocket");
+    // Only the branches have tasks at first.
+    let test = test.run("lists rename rocket shuttle");
+    git(&root, "checkout -q main");
+    let test = assert_lists(test, &[("rocket", "shuttle"), ("beside", "shuttle@fix/one")]);
+    let mut test = test.inside("../rocket").quietly("create OnMain");
+    // If one of the names is in use, none is given.
+    test = test.quietly("create Other --list ferry@side").run("lists rename shuttle ferry").run("lists");
+    test = test.run("lists rename shuttle liner --json").run("lists rename liner@side elsewhere").run("lists");
+    git(&root, "checkout -q side");
+    test = assert_lists(test, &[("beside", "liner@fix/one"), ("rocket", "liner@side")]);
+    git(&root, "checkout -q main");
+    for (path, subject) in [("beside", "OnFix"), ("rocket", "OnMain")] {
+        test = test.inside(&format!("../{path}"));
+        assert_eq!(test.json("list --json")["tasks"][0]["subject"], subject);
+    }
+    assert_eq!(test.json("list --json --list elsewhere")["tasks"][0]["subject"], "OnSide");
+    test.snapshot();
+}
+
 /// A repository `rocket` whose committed settings name a list, with worktrees and a clone.
 fn with_settings(list: &str) -> Test {
     let settings = format!("{{\"env\":{{\"CLAUDE_CODE_TASK_LIST_ID\":\"{list}\"}}}}");

@@ -129,23 +129,29 @@ fn a_killed_renaming_leaves_the_list_under_one_name() {
     for words in ["create A", "create B --blocked-by 1", "create C", "update 1 --subject Changed", "delete 3"] {
         base.ask(words);
     }
+    base.ask("create Branch --list L@side");
     let told = base.ask("history")["entries"].as_array().unwrap().clone();
-    let (all, command) = (seen(&base, "L"), "lists rename L N");
+    let (all, of_branch, command) = (seen(&base, "L"), seen(&base, "L@side"), "lists rename L N");
     let steps = base.copy().steps(command);
     side_by_side(Step::sampled(&steps, Scale::from_environment(0.05)), |step| {
         let home = base.copy();
         assert!(home.run_with(&step.killing(), command).was_killed(), "{step}");
-        let (old, new) = (seen(&home, "L"), seen(&home, "N"));
-        assert!((old == all && new.is_empty()) || (new == all && old.is_empty()), "{step}: {old:?} {new:?}");
-        let name = if old.is_empty() { "N" } else { "L" };
+        for (old, new, all) in [("L", "N", &all), ("L@side", "N@side", &of_branch)] {
+            let (old, new) = (seen(&home, old), seen(&home, new));
+            let is_whole = (old == *all && new.is_empty()) || (new == *all && old.is_empty());
+            assert!(is_whole, "{step}: {old:?} {new:?}");
+        }
+        let name = if seen(&home, "L").is_empty() { "N" } else { "L" };
         let history = home.ask(&format!("history --list {name}"));
         assert!(history["entries"].as_array().unwrap().starts_with(&told), "{step}: {history}");
         // The same command again ends it.
         home.ask(command);
-        assert_eq!((seen(&home, "L"), seen(&home, "N")), (Vec::new(), all.clone()), "{step}");
+        for (old, new, all) in [("L", "N", &all), ("L@side", "N@side", &of_branch)] {
+            assert_eq!((seen(&home, old), &seen(&home, new)), (Vec::new(), all), "{step}");
+        }
         let next = home.ask("create Later --list N");
         assert_eq!(next["task"]["id"], "4", "{step}: a number is given out again");
-        assert!(!home.list("L").exists(), "{step}");
+        assert!(!home.list("L").exists() && !home.list("L-side").exists(), "{step}");
         assert_eq!(leftovers(&home.list("N")), Vec::<String>::new(), "{step}");
     });
 }

@@ -51,8 +51,21 @@ impl Machine {
         if found.directory.is_some() || recording == Recording::Nothing {
             return Ok(found.list(list));
         }
-        match Self::open(data).and_then(|machine| machine.keep_name(&list)) {
+        match Self::open(data).and_then(|machine| machine.keep_name(&list, &[list.clone()])) {
             Err(error) if error.is_read_only() => Ok(found.list(list)),
+            kept => Ok(kept?),
+        }
+    }
+
+    /// Returns the list that a name means, as [`Machine::list_named`] does, if a list has the directory of that name already, under the name of
+    /// the directory: it gets another one.
+    pub fn list_named_apart(data: &Path, name: &str, recording: Recording) -> Result<ListId, ListNameError> {
+        let list = ListId::new(name)?;
+        if recording == Recording::Nothing {
+            return Ok(list.apart(DIGITS[0]));
+        }
+        match Self::open(data).and_then(|machine| machine.keep_name(&list, &[])) {
+            Err(error) if error.is_read_only() => Ok(list.apart(DIGITS[0])),
             kept => Ok(kept?),
         }
     }
@@ -108,11 +121,11 @@ impl Machine {
         Ok(Lookup { directory, is_taken: self.name_of(list.directory())?.is_some() })
     }
 
-    /// Records the directory of a name, unless another process was first.
-    fn keep_name(&self, list: &ListId) -> Result<ListId, MachineError> {
+    /// Records the directory of a name, unless another process was first: the first of these that no name has, else one with a hash.
+    fn keep_name(&self, list: &ListId, wanted: &[ListId]) -> Result<ListId, MachineError> {
         let kept = self.database.transact(|database| {
             database.batch("create", CREATION)?;
-            for candidate in [list.clone()].into_iter().chain(DIGITS.map(|digits| list.apart(digits))) {
+            for candidate in wanted.iter().cloned().chain(DIGITS.map(|digits| list.apart(digits))) {
                 database.execute(INSERT, (list.as_str(), candidate.directory()))?;
                 let directory = database.row(OF_NAME, [list.as_str()], |row| row.get(0))?;
                 if directory.is_some() {

@@ -88,19 +88,12 @@ impl Yard {
     /// lists or on neither. Returns the tasks. Fails with [`StoreError::ListExists`] if the new name has tasks, or the
     /// history of another list. A list that has the name already stays as it is.
     pub fn rename_list(&self, from: &ListId, into: &ListId) -> Result<Outcome<Vec<Task>>, Error> {
-        if !self.store().has(from)? {
-            return Ok(Outcome::Refused(Refusal::NoSuchList { list: from.as_str().to_owned() }));
-        }
-        if from == into {
+        if from == into && self.store().has(from)? {
             return Ok(Outcome::Done(Vec::new()));
         }
-        self.on(from.clone()).return_ended_leases()?;
         // A transaction makes a place for the list, so what is refused is found out before.
-        let (leaving, target) = (self.store().read(from)?, self.store().read(into)?);
-        match self.refuse_renaming((from, &*leaving), (into, &*target)) {
-            Err(Halt::Refused(refusal)) => return Ok(Outcome::Refused(refusal)),
-            Err(Halt::Failed(error)) => return Err(error.into()),
-            Ok(()) => drop((leaving, target)),
+        if let Outcome::Refused(refusal) = self.may_rename_list(from, into)? {
+            return Ok(Outcome::Refused(refusal));
         }
         let outcome = self.transact_both(Op::Rename, from, into, |pair| {
             let (newest, has_tasks) = (pair.target().revision(), holds_something(pair.target())?);
@@ -129,7 +122,20 @@ impl Yard {
         Ok(outcome.map(|(tasks, _)| tasks))
     }
 
-    /// Refuses to rename a list that cannot be, as far as a look tells.
+    /// Tells whether [`Yard::rename_list`] would give a list the other name, as far as a look tells.
+    pub fn may_rename_list(&self, from: &ListId, into: &ListId) -> Result<Outcome<()>, Error> {
+        if !self.store().has(from)? {
+            return Ok(Outcome::Refused(Refusal::NoSuchList { list: from.as_str().to_owned() }));
+        }
+        self.on(from.clone()).return_ended_leases()?;
+        let (leaving, target) = (self.store().read(from)?, self.store().read(into)?);
+        match self.refuse_renaming((from, &*leaving), (into, &*target)) {
+            Err(Halt::Refused(refusal)) => Ok(Outcome::Refused(refusal)),
+            Err(Halt::Failed(error)) => Err(error.into()),
+            Ok(()) => Ok(Outcome::Done(())),
+        }
+    }
+
     fn refuse_renaming(
         &self,
         (from, leaving): (&ListId, &dyn Snapshot),

@@ -64,6 +64,17 @@ fn history_follows_a_renamed_list() {
 }
 
 #[test]
+fn lists_of_branches_of_other_machines_are_renamed() {
+    let store = SharedPostgres::get().fresh_address();
+    let (here, there) = (home(), home());
+    ask(&there, &store, "create branch --list L@side");
+    ask(&here, &store, "create plain");
+    assert_eq!(ask(&here, &store, "lists rename L M"), "Renamed list L to M, and the list of one branch\n");
+    assert!(ask(&there, &store, "list --list M@side").contains("branch"));
+    assert!(ask(&there, &store, "list --list M").contains("plain"));
+}
+
+#[test]
 fn watch_tells_what_another_machine_does() {
     let store = SharedPostgres::get().fresh_address();
     let (here, there) = (home(), home());
