@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, Op, Rules, TaskId};
-use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, Patch, Update};
+use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, Filter, NewTask, Patch, Update};
 use taskyard::store::{HistoryQuery, TeachingOptions, TeachingPaths, open_teaching};
-use taskyard_testkit::{Home, PATIENCE, Rival, Scale};
+use taskyard_testkit::{Home, PATIENCE, Rival, Scale, wait_until};
 
 const OURS: &str = "ours";
 const THEIRS: &str = "theirs";
@@ -46,7 +46,11 @@ fn task(id: &str, status: &str, owner: Option<&str>) -> Value {
 
 fn write_in_place(path: &Path, task: &Value) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    File::create(path).unwrap().write_all(serde_json::to_string_pretty(task).unwrap().as_bytes()).unwrap();
+    write_text_in_place(path, &serde_json::to_string_pretty(task).unwrap());
+}
+
+fn write_text_in_place(path: &Path, text: &str) {
+    File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
 fn read(home: &Home, id: &TaskId) -> Value {
@@ -266,4 +270,53 @@ fn delay(microseconds: f64) {
     while Instant::now() < end {
         std::hint::spin_loop();
     }
+}
+
+/// Waits until no later change of a file in the folder could have the time of the last one.
+fn wait_until_old(home: &Home) {
+    wait_until("the files to be old", || {
+        let times =
+            fs::read_dir(folder(home)).unwrap().map(|entry| entry.unwrap().metadata().unwrap().modified().unwrap());
+        times.max().unwrap().elapsed().is_ok_and(|age| age > Duration::from_millis(100))
+    });
+}
+
+#[test]
+fn create_looks_at_each_file_twice_at_most() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let count = (0..40).map(|number| make(&home, number)).count();
+    let create = || home.command("create new --store teaching:.tasks");
+    wait_until_old(&home);
+    // It reads them all.
+    assert_eq!(create().run().code, Some(0));
+    wait_until_old(&home);
+    let trace = home.path().join("trace");
+    let told = ["-f", "-qq", "-y", "-o", trace.to_str().unwrap()];
+    assert_eq!(create().started_by("strace", &told).run().code, Some(0));
+    let calls = fs::read_to_string(trace).unwrap();
+    let about_them = calls.lines().filter(|line| line.contains("task_1738950000_")).count();
+    assert!((count..=2 * count).contains(&about_them), "{about_them} calls for {count} files");
+}
+
+#[test]
+fn change_of_the_same_size_and_time_is_seen() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let paths = [0, 1, 2].map(|number| folder(&home).join(format!("{}.json", make(&home, number))));
+    wait_until_old(&home);
+    let new = || NewTask { subject: "new".into(), ..NewTask::default() };
+    yard(&home).create(new()).unwrap().done().unwrap();
+    let before = fs::metadata(&paths[1]).unwrap();
+    let text = fs::read_to_string(&paths[1]).unwrap().replace("wanted", "wasted");
+    write_text_in_place(&paths[1], &text);
+    OpenOptions::new().append(true).open(&paths[1]).unwrap().set_modified(before.modified().unwrap()).unwrap();
+    let after = fs::metadata(&paths[1]).unwrap();
+    assert_eq!((before.ino(), before.len(), before.mtime_nsec()), (after.ino(), after.len(), after.mtime_nsec()));
+    // Another process, which knows the files only by what was recorded.
+    let yard = yard(&home);
+    yard.create(new()).unwrap().done().unwrap();
+    let subjects: Vec<String> =
+        yard.list(&Filter::default()).unwrap().tasks.into_iter().map(|task| task.subject).collect();
+    assert_eq!(subjects, ["wanted", "wasted", "wanted", "new", "new"]);
+    let changed = HistoryQuery { ops: vec![Op::ChangedElsewhere], ..HistoryQuery::default() };
+    assert_eq!(yard.history(&changed).unwrap().len(), 1);
 }

@@ -20,7 +20,7 @@ use crate::clock;
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::kit::Home;
 use crate::store::remembered_places::files_gone;
-use crate::store::translated::{Changes, DialectFiles, Loaded, TranslatedStore};
+use crate::store::translated::{Changes, DialectFiles, KnownFiles, Loaded, TranslatedStore};
 use crate::store::{FileLayout, Store, StoreError};
 
 /// The name of the file.
@@ -141,6 +141,7 @@ impl DialectFiles for DocumentFiles {
         path: &Path,
         rewrite: Option<&[u8]>,
         is_quiet: &dyn Fn() -> Result<bool, StoreError>,
+        _known: &dyn Fn() -> Result<KnownFiles, StoreError>,
     ) -> Result<Loaded<Raw>, StoreError> {
         files::look(path, rewrite.and_then(Rewrite::from_bytes).as_ref(), is_quiet)
     }

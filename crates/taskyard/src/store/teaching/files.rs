@@ -1,21 +1,23 @@
 //! The files of a folder: read and replaced.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use taskyard_core::TaskId;
 use taskyard_core::dialect::native::{LARGEST, Unreadable};
 use taskyard_core::dialect::teaching::{BadCarried, Folder, parse_carried, print_carried, read, task_of};
+use taskyard_core::{Image, TaskId};
 
 use super::raw_folder::{RawFolder, Stamps};
 use super::replacing::{TEMPORARY, put, put_new, replace};
 use super::yielding::{is_taken, yield_to_rivals};
+use crate::clock;
 use crate::regular_file::{self, NotRead};
-use crate::store::sidecar::FileStamp;
-use crate::store::translated::clear_away;
+use crate::store::sidecar::{FileStamp, Known};
+use crate::store::translated::{KnownFiles, clear_away};
 use crate::store::{Litter, StoreError};
 
 /// What the task files have no words for.
@@ -25,14 +27,27 @@ const LARGEST_CARRIED: u64 = 256 * 1024 * 1024;
 /// Other programs write in place: what may be half written is read again for so long.
 const LOOKING_AGAIN: Duration = Duration::from_millis(250);
 
-/// Reads a folder; none where there is none.
-pub(super) fn load(path: &Path) -> Result<Option<RawFolder>, StoreError> {
+/// Reads a folder; none where there is none. A file that is known, and was surely not changed since it was seen, is not read again.
+pub(super) fn load(path: &Path, known: &KnownFiles) -> Result<Option<RawFolder>, StoreError> {
     let started = Instant::now();
     loop {
+        let seen = clock::wall();
         let Some(before) = stamps(path).map_err(StoreError::io("cannot list", path))? else { return Ok(None) };
         let mut folder = Folder::default();
+        let mut learned = BTreeMap::new();
         let mut is_whole = true;
-        for name in before.keys() {
+        // Whether all is as the journal has it. Then it was so when the looking began.
+        let mut is_known = true;
+        for (name, stamp) in &before {
+            let id = task_of(name);
+            if let Some((id, known)) = id.as_ref().and_then(|id| Some((id, known.get(id)?)))
+                && known.print == stamp.print
+                && stamp.is_settled(known.seen)
+            {
+                folder.files.insert(id.clone(), known.image.bytes().to_vec());
+                continue;
+            }
+            is_known &= stamp.is_settled(seen);
             let file = path.join(name);
             let limit = if name == CARRIED { LARGEST_CARRIED } else { LARGEST };
             let bytes = match regular_file::read(&file, limit) {
@@ -51,14 +66,24 @@ pub(super) fn load(path: &Path) -> Result<Option<RawFolder>, StoreError> {
                         StoreError::NoTask { path: file, why: Unreadable::NotJson { why: why.to_string() } }
                     }
                 })?;
-            } else if let Some(id) = task_of(name) {
-                is_whole &= read(&id, &bytes, None, &[]).err().is_none_or(|why| !why.may_be_torn());
+            } else if let Some(id) = id {
+                is_known &= known.get(&id).is_some_and(|known| known.image.bytes() == bytes);
+                if read(&id, &bytes, None, &[]).err().is_some_and(|why| why.may_be_torn()) {
+                    is_whole = false;
+                } else {
+                    let image = Image::new(bytes.as_slice());
+                    learned.insert(id.clone(), Some(Known { print: stamp.print, seen, image, mode: None }));
+                }
                 folder.files.insert(id, bytes);
             }
         }
-        let is_same = stamps(path).map_err(StoreError::io("cannot list", path))?.as_ref() == Some(&before);
+        let gone = known.keys().filter(|id| !before.contains_key(&file_name(id)));
+        learned.extend(gone.map(|id| (id.clone(), None)));
+        is_known &= learned.values().all(Option::is_some);
+        let is_same = (is_whole && is_known)
+            || stamps(path).map_err(StoreError::io("cannot list", path))?.as_ref() == Some(&before);
         if (is_whole && is_same) || started.elapsed() > LOOKING_AGAIN {
-            return Ok(Some(RawFolder::new(folder, before)));
+            return Ok(Some(RawFolder::new(folder, before, learned)));
         }
         thread::sleep(Duration::from_millis(2));
     }
@@ -85,6 +110,25 @@ pub(super) fn stamps(path: &Path) -> io::Result<Option<Stamps>> {
         }
     }
     Ok(Some(stamps))
+}
+
+/// Tells whether the files that are about to be replaced, removed or made still look as they did.
+pub(super) fn are_still(path: &Path, before: &RawFolder, after: &RawFolder) -> io::Result<bool> {
+    let is_changed = |id: &&TaskId| before.folder.files.get(*id) != after.folder.files.get(*id);
+    let changed = after.folder.files.keys().filter(is_changed);
+    let removed = before.folder.files.keys().filter(|id| !after.folder.files.contains_key(*id));
+    let carried = (before.folder.carried != after.folder.carried).then(|| CARRIED.to_owned());
+    for name in changed.chain(removed).map(file_name).chain(carried) {
+        let now = match fs::symlink_metadata(path.join(&name)) {
+            Ok(found) => Some(FileStamp::of(&found)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if now != before.stamps.get(&name).copied() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns what has the name of a task's file and is no regular one.

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use serde_json::Value;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::dialect::teaching::{self};
-use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
+use taskyard_core::{Image, ListId, Rules, Task, TaskId, Timestamp};
 
 use super::files;
 use super::raw_folder::{RawFolder, Stamps};
@@ -21,7 +21,8 @@ use crate::random::random_number;
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::kit::Home;
 use crate::store::remembered_places::directories_gone;
-use crate::store::translated::{Changes, DialectFiles, TranslatedStore, lock_in_time};
+use crate::store::sidecar::{Fingerprint, Known};
+use crate::store::translated::{Changes, DialectFiles, KnownFiles, Loaded, TranslatedStore, lock_in_time};
 use crate::store::{FileLayout, Litter, Store, StoreError};
 
 /// Which folder each list is in.
@@ -123,7 +124,32 @@ impl DialectFiles for FolderFiles {
     }
 
     fn load(&self, path: &Path) -> Result<Option<RawFolder>, StoreError> {
-        files::load(path)
+        files::load(path, &KnownFiles::new())
+    }
+
+    fn look(
+        &self,
+        path: &Path,
+        _rewrite: Option<&[u8]>,
+        _is_quiet: &dyn Fn() -> Result<bool, StoreError>,
+        known: &dyn Fn() -> Result<KnownFiles, StoreError>,
+    ) -> Result<Loaded<RawFolder>, StoreError> {
+        Ok(files::load(path, &known()?)?.map_or(Loaded::Absent, Loaded::Whole))
+    }
+
+    fn learned(&self, raw: &RawFolder) -> BTreeMap<TaskId, Option<Known>> {
+        raw.learned.clone()
+    }
+
+    fn about_to_be_known(&self, after: &RawFolder, id: &TaskId) -> Option<Known> {
+        // How the file will look is not known yet: the next look reads it, and finds what we wrote.
+        let print = Fingerprint { inode: 0, mtime: 0, size: 0 };
+        after.folder.files.get(id).map(|bytes| Known {
+            print,
+            seen: 0,
+            image: Image::new(bytes.as_slice()),
+            mode: None,
+        })
     }
 
     fn forms(&self, raw: &RawFolder) -> BTreeMap<TaskId, Vec<u8>> {
@@ -169,7 +195,7 @@ impl DialectFiles for FolderFiles {
                 folder.carried.insert(id.clone(), carried);
             }
         }
-        RawFolder { folder, stamps: Stamps::default(), waiting }
+        RawFolder { folder, stamps: Stamps::default(), waiting, learned: BTreeMap::new() }
     }
 
     fn is_settled(&self, raw: &RawFolder, seen: i64) -> bool {
@@ -191,7 +217,11 @@ impl DialectFiles for FolderFiles {
         before: Option<&RawFolder>,
         after: &RawFolder,
     ) -> Result<bool, StoreError> {
-        if !self.is_still(path, before) {
+        let is_still = match before {
+            Some(before) => files::are_still(path, before, after).map_err(StoreError::io("cannot look at", path))?,
+            None => self.is_still(path, None),
+        };
+        if !is_still {
             return Ok(false);
         }
         files::save(path, before.map(|before| &before.folder), &after.folder)

@@ -100,6 +100,9 @@ pub(super) fn exist<F: DialectFiles>(
     let revision = if seen_elsewhere { newest.next().next() } else { newest.next() };
     journal.append(revision, at, signature, &new_entries(&changes, signature))?;
     remember_forms(writer, staging, &changes, &dialect.forms(&raw))?;
+    let mut known = writer.files.raw().map(|before| dialect.learned(before)).unwrap_or_default();
+    known.extend(changes.iter().map(|change| (change.task.clone(), dialect.about_to_be_known(&raw, &change.task))));
+    recording::note_known(journal, known)?;
     rewrites::keep(journal, revision, dialect.rewrite(writer.files.raw(), &raw))?;
     journal.write_leases(&staging.leases)?;
     with(journal)?;

@@ -12,10 +12,14 @@ use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{ListId, Task, TaskId, Timestamp};
 
 use crate::store::kit::Home;
+use crate::store::sidecar::Known;
 use crate::store::{FileLayout, Litter, StoreError};
 
 /// Each changed task as it will be; none where it goes.
 pub(in crate::store) type Changes = BTreeMap<TaskId, Option<Task>>;
+
+/// The file of each task as it was last seen: one that still looks the same need not be read.
+pub(in crate::store) type KnownFiles = BTreeMap<TaskId, Known>;
 
 /// What a look at files came to that a writer of ours may be at.
 #[derive(Debug)]
@@ -77,14 +81,23 @@ pub(in crate::store) trait DialectFiles: Debug + Send + Sync + 'static {
     }
 
     /// Reads the files without the lock, while one of ours may be writing: what `rewrite` says, which the journal has and the files
-    /// may not, or what was begun since, where `is_quiet` says that something was.
+    /// may not, or what was begun since, where `is_quiet` says that something was. `known` returns what the journal knows of the files.
     fn look(
         &self,
         path: &Path,
-        _rewrite: Option<&[u8]>,
-        _is_quiet: &dyn Fn() -> Result<bool, StoreError>,
-    ) -> Result<Loaded<Self::Raw>, StoreError> {
-        Ok(self.load(path)?.map_or(Loaded::Absent, Loaded::Whole))
+        rewrite: Option<&[u8]>,
+        is_quiet: &dyn Fn() -> Result<bool, StoreError>,
+        known: &dyn Fn() -> Result<KnownFiles, StoreError>,
+    ) -> Result<Loaded<Self::Raw>, StoreError>;
+
+    /// Returns what a look found out of files that the journal does not know; `None` for a file that is gone.
+    fn learned(&self, _raw: &Self::Raw) -> BTreeMap<TaskId, Option<Known>> {
+        BTreeMap::new()
+    }
+
+    /// Returns what the journal knows of the file of a task that is about to be written; `None` if it knows nothing of files.
+    fn about_to_be_known(&self, _after: &Self::Raw, _id: &TaskId) -> Option<Known> {
+        None
     }
 
     /// Reads the files; none where there are none.

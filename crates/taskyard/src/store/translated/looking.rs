@@ -103,7 +103,8 @@ fn load<F: DialectFiles>(open_list: &OpenList<F>, journal: Option<&Journal>) -> 
         let is_quiet = || journal.map_or(Ok(true), |journal| Ok(journal.newest()? == newest));
         let bytes = rewrite.as_ref().map(|(_, bytes)| bytes.as_slice());
         let is_late = started.elapsed() > LOOKING_AGAIN;
-        let (raw, held) = match open_list.dialect.look(&open_list.path, bytes, &is_quiet)? {
+        let known = || Ok(journal.map(Journal::all_known).transpose()?.unwrap_or_default().into_iter().collect());
+        let (raw, held) = match open_list.dialect.look(&open_list.path, bytes, &is_quiet, &known)? {
             Loaded::Absent => (None, applied),
             Loaded::Whole(raw) => (Some(raw), applied),
             Loaded::Completed(raw) => (Some(raw), rewrite.map_or(applied, |(revision, _)| revision)),

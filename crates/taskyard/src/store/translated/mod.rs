@@ -24,7 +24,7 @@ mod unfinished_moves;
 mod writer;
 mod writer_contract;
 
-pub(super) use dialect_files::{Changes, DialectFiles, Loaded};
+pub(super) use dialect_files::{Changes, DialectFiles, KnownFiles, Loaded};
 pub(super) use dialect_turn::lock_in_time;
 pub(super) use temporary_files::clear_away;
 pub(super) use translated_store::TranslatedStore;

@@ -17,7 +17,7 @@ use super::rewrites::APPLIED;
 use crate::clock;
 use crate::store::directories::changed;
 use crate::store::kit::ListState;
-use crate::store::sidecar::{Extent, Journal, OutsideChange, OutsideRecord};
+use crate::store::sidecar::{Extent, Journal, Known, OutsideChange, OutsideRecord};
 use crate::store::{FileLayout, StoreError};
 
 /// Records what other programs did, where no writer has the turn. Returns whether nothing is left to record.
@@ -65,6 +65,9 @@ pub(super) fn record_in_turn<F: DialectFiles>(
         let revision = seen.state.revision.next();
         let recorded = record(open_list, journal, &seen.outside, revision)?;
         journal.set_fact(APPLIED, revision.0.cast_signed())?;
+        if let Some(raw) = seen.files.raw() {
+            note_known(journal, open_list.dialect.learned(raw))?;
+        }
         journal.end(transaction)?;
         open_list.journals.note_stale_writes(recorded.stale_writes);
         tracing::info!(revision = revision.0, tasks = seen.outside.len(), "recorded what another program did");
@@ -72,6 +75,17 @@ pub(super) fn record_in_turn<F: DialectFiles>(
         seen.state.revision = revision;
     }
     Ok(seen.state)
+}
+
+/// Writes into the journal what is known of files, so that the next look need not read them.
+pub(super) fn note_known(
+    journal: &Journal,
+    known: impl IntoIterator<Item = (TaskId, Option<Known>)>,
+) -> Result<(), StoreError> {
+    known.into_iter().try_for_each(|(task, known)| match known {
+        Some(known) => journal.set_known(&task, &known),
+        None => journal.forget(&task),
+    })
 }
 
 /// Writes into the journal what other programs did, as a commit of theirs, and what is known of their tasks. Returns what came
