@@ -92,11 +92,13 @@ impl Mcp {
 impl Offer {
     /// Returns what the server is to offer.
     pub(crate) fn options(self, context: &Context, leases: Leases) -> Result<Options, Problem> {
+        let has_teams = context.environment().client_teams == Some(true);
         let tools = match self.tools {
             Tools::Core if is_in_a_team(context) => ToolSet::Team,
             Tools::Core => ToolSet::Core,
+            Tools::All if context.rules()?.is_client() && !has_teams && !is_in_a_team(context) => ToolSet::AllAlone,
             Tools::All => ToolSet::All,
-            Tools::Client if context.environment().client_teams == Some(true) => ToolSet::ClientTeam,
+            Tools::Client if has_teams => ToolSet::ClientTeam,
             Tools::Client => ToolSet::Client,
             Tools::Claims if is_in_a_team(context) => ToolSet::ClaimsTeam,
             Tools::Claims => ToolSet::Claims,

@@ -30,8 +30,11 @@ pub const TOOLS: [&Tool; 15] = [
 const OLD_NAMES: [(&str, &Tool); 3] =
     [("AgentOutputTool", &task_output::TOOL), ("BashOutputTool", &task_output::TOOL), ("KillShell", &task_stop::TOOL)];
 
-/// Tools that the client does not have.
-const OURS: [&str; 5] = ["TaskClaim", "TaskRelease", "TaskRun", "InboxRead", "ListAgents"];
+/// Tools that no client has.
+const OURS: [&str; 4] = ["TaskClaim", "TaskRelease", "TaskRun", "InboxRead"];
+
+/// The tool that shows the members of a team. The newest client has it, while its teams are switched on.
+const LIST_AGENTS: &str = list_agents::TOOL.name;
 
 /// Tools by which a task goes to exactly one agent, in every system that has them. The client has none of them.
 const CLAIMS: [&str; 3] = ["TaskClaim", "TaskRelease", "claim_task"];
@@ -67,9 +70,11 @@ impl Surface {
 
 /// Returns the tools of a set that there are here, as they are in the rules in force.
 pub fn offered(set: ToolSet, surface: Surface) -> impl Iterator<Item = &'static Tool> {
+    let has_list_agents = surface.rules == Rules::Client(ClientVersion::V2_1_325);
     let is_in = move |tool: &&Tool| match set {
+        ToolSet::AllAlone => tool.name != LIST_AGENTS,
         ToolSet::Client => tool.set == ToolSet::Core && !OURS.contains(&tool.name),
-        ToolSet::ClientTeam => !OURS.contains(&tool.name),
+        ToolSet::ClientTeam => !OURS.contains(&tool.name) && (has_list_agents || tool.name != LIST_AGENTS),
         ToolSet::Claims => CLAIMS.contains(&tool.name),
         ToolSet::ClaimsTeam => CLAIMS.contains(&tool.name) || tool.set == ToolSet::Team,
         set => tool.set <= set,
@@ -162,7 +167,15 @@ mod tests {
         assert_eq!(own(ToolSet::Client, new), [&tasks[..], &["TaskStop"]].concat());
         let teams = ["SendMessage", "TeamCreate", "TeamDelete", "TaskOutput", "TaskStop"];
         assert_eq!(own(ToolSet::ClientTeam, old), [&tasks[..], &teams].concat());
-        assert_eq!(own(ToolSet::ClientTeam, new), [&tasks[..], &["SendMessage", "TaskStop"]].concat());
+        assert_eq!(own(ToolSet::ClientTeam, new), [&tasks[..], &["SendMessage", "ListAgents", "TaskStop"]].concat());
+    }
+
+    #[test]
+    fn agents_without_a_team_can_do_without_its_members() {
+        let names = |set| offered(set, TASKS).map(|tool| tool.name).collect::<Vec<_>>();
+        let (all, mut alone) = (names(ToolSet::All), names(ToolSet::AllAlone));
+        alone.insert(all.iter().position(|name| *name == "ListAgents").unwrap(), "ListAgents");
+        assert_eq!(all, alone);
     }
 
     #[test]

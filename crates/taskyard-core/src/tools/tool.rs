@@ -39,6 +39,8 @@ pub enum ToolSet {
     Team,
     /// All there are.
     All,
+    /// All but those that only a member of a team can use.
+    AllAlone,
     /// Exactly the client's own, without those for teams.
     Client,
     /// Exactly the client's own.

@@ -49,7 +49,7 @@ const SERVERS: [(&str, &str); 3] = [
     ("--dialect export", "TaskUpdate"),
 ];
 
-fn names(server: &mut Piped) -> Vec<String> {
+pub(crate) fn names(server: &mut Piped) -> Vec<String> {
     let listed = server.ask("tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap().iter();
     tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use taskyard_testkit::{Home, Program};
 
 use crate::mcp::client::{Client, GENERATIONS};
+use crate::mcp::dialects::names;
 use crate::mcp::http::Served;
 use crate::stdio::Piped;
 
@@ -189,6 +190,23 @@ fn a_call_of_a_teammate_reads_its_team_once() {
         // An answer that is certain to be the same needs no look.
         assert!(reads.min() <= Some(1), "{tool}");
     }
+}
+
+#[test]
+fn members_are_listed_for_teams_under_client_rules() {
+    let home = team(&["ana"]);
+    let offers = |flags: &str, teams: &str| {
+        let mut command = home.command(&format!("mcp --tools all {flags}"));
+        command.env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", teams);
+        names(&mut Piped::spawn(command).initialized()).contains(&"ListAgents".to_owned())
+    };
+    for version in ["2.1.34", "2.1.325"] {
+        let flags = |agent: &str| format!("--rules client --client-version {version} --as {agent}");
+        assert!(!offers(&flags("ben"), "0"), "{version}");
+        assert!(offers(&flags("ana"), "0"), "{version}");
+        assert!(offers(&flags("ben"), "1"), "{version}");
+    }
+    assert!(offers("--rules strict --as ben", "0"));
 }
 
 #[test]
