@@ -87,7 +87,6 @@ pub fn offered(set: ToolSet, surface: Surface) -> impl Iterator<Item = &'static 
 fn as_in(rules: Rules, tool: &'static Tool) -> &'static Tool {
     match tool.name {
         "TodoWrite" if tool.system == System::Document => dialects::document::write(rules),
-        "claim_task" => dialects::teaching::claim(rules),
         _ if !tool.system.is_the_clients() => tool,
         "TaskCreate" => task_create::tool(rules),
         "TaskGet" => task_get::tool(rules),

@@ -14,7 +14,7 @@ use taskyard::core::{AgentName, Metadata, Status, Task, TaskId};
 use super::Toolbox;
 use super::tasks::logged;
 use super::toolbox::NoAnswer;
-use taskyard::operations::{ClaimOutcome, Filter, NewTask, Update};
+use taskyard::operations::{Claim, ClaimOutcome, Filter, NewTask, Update};
 use taskyard::{Outcome, clock};
 
 /// How often a task is looked for again that other agents make and remove at the same time.
@@ -95,7 +95,8 @@ impl Toolbox {
             Some(owner) => self.yard.acting_as(owner),
             None => self.yard.clone(),
         };
-        match yard.claim(&id, &self.claim)? {
+        // The folder's own programs complete only what is in progress, whatever the client does with its tasks.
+        match yard.claim(&id, &Claim { always_begins: true, ..self.claim.clone() })? {
             ClaimOutcome::Claimed(claimed) => {
                 self.claimed_for.remember(self.yard.actor(), &claimed.task.id, yard.actor());
                 Ok(teaching::claimed(&claimed.task))

@@ -16,6 +16,9 @@ use taskyard::{Store, Yard};
 use taskyard_mcp::calls::Toolbox;
 use tempfile::TempDir;
 
+const RULES: [Rules; 3] =
+    [Rules::Strict, Rules::Client(ClientVersion::V2_1_34), Rules::Client(ClientVersion::V2_1_325)];
+
 fn yard(store: Arc<dyn Store>) -> Yard {
     Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap())
 }
@@ -302,6 +305,21 @@ impl Watched {
         let before = self.state();
         assert!(call(&self.tools, name, input.clone()).is_error, "{name} {input}");
         assert_eq!(self.state(), before, "{name} {input}");
+    }
+}
+
+#[test]
+fn a_taught_task_is_completed_under_every_rule_set() {
+    for rules in RULES {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = TeachingPaths::Folder(folder.path().join(".tasks"));
+        let store = open_teaching(TeachingOptions { paths, data: folder.path().join("data"), rules });
+        let tools = Toolbox::new(yard(store).with_rules(rules), System::Teaching);
+        let made = given(&tools, "create_task", json!({"subject": "Schema"}))["task"]["id"].clone();
+        let claimed = given(&tools, "claim_task", json!({"task_id": made}));
+        assert_eq!(claimed["task"]["status"], "in_progress", "{rules:?}");
+        let completed = given(&tools, "complete_task", json!({"task_id": made}));
+        assert_eq!(completed["task"]["status"], "completed", "{rules:?}");
     }
 }
 

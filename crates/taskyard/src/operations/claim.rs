@@ -441,10 +441,10 @@ impl Yard {
         own.map_or_else(|| list.tasks(), Ok)
     }
 
-    /// Returns a task as it is when the agent has it. The client only writes the owner.
+    /// Returns a task as it is when the agent has it. The client only writes the owner of its own tasks.
     fn taken(&self, task: &Task, claim: &Claim) -> Task {
         let owner = task.owner().map_or_else(|| self.actor().as_str().to_owned(), str::to_owned);
-        let begins = !claim.reserve && !self.rules().is_client();
+        let begins = !claim.reserve && (claim.always_begins || !self.rules().is_client());
         let status = if begins { Status::InProgress } else { task.status };
         Task { owner: Some(owner), status, ..task.clone() }
     }

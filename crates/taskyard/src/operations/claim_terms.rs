@@ -19,6 +19,8 @@ pub struct Claim {
     pub only_when_idle: bool,
     /// Whether it is only to be the owner, and not to begin.
     pub reserve: bool,
+    /// Whether it is to begin under client rules as well, which only name the owner.
+    pub always_begins: bool,
     /// How long the lease lives without a sign of life; none: time does not end it.
     pub ttl: Option<Duration>,
     /// What the lease lives with.
@@ -66,6 +68,7 @@ impl Default for Claim {
             limit: None,
             only_when_idle: false,
             reserve: false,
+            always_begins: false,
             ttl: Some(DEFAULT_LEASE),
             holder: None,
             client: None,

@@ -70,20 +70,6 @@ pub const CLAIM: Tool = Tool {
     system: System::Teaching,
 };
 
-/// Takes a task under client rules, which never change its status.
-const CLIENTS_CLAIM: Tool = Tool {
-    description: "Claim a pending task whose dependencies are all completed: you become its owner, and its status stays.",
-    ..CLAIM
-};
-
-/// Returns the tool that takes a task as it is in these rules.
-pub const fn claim(rules: Rules) -> &'static Tool {
-    match rules {
-        Rules::Strict => &CLAIM,
-        Rules::Client(_) => &CLIENTS_CLAIM,
-    }
-}
-
 /// Completes a task.
 pub const COMPLETE: Tool = Tool {
     name: "complete_task",
