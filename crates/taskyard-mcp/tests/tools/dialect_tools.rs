@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskyard::core::rules::hooks::gate::System;
+use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::tools::{Answer, dialects};
 use taskyard::core::{AgentName, ClientVersion, ListId, Revision, Rules, Status, Task, TaskId};
 use taskyard::operations::{Filter, NewTask, UndoRange};
@@ -12,7 +13,7 @@ use taskyard::store::{
     DocumentOptions, DocumentPaths, HistoryQuery, MemoryStore, TeachingOptions, TeachingPaths, open_documents,
     open_teaching,
 };
-use taskyard::{Store, Yard};
+use taskyard::{Outcome, Store, Yard};
 use taskyard_mcp::calls::Toolbox;
 use tempfile::TempDir;
 
@@ -320,6 +321,28 @@ fn a_taught_task_is_completed_under_every_rule_set() {
         assert_eq!(claimed["task"]["status"], "in_progress", "{rules:?}");
         let completed = given(&tools, "complete_task", json!({"task_id": made}));
         assert_eq!(completed["task"]["status"], "completed", "{rules:?}");
+    }
+}
+
+#[test]
+fn unknown_dependencies_of_documents_are_refused() {
+    for rules in RULES {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = DocumentPaths::File(folder.path().join("tasks.json"));
+        let store = open_documents(DocumentOptions { paths, data: folder.path().join("data"), rules });
+        let yard = yard(store).with_rules(rules);
+        let watched = Watched::new(yard.clone(), System::Document);
+        watched.given("TodoWrite", &json!({"id": "a", "description": "A", "status": "pending"}));
+        for id in ["a", "b"] {
+            let unknown = json!({"id": id, "description": "A", "status": "pending", "dependencies": ["nothing"]});
+            watched.refused("TodoWrite", &unknown);
+        }
+        let native = Watched::new(yard.clone(), System::Tasks);
+        for key in ["addBlockedBy", "addBlocks"] {
+            native.refused("TaskUpdate", &json!({"taskId": "a", key: ["nothing"]}));
+        }
+        let new = NewTask { subject: "C".into(), blocked_by: vec![TaskId::stored("nothing")], ..NewTask::default() };
+        assert!(matches!(yard.create(new).unwrap(), Outcome::Refused(Refusal::NoSuchBlocker { .. })), "{rules:?}");
     }
 }
 

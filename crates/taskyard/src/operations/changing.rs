@@ -218,10 +218,10 @@ pub(super) fn change_as_the_client(
         disconnect_as_the_client(txn, &edge)?;
     }
     for edge in blocking(id, &update.add_blocks).filter(|edge| !before.blocks.contains(&edge.task)) {
-        connect_as_the_client(txn, &edge)?;
+        connect_as_the_client(yard, txn, &edge)?;
     }
     for edge in waiting_for(id, &update.add_blocked_by).filter(|edge| !before.blocked_by.contains(&edge.on)) {
-        connect_as_the_client(txn, &edge)?;
+        connect_as_the_client(yard, txn, &edge)?;
     }
     let reported = |added: &[TaskId], removed: &[TaskId], present: &[TaskId]| {
         names_new(added, present) || removed.iter().any(|id| present.contains(id))

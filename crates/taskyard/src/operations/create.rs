@@ -147,7 +147,7 @@ impl Yard {
                 Rules::Client(_) => {
                     txn.put_new(task)?;
                     for edge in &edges {
-                        connect_as_the_client(txn, edge)?;
+                        connect_as_the_client(self, txn, edge)?;
                     }
                 }
                 Rules::Strict => {

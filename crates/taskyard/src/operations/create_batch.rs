@@ -96,7 +96,7 @@ impl Yard {
                     txn.put_new(task)?;
                 }
                 for edge in &edges {
-                    connect_as_the_client(txn, edge)?;
+                    connect_as_the_client(self, txn, edge)?;
                 }
             }
             Rules::Strict => {

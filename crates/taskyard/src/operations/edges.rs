@@ -6,7 +6,15 @@ use taskyard_core::{Task, TaskId};
 
 use super::halt::Halt;
 use super::workbench::Workbench;
-use crate::store::{StoreError, Txn};
+use crate::Yard;
+use crate::store::{FileLayout, StoreError, Txn};
+
+impl Yard {
+    /// Tells whether its lists are such as the client has, in its own files or elsewhere. What the client does is recorded for those alone.
+    fn is_on_clients_lists(&self) -> bool {
+        self.store().care().is_none_or(|care| care.layout() == FileLayout::Numbered)
+    }
+}
 
 /// Adds edges at both ends. They are judged together, with the tasks that became parts of others: nothing leads to itself, to no
 /// task, or into a circle.
@@ -82,11 +90,14 @@ pub(super) fn disconnect(bench: &mut Workbench<'_>, edge: &Edge) -> Result<(), S
     bench.change(&edge.on, |task| task.blocks.retain(|id| *id != edge.task))
 }
 
-/// Adds an edge as the client does: the blocker's file first, each file only where it changes, and nothing at all where
-/// one of the tasks is not there. Edges to itself and circles pass.
-pub(super) fn connect_as_the_client(txn: &mut dyn Txn, edge: &Edge) -> Result<(), StoreError> {
-    let (Some(blocker), Some(blocked)) = (txn.find(&edge.on)?.task(), txn.find(&edge.task)?.task()) else {
-        return Ok(());
+/// Adds an edge as the client does: the blocker's file first, each file only where it changes. Edges to itself and circles pass. If one of
+/// the tasks is not there, nothing is added; a list that no client has is refused it.
+pub(super) fn connect_as_the_client(yard: &Yard, txn: &mut dyn Txn, edge: &Edge) -> Result<(), Halt> {
+    let (blocker, blocked) = match (txn.find(&edge.on)?.task(), txn.find(&edge.task)?.task()) {
+        (Some(blocker), Some(blocked)) => (blocker, blocked),
+        _ if yard.is_on_clients_lists() => return Ok(()),
+        (None, _) => return Err(Refusal::NoSuchBlocker { task: edge.on.clone() }.into()),
+        (Some(_), None) => return Err(Refusal::NoSuchTask { task: edge.task.clone() }.into()),
     };
     if !blocker.blocks.contains(&edge.task) {
         let mut after = blocker;
