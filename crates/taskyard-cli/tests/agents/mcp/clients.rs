@@ -56,9 +56,14 @@ impl<'a> Client<'a> {
 
     /// Starts its MCP server.
     fn serve(&mut self) -> String {
+        self.serve_by("\"$TASKYARD\" mcp")
+    }
+
+    /// Starts its MCP server by a command.
+    fn serve_by(&mut self, command: &str) -> String {
         let pipe = format!("pipe-{}", self.process.id());
         let line = format!(
-            "mkfifo {pipe}; \"$TASKYARD\" mcp < {pipe} > {pipe}.out 2>/dev/null & echo $! > {pipe}.pid; exec 9> {pipe}"
+            "mkfifo {pipe}; {command} < {pipe} > {pipe}.out 2>/dev/null & echo $! > {pipe}.pid; exec 9> {pipe}"
         );
         self.process.tell(&line);
         self.request("initialize", json!({
@@ -92,6 +97,108 @@ impl<'a> Client<'a> {
 
     fn kill(mut self) {
         self.process.kill();
+    }
+}
+
+impl Client<'_> {
+    /// Returns a line that runs a `taskyard` command as a recorded step was run: with its variables, below the same processes.
+    fn as_recorded(&self, step: &Value, words: &str) -> String {
+        let home = self.home.path().display();
+        let value = |name: &str, recorded: &str| match (name, recorded) {
+            (_, "client-1" | "client-2" | "client-3") => self.process.id().to_string(),
+            ("CLAUDE_ENV_FILE", _) => format!("{home}/session-environment"),
+            ("CLAUDE_PROJECT_DIR", _) => home.to_string(),
+            _ => session(recorded),
+        };
+        let variables = step["environment"].as_object().unwrap().iter();
+        let variables =
+            variables.map(|(name, recorded)| format!(" {name}={}", value(name, recorded.as_str().unwrap())));
+        let set: String = variables.collect();
+        let mut line = format!("env -u CLAUDECODE -u CLAUDE_CODE_ENTRYPOINT{set} \"$TASKYARD\" {words}");
+        let ancestors: Vec<&str> = step["ancestors"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert_eq!(ancestors.last(), Some(&"claude"), "{step}");
+        for shell in &ancestors[..ancestors.len() - 1] {
+            // Without a second command the shell would become the first.
+            line = format!("{shell} -c '{line}; true'");
+        }
+        line
+    }
+}
+
+/// Returns the id of a recorded session, and any other text as it is.
+fn session(recorded: &str) -> String {
+    recorded
+        .strip_prefix("session-")
+        .map_or(recorded.to_owned(), |number| format!("0198c0d{number}-1111-4222-8333-444455556666"))
+}
+
+/// Replays a recorded scenario: what the agent claims over MCP and in the shell is claimed by one agent, stays its own as long as the client
+/// goes on, and is free when the session or the client has ended.
+fn replay(name: &str, steps: &[Value]) {
+    let home = home(&["1", "2", "3", "4", "5", "6"]);
+    let in_progress = || home.ask("stats")["counts"]["in_progress"].as_u64().unwrap();
+    let (mut clients, mut claims, mut names): (Vec<(String, Client<'_>, String)>, u64, Vec<String>) =
+        Default::default();
+    for step in steps {
+        let what = step["what"].as_str().unwrap();
+        if let Some(client) = step["client"].as_str()
+            && clients.last().is_none_or(|(known, ..)| known != client)
+        {
+            // One is resumed when the one before has ended.
+            clients.drain(..).for_each(|(_, client, _)| client.kill());
+            clients.push((client.to_owned(), Client::start_with(&home, &[]), String::new()));
+        }
+        let Some((_, client, server)) = clients.last_mut() else { panic!("{name}: {step}") };
+        if what == "MCP server starts" {
+            *server = client.serve_by(&client.as_recorded(step, "mcp"));
+        } else if what == "MCP server is called" {
+            claims += 1;
+            let won = client.call("TaskClaim", json!({ "taskId": claims.to_string() }));
+            names.push(name_in(&won).to_owned());
+        } else if what == "shell command" {
+            claims += 1;
+            let said = client.run(&client.as_recorded(step, &format!("claim {claims} --json")));
+            let claimed: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{name}: {error}: {said}"));
+            names.push(claimed["agent"].as_str().unwrap_or_else(|| panic!("{name}: {claimed}")).to_owned());
+        } else if let Some(event) = what.strip_prefix("hook ") {
+            let held = in_progress();
+            let told = json!({
+                "hook_event_name": event, "session_id": session(step["session"].as_str().unwrap()),
+                "source": step["source"], "reason": step["reason"],
+            });
+            fs::write(home.path().join("told"), told.to_string()).unwrap();
+            let said = client.run(&format!("{} < told", client.as_recorded(step, &format!("hook {event}"))));
+            serde_json::from_str::<Value>(&said).unwrap_or_else(|error| panic!("{name}: {error}: {said}"));
+            let goes_on = event != "SessionEnd" || step["reason"] == "clear" || step["reason"] == "resume";
+            assert_eq!(in_progress(), if goes_on { held } else { 0 }, "{name}: {step}");
+        } else {
+            let end = if what.ends_with("SIGINT") { format!("kill -INT {server}") } else { "exec 9>&-".to_owned() };
+            client.process.tell(&end);
+            wait_until("the end of the server", || is_over(server));
+        }
+    }
+    clients.into_iter().for_each(|(_, client, _)| client.kill());
+    assert!(claims >= 2 && names.iter().all(|name| *name == names[0]), "{name}: {names:?}");
+    for task in 1..=claims {
+        assert_eq!(home.ask(&format!("claim {task} --as ben"))["claimed"], json!(true), "{name}");
+    }
+}
+
+#[test]
+fn recorded_sessions_are_one_agent_and_leave_nothing() {
+    let recordings = [
+        include_str!("../../../../taskyard-mcp/tests/fixtures/conformance/sessions.2.1.34.json"),
+        include_str!("../../../../taskyard-mcp/tests/fixtures/conformance/sessions.2.1.325.json"),
+    ];
+    for recording in recordings {
+        let scenarios: Value = serde_json::from_str(recording).unwrap();
+        for name in [
+            "print mode, then --resume, then --resume --fork-session",
+            "print mode, SIGKILL",
+            "interactive, /clear, /resume, /exit",
+        ] {
+            replay(name, scenarios[name].as_array().unwrap());
+        }
     }
 }
 

@@ -64,6 +64,18 @@ fn other_task_left_in_progress_is_released() {
 }
 
 #[test]
+fn answers_name_the_task_of_a_run_and_what_it_left() {
+    let site = Site::with(&["one", "two"]);
+    let line = "[ $TASKYARD_TASK_ID = 1 ] || exit 0
+        $TASKYARD prime --json > held; $TASKYARD done 1; $TASKYARD prime --json > done; exec $TASKYARD claim 2";
+    let ran = site.worked("--as ana --json", line);
+    assert_eq!(ran.json()["leftBehind"], json!(["2"]), "{ran:?}");
+    let run = |name: &str| serde_json::from_str::<Value>(&site.await_file(name)).unwrap()["run"].clone();
+    assert_eq!((run("held"), run("done")), (json!("1"), Value::Null), "it is there as long as the agent holds it");
+    assert_eq!(site.home.ask("prime")["run"], Value::Null);
+}
+
+#[test]
 fn run_that_gave_its_task_back_completes_nothing() {
     let site = Site::with(&["one"]);
     let line = "[ ! -e again ] || exit 0; touch again; $TASKYARD release 1; exec sleep 600";
