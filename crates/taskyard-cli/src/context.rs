@@ -8,7 +8,6 @@ mod input;
 mod list_sources;
 mod meaning;
 mod missing_lists;
-mod name_source;
 mod newer;
 mod newer_databases;
 mod other_stores;
@@ -50,7 +49,6 @@ use list_sources::{DirectoryLists, SettingsList};
 use newer_databases::NewerDatabases;
 use recorder::Recorder;
 
-pub(crate) use name_source::NameSource;
 pub(crate) use requested::{ExpectedTask, Requested};
 
 /// What a command works with. Everything that costs something is looked up when it is first asked for.

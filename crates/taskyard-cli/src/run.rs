@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _};
-use serde_json::json;
 use taskyard::core::Timestamp;
+use taskyard::core::answers::access::Version;
 use taskyard::core::render::{Line, escaping};
 use taskyard::failpoint;
 use taskyard::opening::hide_passwords;
@@ -184,7 +184,7 @@ fn refuse(error: &clap::Error, typed: &[OsString], environment: &Environment) ->
     let mut output = Output::new(Terminal::detect(ColorChoice::Auto, environment, now()), json, false);
     let written = match error.kind() {
         ErrorKind::DisplayVersion if json => {
-            output.document(json!({"version": env!("CARGO_PKG_VERSION")})).map(|()| Exit::Done)
+            output.document(Version { version: env!("CARGO_PKG_VERSION") }).map(|()| Exit::Done)
         }
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             if !typed.iter().any(|word| word == "--no-pager") {

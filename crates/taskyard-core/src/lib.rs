@@ -14,6 +14,7 @@
 //! # Ok::<(), native::Unreadable>(())
 //! ```
 
+pub mod answers;
 pub mod dialect;
 pub mod forms;
 pub mod json_text;

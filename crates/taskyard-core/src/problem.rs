@@ -4,6 +4,8 @@
 
 use std::io;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::dialect::native::Shape;
@@ -38,35 +40,26 @@ pub enum ProblemKind {
     EndUnknown,
 }
 
-/// What there is to say of a problem.
-#[derive(Clone, Debug)]
+/// What went wrong. Some codes come with more keys.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
 pub struct Report {
     /// Its kind.
+    #[serde(skip)]
     pub kind: ProblemKind,
-    /// A word that never changes.
+    /// A word that never changes
     pub code: &'static str,
-    /// What happened, to what.
+    /// What happened, to what
     pub message: String,
-    /// What to do next.
+    /// What to do next
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// What a program of the user's said, shown below the message.
+    #[serde(skip)]
     pub said: Option<String>,
     /// What else programs may want to know.
+    #[serde(flatten)]
     pub details: Map<String, Value>,
-}
-
-impl Report {
-    /// Returns the problem as programs learn of it.
-    pub fn as_json(&self) -> Value {
-        let mut error = Map::new();
-        error.insert("code".into(), self.code.into());
-        error.insert("message".into(), self.message.as_str().into());
-        if let Some(hint) = &self.hint {
-            error.insert("hint".into(), hint.as_str().into());
-        }
-        error.extend(self.details.clone());
-        Value::Object(error)
-    }
 }
 
 impl Problem {

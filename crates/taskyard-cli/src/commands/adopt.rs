@@ -3,18 +3,19 @@
 use std::path::Path;
 
 use clap::Args;
-use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::ListId;
+use taskyard::core::answers::lists::{Adopted, LeftList, LeftSession, LeftSessions};
+use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Tone, task_line};
 use taskyard::core::rules::lists::list_choice::is_session_list;
 use taskyard::machine::{Binding, Machine};
 use taskyard::operations::{MergeWhich, Merged, SessionList, SharedBy};
 
-use super::merge::{as_json, tell};
+use super::merge::{answer, tell};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{Output, Shapes};
+use crate::output::Output;
 use crate::places;
 use crate::problem::{Problem, ProblemKind};
 
@@ -85,7 +86,7 @@ fn take_one(sharing: &Sharing<'_>, from: &ListId, is_sure: bool, output: &mut Ou
     let yard = &sharing.yard;
     if from == yard.list_id() {
         if output.is_json() {
-            output.document(as_json(&Merged::default(), from, yard.list_id()))?;
+            output.document(answer(&Merged::default(), from, yard.list_id()))?;
         } else {
             let mut line = Line::new().with(Tone::Strong, from.as_str());
             line.push(Tone::Plain, " is the list in use here: there is nothing to bring");
@@ -101,9 +102,9 @@ fn take_one(sharing: &Sharing<'_>, from: &ListId, is_sure: bool, output: &mut Ou
             return Err(counted_on(from, why));
         }
     }
-    let answer = take(yard, from, output)?;
-    if let Some(answer) = answer {
-        output.document(answer)?;
+    let merged = take(yard, from, output)?;
+    if output.is_json() {
+        output.document(answer(&merged, from, yard.list_id()))?;
     } else if let Some(why) = shared {
         output.warn(&format!("others counted on {from}: {why}; they no longer find these tasks there"))?;
     } else if is_any && !is_session_list(from.as_str()) {
@@ -138,9 +139,9 @@ fn take_found(sharing: &Sharing<'_>, is_sure: bool, output: &mut Output) -> Resu
         return take_all(yard, free, shared, output);
     }
     if output.is_json() {
-        let free = free.iter().map(|session| shape(session, None));
-        let shared = shared.iter().map(|(session, why)| shape(session, Some(why)));
-        output.document(json!({"sessions": free.chain(shared).collect::<Vec<_>>()}))?;
+        let free = free.iter().map(|session| left_session(session, None));
+        let shared = shared.iter().map(|(session, why)| left_session(session, Some(why)));
+        output.document(LeftSessions { sessions: free.chain(shared).collect() })?;
         return Ok(Exit::Done);
     }
     if free.is_empty() && shared.is_empty() {
@@ -194,7 +195,7 @@ fn take_all(
             Err(error) => Err(error.into()),
         };
         match taken {
-            Ok(taken) => adopted.extend(taken),
+            Ok(merged) => adopted.push((session.list, merged)),
             // What came before stays here, and is told.
             Err(problem) if has_taken && problem.report().kind != ProblemKind::Unfinished => {
                 left.push((session.list, problem.report().message.clone()));
@@ -206,8 +207,10 @@ fn take_all(
         has_taken = true;
     }
     if output.is_json() {
-        let left: Vec<Value> = left.iter().map(|(list, why)| json!({"list": list.as_str(), "reason": why})).collect();
-        output.document(json!({"adopted": adopted, "left": left}))?;
+        output.document(Adopted {
+            adopted: adopted.iter().map(|(from, merged)| answer(merged, from, yard.list_id())).collect(),
+            left: left.iter().map(|(list, reason)| LeftList { list: list.as_str(), reason }).collect(),
+        })?;
     } else if is_nothing {
         output.say(&Line::plain("No earlier session left open tasks here"))?;
     } else {
@@ -218,14 +221,13 @@ fn take_all(
     Ok(exit)
 }
 
-/// Moves the open tasks of a list here. Tells people what moved, and returns it for programs.
-fn take(yard: &Yard, from: &ListId, output: &mut Output) -> Result<Option<Value>, Problem> {
+/// Moves the open tasks of a list here, and tells people what moved.
+fn take(yard: &Yard, from: &ListId, output: &mut Output) -> Result<Merged, Problem> {
     let merged = yard.merge(from, yard.list_id(), MergeWhich::Open)?.done()?;
-    if output.is_json() {
-        return Ok(Some(as_json(&merged, from, yard.list_id())));
+    if !output.is_json() {
+        tell(&merged, from, yard.list_id(), output)?;
     }
-    tell(&merged, from, yard.list_id(), output)?;
-    Ok(None)
+    Ok(merged)
 }
 
 fn show(session: &SessionList, shared: Option<&str>, output: &mut Output) -> Result<(), Problem> {
@@ -245,15 +247,12 @@ fn show(session: &SessionList, shared: Option<&str>, output: &mut Output) -> Res
     Ok(())
 }
 
-fn shape(session: &SessionList, shared: Option<&str>) -> Value {
-    let mut shape = json!({
-        "session": session.session,
-        "list": session.list.as_str(),
-        "lastUsed": session.last_used.map(|moment| moment.to_string()),
-        "tasks": Shapes(&session.open),
-    });
-    if let Some(why) = shared {
-        shape["sharedBy"] = why.into();
+fn left_session<'a>(session: &'a SessionList, shared_by: Option<&'a str>) -> LeftSession<'a> {
+    LeftSession {
+        session: &session.session,
+        list: session.list.as_str(),
+        last_used: session.last_used.map(|moment| moment.to_string()),
+        tasks: session.open.iter().map(Shape).collect(),
+        shared_by,
     }
-    shape
 }

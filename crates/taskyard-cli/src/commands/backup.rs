@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value, json};
-use taskyard::backup::{BackUp, BackedUp, BackedUpList, Overwriting, back_up};
+use taskyard::backup::{BackUp, BackedUp, BackedUpList, BackedUpTeam, Overwriting, back_up};
+use taskyard::core::answers::maintenance as answers;
 use taskyard::core::render::{Line, Tone};
 
 use super::import::progress_bar;
@@ -52,7 +52,7 @@ impl Backup {
         let made = made?;
         let exit = if made.manifest.is_complete() { Exit::Done } else { Exit::CouldNot };
         if output.is_json() {
-            output.document(shape(&made, &place.display().to_string()))?;
+            output.document(answer(&made, &place.display().to_string()))?;
             return Ok(exit);
         }
         let manifest = &made.manifest;
@@ -81,30 +81,30 @@ impl Backup {
     }
 }
 
-fn shape(made: &BackedUp, path: &str) -> Value {
+fn answer<'a>(made: &'a BackedUp, path: &'a str) -> answers::BackedUp<'a> {
     let manifest = &made.manifest;
-    json!({
-        "path": path,
-        "archive": made.is_archive,
-        "bytes": made.bytes,
-        "at": manifest.at,
-        "complete": manifest.is_complete(),
-        "lists": manifest.lists.iter().map(list_shape).collect::<Vec<_>>(),
-        "teams": manifest.teams.iter()
-            .map(|team| json!({"team": team.team, "files": team.files, "leftOut": team.left_out}))
-            .collect::<Vec<_>>(),
-    })
-}
-
-fn list_shape(list: &BackedUpList) -> Value {
-    json!({
-        "list": list.list,
-        "revision": list.revision,
-        "files": list.files,
-        "history": list.journal,
-        "problem": list.journal_problem,
-        "leftOut": list.left_out,
-    })
+    let list = |list: &'a BackedUpList| answers::BackedUpList {
+        list: &list.list,
+        revision: list.revision,
+        files: list.files,
+        history: list.journal,
+        problem: list.journal_problem.as_deref(),
+        left_out: &list.left_out,
+    };
+    let team = |team: &'a BackedUpTeam| answers::BackedUpTeam {
+        team: &team.team,
+        files: team.files,
+        left_out: &team.left_out,
+    };
+    answers::BackedUp {
+        path,
+        archive: made.is_archive,
+        bytes: made.bytes,
+        at: &manifest.at,
+        complete: manifest.is_complete(),
+        lists: manifest.lists.iter().map(list).collect(),
+        teams: manifest.teams.iter().map(team).collect(),
+    }
 }
 
 fn count(number: usize, what: &str) -> String {

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use serde::Serialize;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::claims::ClaimWon;
+use taskyard::core::answers::values::{Ids, Shape, expires_at};
 use taskyard::core::render::{Line, Tone, numbered, task_text};
 use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::{AgentName, Holder, TaskId};
@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::displays::answers::did;
 use crate::displays::lost_claims::{lost, owned_since};
 use crate::exit::Exit;
-use crate::output::{Ids, Output, expires_at};
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// Take tasks: nobody else gets them while the lease lasts
@@ -67,24 +67,6 @@ pub(crate) struct Claim {
     /// Your role; tasks may be for one role only
     #[arg(long = "role", value_name = "ROLE")]
     pub(crate) roles: Vec<String>,
-}
-
-/// The answer to a claim that was won.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Won<'a> {
-    claimed: bool,
-    task: Shape<'a>,
-    token: u64,
-    expires_at: Option<String>,
-    agent: &'a str,
-    resumed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    also_held: Option<Ids<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<u64>,
 }
 
 impl Claim {
@@ -173,7 +155,7 @@ fn process(pid: u32) -> Result<Holder, Problem> {
 fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
     let Claimed { task, lease, is_resumed, why, revision, also_held, is_of_run } = claimed;
     if output.is_json() {
-        output.document(Won {
+        output.document(ClaimWon {
             claimed: true,
             task: Shape(task),
             token: lease.token.0,
@@ -181,7 +163,7 @@ fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
             agent: lease.agent.as_str(),
             resumed: *is_resumed,
             why: why.as_deref(),
-            also_held: (!also_held.is_empty()).then_some(Ids(also_held)),
+            also_held: Ids(also_held),
             revision: revision.map(|revision| revision.0),
         })?;
         return Ok(Exit::Done);

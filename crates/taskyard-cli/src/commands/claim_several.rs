@@ -1,44 +1,21 @@
 //! `taskyard claim` for several tasks at once.
 
-use serde::Serialize;
-use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::core::Task;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::claims::WonClaim;
+use taskyard::core::answers::values::{Shape, expires_at};
 use taskyard::core::render::Tone;
 use taskyard::core::rules::leases::leasing::LeaseState;
+use taskyard::core::{Task, answers};
 use taskyard::operations::{Claim, ClaimRefusal, ClaimedTogether, RefusedClaim};
 
 use super::several::{none_is_like_that, tell_rehearsal};
 use crate::arguments::WhichTasks;
 use crate::context::Context;
 use crate::displays::answers::did;
-use crate::displays::lost_claims::{lost, owned_since, shape};
+use crate::displays::lost_claims::{lost, owned_since};
 use crate::exit::Exit;
-use crate::output::{Output, expires_at};
+use crate::output::Output;
 use crate::problem::Problem;
-
-/// The answer to a claim on several tasks of which some were won.
-#[derive(Serialize)]
-struct Answer<'a> {
-    claimed: bool,
-    tasks: Vec<Shape<'a>>,
-    claims: Vec<ClaimShape<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    refused: Vec<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<u64>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ClaimShape<'a> {
-    task: &'a str,
-    token: u64,
-    expires_at: Option<String>,
-    agent: &'a str,
-    resumed: bool,
-}
 
 /// Takes the tasks that are meant, and tells what became of each.
 pub(super) fn claim_several(
@@ -78,12 +55,12 @@ pub(super) fn claim_several(
 fn tell(outcome: &ClaimedTogether, output: &mut Output) -> Result<Exit, Problem> {
     let ClaimedTogether { claimed, refused } = outcome;
     if output.is_json() {
-        output.document(Answer {
+        output.document(answers::claims::ClaimedTogether {
             claimed: !claimed.is_empty(),
             tasks: claimed.iter().map(|claimed| Shape(&claimed.task)).collect(),
             claims: claimed
                 .iter()
-                .map(|claimed| ClaimShape {
+                .map(|claimed| WonClaim {
                     task: claimed.task.id.as_str(),
                     token: claimed.lease.token.0,
                     expires_at: expires_at(&claimed.lease),
@@ -91,7 +68,7 @@ fn tell(outcome: &ClaimedTogether, output: &mut Output) -> Result<Exit, Problem>
                     resumed: claimed.is_resumed,
                 })
                 .collect(),
-            refused: refused.iter().map(refused_shape).collect(),
+            refused: refused.iter().map(refused_answer).collect(),
             revision: claimed.iter().find_map(|claimed| claimed.revision).map(|revision| revision.0),
         })?;
         return Ok(exit_of(refused));
@@ -108,10 +85,8 @@ fn tell(outcome: &ClaimedTogether, output: &mut Output) -> Result<Exit, Problem>
     Ok(exit_of(refused))
 }
 
-fn refused_shape(refused: &RefusedClaim) -> Value {
-    let mut value = serde_json::to_value(shape(&refused.refusal, None)).unwrap_or_default();
-    value["task"] = json!(refused.id.as_str());
-    value
+fn refused_answer(refused: &RefusedClaim) -> answers::claims::RefusedClaim<'_> {
+    answers::claims::RefusedClaim { refused: (&refused.refusal).into(), task: refused.id.as_str() }
 }
 
 fn exit_of(refused: &[RefusedClaim]) -> Exit {

@@ -1,13 +1,14 @@
 //! `taskyard clear`
 
 use clap::Args;
-use serde::Serialize;
+use taskyard::core::answers::tasks::Cleared;
+use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Tone};
 
 use crate::context::Context;
 use crate::displays::answers::way_back;
 use crate::exit::Exit;
-use crate::output::{Output, Shapes};
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// Remove every task of the list
@@ -21,23 +22,17 @@ pub(crate) struct Clear {
     pub(crate) force: bool,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    tasks: Shapes<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    missing: Option<Shapes<'a>>,
-    revision: Option<u64>,
-}
-
 impl Clear {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
         let yard = if self.force { yard.overruling() } else { yard };
         let cleared = yard.clear()?.done()?;
         if output.is_json() {
-            let revision = cleared.revision.map(|revision| revision.0);
-            let missing = (!cleared.missing.is_empty()).then_some(Shapes(&cleared.missing));
-            output.document(Answer { tasks: Shapes(&cleared.tasks), missing, revision })?;
+            output.document(Cleared {
+                tasks: cleared.tasks.iter().map(Shape).collect(),
+                missing: cleared.missing.iter().map(Shape).collect(),
+                revision: cleared.revision.map(|revision| revision.0),
+            })?;
             return Ok(Exit::Done);
         }
         let mut line = Line::plain(&match cleared.tasks.len() {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap_complete::Shell;
-use serde_json::json;
+use taskyard::core::answers;
 
 use crate::completion::script;
 use crate::exit::Exit;
@@ -28,7 +28,7 @@ impl Completions {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Problem> {
         let script = script(self.shell);
         if output.is_json() {
-            output.document(json!({ "script": script }))?;
+            output.document(answers::access::Completions { script })?;
         } else {
             output.text(&script)?;
         }

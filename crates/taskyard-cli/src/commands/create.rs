@@ -3,8 +3,9 @@
 use std::io::Read as _;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::Value;
 use taskyard::config::Marks;
+use taskyard::core::answers::tasks::Created;
 use taskyard::core::dialect::macf::{BadBlock, Block, Kind, UnknownKind, stated_parent, take_facts_of_making};
 use taskyard::core::dialect::native::{LARGEST, Shape};
 use taskyard::core::render::{Line, Look, Tone};
@@ -199,11 +200,11 @@ impl Create {
         let yard = context.yard()?;
         let created = yard.create(new)?.done()?;
         if output.is_json() {
-            let mut answer = json!({"task": Shape(&created.task), "revision": created.revision.0});
-            if let Some(why) = &block_left {
-                answer["blockLeft"] = why.to_string().into();
-            }
-            output.document(answer)?;
+            output.document(Created {
+                task: Shape(&created.task),
+                revision: created.revision.0,
+                block_left: block_left.as_ref().map(ToString::to_string),
+            })?;
         } else if output.is_quiet() {
             output.line(&Line::plain(created.task.id.as_str()))?;
         } else {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 use taskyard::Yard;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::tasks::CreatedTogether;
+use taskyard::core::answers::values::Shape;
 use taskyard::core::forms::batch::{BatchEntry, BatchMistake, read};
 use taskyard::core::render::{Line, Tone, graph, numbered};
 use taskyard::core::{Task, TaskId};
@@ -22,17 +22,6 @@ use crate::problem::Problem;
 /// A batch is no larger than this: more tasks go into several.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'a> {
-    tasks: Vec<Shape<'a>>,
-    /// The id of each name.
-    names: Map<String, Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<u64>,
-    dry_run: bool,
-}
-
 /// Makes the tasks of a batch, or draws what would be made.
 pub(super) fn create_batch(from: &str, dry_run: bool, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let text = text_of(from, context)?;
@@ -41,7 +30,7 @@ pub(super) fn create_batch(from: &str, dry_run: bool, context: &Context, output:
     let outcome = if dry_run { yard.preview_batch(&batch)? } else { yard.create_batch(&batch)? };
     let created = outcome.done()?.map_err(|mistake| problem(from, &mistake))?;
     if output.is_json() {
-        output.document(Answer {
+        output.document(CreatedTogether {
             tasks: created.tasks.iter().map(Shape).collect(),
             names: names(&batch, &created.tasks),
             revision: created.revision.map(|revision| revision.0),

@@ -1,8 +1,11 @@
 //! `taskyard db`
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
 use taskyard::core::Timestamp;
+use taskyard::core::answers::maintenance::{
+    self as answers, ConnectionCounts, DatabaseReady, DatabaseSession, DatabaseTables, DatabaseUpgraded,
+    ReplicationLag, TableSize,
+};
 use taskyard::core::render::{Line, Tone};
 use taskyard_postgres::{
     Administration, BlockedSession, DatabaseProblem, DatabaseStatus, Replica, ReplicaLag, RoleLists, TableVersions,
@@ -87,7 +90,7 @@ fn init(
     if output.is_json() {
         let TableVersions { before, now } = versions;
         let role = role.map(|(role, _)| role);
-        output.document(json!({ "store": store, "before": before, "version": now, "role": role }))?;
+        output.document(DatabaseReady { store, before, version: now, role })?;
         return Ok(Exit::Done);
     }
     tell_versions(versions, output)?;
@@ -105,7 +108,7 @@ fn upgrade(administration: &Administration, store: &str, output: &mut Output) ->
     let versions = administration.upgrade()?;
     let TableVersions { before, now } = versions;
     if output.is_json() {
-        output.document(json!({ "store": store, "before": before, "version": now }))?;
+        output.document(DatabaseUpgraded { store, before, version: now })?;
         return Ok(Exit::Done);
     }
     tell_versions(versions, output)?;
@@ -131,7 +134,7 @@ fn status(administration: &Administration, store: &str, output: &mut Output) -> 
     let problems = status.problems();
     let exit = if problems.is_empty() { Exit::Done } else { Exit::CouldNot };
     if output.is_json() {
-        output.document(shape(&status, &problems, store))?;
+        output.document(answer(&status, &problems, store))?;
         return Ok(exit);
     }
     let look = output.look();
@@ -199,50 +202,47 @@ fn lag_in_words(lag: ReplicaLag) -> String {
     if known.is_empty() { "lag unknown".to_owned() } else { known.join(", ") }
 }
 
-fn shape(status: &DatabaseStatus, problems: &[DatabaseProblem], store: &str) -> Value {
-    let lag = |lag: ReplicaLag| json!({ "bytes": lag.bytes, "ms": lag.time.map(|time| time.as_millis() as u64) });
-    let replica = |replica: &Replica| json!({ "name": replica.name, "state": replica.state, "sync": replica.sync, "lag": lag(replica.lag) });
-    let tables = |tables: &TablesStatus| {
-        let size = |(table, bytes): &(String, u64)| json!({ "table": table, "bytes": bytes });
-        json!({
-            "version": tables.version,
-            "epoch": tables.epoch.as_ref().map(|(epoch, _)| epoch),
-            "epochBegan": tables.epoch.as_ref().map(|(_, began)| began.to_string()),
-            "epochs": tables.epochs,
-            "lists": tables.lists,
-            "sizes": tables.sizes.iter().map(size).collect::<Vec<_>>(),
-        })
+fn answer<'a>(status: &'a DatabaseStatus, problems: &[DatabaseProblem], store: &'a str) -> answers::DatabaseStatus<'a> {
+    let lag = |lag: ReplicaLag| ReplicationLag { bytes: lag.bytes, ms: lag.time.map(|time| time.as_millis() as u64) };
+    let replica = |replica: &'a Replica| answers::Replica {
+        name: &replica.name,
+        state: &replica.state,
+        sync: &replica.sync,
+        lag: lag(replica.lag),
     };
-    let session = |(pid, application): &(i32, String)| json!({ "pid": pid, "application": application });
-    let blocked = |blocked: &BlockedSession| {
-        json!({
-            "pid": blocked.pid,
-            "application": blocked.application,
-            "waitedMs": blocked.waited.as_millis() as u64,
-            "by": blocked.by.iter().map(session).collect::<Vec<_>>(),
-        })
+    let tables = |tables: &'a TablesStatus| DatabaseTables {
+        version: tables.version,
+        epoch: tables.epoch.as_ref().map(|(epoch, _)| epoch.as_str()),
+        epoch_began: tables.epoch.as_ref().map(|(_, began)| began.to_string()),
+        epochs: tables.epochs,
+        lists: tables.lists,
+        sizes: tables.sizes.iter().map(|(table, bytes)| TableSize { table, bytes: *bytes }).collect(),
     };
-    json!({
-        "store": store,
-        "server": status.server,
-        "role": status.role,
-        "database": status.database,
-        "databaseSchema": status.schema,
-        "standby": status.is_standby,
-        "lag": status.own_lag.map(lag),
-        "replicas": status.replicas.as_ref().map(|replicas| replicas.iter().map(replica).collect::<Vec<_>>()),
-        "tables": status.tables.as_ref().map(tables),
-        "blocked": status.blocked.iter().map(blocked).collect::<Vec<_>>(),
-        "notificationsArrive": status.notifications_arrive,
-        "connections": {
-            "taskyard": status.connections.of_taskyard,
-            "all": status.connections.all,
-            "limit": status.connections.limit,
+    let blocked = |blocked: &'a BlockedSession| answers::BlockedSession {
+        pid: blocked.pid,
+        application: &blocked.application,
+        waited_ms: blocked.waited.as_millis() as u64,
+        by: blocked.by.iter().map(|(pid, application)| DatabaseSession { pid: *pid, application }).collect(),
+    };
+    let problem =
+        |problem: &DatabaseProblem| answers::DatabaseProblem { code: problem.code(), message: problem.to_string() };
+    answers::DatabaseStatus {
+        store,
+        server: &status.server,
+        role: &status.role,
+        database: &status.database,
+        database_schema: &status.schema,
+        standby: status.is_standby,
+        lag: status.own_lag.map(lag),
+        replicas: status.replicas.as_ref().map(|replicas| replicas.iter().map(replica).collect()),
+        tables: status.tables.as_ref().map(tables),
+        blocked: status.blocked.iter().map(blocked).collect(),
+        notifications_arrive: status.notifications_arrive,
+        connections: ConnectionCounts {
+            taskyard: status.connections.of_taskyard,
+            all: status.connections.all,
+            limit: status.connections.limit,
         },
-        "problems": problems.iter().map(problem_shape).collect::<Vec<_>>(),
-    })
-}
-
-fn problem_shape(problem: &DatabaseProblem) -> Value {
-    json!({ "code": problem.code(), "message": problem.to_string() })
+        problems: problems.iter().map(problem).collect(),
+    }
 }

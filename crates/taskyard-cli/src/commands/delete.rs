@@ -1,18 +1,17 @@
 //! `taskyard delete`
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::Value;
-use taskyard::core::TaskId;
+use taskyard::core::answers::tasks::Deleted;
+use taskyard::core::answers::values::{Ids, Shape};
 use taskyard::core::render::{Line, Tone, numbered};
 
 use super::several::{is_agreed, none_is_like_that, tell_rehearsal};
 use crate::arguments::{LeaseFlags, WhichTasks};
 use crate::context::Context;
 use crate::displays::answers::{did, way_back};
-use crate::displays::refused_tasks::{exit_of, refused_as_json, tell_refused};
+use crate::displays::refused_tasks::{exit_of, refused_tasks, tell_refused};
 use crate::exit::Exit;
-use crate::output::{Ids, Output, Shapes};
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// Remove tasks, and the edges that lead to them
@@ -37,19 +36,6 @@ pub(crate) struct Delete {
     pub(crate) lease: LeaseFlags,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    tasks: Shapes<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    missing: Option<Ids<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lifted: Option<Ids<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<u64>,
-}
-
 impl Delete {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
@@ -72,13 +58,12 @@ impl Delete {
             return tell_rehearsal("Would delete", &tasks.iter().collect::<Vec<_>>(), &refused, output);
         }
         if output.is_json() {
-            let some = |ids: &'_ Vec<TaskId>| !ids.is_empty();
             let deleted = deleted.as_ref();
-            output.document(Answer {
-                tasks: Shapes(deleted.map_or(&[], |deleted| &deleted.tasks)),
-                missing: deleted.filter(|deleted| some(&deleted.missing)).map(|deleted| Ids(&deleted.missing)),
-                lifted: deleted.filter(|deleted| some(&deleted.lifted)).map(|deleted| Ids(&deleted.lifted)),
-                refused: refused_as_json(&refused),
+            output.document(Deleted {
+                tasks: deleted.iter().flat_map(|deleted| &deleted.tasks).map(Shape).collect(),
+                missing: deleted.map(|deleted| Ids(&deleted.missing)).unwrap_or_default(),
+                lifted: deleted.map(|deleted| Ids(&deleted.lifted)).unwrap_or_default(),
+                refused: refused_tasks(&refused),
                 revision: deleted.map(|deleted| deleted.revision.0),
             })?;
             return Ok(exit_of(&refused));

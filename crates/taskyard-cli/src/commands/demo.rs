@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use taskyard::Yard;
+use taskyard::core::answers::access::Demonstration;
 use taskyard::core::render::{Board, Line, Look, Tone, graph};
 use taskyard::core::{AgentName, ListId, Rules, TaskId};
 use taskyard::operations::{Filter, NewTask, Patch, RestoreWhich, Update};
@@ -38,7 +39,7 @@ impl Demo {
         tour.go()?;
         let steps = tour.steps;
         if output.is_json() {
-            output.document(json!({ "steps": steps }))?;
+            output.document(Demonstration { steps })?;
         }
         Ok(Exit::Done)
     }

@@ -1,14 +1,16 @@
 //! `taskyard doctor`
 
 use clap::Args;
-use serde_json::{Value, json};
 use taskyard::core::ListId;
+use taskyard::core::answers::maintenance::{self as answers, Findings, Mended};
+use taskyard::core::answers::values::losses;
+use taskyard::core::answers::words::Severity;
 use taskyard::core::render::{Line, Tone};
 use taskyard::operations::{Checkup, Finding, FindingCode, Fix};
 
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{Output, lost_shapes};
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// Find what is wrong with the list, and mend it
@@ -70,22 +72,20 @@ impl Doctor {
         let agreed = self.fix && mendable > 0 && (self.yes || self.ask(mendable, output)?);
         if !agreed {
             if output.is_json() {
-                let shapes: Vec<Value> =
-                    findings.iter().map(shape).chain(settings.iter().cloned()).chain(shared).collect();
-                output.document(json!({ "findings": shapes }))?;
+                output.document(Findings {
+                    findings: findings.iter().map(answer).chain(settings.iter().cloned()).chain(shared).collect(),
+                })?;
             }
             let is_well = findings.iter().all(|finding| finding.code.is_warning());
             return Ok(if is_well && settings.is_empty() { Exit::Done } else { Exit::Refused });
         }
         let mended = checkup.mend(&findings)?;
         if output.is_json() {
-            let left: Vec<Value> =
-                mended.left.iter().map(shape).chain(settings.iter().cloned()).chain(shared).collect();
-            output.document(json!({
-                "findings": left,
-                "fixed": mended.fixed.iter().map(shape).collect::<Vec<_>>(),
-                "revision": mended.revision.map(|revision| revision.0),
-            }))?;
+            output.document(Mended {
+                findings: mended.left.iter().map(answer).chain(settings.iter().cloned()).chain(shared).collect(),
+                fixed: mended.fixed.iter().map(answer).collect(),
+                revision: mended.revision.map(|revision| revision.0),
+            })?;
         } else {
             output.say(&Line::new().with(Tone::Done, &format!("Mended {}", things(mended.fixed.len()))))?;
             if let Some(revision) = mended.revision {
@@ -114,8 +114,8 @@ impl Doctor {
 
 fn tell(
     findings: &[Finding],
-    settings: &[Value],
-    shared: Option<&Value>,
+    settings: &[answers::Finding],
+    shared: Option<&answers::Finding>,
     fixing: bool,
     output: &mut Output,
 ) -> Result<(), Problem> {
@@ -147,9 +147,8 @@ fn tell(
         }
     }
     for finding in settings.iter().chain(shared) {
-        let text = |key: &str| finding[key].as_str().unwrap_or_default();
-        let mut line = Line::new().with(Tone::Warning, text("code")).with(Tone::Plain, "  ");
-        line.push(Tone::Plain, text("message"));
+        let mut line = Line::new().with(Tone::Warning, finding.code).with(Tone::Plain, "  ");
+        line.push(Tone::Plain, &finding.message);
         output.line(&line)?;
     }
     let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();
@@ -175,49 +174,50 @@ fn tell(
 const UNKNOWN_SETTING: &str = "unknown_setting";
 
 /// Returns the keys of the configuration files that mean nothing, as findings.
-fn unknown_settings(context: &Context) -> Result<Vec<Value>, Problem> {
-    let shape = |path: &std::path::Path, key: &String| {
+fn unknown_settings(context: &Context) -> Result<Vec<answers::Finding>, Problem> {
+    let finding = |path: &std::path::Path, key: &String| {
         let path = path.display().to_string();
-        json!({
-            "code": UNKNOWN_SETTING, "task": null, "file": path,
-            "message": format!("`{key}` in {path} means nothing to this version"),
-            "means": "it changes nothing; it may be misspelt", "fix": null,
-        })
+        let message = format!("`{key}` in {path} means nothing to this version");
+        let means = "it changes nothing; it may be misspelt";
+        answers::Finding { file: Some(path), ..not_of_a_task(UNKNOWN_SETTING, message, means) }
     };
     let layers = &context.config()?.layers;
-    Ok(layers.iter().flat_map(|layer| layer.unknown.iter().map(|key| shape(&layer.path, key))).collect())
+    Ok(layers.iter().flat_map(|layer| layer.unknown.iter().map(|key| finding(&layer.path, key))).collect())
 }
 
 /// Returns the finding that several repositories have the list, if they do.
-fn shared_list(context: &Context, list: &ListId) -> Result<Option<Value>, Problem> {
+fn shared_list(context: &Context, list: &ListId) -> Result<Option<answers::Finding>, Problem> {
     let roots = context.repositories_of(list)?;
     if roots.len() < 2 {
         return Ok(None);
     }
     let roots: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
-    Ok(Some(json!({
-        "code": "shared_list", "task": null, "file": null,
-        "message": format!("{} share list {list}; `taskyard use LIST` in one of them gives it a list of its own", roots.join(" and ")),
-        "means": "several repositories have one list, from before each had its own", "fix": null, "severity": "warning",
-    })))
+    let message = format!(
+        "{} share list {list}; `taskyard use LIST` in one of them gives it a list of its own",
+        roots.join(" and ")
+    );
+    let means = "several repositories have one list, from before each had its own";
+    Ok(Some(answers::Finding { severity: Some(Severity::Warning), ..not_of_a_task("shared_list", message, means) }))
 }
 
-fn shape(finding: &Finding) -> Value {
-    let mut shape = json!({
-        "code": finding.code.as_str(),
-        "task": finding.task.as_ref().map(|task| task.as_str()),
-        "file": finding.file,
-        "message": finding.message,
-        "means": finding.code.meaning(),
-        "fix": finding.fix.as_ref().map(Fix::describe),
-    });
-    if finding.code.is_warning() {
-        shape["severity"] = json!("warning");
+fn not_of_a_task(code: &'static str, message: String, means: &'static str) -> answers::Finding {
+    answers::Finding { code, task: None, file: None, message, means, fix: None, severity: None, lost: None }
+}
+
+fn answer(finding: &Finding) -> answers::Finding {
+    answers::Finding {
+        code: finding.code.as_str(),
+        task: finding.task.as_ref().map(ToString::to_string),
+        file: finding.file.clone(),
+        message: finding.message.clone(),
+        means: finding.code.meaning(),
+        fix: finding.fix.as_ref().map(Fix::describe),
+        severity: finding.code.is_warning().then_some(Severity::Warning),
+        lost: match &finding.fix {
+            Some(Fix::PutBack(lost)) => Some(losses(&lost.entry, &lost.losses)),
+            _ => None,
+        },
     }
-    if let Some(Fix::PutBack(lost)) = &finding.fix {
-        shape["lost"] = json!(lost_shapes(&lost.entry, &lost.losses));
-    }
-    shape
 }
 
 fn things(count: usize) -> String {

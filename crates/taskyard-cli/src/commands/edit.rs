@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use clap::Args;
-use serde_json::json;
 use taskyard::Yard;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::tasks::{Created, NotCreated};
+use taskyard::core::answers::values::Shape;
 use taskyard::core::forms::edit_form::{self, EditFormError};
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::rules::changes::editing::MergedDraft;
@@ -192,7 +192,7 @@ impl Editing<'_> {
         if text.trim().is_empty() || (text == written && !self.resume) {
             sheet.put_away();
             match output.is_json() {
-                true => output.document(json!({ "task": null }))?,
+                true => output.document(NotCreated { task: () })?,
                 false => output.say(&Line::plain("Nothing was made"))?,
             }
             return Ok(Exit::Done);
@@ -206,7 +206,7 @@ impl Editing<'_> {
         let created = created.done().map_err(Problem::from).map_err(keeping)?;
         sheet.put_away();
         if output.is_json() {
-            output.document(json!({ "task": Shape(&created.task), "revision": created.revision.0 }))?;
+            output.document(Created { task: Shape(&created.task), revision: created.revision.0, block_left: None })?;
         } else {
             let mut line = did("Created", &created.task);
             line.push(Tone::Dim, &format!(" in {}", self.yard.list_id()));

@@ -1,7 +1,8 @@
 //! `taskyard grant`
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
+use taskyard::core::answers::maintenance::Granted;
+use taskyard::core::answers::words;
 use taskyard::core::render::{Line, Tone};
 use taskyard_postgres::ListRight;
 
@@ -53,8 +54,11 @@ impl Grant {
         administration.grant(&list, &self.role, granted)?;
         output.consider_list_named();
         if output.is_json() {
-            let word = right.map(|right| if matches!(right, Right::Read) { "read" } else { "work" });
-            output.document(json!({ "list": list.as_str(), "role": self.role, "right": word }))?;
+            let right = right.map(|right| match right {
+                Right::Read => words::ListRight::Read,
+                Right::Work => words::ListRight::Work,
+            });
+            output.document(Granted { list: list.as_str(), role: &self.role, right })?;
             return Ok(Exit::Done);
         }
         let may = match right {

@@ -1,13 +1,14 @@
 //! `taskyard graph`
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
+use taskyard::core::answers;
+use taskyard::core::answers::values::Shape;
 use taskyard::core::render::graph;
 use taskyard::core::render::{Line, Tone};
 
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{Output, Shapes};
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// Draw what waits for what, with the parts of each task below it
@@ -31,13 +32,6 @@ pub(crate) enum Format {
     Svg,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    tasks: Shapes<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    graph: Option<String>,
-}
-
 impl Graph {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
@@ -49,7 +43,7 @@ impl Graph {
             Format::Svg => Some(graph::svg(&tasks, rules)),
         };
         if output.is_json() {
-            output.document(Answer { tasks: Shapes(&tasks), graph: picture })?;
+            output.document(answers::tasks::Graph { tasks: tasks.iter().map(Shape).collect(), graph: picture })?;
             return Ok(Exit::Done);
         }
         match picture {

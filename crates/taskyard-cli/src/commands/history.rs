@@ -1,10 +1,9 @@
 //! `taskyard history`
 
 use clap::Args;
-use serde::Serialize;
 use taskyard::core::render::{Line, Tone, entry_line, entry_lines, is_summed_up, revision_line};
 use taskyard::core::rules::refusal::Refusal;
-use taskyard::core::{Entry, Revision, TaskId};
+use taskyard::core::{Entry, Revision, TaskId, answers};
 use taskyard::store::HistoryQuery;
 
 use crate::arguments::{Since, parse_id, parse_since};
@@ -43,11 +42,6 @@ pub(crate) struct History {
     pub(crate) verbose: bool,
 }
 
-#[derive(Serialize)]
-struct Answer<P: Serialize> {
-    entries: P,
-}
-
 impl History {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let shown = (output.is_terminal() && self.since.is_none()).then_some(SHOWN);
@@ -76,7 +70,7 @@ impl History {
         let pages = first.map(Ok).into_iter().chain(pages);
         if output.is_json() {
             let entries = StreamedEntries::of(pages);
-            let written = output.document(Answer { entries: &entries });
+            let written = output.document(answers::history::History { entries: &entries });
             return match entries.into_failure() {
                 Some(error) => {
                     // The answer is cut short, and the error stands on a line of its own.

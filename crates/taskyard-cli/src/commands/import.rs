@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::{Map, Value, json};
-use taskyard::core::TaskId;
-use taskyard::core::dialect::foreign::{ImportFormat, Imported, Loss};
+use taskyard::core::answers::lists::{ImportCounts, MappedWord, NotCarried};
+use taskyard::core::dialect::foreign::{ImportFormat, Imported, Loss, Mapping};
 use taskyard::core::render::{Line, Tone};
+use taskyard::core::{TaskId, answers};
 use taskyard::interchange::{InterchangeError, read_bytes, read_source};
 use taskyard::operations::{ImportPlan, ImportReport, Source};
 
@@ -89,7 +89,7 @@ impl Import {
         bar.finish_and_clear();
         let report = report?.done()?;
         if output.is_json() {
-            output.document(self.as_json(&report, &imported, &source))?;
+            output.document(self.answer(&report, &imported, &source))?;
         } else {
             self.tell(&report, &imported, output)?;
         }
@@ -107,29 +107,33 @@ impl Import {
         Ok(read_bytes(&bytes, &self.path, self.from)?)
     }
 
-    fn as_json(&self, report: &ImportReport, imported: &Imported, source: &Source) -> Value {
+    fn answer<'a>(
+        &self,
+        report: &'a ImportReport,
+        imported: &'a Imported,
+        source: &'a Source,
+    ) -> answers::lists::Imported<'a> {
         let plan = &report.plan;
-        let mapping: Map<String, Value> =
-            plan.mapping.iter().map(|(from, to)| (from.as_str().to_owned(), json!(to.as_str()))).collect();
-        let mapped: Vec<Value> = imported
-            .mapped
-            .iter()
-            .map(|(one, count)| json!({ "field": one.field, "from": one.from, "to": one.to, "count": count }))
-            .collect();
-        json!({
-            "from": source.format.as_str(),
-            "source": source.name,
-            "dryRun": self.dry_run,
-            "counts": {
-                "created": plan.created.len(),
-                "updated": plan.updated.len(),
-                "unchanged": plan.unchanged.len(),
+        let mapped = |(one, count): (&'a Mapping, &usize)| MappedWord {
+            field: one.field,
+            from: &one.from,
+            to: one.to,
+            count: *count,
+        };
+        answers::lists::Imported {
+            from: source.format.as_str(),
+            source: &source.name,
+            dry_run: self.dry_run,
+            counts: ImportCounts {
+                created: plan.created.len(),
+                updated: plan.updated.len(),
+                unchanged: plan.unchanged.len(),
             },
-            "mapping": mapping,
-            "mapped": mapped,
-            "lost": losses_as_json(&plan.losses),
-            "revision": report.revision.map(|revision| revision.0),
-        })
+            mapping: plan.mapping.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect(),
+            mapped: imported.mapped.iter().map(mapped).collect(),
+            lost: not_carried(&plan.losses),
+            revision: report.revision.map(|revision| revision.0),
+        }
     }
 
     fn tell(&self, report: &ImportReport, imported: &Imported, output: &mut Output) -> Result<(), Problem> {
@@ -186,8 +190,8 @@ pub(super) fn warn_of_losses(losses: &[Loss], output: &mut Output) -> Result<(),
 }
 
 /// Returns what could not be carried, for programs.
-pub(super) fn losses_as_json(losses: &[Loss]) -> Vec<Value> {
-    losses.iter().map(|loss| json!({ "of": loss.of, "what": loss.what })).collect()
+pub(super) fn not_carried(losses: &[Loss]) -> Vec<NotCarried<'_>> {
+    losses.iter().map(|Loss { of, what }| NotCarried { of, what }).collect()
 }
 
 pub(super) fn tasks(count: usize) -> String {

@@ -4,17 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::{Value, json};
 use taskyard::Yard;
+use taskyard::core::answers::values::Message;
 use taskyard::core::render::{Line, Tone, job_line, message_lines};
-use taskyard::core::{JobId, MessageKey};
+use taskyard::core::{JobId, MessageKey, answers};
 use taskyard::stream::{Cursor, Happening, Interest};
 use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Outbox, Seat, TeamRefusal, Teams};
 
 use super::inbox_notices::JobNotices;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{JobShape, Output, message_shape, when_reader_leaves};
+use crate::output::{Output, when_reader_leaves};
 use crate::problem::{Problem, exit_of};
 
 /// Show what waits for you: messages, and your jobs
@@ -70,14 +70,15 @@ impl Inbox {
         };
         let received = seat.as_ref().map(|seat| teams.receive(seat)).transpose()?.unwrap_or_default();
         if output.is_json() {
-            let notifications: Vec<Value> = ended.iter().map(|notice| jobs.shape(notice)).collect();
-            let messages: Vec<Value> = received.deliveries.iter().map(message_shape).collect();
             let (team, agent) = seat.as_ref().map(|seat| (seat.team.name.as_str(), seat.name.as_str())).unzip();
-            output.document(json!({
-                "team": team, "agent": agent, "notifications": notifications,
-                "jobs": unfinished.iter().map(JobShape).collect::<Vec<_>>(), "messages": messages,
-                "malformed": received.malformed,
-            }))?;
+            output.document(answers::teams::Inbox {
+                team,
+                agent,
+                notifications: ended.iter().map(|notice| jobs.notification(notice)).collect(),
+                jobs: unfinished.iter().map(Into::into).collect(),
+                messages: received.deliveries.iter().map(Into::into).collect(),
+                malformed: received.malformed,
+            })?;
         } else if received.deliveries.is_empty() && ended.is_empty() && unfinished.is_empty() {
             output.say(&Line::plain("No messages"))?;
         } else {
@@ -129,7 +130,7 @@ impl Inbox {
                 if output.is_terminal() && !output.is_json() {
                     jobs.show(notice, output)?;
                 } else {
-                    output.document(jobs.shape(notice))?;
+                    output.document(jobs.notification(notice))?;
                 }
             }
             output.flush()?;
@@ -163,7 +164,7 @@ impl Inbox {
             if output.is_terminal() && !output.is_json() {
                 output.lines(&message_lines(delivery, &output.look()))?;
             } else {
-                output.document(message_shape(delivery))?;
+                output.document(Message::from(delivery))?;
             }
         }
         if self.ack && !new.is_empty() {
@@ -197,16 +198,20 @@ fn sent(teams: &Teams, seat: &Seat, output: &mut Output) -> Result<Exit, Problem
         output.warn(&format!("how far messages to {name} came cannot be told: {error}"))?;
     }
     if output.is_json() {
-        let messages: Vec<Value> = sent
-            .iter()
-            .map(|sent| {
-                json!({
-                    "id": sent.key, "to": sent.to, "timestamp": sent.at.to_string(), "summary": sent.summary,
-                    "state": sent.state.as_str(),
+        output.document(answers::teams::Outbox {
+            team: seat.team.name.as_str(),
+            agent: &seat.name,
+            messages: sent
+                .iter()
+                .map(|sent| answers::teams::SentMessage {
+                    id: &sent.key,
+                    to: &sent.to,
+                    timestamp: sent.at.to_string(),
+                    summary: &sent.summary,
+                    state: sent.state,
                 })
-            })
-            .collect();
-        output.document(json!({ "team": seat.team.name.as_str(), "agent": seat.name, "messages": messages }))?;
+                .collect(),
+        })?;
         return Ok(Exit::Done);
     }
     if sent.is_empty() {

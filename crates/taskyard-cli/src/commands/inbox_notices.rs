@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use taskyard::core::answers::teams::Notification;
 use taskyard::core::dialect::task_notification::block;
 use taskyard::core::render::{Look, job_line};
 use taskyard::core::{AgentName, ClientVersion, Job, JobId, ListId, Timestamp};
@@ -76,8 +76,8 @@ impl JobNotices {
     }
 
     /// Returns one for programs.
-    pub(super) fn shape(&self, notice: &Notice) -> Value {
+    pub(super) fn notification<'a>(&self, notice: &'a Notice) -> Notification<'a> {
         let text = block(&notice.job, self.version);
-        json!({ "job": notice.job.id.as_str(), "text": text, "timestamp": notice.queued.to_string() })
+        Notification { job: notice.job.id.as_str(), text, timestamp: notice.queued.to_string() }
     }
 }

@@ -1,22 +1,20 @@
 //! `taskyard list`
 
 use clap::{Args, ValueEnum as _};
-use serde::Serialize;
-use serde_json::{Map, Value, json};
 use taskyard::Yard;
-use taskyard::core::render::{
-    Board, Line, Template, Tone, client_line, escaping, gone_shape, historic_line, historic_mark_line,
-};
+use taskyard::core::answers::tasks::PartsDone;
+use taskyard::core::answers::values::{Keyed, Shape};
+use taskyard::core::render::{Board, Line, Template, Tone, client_line, escaping, historic_line, historic_mark_line};
 use taskyard::core::rules::graph::parts::Progress;
-use taskyard::core::{Priority, Status, Task, TaskId};
+use taskyard::core::{Priority, Status, Task, TaskId, answers};
 use taskyard::operations::{Filter, Listing, SortOrder};
 
 use crate::arguments::{ListedState, parse_id, parse_listed_state};
 use crate::context::Context;
-use crate::displays::answers::{counts_as_json, defects_as_json, warn_of_defects};
+use crate::displays::answers::{unreadable_files, warn_of_defects};
 use crate::displays::lost_tasks::{tell_of_clearing, tell_of_loss};
 use crate::exit::Exit;
-use crate::output::{LeaseShape, Output, Shapes};
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// How many completed tasks are shown where the user does not say.
@@ -105,23 +103,6 @@ pub(crate) enum Style {
     V2_1_20,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    tasks: Shapes<'a>,
-    counts: Value,
-    list: &'a str,
-    revision: u64,
-    /// How far the parts of tasks are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    progress: Option<Value>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    leases: Vec<LeaseShape<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problems: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gone: Option<Value>,
-}
-
 impl List {
     fn statuses(&self) -> Vec<Status> {
         let status = |state: &ListedState| match state {
@@ -153,15 +134,15 @@ impl List {
         };
         let listing = yard.list(&filter)?;
         if output.is_json() {
-            output.document(Answer {
-                tasks: Shapes(&listing.tasks),
-                counts: counts_as_json(listing.counts),
+            output.document(answers::tasks::Listing {
+                tasks: listing.tasks.iter().map(Shape).collect(),
+                counts: listing.counts.into(),
                 list: yard.list_id().as_str(),
                 revision: listing.revision.0,
-                progress: progress_as_json(&listing),
-                leases: listing.leases.iter().map(LeaseShape).collect(),
-                problems: (!listing.problems.is_empty()).then(|| defects_as_json(&listing.problems)),
-                gone: listing.gone.as_ref().map(gone_shape),
+                progress: progress(&listing),
+                leases: listing.leases.iter().map(Into::into).collect(),
+                problems: unreadable_files(&listing.problems),
+                gone: listing.gone.as_ref().map(Into::into),
             })?;
             output.let_go(listing);
             return Ok(Exit::Done);
@@ -310,12 +291,8 @@ fn fill(template: &Template, yard: &Yard, listing: &Listing, output: &mut Output
     Ok(())
 }
 
-/// Returns how far the parts of the tasks shown are, for programs; none where no task shown has parts.
-fn progress_as_json(listing: &Listing) -> Option<Value> {
-    let entry = |task: &Task| {
-        let Progress { done, total } = listing.progress.get(&task.id)?;
-        Some((task.id.as_str().to_owned(), json!({"done": done, "total": total})))
-    };
-    let all: Map<String, Value> = listing.tasks.iter().filter_map(entry).collect();
-    (!all.is_empty()).then_some(Value::Object(all))
+/// Returns how far the parts of the tasks shown are, for programs.
+fn progress(listing: &Listing) -> Keyed<&str, PartsDone> {
+    let parts = |task: &Task| listing.progress.get(&task.id).map(|&Progress { done, total }| PartsDone { done, total });
+    listing.tasks.iter().filter_map(|task| Some((task.id.as_str(), parts(task)?))).collect()
 }

@@ -1,16 +1,15 @@
 //! `taskyard lists`
 
 use clap::Args;
-use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::core::ListId;
-use taskyard::core::render::{Line, Tone, counts_in_words, gone_shape};
+use taskyard::core::answers::lists::ListSummary;
+use taskyard::core::render::{Line, Tone, counts_in_words};
+use taskyard::core::{ListId, answers};
 use taskyard::operations::{Gone, GoneList, KeptIn};
 use taskyard::store::ListInfo;
 
 use super::lists_action::ListsAction;
 use crate::context::Context;
-use crate::displays::answers::counts_as_json;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -42,30 +41,21 @@ impl Lists {
         let (lists, has_more) = self.lists(&yard)?;
         let names = context.list_names()?;
         if output.is_json() {
-            let shapes: Vec<Value> = lists
-                .iter()
-                .map(|(info, gone)| {
-                    let mut shape = json!({
-                        "list": info.list.as_str(),
-                        "path": info.path.as_ref().map(|path| path.display().to_string()),
-                        "counts": counts_as_json(info.counts),
-                        "changed": info.changed.map(|changed| changed.to_string()),
-                        "current": &info.list == yard.list_id(),
-                    });
-                    if let Some(name) = names.get(info.list.directory()) {
-                        shape["name"] = name.as_str().into();
-                    }
-                    if let Some(gone) = gone {
-                        shape["gone"] = gone_shape(gone);
-                    }
-                    shape
-                })
-                .collect();
-            let mut document = json!({ "lists": shapes });
-            if self.limit.is_some() || self.after.is_some() {
-                document["more"] = has_more.into();
-            }
-            output.document(document)?;
+            output.document(answers::lists::Lists {
+                lists: lists
+                    .iter()
+                    .map(|(info, gone)| ListSummary {
+                        list: info.list.as_str(),
+                        path: info.path.as_ref().map(|path| path.display().to_string()),
+                        counts: info.counts.into(),
+                        changed: info.changed.map(|changed| changed.to_string()),
+                        current: &info.list == yard.list_id(),
+                        name: names.get(info.list.directory()).map(String::as_str),
+                        gone: gone.as_ref().map(Into::into),
+                    })
+                    .collect(),
+                more: (self.limit.is_some() || self.after.is_some()).then_some(has_more),
+            })?;
             return Ok(Exit::Done);
         }
         if lists.is_empty() {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use clap::Subcommand;
-use serde_json::json;
 use taskyard::Yard;
+use taskyard::core::answers::lists::{BranchRenamed, ListRemoved, ListRenamed};
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::{ListId, Op};
 use taskyard::machine::Machine;
@@ -178,13 +178,15 @@ struct Renamed {
 fn tell_of_renaming(renamed: &Renamed, output: &mut Output) -> Result<Exit, Problem> {
     let Renamed { from, to, tasks, directories, branches, left } = renamed;
     if output.is_json() {
-        let (from, to) = (from.as_str(), to.as_str());
-        let left: Vec<&String> = left.iter().flat_map(|(_, names)| names).collect();
-        let branch = |(from, to, tasks): &(ListId, ListId, usize)| json!({"from": from.as_str(), "list": to.as_str(), "tasks": tasks});
-        let branches: Vec<_> = branches.iter().map(branch).collect();
-        output.document(json!({
-            "from": from, "list": to, "tasks": tasks, "directories": directories, "branches": branches, "left": left,
-        }))?;
+        let left: Vec<&str> = left.iter().flat_map(|(_, names)| names).map(String::as_str).collect();
+        let branches = branches.iter().map(|(from, list, tasks)| BranchRenamed {
+            from: from.as_str(),
+            list: list.as_str(),
+            tasks: *tasks,
+        });
+        let branches = branches.collect();
+        let (from, list) = (from.as_str(), to.as_str());
+        output.document(ListRenamed { from, list, tasks: *tasks, directories: *directories, branches, left })?;
         return Ok(Exit::Done);
     }
     let mut line = Line::plain(if from == to { "List " } else { "Renamed list " }).with(Tone::Strong, from.as_str());
@@ -242,9 +244,7 @@ fn remove(name: &str, force: bool, context: &Context, output: &mut Output) -> Re
         remove_place(&yard, &list, "its tasks are in the journal; the same command again removes its directory")?;
     if output.is_json() {
         let revision = cleared.revision.map(|revision| revision.0);
-        output.document(
-            json!({"list": list.as_str(), "tasks": cleared.tasks.len(), "revision": revision, "left": left}),
-        )?;
+        output.document(ListRemoved { list: list.as_str(), tasks: cleared.tasks.len(), revision, left: &left })?;
         return Ok(Exit::Done);
     }
     let mut line = Line::plain("Removed list ").with(Tone::Strong, list.as_str());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
+use taskyard::core::answers::access::{ManualPage, ManualWritten};
 use taskyard::core::render::{Line, Tone};
 
 use super::grouped;
@@ -51,7 +51,7 @@ impl Man {
         if let Some(directory) = self.out {
             write_pages(program, &directory)?;
             if output.is_json() {
-                output.document(json!({"directory": directory.display().to_string()}))?;
+                output.document(ManualWritten { directory: directory.display().to_string() })?;
             } else {
                 let line = Line::plain("Wrote the manual to ").with(Tone::Strong, &directory.display().to_string());
                 output.say(&line)?;
@@ -72,7 +72,7 @@ impl Man {
             return Ok(Exit::Done);
         }
         if output.is_json() {
-            output.document(json!({ "page": page }))?;
+            output.document(ManualPage { page })?;
         } else {
             output.text(&page)?;
         }

@@ -1,14 +1,14 @@
 //! `taskyard merge`
 
 use clap::Args;
-use serde_json::{Map, Value, json};
-use taskyard::core::ListId;
+use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Look, Tone};
+use taskyard::core::{ListId, answers};
 use taskyard::operations::{MergeWhich, Merged};
 
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{Output, Shapes, quoted};
+use crate::output::{Output, quoted};
 use crate::problem::Problem;
 
 /// Move every task of one list into another
@@ -40,7 +40,7 @@ impl Merge {
         let merged = yard.merge(&from, &into, which)?.done()?;
         output.consider_list_named();
         if output.is_json() {
-            output.document(as_json(&merged, &from, &into))?;
+            output.document(answer(&merged, &from, &into))?;
             return Ok(Exit::Done);
         }
         tell(&merged, &from, &into, output)?;
@@ -49,17 +49,14 @@ impl Merge {
 }
 
 /// Returns what moved, for programs.
-pub(super) fn as_json(merged: &Merged, from: &ListId, into: &ListId) -> Value {
-    let mapping: Map<String, Value> =
-        merged.mapping.iter().map(|(old, new)| (old.as_str().to_owned(), json!(new.as_str()))).collect();
-    let dropped: Vec<[&str; 2]> = merged.dropped_edges.iter().map(|(one, two)| [one.as_str(), two.as_str()]).collect();
-    json!({
-        "from": from.as_str(),
-        "into": into.as_str(),
-        "mapping": mapping,
-        "tasks": Shapes(&merged.tasks),
-        "droppedEdges": dropped,
-    })
+pub(super) fn answer<'a>(merged: &'a Merged, from: &'a ListId, into: &'a ListId) -> answers::lists::Merged<'a> {
+    answers::lists::Merged {
+        from: from.as_str(),
+        into: into.as_str(),
+        mapping: merged.mapping.iter().map(|(old, new)| (old.as_str(), new.as_str())).collect(),
+        tasks: merged.tasks.iter().map(Shape).collect(),
+        dropped_edges: merged.dropped_edges.iter().map(|(one, two)| [one.as_str(), two.as_str()]).collect(),
+    }
 }
 
 /// Tells what moved, and how to take it back.

@@ -1,9 +1,9 @@
 //! `taskyard move`
 
 use clap::Args;
-use serde_json::json;
 use taskyard::backup::{MoveEnd, MoveList, MovedList, look_at_move, move_list};
 use taskyard::core::ListId;
+use taskyard::core::answers::lists::ListMoved;
 use taskyard::core::render::{Line, Tone};
 use taskyard::opening::{Address, WrittenAddress};
 use taskyard::operations::SharedBy;
@@ -83,16 +83,16 @@ impl Move {
     ) -> Result<Exit, Problem> {
         let to: &Address = what.to.address;
         if output.is_json() {
-            output.document(json!({
-                "list": list.as_str(),
-                "from": what.from.address.to_string(),
-                "to": to.to_string(),
-                "dryRun": self.dry_run,
-                "tasks": moved.tasks,
-                "revision": moved.revision.0,
-                "leftBehind": moved.left_behind,
-                "wasUnfinished": moved.was_unfinished,
-            }))?;
+            output.document(ListMoved {
+                list: list.as_str(),
+                from: what.from.address.to_string(),
+                to: to.to_string(),
+                dry_run: self.dry_run,
+                tasks: moved.tasks,
+                revision: moved.revision.0,
+                left_behind: &moved.left_behind,
+                was_unfinished: moved.was_unfinished,
+            })?;
             return Ok(Exit::Done);
         }
         let mut line = Line::plain(match (self.dry_run, moved.was_unfinished) {

@@ -1,11 +1,10 @@
 //! `taskyard note`
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::{Value, json};
-use taskyard::core::TaskId;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::tasks::Noted;
+use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Tone};
+use taskyard::core::{TaskId, answers};
 use taskyard::operations::TaskMessage;
 
 use super::create::description;
@@ -32,15 +31,6 @@ pub(crate) struct Note {
     pub(crate) text: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    task: Shape<'a>,
-    note: Value,
-    told: Vec<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<u64>,
-}
-
 impl Note {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let text = match &self.text[..] {
@@ -60,9 +50,9 @@ impl Note {
         }
         if output.is_json() {
             let note = &noted.note;
-            output.document(Answer {
+            output.document(Noted {
                 task: Shape(&noted.task),
-                note: json!({"at": note.at.to_string(), "author": note.author.as_str(), "text": note.text}),
+                note: answers::tasks::Note { at: note.at.to_string(), author: note.author.as_str(), text: &note.text },
                 told,
                 revision: noted.revision.map(|revision| revision.0),
             })?;

@@ -1,14 +1,14 @@
 //! `taskyard prime`
 
 use clap::Args;
-use serde_json::json;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers;
+use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, brief_lines, run_line};
 
 use crate::context::Context;
-use crate::displays::lost_tasks::loss_as_json;
+use crate::displays::lost_tasks::loss_answer;
 use crate::exit::Exit;
-use crate::output::{Output, Shapes, with_commands};
+use crate::output::{Output, with_commands};
 use crate::problem::Problem;
 
 /// Print what an agent needs to know to work here
@@ -39,24 +39,19 @@ impl Prime {
         let own = context.list_of_directory().ok().filter(|own| own.list != *yard.list_id());
         lines.extend(own.map(|own| format!("The list of this directory is another: {}", own.list)));
         if output.is_json() {
-            let [pending, in_progress, completed] = brief.counts;
             let text: Vec<&str> = HOW.into_iter().chain(lines.iter().map(String::as_str)).collect();
-            let mut answer = json!({
-                "list": yard.list_id().as_str(),
-                "text": text.join("\n"),
-                "counts": {"pending": pending, "in_progress": in_progress, "completed": completed},
-                "ready": brief.ready,
-                "blocked": brief.blocked,
-                "inProgress": Shapes(&brief.in_progress),
-                "best": brief.best.iter().map(|ranked| Shape(&ranked.task)).collect::<Vec<_>>(),
-            });
-            if let Some((task, _)) = run.filter(|(_, is_held)| *is_held) {
-                answer["run"] = task.id.as_str().into();
-            }
-            if let Some(gone) = loss_as_json(brief.gone.as_ref()) {
-                answer["gone"] = gone;
-            }
-            output.document(answer)?;
+            let held = run.as_ref().filter(|(_, is_held)| *is_held);
+            output.document(answers::lists::Prime {
+                list: yard.list_id().as_str(),
+                text: text.join("\n"),
+                counts: brief.counts.into(),
+                ready: brief.ready,
+                blocked: brief.blocked,
+                in_progress: brief.in_progress.iter().map(Shape).collect(),
+                best: brief.best.iter().map(|ranked| Shape(&ranked.task)).collect(),
+                run: held.map(|(task, _)| task.id.as_str()),
+                gone: loss_answer(brief.gone.as_ref()),
+            })?;
             return Ok(Exit::Done);
         }
         for sentence in HOW {

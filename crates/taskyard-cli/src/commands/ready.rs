@@ -1,17 +1,16 @@
 //! `taskyard ready`
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::Value;
-use taskyard::core::TaskId;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::tasks::Rank;
+use taskyard::core::answers::values::{Ids, Shape};
 use taskyard::core::render::{Line, Tone, client_line, numbered, task_line};
+use taskyard::core::{TaskId, answers};
 use taskyard::operations::{self, Ranked};
 
 use crate::context::Context;
-use crate::displays::lost_tasks::{loss_as_json, tell_of_loss};
+use crate::displays::lost_tasks::{loss_answer, tell_of_loss};
 use crate::exit::Exit;
-use crate::output::{Ids, Output};
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// Show what can start now, best first, and why
@@ -25,35 +24,17 @@ pub(crate) struct Ready {
     pub(crate) number: Option<usize>,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    tasks: Vec<Shape<'a>>,
-    ranking: Vec<RankedShape<'a>>,
-    #[serde(rename = "staleOwner", skip_serializing_if = "Option::is_none")]
-    stale_owner: Option<Ids<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gone: Option<Value>,
-}
-
-#[derive(Serialize)]
-struct RankedShape<'a> {
-    task: &'a str,
-    why: &'a str,
-    chain: usize,
-    unblocks: Ids<'a>,
-}
-
 impl Ready {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
         let operations::Ready { ranked, stale, gone } = yard.ready(self.number)?;
         let stale_ids: Vec<TaskId> = stale.iter().map(|task| task.id.clone()).collect();
         if output.is_json() {
-            output.document(Answer {
+            output.document(answers::tasks::Ready {
                 tasks: ranked.iter().map(|ranked| Shape(&ranked.task)).collect(),
-                ranking: ranked.iter().map(shape).collect(),
-                stale_owner: (!stale_ids.is_empty()).then_some(Ids(&stale_ids)),
-                gone: loss_as_json(gone.as_ref()),
+                ranking: ranked.iter().map(rank).collect(),
+                stale_owner: Ids(&stale_ids),
+                gone: loss_answer(gone.as_ref()),
             })?;
             return Ok(Exit::Done);
         }
@@ -88,11 +69,6 @@ impl Ready {
     }
 }
 
-fn shape(ranked: &Ranked) -> RankedShape<'_> {
-    RankedShape {
-        task: ranked.task.id.as_str(),
-        why: &ranked.why,
-        chain: ranked.chain,
-        unblocks: Ids(&ranked.unblocks),
-    }
+fn rank(ranked: &Ranked) -> Rank<'_> {
+    Rank { task: ranked.task.id.as_str(), why: &ranked.why, chain: ranked.chain, unblocks: Ids(&ranked.unblocks) }
 }

@@ -1,18 +1,17 @@
 //! `taskyard release`
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
-use serde_json::{Value, json};
-use taskyard::core::dialect::native::Shape;
-use taskyard::core::{AgentName, Task};
+use taskyard::core::answers::claims::{Released, ReleasedTogether};
+use taskyard::core::answers::values::Shape;
+use taskyard::core::{AgentName, Task, answers};
 use taskyard::operations::{Departed, Departure, Possible};
 
 use super::several::{none_is_like_that, tell_rehearsal};
 use crate::arguments::{LeaseFlags, WhichTasks, parse_agent};
 use crate::context::Context;
 use crate::displays::answers::did;
-use crate::displays::departures::{given_back, unassigned_as_json};
-use crate::displays::refused_tasks::{exit_of, refused_as_json, tell_refused};
+use crate::displays::departures::{given_back, unassigned};
+use crate::displays::refused_tasks::{exit_of, refused_tasks, tell_refused};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -48,22 +47,6 @@ pub(crate) enum Reason {
     Terminated,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    task: Shape<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Answers<'a> {
-    tasks: Vec<Shape<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<u64>,
-}
-
 impl Release {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
@@ -94,10 +77,10 @@ impl Release {
         if output.is_json() {
             let revision = released.iter().find_map(|released| released.revision).map(|revision| revision.0);
             match (self.which.only_one(), released.as_slice()) {
-                (Some(_), [one]) => output.document(Answer { task: Shape(&one.task), revision })?,
-                _ => output.document(Answers {
+                (Some(_), [one]) => output.document(Released { task: Shape(&one.task), revision })?,
+                _ => output.document(ReleasedTogether {
                     tasks: released.iter().map(|released| Shape(&released.task)).collect(),
-                    refused: refused_as_json(&refused),
+                    refused: refused_tasks(&refused),
                     revision,
                 })?,
             }
@@ -113,8 +96,8 @@ impl Release {
 
 fn departed(agent: &AgentName, departed: &Departed, output: &mut Output) -> Result<Exit, Problem> {
     if output.is_json() {
-        let tasks = unassigned_as_json(departed);
-        output.document(json!({"unassignedTasks": tasks, "notificationMessage": departed.notice}))?;
+        let notification_message = &departed.notice;
+        output.document(answers::claims::Departed { unassigned_tasks: unassigned(departed), notification_message })?;
     } else {
         given_back(agent, departed).iter().try_for_each(|line| output.say(line))?;
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde::Serialize;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::claims::Renewed;
+use taskyard::core::answers::values::{Shape, expires_at};
 use taskyard::core::render::Tone;
 use taskyard::core::{TaskId, Token};
 
@@ -12,7 +12,7 @@ use crate::arguments::{parse_id, parse_lifetime};
 use crate::context::Context;
 use crate::displays::answers::did;
 use crate::exit::Exit;
-use crate::output::{Output, expires_at};
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// Renew the lease on a task
@@ -33,15 +33,6 @@ pub(crate) struct Renew {
     pub(crate) ttl: Option<Duration>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'a> {
-    renewed: bool,
-    task: Shape<'a>,
-    token: u64,
-    expires_at: Option<String>,
-}
-
 impl Renew {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
@@ -49,7 +40,7 @@ impl Renew {
         context.note_write(yard.list_id());
         if output.is_json() {
             let expires_at = expires_at(&lease);
-            output.document(Answer { renewed: true, task: Shape(&task), token: lease.token.0, expires_at })?;
+            output.document(Renewed { renewed: true, task: Shape(&task), token: lease.token.0, expires_at })?;
         } else {
             let mut line = did("Renewed", &task);
             line.push(Tone::Dim, &format!(", yours {}", output.look().lease(&lease, &yard.judge(&lease)?)));

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::history::RestorableTask;
+use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Tone, op_in_words};
-use taskyard::core::{Entry, Op, TaskId};
+use taskyard::core::{Entry, Op, TaskId, answers};
 use taskyard::opening::Address;
 use taskyard::operations::{Absence, CopiesWanted, Restorable, RestoreWhich, Restored};
 
@@ -16,7 +16,7 @@ use crate::arguments::parse_id;
 use crate::context::Context;
 use crate::displays::answers::did;
 use crate::exit::Exit;
-use crate::output::{EntryShape, Output, Shapes};
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// Bring back what is missing: what another program removed, and what an undo of a restore took away
@@ -49,29 +49,6 @@ pub(crate) struct Restore {
     pub(crate) deleted: bool,
 }
 
-#[derive(Serialize)]
-struct Choices<'a> {
-    restorable: Vec<RestorableShape<'a>>,
-}
-
-#[derive(Serialize)]
-struct RestorableShape<'a> {
-    task: Shape<'a>,
-    deleted: bool,
-    /// Whether another task has its number: it comes back under a new one.
-    replaced: bool,
-    removed: EntryShape<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'a> {
-    tasks: Shapes<'a>,
-    dropped_edges: Vec<[&'a str; 2]>,
-    nothing_is_open: bool,
-    revision: Option<u64>,
-}
-
 impl Restore {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         if let Some(path) = &self.from {
@@ -92,7 +69,7 @@ impl Restore {
             return tell_rehearsal("Would restore", &restored.tasks.iter().collect::<Vec<_>>(), &[], output);
         }
         if output.is_json() {
-            output.document(shape(&restored))?;
+            output.document(answer(&restored))?;
             return Ok(Exit::Done);
         }
         if restored.tasks.is_empty() {
@@ -116,7 +93,8 @@ impl Restore {
 
 fn choices(restorable: &[Restorable], with_deleted: bool, output: &mut Output) -> Result<Exit, Problem> {
     if output.is_json() {
-        output.document(Choices { restorable: restorable.iter().map(restorable_shape).collect() })?;
+        output
+            .document(answers::history::Restorable { restorable: restorable.iter().map(restorable_task).collect() })?;
         return Ok(Exit::Done);
     }
     if restorable.is_empty() {
@@ -158,14 +136,14 @@ fn went(absence: Absence, removed: &Entry) -> String {
     }
 }
 
-fn restorable_shape(Restorable { task, absence, removed }: &Restorable) -> RestorableShape<'_> {
+fn restorable_task(Restorable { task, absence, removed }: &Restorable) -> RestorableTask<'_> {
     let (deleted, replaced) = (*absence == Absence::Deleted, *absence == Absence::Replaced);
-    RestorableShape { task: Shape(task), deleted, replaced, removed: EntryShape(removed) }
+    RestorableTask { task: Shape(task), deleted, replaced, removed: removed.into() }
 }
 
-fn shape(restored: &Restored) -> Answer<'_> {
-    Answer {
-        tasks: Shapes(&restored.tasks),
+fn answer(restored: &Restored) -> answers::history::Restored<'_> {
+    answers::history::Restored {
+        tasks: restored.tasks.iter().map(Shape).collect(),
         dropped_edges: restored.dropped_edges.iter().map(|(one, two)| [one.as_str(), two.as_str()]).collect(),
         nothing_is_open: restored.nothing_is_open,
         revision: restored.revision.map(|revision| revision.0),

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
 use taskyard::backup::{
     BackupSource, BringBack, BroughtBack, ListBroughtBack, Manifest, Wish, bring_back, look_at_backup,
 };
 use taskyard::core::TaskId;
+use taskyard::core::answers::maintenance::{BackupOrigin, RestoredFrom, RestoredList};
 use taskyard::core::render::{Line, Tone};
 use taskyard::operations::CopiesWanted;
 
@@ -75,7 +75,7 @@ impl RestoreFrom<'_> {
         // Every list is named below.
         output.consider_list_named();
         if output.is_json() {
-            output.document(shape(back, source.manifest(), verb != "Restored"))?;
+            output.document(answer(back, source.manifest(), verb != "Restored"))?;
             return Ok(Exit::Done);
         }
         for list in &back.lists {
@@ -125,31 +125,31 @@ fn tell_of_list(list: &ListBroughtBack, output: &mut Output, verb: &str) -> Resu
     Ok(())
 }
 
-fn shape(back: &BroughtBack, manifest: &Manifest, is_dry_run: bool) -> Value {
-    json!({
-        "backup": {"at": manifest.at, "store": manifest.store, "taskyard": manifest.taskyard},
-        "dryRun": is_dry_run,
-        "lists": back.lists.iter().map(list_shape).collect::<Vec<_>>(),
-        "teams": back.teams,
-        "teamsKept": back.teams_there,
-        "bindings": back.bindings.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
-    })
+fn answer<'a>(back: &'a BroughtBack, manifest: &'a Manifest, dry_run: bool) -> RestoredFrom<'a> {
+    RestoredFrom {
+        backup: BackupOrigin { at: &manifest.at, store: &manifest.store, taskyard: &manifest.taskyard },
+        dry_run,
+        lists: back.lists.iter().map(restored_list).collect(),
+        teams: &back.teams,
+        teams_kept: &back.teams_there,
+        bindings: back.bindings.iter().map(|path| path.display().to_string()).collect(),
+    }
 }
 
-fn list_shape(list: &ListBroughtBack) -> Value {
+fn restored_list(list: &ListBroughtBack) -> RestoredList<'_> {
     let restored = &list.tasks;
-    json!({
-        "list": list.list.as_str(),
-        "whole": list.whole,
-        "history": list.history,
-        "restored": ids(restored.tasks.iter().map(|task| &task.id)),
-        "same": restored.same,
-        "different": ids(restored.different.iter()),
-        "deleted": ids(restored.deleted.iter()),
-        "files": list.files,
-        "droppedEdges": restored.dropped_edges.iter().map(|(one, two)| [one.as_str(), two.as_str()]).collect::<Vec<_>>(),
-        "revision": restored.revision.map(|revision| revision.0),
-    })
+    RestoredList {
+        list: list.list.as_str(),
+        whole: list.whole,
+        history: list.history,
+        restored: ids(restored.tasks.iter().map(|task| &task.id)),
+        same: restored.same,
+        different: ids(restored.different.iter()),
+        deleted: ids(restored.deleted.iter()),
+        files: &list.files,
+        dropped_edges: restored.dropped_edges.iter().map(|(one, two)| [one.as_str(), two.as_str()]).collect(),
+        revision: restored.revision.map(|revision| revision.0),
+    }
 }
 
 fn ids<'a>(ids: impl Iterator<Item = &'a TaskId>) -> Vec<&'a str> {

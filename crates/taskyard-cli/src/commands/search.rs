@@ -1,15 +1,14 @@
 //! `taskyard search`
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::Value;
-use taskyard::core::ListId;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::tasks::Found;
+use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Tone, client_line, cut_text, escaping, task_line};
+use taskyard::core::{ListId, answers};
 use taskyard::operations::{Field, Hit};
 
 use crate::context::Context;
-use crate::displays::lost_tasks::{loss_as_json, tell_of_loss};
+use crate::displays::lost_tasks::{loss_answer, tell_of_loss};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -35,23 +34,6 @@ pub(crate) struct Search {
     pub(crate) all: bool,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    tasks: Vec<Shape<'a>>,
-    hits: Vec<HitShape<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gone: Option<Value>,
-}
-
-#[derive(Serialize)]
-struct HitShape<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    list: Option<&'a str>,
-    task: &'a str,
-    field: &'static str,
-    excerpt: &'a str,
-}
-
 impl Search {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let query = context.query_of_words(&self.query)?;
@@ -67,10 +49,10 @@ impl Search {
         };
         let gone = if hits.is_empty() && !self.everywhere { yard.gone()? } else { None };
         if output.is_json() {
-            output.document(Answer {
+            output.document(Found {
                 tasks: hits.iter().map(|(_, hit)| Shape(&hit.task)).collect(),
-                hits: hits.iter().map(shape).collect(),
-                gone: loss_as_json(gone.as_ref()),
+                hits: hits.iter().map(answer).collect(),
+                gone: loss_answer(gone.as_ref()),
             })?;
             return Ok(Exit::Done);
         }
@@ -104,11 +86,11 @@ impl Search {
     }
 }
 
-fn shape((list, hit): &(Option<ListId>, Hit)) -> HitShape<'_> {
-    HitShape {
+fn answer((list, hit): &(Option<ListId>, Hit)) -> answers::tasks::Hit<'_> {
+    answers::tasks::Hit {
         list: list.as_ref().map(ListId::as_str),
         task: hit.task.id.as_str(),
-        field: hit.field.as_str(),
+        field: hit.field,
         excerpt: &hit.excerpt,
     }
 }

@@ -3,11 +3,11 @@
 use std::io::Read as _;
 
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
-use taskyard::core::TaskId;
+use taskyard::core::answers::teams::{SentToAll, SentToOne};
 use taskyard::core::render::{Line, Tone};
+use taskyard::core::{TaskId, answers};
 use taskyard::operations::Departure;
-use taskyard::teams::{Judged, Letter, Sent};
+use taskyard::teams::{DeliveryState, Judged, Letter, Sent};
 
 use crate::arguments::parse_id;
 use crate::context::Context;
@@ -139,7 +139,7 @@ impl Send {
 fn told(sent: Judged<Sent>, output: &mut Output) -> Result<Exit, Problem> {
     let sent = sent??;
     if output.is_json() {
-        output.document(shape(&sent))?;
+        output.document(answers::teams::Sent { message: answer(&sent), request: sent.request.as_deref() })?;
         return Ok(Exit::Done);
     }
     let mut line = Line::plain("Sent to ").with(Tone::Owner, &sent.to);
@@ -153,8 +153,7 @@ fn told(sent: Judged<Sent>, output: &mut Output) -> Result<Exit, Problem> {
 fn broadcast(sent: &[Sent], missed: &[String], output: &mut Output) -> Result<Exit, Problem> {
     let exit = if missed.is_empty() { Exit::Done } else { Exit::CouldNot };
     if output.is_json() {
-        let sent: Vec<Value> = sent.iter().map(shape).collect();
-        output.document(json!({ "reached": sent.len(), "sent": sent, "missed": missed }))?;
+        output.document(SentToAll { reached: sent.len(), sent: sent.iter().map(answer).collect(), missed })?;
         return Ok(exit);
     }
     let names: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
@@ -169,11 +168,11 @@ fn broadcast(sent: &[Sent], missed: &[String], output: &mut Output) -> Result<Ex
     Ok(exit)
 }
 
-fn shape(sent: &Sent) -> Value {
-    let mut shape =
-        json!({ "to": sent.to, "id": sent.message.msg_id, "timestamp": sent.message.timestamp, "state": "sent" });
-    if let Some(request) = &sent.request {
-        shape["request"] = json!(request);
+fn answer(sent: &Sent) -> SentToOne<'_> {
+    SentToOne {
+        to: &sent.to,
+        id: sent.message.msg_id.as_deref(),
+        timestamp: &sent.message.timestamp,
+        state: DeliveryState::Sent,
     }
-    shape
 }

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use taskyard::core::answers::setup::{AgentFailed, AgentSetUp, AgentSetUpOrFailed, AgentsSetUp, SkippedAgent};
+use taskyard::core::answers::words::{SetupScope, SkipReason};
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::rules::lists::list_choice::SESSION;
 use taskyard_setup::{Agent, Plan, Registration, Scope, SetupOptions, Wish, plan, users_own_status_line};
 
 use crate::context::Context;
-use crate::displays::agent_setup::{change_as_json, show, show_standings, standings_as_json};
+use crate::displays::agent_setup::{agents_known, change_answer, show, show_standings};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::{Output, with_commands};
@@ -80,31 +81,12 @@ struct Done {
     applied: bool,
 }
 
-/// Why an agent is left out where every one is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Skipped {
-    NotFound,
-    NoSuchScope,
-    NotRegistered,
-}
-
-impl Skipped {
-    const ALL: [Self; 3] = [Self::NotFound, Self::NoSuchScope, Self::NotRegistered];
-
-    const fn word(self) -> &'static str {
-        match self {
-            Self::NotFound => "not_found",
-            Self::NoSuchScope => "no_such_scope",
-            Self::NotRegistered => "not_registered",
-        }
-    }
-
-    const fn in_words(self) -> &'static str {
-        match self {
-            Self::NotFound => "not found here",
-            Self::NoSuchScope => "no servers of a project",
-            Self::NotRegistered => "nothing of Taskyard there",
-        }
+/// Says why an agent is left out if every one is meant.
+const fn skipped_in_words(reason: SkipReason) -> &'static str {
+    match reason {
+        SkipReason::NotFound => "not found here",
+        SkipReason::NoSuchScope => "no servers of a project",
+        SkipReason::NotRegistered => "nothing of Taskyard there",
     }
 }
 
@@ -137,7 +119,7 @@ impl Setup {
             Some(agent) => {
                 let done = self.set_up(agent, &options, &data, output)?;
                 if output.is_json() {
-                    output.document(self.document(&done))?;
+                    output.document(self.answer(&done))?;
                 }
                 Exit::Done
             }
@@ -162,14 +144,15 @@ impl Setup {
             output.say(&Line::plain(text))?;
             output.advise("see the agents it looks for with `taskyard setup --list`")?;
         }
-        let mut shapes = Vec::new();
+        let mut answers = Vec::new();
         let mut exit = Exit::Done;
         for agent in agents {
             match self.set_up(agent, options, data, output) {
-                Ok(done) => shapes.push(self.document(&done)),
+                Ok(done) => answers.push(AgentSetUpOrFailed::SetUp(self.answer(&done))),
                 Err(problem) => {
-                    let error = problem.report().as_json();
-                    shapes.push(json!({"agent": agent.word(), "name": agent.name(), "error": error}));
+                    let error = problem.report().clone();
+                    let failed = AgentFailed { agent: agent.word(), name: agent.name(), error };
+                    answers.push(AgentSetUpOrFailed::Failed(failed));
                     exit = if output.is_json() { exit_of(problem.report().kind) } else { output.problem(&problem) };
                 }
             }
@@ -177,27 +160,29 @@ impl Setup {
         if output.is_json() {
             let skipped = judged.iter().filter_map(|(agent, why)| Some((agent, (*why)?)));
             let skipped =
-                skipped.map(|(agent, why)| json!({"agent": agent.word(), "name": agent.name(), "reason": why.word()}));
-            output.document(json!({ "agents": shapes, "skipped": skipped.collect::<Vec<_>>() }))?;
+                skipped.map(|(agent, reason)| SkippedAgent { agent: agent.word(), name: agent.name(), reason });
+            output.document(AgentsSetUp { agents: answers, skipped: skipped.collect() })?;
             return Ok(exit);
         }
-        for why in Skipped::ALL {
+        for why in [SkipReason::NotFound, SkipReason::NoSuchScope, SkipReason::NotRegistered] {
             let agents: Vec<Agent> =
                 judged.iter().filter(|(_, said)| *said == Some(why)).map(|(agent, _)| *agent).collect();
             if !agents.is_empty() {
-                output.say(&Line::new().with(Tone::Dim, &format!("Skipped {}: {}", names(&agents), why.in_words())))?;
+                output.say(
+                    &Line::new().with(Tone::Dim, &format!("Skipped {}: {}", names(&agents), skipped_in_words(why))),
+                )?;
             }
         }
         Ok(exit)
     }
 
     /// Returns why an agent is left out where every one is meant; `None` if it is not.
-    fn skipped(&self, agent: Agent, options: &SetupOptions) -> Option<Skipped> {
+    fn skipped(&self, agent: Agent, options: &SetupOptions) -> Option<SkipReason> {
         match agent.registration(self.scope.into(), options) {
-            Registration::NoSuchScope => Some(Skipped::NoSuchScope),
-            Registration::Missing if self.remove => Some(Skipped::NotRegistered),
+            Registration::NoSuchScope => Some(SkipReason::NoSuchScope),
+            Registration::Missing if self.remove => Some(SkipReason::NotRegistered),
             _ if self.remove || agent.found(options).is_some() => None,
-            _ => Some(Skipped::NotFound),
+            _ => Some(SkipReason::NotFound),
         }
     }
 
@@ -230,7 +215,7 @@ impl Setup {
     fn show_standings(&self, options: &SetupOptions, output: &mut Output) -> Result<Exit, Problem> {
         let agents: Vec<Agent> = self.which.map_or_else(|| Agent::ALL.into(), |agent| vec![agent]);
         if output.is_json() {
-            output.document(standings_as_json(&agents, options))?;
+            output.document(agents_known(&agents, options))?;
         } else {
             show_standings(&agents, options, output)?;
         }
@@ -258,16 +243,18 @@ impl Setup {
         Ok(())
     }
 
-    fn document(&self, done: &Done) -> Value {
-        let scope: Scope = self.scope.into();
-        json!({
-            "agent": done.agent.word(),
-            "name": done.agent.name(),
-            "scope": scope.as_str(),
-            "applied": done.applied,
-            "files": done.plan.changes.iter().map(change_as_json).collect::<Vec<_>>(),
-            "stillNeeded": done.agent.still_needed(scope).filter(|_| !self.remove),
-        })
+    fn answer(&self, done: &Done) -> AgentSetUp {
+        AgentSetUp {
+            agent: done.agent.word(),
+            name: done.agent.name(),
+            scope: match self.scope {
+                ScopeWord::User => SetupScope::User,
+                ScopeWord::Project => SetupScope::Project,
+            },
+            applied: done.applied,
+            files: done.plan.changes.iter().map(change_answer).collect(),
+            still_needed: done.agent.still_needed(self.scope.into()).filter(|_| !self.remove),
+        }
     }
 
     /// Returns the command that undoes this one.

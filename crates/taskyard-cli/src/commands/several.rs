@@ -1,8 +1,8 @@
 //! What commands do that make a move with one task or with several.
 
-use serde_json::json;
 use taskyard::Yard;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::tasks::Unchanged;
+use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Tone, task_line};
 use taskyard::core::{Task, TaskId};
 use taskyard::operations::{Move, Possible, RefusedTask};
@@ -10,7 +10,7 @@ use taskyard::operations::{Move, Possible, RefusedTask};
 use crate::arguments::WhichTasks;
 use crate::context::Context;
 use crate::displays::answers;
-use crate::displays::refused_tasks::{exit_of, refused_as_json, tell_refused};
+use crate::displays::refused_tasks::{exit_of, refused_tasks, tell_refused};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -75,11 +75,7 @@ pub(super) fn tell_rehearsal(
 ) -> Result<Exit, Problem> {
     if output.is_json() {
         let tasks: Vec<Shape<'_>> = tasks.iter().map(|task| Shape(task)).collect();
-        let mut answer = json!({ "dryRun": true, "tasks": tasks });
-        if let Some(refused) = refused_as_json(refused) {
-            answer["refused"] = refused;
-        }
-        output.document(answer)?;
+        output.document(Unchanged { dry_run: Some(true), tasks, refused: refused_tasks(refused) })?;
         return Ok(exit_of(refused));
     }
     tasks.iter().try_for_each(|task| output.say(&answers::did(would, task)))?;
@@ -118,7 +114,7 @@ pub(super) fn is_agreed(
 /// Says that a query is true of no task.
 pub(super) fn none_is_like_that(output: &mut Output) -> Result<Exit, Problem> {
     match output.is_json() {
-        true => output.document(json!({ "tasks": [] }))?,
+        true => output.document(Unchanged { dry_run: None, tasks: Vec::new(), refused: Vec::new() })?,
         false => output.say(&Line::new().with(Tone::Dim, "No task is like that."))?,
     }
     Ok(Exit::Done)

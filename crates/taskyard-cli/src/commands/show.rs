@@ -4,20 +4,19 @@ use std::iter;
 use std::path::Path;
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::tasks::ClientTokens;
+use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{TaskPage, task_page};
-use taskyard::core::{Task, TaskId};
+use taskyard::core::{Task, TaskId, answers};
 use taskyard::operations::{OwnerSession, Shown};
 
 use crate::arguments::parse_id;
 use crate::client_environment_file::quoted;
 use crate::context::Context;
-use crate::displays::answers::{defects_as_json, warn_of_defects};
+use crate::displays::answers::{unreadable_files, warn_of_defects};
 use crate::exit::Exit;
-use crate::output::{EntryShape, JobShape, LeaseShape, Output, Shapes};
+use crate::output::Output;
 use crate::places;
 use crate::problem::Problem;
 
@@ -27,27 +26,6 @@ pub(crate) struct Show {
     /// The task
     #[arg(value_name = "ID", value_parser = parse_id)]
     pub(crate) id: TaskId,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'a> {
-    task: Shape<'a>,
-    open_blockers: Shapes<'a>,
-    dependents: Shapes<'a>,
-    subtasks: Shapes<'a>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    jobs: Vec<JobShape<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lease: Option<LeaseShape<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    made: Option<EntryShape<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    changed: Option<EntryShape<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problems: Option<Value>,
 }
 
 impl Show {
@@ -62,17 +40,17 @@ impl Show {
         let Shown { task, open_blockers, dependents, subtasks, changed, lease, problem } = &shown;
         let problems = problem.as_slice();
         if output.is_json() {
-            output.document(Answer {
+            output.document(answers::tasks::Shown {
                 task: Shape(task),
-                open_blockers: Shapes(open_blockers),
-                dependents: Shapes(dependents),
-                subtasks: Shapes(subtasks),
-                jobs: jobs.iter().map(JobShape).collect(),
-                lease: lease.as_ref().map(LeaseShape),
-                session: session.as_ref().map(session_as_json),
-                made: made.as_ref().map(EntryShape),
-                changed: changed.as_ref().map(EntryShape),
-                problems: (!problems.is_empty()).then(|| defects_as_json(problems)),
+                open_blockers: open_blockers.iter().map(Shape).collect(),
+                dependents: dependents.iter().map(Shape).collect(),
+                subtasks: subtasks.iter().map(Shape).collect(),
+                jobs: jobs.iter().map(Into::into).collect(),
+                lease: lease.as_ref().map(Into::into),
+                session: session.as_ref().map(session_answer),
+                made: made.as_ref().map(Into::into),
+                changed: changed.as_ref().map(Into::into),
+                problems: unreadable_files(problems),
             })?;
         } else {
             let page = TaskPage {
@@ -129,21 +107,18 @@ fn session_in_words(session: &OwnerSession) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn session_as_json(session: &OwnerSession) -> Value {
-    let tokens = session.used.map(|used| {
-        json!({
-            "input": used.input,
-            "output": used.output,
-            "cacheRead": used.cache_read,
-            "cacheCreation": used.cache_creation,
-        })
-    });
-    json!({
-        "id": session.session,
-        "transcript": session.transcript.to_string_lossy(),
-        "directory": session.directory.as_ref().map(|directory| directory.to_string_lossy()),
-        "resume": resuming(session),
-        "clientTokens": tokens,
-        "clientSessionCostUsd": session.session_cost,
-    })
+fn session_answer(session: &OwnerSession) -> answers::tasks::OwnerSession<'_> {
+    answers::tasks::OwnerSession {
+        id: &session.session,
+        transcript: session.transcript.to_string_lossy().into_owned(),
+        directory: session.directory.as_ref().map(|directory| directory.to_string_lossy().into_owned()),
+        resume: resuming(session),
+        client_tokens: session.used.map(|used| ClientTokens {
+            input: used.input,
+            output: used.output,
+            cache_read: used.cache_read,
+            cache_creation: used.cache_creation,
+        }),
+        client_session_cost_usd: session.session_cost,
+    }
 }

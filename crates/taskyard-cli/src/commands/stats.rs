@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Map, Value, json};
 use taskyard::core::TaskId;
+use taskyard::core::answers::lists::{self as answers, AgentTime, TaskTime};
+use taskyard::core::answers::values::Ids;
 use taskyard::core::render::escaping::one_line;
 use taskyard::core::render::{Board, Line, Tone};
 use taskyard::core::rules::looking::past::{AgentAtWork, TaskTimes, agents_at_work, time_in_state};
@@ -13,8 +14,7 @@ use taskyard::core::timing::span_in_words;
 use taskyard::operations::{self, KnownPast, PastAndPresent};
 
 use crate::context::Context;
-use crate::displays::answers::counts_as_json;
-use crate::displays::lost_tasks::{loss_as_json, tell_of_loss};
+use crate::displays::lost_tasks::{loss_answer, tell_of_loss};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -31,15 +31,7 @@ impl Stats {
         // What a newer Taskyard has is not told as if nothing had happened.
         let is_known = yard.store().care().is_none_or(|care| care.newer_journals().is_empty());
         if output.is_json() {
-            let mut answer = shape(&stats);
-            answer["timeSpent"] = spent.as_json();
-            if !is_known {
-                answer["revision"] = Value::Null;
-            }
-            if let Some(gone) = loss_as_json(stats.gone.as_ref()) {
-                answer["gone"] = gone;
-            }
-            output.document(answer)?;
+            output.document(answer(&stats, &spent, is_known))?;
             return Ok(Exit::Done);
         }
         tell_of_loss(stats.gone.as_ref(), &yard, output)?;
@@ -143,28 +135,31 @@ impl TimeSpent {
         agents.chain(tasks).collect()
     }
 
-    fn as_json(&self) -> Value {
-        let agent = |agent: &AgentAtWork| json!({"agent": agent.agent, "seconds": agent.at_work.as_secs(), "tasks": agent.tasks});
-        let task = |times: &TaskTimes| {
-            let agents: Map<String, Value> =
-                times.agents.iter().map(|(agent, time)| (agent.clone(), json!(time.as_secs()))).collect();
-            json!({"task": times.task.as_str(), "seconds": times.in_progress.as_secs(), "agents": agents})
+    fn answer<'a>(&'a self) -> answers::TimeSpent<'a> {
+        let agent = |agent: &'a AgentAtWork| AgentTime {
+            agent: &agent.agent,
+            seconds: agent.at_work.as_secs(),
+            tasks: agent.tasks,
         };
-        json!({
-            "agents": self.agents.iter().map(agent).collect::<Vec<_>>(),
-            "tasks": self.tasks.iter().map(task).collect::<Vec<_>>(),
-        })
+        let task = |times: &'a TaskTimes| TaskTime {
+            task: times.task.as_str(),
+            seconds: times.in_progress.as_secs(),
+            agents: times.agents.iter().map(|(agent, time)| (agent.as_str(), time.as_secs())).collect(),
+        };
+        answers::TimeSpent {
+            agents: self.agents.iter().map(agent).collect(),
+            tasks: self.tasks.iter().map(task).collect(),
+        }
     }
 }
 
-fn estimate_as_json(estimate: &Estimate) -> Value {
-    let Estimate { task, is_completed, expected, in_progress } = estimate;
-    json!({
-        "task": task.as_str(),
-        "completed": is_completed,
-        "estimate": expected.as_secs(),
-        "inProgress": in_progress.as_secs(),
-    })
+fn estimate(Estimate { task, is_completed, expected, in_progress }: &Estimate) -> answers::Estimate<'_> {
+    answers::Estimate {
+        task: task.as_str(),
+        completed: *is_completed,
+        estimate: expected.as_secs(),
+        in_progress: in_progress.as_secs(),
+    }
 }
 
 fn chain(tasks: &[TaskId], arrow: &str) -> String {
@@ -178,26 +173,24 @@ fn chain(tasks: &[TaskId], arrow: &str) -> String {
     format!("{} tasks: {}", tasks.len(), shown.join(&format!(" {arrow} ")))
 }
 
-fn shape(stats: &operations::Stats) -> Value {
-    let counted = |pairs: &[(String, usize)]| -> Map<String, Value> {
-        pairs.iter().map(|(word, count)| (word.clone(), json!(count))).collect()
-    };
-    let owners: Map<String, Value> =
-        stats.owners.iter().map(|(owner, counts)| (owner.clone(), counts_as_json(*counts))).collect();
-    json!({
-        "counts": counts_as_json(stats.counts),
-        "ready": stats.ready,
-        "blocked": stats.blocked,
-        "cancelled": stats.cancelled,
-        "overdue": stats.overdue,
-        "deferred": stats.deferred,
-        "estimates": stats.estimates.iter().map(estimate_as_json).collect::<Vec<_>>(),
-        "unreadable": stats.unreadable,
-        "edges": stats.edges,
-        "longestChain": stats.longest_chain.iter().map(TaskId::as_str).collect::<Vec<_>>(),
-        "owners": owners,
-        "priorities": counted(&stats.priorities),
-        "tags": counted(&stats.tags),
-        "revision": stats.revision.0,
-    })
+fn answer<'a>(stats: &'a operations::Stats, spent: &'a TimeSpent, is_known: bool) -> answers::Stats<'a> {
+    let counted = |pairs: &'a [(String, usize)]| pairs.iter().map(|(word, count)| (word.as_str(), *count)).collect();
+    answers::Stats {
+        counts: stats.counts.into(),
+        ready: stats.ready,
+        blocked: stats.blocked,
+        cancelled: stats.cancelled,
+        overdue: stats.overdue,
+        deferred: stats.deferred,
+        estimates: stats.estimates.iter().map(estimate).collect(),
+        unreadable: stats.unreadable,
+        edges: stats.edges,
+        longest_chain: Ids(&stats.longest_chain),
+        owners: stats.owners.iter().map(|(owner, counts)| (owner.as_str(), (*counts).into())).collect(),
+        priorities: counted(&stats.priorities),
+        tags: counted(&stats.tags),
+        revision: is_known.then_some(stats.revision.0),
+        time_spent: spent.answer(),
+        gone: loss_answer(stats.gone.as_ref()),
+    }
 }

@@ -4,8 +4,9 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 use taskyard::Yard;
+use taskyard::core::answers;
 use taskyard::core::render::{Line, Tone, cut_text};
 use taskyard::operations::Summary;
 
@@ -45,11 +46,14 @@ impl StatusLine {
         let context = context.in_session(told["session_id"].as_str()).at(directory.as_deref());
         let figures = look(&context)?;
         if output.is_json() {
-            let doing = figures.doing.as_ref().map(|(text, _)| text);
-            output.document(json!({
-                "inProgress": doing, "done": figures.done, "all": figures.all, "blocked": figures.blocked, "jobs": figures.jobs,
-                "unread": figures.unread,
-            }))?;
+            output.document(answers::lists::StatusLine {
+                in_progress: figures.doing.as_ref().map(|(text, _)| text.as_str()),
+                done: figures.done,
+                all: figures.all,
+                blocked: figures.blocked,
+                jobs: figures.jobs,
+                unread: figures.unread,
+            })?;
         } else {
             output.client_line(&line(&figures, output))?;
         }

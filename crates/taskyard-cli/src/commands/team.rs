@@ -1,16 +1,16 @@
 //! `taskyard team`
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
+use taskyard::core::answers::teams::{MendedFile, TeamCreated, TeamDeleted, TeamJoined, TeamLeft, TeamsMended};
 use taskyard::core::render::{Line, Tone};
-use taskyard::core::{AgentName, Holder, ListId, TeamName};
+use taskyard::core::{AgentName, Holder, ListId, TeamName, answers};
 use taskyard::liveness::mark_of;
 use taskyard::operations::{Departed, Departure};
 use taskyard::teams::{Backend, Mended, NewMember, NewTeam, Presence, TeamRefusal, TeamTrouble, TeamsFound};
 
 use crate::arguments::parse_agent;
 use crate::context::Context;
-use crate::displays::departures::{given_back, taken_out, unassigned_as_json};
+use crate::displays::departures::{given_back, taken_out, unassigned};
 use crate::displays::shown_teams;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -150,10 +150,13 @@ fn create(
     output.consider_list_named();
     if output.is_json() {
         let path = teams.file_of(&seat.team.name).map(|path| path.display().to_string());
-        output.document(json!({
-            "team": seat.team.name.as_str(), "list": list.as_str(), "teamList": team_list.as_str(), "path": path,
-            "agent": seat.name,
-        }))?;
+        output.document(TeamCreated {
+            team: seat.team.name.as_str(),
+            list: list.as_str(),
+            team_list: team_list.as_str(),
+            path,
+            agent: &seat.name,
+        })?;
         return Ok(Exit::Done);
     }
     let mut line = Line::plain("Made team ").with(Tone::Strong, seat.team.name.as_str());
@@ -185,7 +188,7 @@ fn delete(name: &str, force: bool, context: &Context, output: &mut Output) -> Re
     }
     yard.end_team(&teams, &team)?;
     if output.is_json() {
-        output.document(json!({ "team": team.name.as_str(), "deleted": true }))?;
+        output.document(TeamDeleted { team: team.name.as_str(), deleted: true })?;
     } else {
         output.say(&Line::plain("Ended team ").with(Tone::Strong, team.name.as_str()))?;
     }
@@ -203,7 +206,7 @@ fn show(name: Option<&str>, context: &Context, output: &mut Output) -> Result<Ex
         output.warn(problem)?;
     }
     if output.is_json() {
-        output.document(shown_teams::shape(&shown))?;
+        output.document(shown_teams::answer(&shown))?;
     } else {
         output.lines(&shown_teams::lines(&shown, &output.look()))?;
     }
@@ -216,8 +219,7 @@ fn list(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         output.warn(&team.error.to_string())?;
     }
     if output.is_json() {
-        let shapes: Vec<_> = teams.iter().map(shown_teams::summary).collect();
-        output.document(json!({ "teams": shapes }))?;
+        output.document(answers::teams::Teams { teams: teams.iter().map(Into::into).collect() })?;
         return Ok(Exit::Done);
     }
     if teams.is_empty() && unreadable.is_empty() {
@@ -230,7 +232,7 @@ fn list(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
 
 fn mend(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let teams = context.teams()?;
-    let (mut shapes, mut exit) = (Vec::new(), Exit::Done);
+    let (mut files, mut exit) = (Vec::new(), Exit::Done);
     for trouble in teams.find_trouble()? {
         let (TeamTrouble::TornInbox { path, .. }
         | TeamTrouble::TornTeamFile { path, .. }
@@ -247,7 +249,7 @@ fn mend(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
                 if !output.is_json() {
                     output.say(&Line::plain(&format!("Took `{place}` out of the way")))?;
                 }
-                shapes.push(json!({ "path": place, "mended": true, "saved": 0, "kept": null }));
+                files.push(MendedFile { path: place, mended: true, saved: 0, kept: None });
                 continue;
             }
             Mended::BeyondMending => (None, 0),
@@ -263,11 +265,11 @@ fn mend(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
             }
         }
         exit = if kept.is_none() { Exit::CouldNot } else { exit };
-        shapes.push(json!({ "path": place, "mended": kept.is_some(), "saved": saved, "kept": kept }));
+        files.push(MendedFile { path: place, mended: kept.is_some(), saved, kept });
     }
     if output.is_json() {
-        output.document(json!({ "mended": shapes }))?;
-    } else if shapes.is_empty() {
+        output.document(TeamsMended { mended: files })?;
+    } else if files.is_empty() {
         output.say(&Line::plain("Nothing to mend"))?;
     }
     Ok(exit)
@@ -308,10 +310,14 @@ impl Join {
         output.consider_list_named();
         let colour = seat.member().and_then(|member| member.color.clone());
         if output.is_json() {
-            output.document(json!({
-                "team": seat.team.name.as_str(), "agent": seat.name, "color": colour, "list": list.as_str(),
-                "teamList": team_list.as_str(), "planModeRequired": plan_mode_required,
-            }))?;
+            output.document(TeamJoined {
+                team: seat.team.name.as_str(),
+                agent: &seat.name,
+                color: colour.as_deref(),
+                list: list.as_str(),
+                team_list: team_list.as_str(),
+                plan_mode_required,
+            })?;
             return Ok(Exit::Done);
         }
         let mut line = Line::new().with(Tone::member(colour.as_deref()), &seat.name);
@@ -342,11 +348,12 @@ impl Leave {
         };
         let departed: Departed = context.yard()?.leave_team(&teams, &seat, departure)??;
         if output.is_json() {
-            let tasks = unassigned_as_json(&departed);
-            output.document(json!({
-                "team": seat.team.name.as_str(), "agent": seat.name, "unassignedTasks": tasks,
-                "notificationMessage": departed.notice,
-            }))?;
+            output.document(TeamLeft {
+                team: seat.team.name.as_str(),
+                agent: &seat.name,
+                unassigned_tasks: unassigned(&departed),
+                notification_message: &departed.notice,
+            })?;
         } else {
             let mut line = Line::new().with(Tone::Owner, &seat.name);
             line.push(Tone::Plain, " left team ");

@@ -3,13 +3,13 @@
 use std::io::Read as _;
 
 use clap::{Args, Subcommand};
-use serde::Serialize;
 use serde_json::{Value, json};
 use taskyard::Error;
+use taskyard::core::answers::teams::Todos;
 use taskyard::core::dialect::native::LARGEST;
 use taskyard::core::json_text;
 use taskyard::core::render::{Board, Line, Tone, escaping, todo_line};
-use taskyard::core::tools::todo_write::{self, shape};
+use taskyard::core::tools::todo_write;
 use taskyard::core::{Rules, Status, Todo as Item};
 use taskyard::todos::Replaced;
 
@@ -38,15 +38,6 @@ pub(crate) enum Action {
     Read,
 }
 
-#[derive(Serialize)]
-struct Answer {
-    todos: Value,
-    #[serde(rename = "oldTodos", skip_serializing_if = "Option::is_none")]
-    before: Option<Value>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    cleared: bool,
-}
-
 impl Todo {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         match self.action {
@@ -69,7 +60,11 @@ fn write(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let Replaced { before, after } = list.replace(&given).map_err(Error::from)?;
     let cleared = after.is_empty() && !given.is_empty();
     if output.is_json() {
-        output.document(Answer { todos: shape(&given), before: Some(shape(&before)), cleared })?;
+        output.document(Todos {
+            todos: given.iter().map(Into::into).collect(),
+            old_todos: Some(before.iter().map(Into::into).collect()),
+            cleared: cleared.then_some(true),
+        })?;
         return Ok(Exit::Done);
     }
     if output.is_quiet() {
@@ -87,7 +82,7 @@ fn read(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let (list, agent) = context.todo_list()?;
     let todos = list.read().map_err(Error::from)?;
     if output.is_json() {
-        output.document(Answer { todos: shape(&todos), before: None, cleared: false })?;
+        output.document(Todos { todos: todos.iter().map(Into::into).collect(), old_todos: None, cleared: None })?;
     } else {
         show(&todos, &agent, output)?;
     }

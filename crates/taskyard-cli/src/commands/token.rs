@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 use taskyard::core::Timestamp;
+use taskyard::core::answers::access::{BrowserShown, TokenCreated, TokenRevoked, TokenShown, Tokens};
 use taskyard::core::render::{Line, Tone};
 
 use crate::arguments::parse_lifetime;
@@ -65,7 +65,7 @@ impl Token {
             Action::Revoke { name } => {
                 book.revoke(&name).map_err(|problem| told(problem, &name))?;
                 match output.is_json() {
-                    true => output.document(json!({ "name": name, "revoked": true }))?,
+                    true => output.document(TokenRevoked { name: &name, revoked: true })?,
                     false => output.say(&Line::plain("Revoked ").with(Tone::Strong, &name))?,
                 }
             }
@@ -76,10 +76,12 @@ impl Token {
 
 fn created(record: &TokenRecord, secret: &str, output: &mut Output) -> Result<(), Problem> {
     if output.is_json() {
-        let expires = record.expires.map(|at| Timestamp(at).to_string());
-        return Ok(output.document(json!({
-            "name": record.name, "scope": record.scope, "expiresAt": expires, "token": secret,
-        }))?);
+        return Ok(output.document(TokenCreated {
+            name: &record.name,
+            scope: record.scope.into(),
+            expires_at: record.expires.map(|at| Timestamp(at).to_string()),
+            token: secret,
+        })?);
     }
     if !output.is_quiet() {
         let mut line = Line::plain("Made ").with(Tone::Strong, &record.name);
@@ -90,35 +92,32 @@ fn created(record: &TokenRecord, secret: &str, output: &mut Output) -> Result<()
     Ok(output.line(&Line::plain(secret))?)
 }
 
-fn list(
-    records: &[TokenRecord],
-    browsers: &[BrowserRecord],
+fn list<'a>(
+    records: &'a [TokenRecord],
+    browsers: &'a [BrowserRecord],
     now: Timestamp,
     output: &mut Output,
 ) -> Result<(), Problem> {
     if output.is_json() {
-        let shape = |record: &TokenRecord| {
-            json!({
-                "name": record.name,
-                "scope": record.scope,
-                "made": Timestamp(record.made).to_string(),
-                "expiresAt": record.expires.map(|at| Timestamp(at).to_string()),
-                "counts": record.counts(now),
-            })
+        let token = |record: &'a TokenRecord| TokenShown {
+            name: &record.name,
+            scope: record.scope.into(),
+            made: Timestamp(record.made).to_string(),
+            expires_at: record.expires.map(|at| Timestamp(at).to_string()),
+            counts: record.counts(now),
         };
-        let tokens: Vec<Value> = records.iter().map(shape).collect();
-        let shape = |browser: &BrowserRecord| {
-            json!({
-                "name": browser.name,
-                "made": Timestamp(browser.made).to_string(),
-                "used": Timestamp(browser.used).to_string(),
-                "agent": browser.agent,
-                "actor": browser.actor,
-                "scope": browser.scope(),
-            })
+        let browser = |browser: &'a BrowserRecord| BrowserShown {
+            name: &browser.name,
+            made: Timestamp(browser.made).to_string(),
+            used: Timestamp(browser.used).to_string(),
+            agent: &browser.agent,
+            actor: browser.actor.as_deref(),
+            scope: browser.scope().into(),
         };
-        let browsers: Vec<Value> = browsers.iter().map(shape).collect();
-        return Ok(output.document(json!({ "tokens": tokens, "browsers": browsers }))?);
+        return Ok(output.document(Tokens {
+            tokens: records.iter().map(token).collect(),
+            browsers: browsers.iter().map(browser).collect(),
+        })?);
     }
     if records.is_empty() {
         output.say(&Line::plain("No tokens"))?;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::Args;
-use serde_json::{Value, json};
 use taskyard::config::{ConfigWarning, Origin};
+use taskyard::core::answers::setup::{Distrusted, Trusted, TrustedHook};
 use taskyard::core::render::{Line, Tone};
 use taskyard::hooks::HookSetup;
 use taskyard::machine::Machine;
@@ -46,14 +46,13 @@ impl Trust {
         let (hooks, checks) = (setup.hooks_of_project(), checks_of_project(&setup));
         let settings = settings_of_project(&setup);
         if output.is_json() {
-            let hooks: Vec<Value> = hooks
-                .iter()
-                .map(|(event, hook)| json!({"event": event.as_str(), "command": hook.name(), "path": hook.source.path.display().to_string()}))
-                .collect();
-            let directory = directory.display().to_string();
-            output.document(json!({
-                "directory": directory, "trusted": true, "hooks": hooks, "checks": checks, "settings": settings,
-            }))?;
+            let hooks = hooks.iter().map(|(event, hook)| TrustedHook {
+                event: event.as_str(),
+                command: hook.name(),
+                path: hook.source.path.display().to_string(),
+            });
+            let (directory, hooks) = (directory.display().to_string(), hooks.collect());
+            output.document(Trusted { directory, trusted: true, hooks, checks, settings })?;
             return Ok(Exit::Done);
         }
         let count = format!("{} is trusted: its hooks, checks and settings count from now on", directory.display());
@@ -97,7 +96,7 @@ fn distrust(project: &Path, data: &Path, output: &mut Output) -> Result<(), Prob
         return Err(Problem::new(ProblemKind::NotFound, "not_trusted", message).hint("there is nothing to take away"));
     }
     if output.is_json() {
-        output.document(json!({"directory": project.display().to_string(), "trusted": false}))?;
+        output.document(Distrusted { directory: project.display().to_string(), trusted: false })?;
     } else {
         output.say(&Line::plain(&format!("{} is not trusted any more", project.display())))?;
     }

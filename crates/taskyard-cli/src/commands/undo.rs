@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use serde::Serialize;
 use taskyard::Yard;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Tone, is_summed_up, revision_line};
 use taskyard::core::rules::agents::naming::is_same_agent;
-use taskyard::core::{Entry, Timestamp};
+use taskyard::core::{Entry, Timestamp, answers};
 use taskyard::operations::{UndoRange, Undone};
 
 use crate::arguments::parse_revisions;
@@ -47,16 +46,6 @@ pub(crate) struct Undo {
     pub(crate) verbose: bool,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    undone: Vec<u64>,
-    /// Who made each of them.
-    actors: Vec<&'a str>,
-    revision: u64,
-    tasks: Vec<Shape<'a>>,
-    removed: Vec<&'a str>,
-}
-
 impl Undo {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
@@ -68,7 +57,7 @@ impl Undo {
         };
         let undone = yard.undo(range)?.done()?;
         if output.is_json() {
-            output.document(shape(&undone))?;
+            output.document(answer(&undone))?;
             return Ok(Exit::Done);
         }
         let revisions: Vec<String> = undone.revisions.iter().map(ToString::to_string).collect();
@@ -142,8 +131,8 @@ fn summed_up(undone: &Undone) -> String {
     }
 }
 
-fn shape(undone: &Undone) -> Answer<'_> {
-    Answer {
+fn answer(undone: &Undone) -> answers::history::Undone<'_> {
+    answers::history::Undone {
         undone: undone.revisions.iter().map(|signed| signed.revision.0).collect(),
         actors: undone.revisions.iter().map(|signed| signed.actor.as_str()).collect(),
         revision: undone.revision.0,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use serde_json::json;
+use taskyard::core::answers::lists::ListUsed;
 use taskyard::core::render::{Line, Tone};
 use taskyard::machine::{Binding, Machine};
 
@@ -35,7 +35,8 @@ impl Use {
                 Machine::open(&data)?.bind(directory, list.as_str())?;
                 context.in_directory(directory.to_owned()).claim_list(output)?;
                 if output.is_json() {
-                    output.document(json!({"list": list.as_str(), "directory": directory.display().to_string()}))?;
+                    output
+                        .document(ListUsed { list: Some(list.as_str()), directory: directory.display().to_string() })?;
                 } else {
                     let mut line = Line::plain(&format!("{} now uses ", directory.display()));
                     line.push(Tone::Strong, list.as_str());
@@ -55,7 +56,7 @@ impl Use {
                     return Err(not_bound(directory, above));
                 }
                 if output.is_json() {
-                    output.document(json!({"list": null, "directory": directory.display().to_string()}))?;
+                    output.document(ListUsed { list: None, directory: directory.display().to_string() })?;
                 } else {
                     output.say(&Line::plain(&format!("{} is bound to no list any more", directory.display())))?;
                 }

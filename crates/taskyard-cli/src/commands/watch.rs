@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use serde::Serialize;
+use taskyard::core::answers::history::{WatchedEntry, WatchedJob, WatchedOp, WatchedReturn};
 use taskyard::core::render::{Line, Look, Tone, entry_line, job_line};
 use taskyard::core::{Entry, ListId, Revision, TaskId, Timestamp};
 use taskyard::leases::Warden;
@@ -13,7 +13,7 @@ use taskyard::stream::{Cursor, Happening, Interest};
 use crate::arguments::{Since, parse_since};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{EntryShape, JobShape, Output, when_reader_leaves};
+use crate::output::{Output, when_reader_leaves};
 use crate::problem::Problem;
 
 /// Show changes as they happen, one line each, until it is stopped
@@ -33,31 +33,6 @@ pub(crate) struct Watch {
     /// Begin after this revision (`41`), or at a time that has passed (`2h`, `yesterday`); without it, with what happens from now on
     #[arg(long, value_name = "REV|TIME", value_parser = parse_since)]
     since: Option<Since>,
-}
-
-/// A line in a pipe: the entry, and whether the commit it belongs to is told in full with it.
-#[derive(Serialize)]
-struct EntryLine<'a> {
-    #[serde(flatten)]
-    entry: EntryShape<'a>,
-    last: bool,
-}
-
-/// A line in a pipe: a job of the list has ended. It belongs to no revision.
-#[derive(Serialize)]
-struct Notified<'a> {
-    at: String,
-    actor: &'a str,
-    op: &'static str,
-    task: Option<&'a str>,
-    job: JobShape<'a>,
-}
-
-/// A line in a pipe: the database went back to this revision.
-#[derive(Serialize)]
-struct WentBack {
-    op: &'static str,
-    revision: u64,
 }
 
 impl Watch {
@@ -112,7 +87,7 @@ fn tell(entries: &[Entry], output: &mut Output) -> Result<(), Problem> {
             let now = Some(Timestamp(jiff::Timestamp::now().as_millisecond()));
             output.line(&entry_line(entry, &Look { now, by_clock: true, ..output.look() }))?;
         } else {
-            output.document(EntryLine { entry: EntryShape(entry), last: number + 1 == entries.len() })?;
+            output.document(WatchedEntry { entry: entry.into(), last: number + 1 == entries.len() })?;
         }
     }
     Ok(output.flush()?)
@@ -123,7 +98,7 @@ fn tell_of_going_back(list: &ListId, revision: Revision, output: &mut Output) ->
         let words = format!("the database of list {list} went back to revision {revision}; earlier lines may be lost");
         output.line(&Line::new().with(Tone::Strong, &words))?;
     } else {
-        output.document(WentBack { op: "went_back", revision: revision.0 })?;
+        output.document(WatchedReturn { op: WatchedOp::WentBack, revision: revision.0 })?;
     }
     Ok(output.flush()?)
 }
@@ -134,12 +109,12 @@ fn tell_of_end(notice: &Notice, output: &mut Output) -> Result<(), Problem> {
         let now = Some(Timestamp(jiff::Timestamp::now().as_millisecond()));
         output.line(&job_line("", job, &Look { now, by_clock: true, ..output.look() }))?;
     } else {
-        output.document(Notified {
+        output.document(WatchedJob {
             at: notice.queued.to_string(),
             actor: notice.agent.as_str(),
-            op: "job_ended",
+            op: WatchedOp::JobEnded,
             task: job.task.as_ref().map(TaskId::as_str),
-            job: JobShape(job),
+            job: job.into(),
         })?;
     }
     Ok(output.flush()?)

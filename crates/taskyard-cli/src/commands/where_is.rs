@@ -1,10 +1,10 @@
 //! `taskyard where`
 
 use clap::Args;
-use serde_json::{Value, json};
 use taskyard::config::ConfigWarning;
+use taskyard::core::answers::lists::{IgnoredSetting, OtherTeam};
 use taskyard::core::render::{Line, Tone};
-use taskyard::core::{AgentName, ListId};
+use taskyard::core::{AgentName, ListId, answers};
 use taskyard::opening::Address;
 use taskyard::teams::Seat;
 
@@ -34,24 +34,22 @@ impl Where {
         let other_teams = other_teams(context, &choice.list)?;
         let directories = context.directories_of(&choice.list)?;
         if output.is_json() {
-            let mut document = json!({
-                "list": choice.list.as_str(),
-                "store": address.to_string(),
-                "reason": choice.reason.words(),
-                "directoryList": own.as_ref().map(|own| own.list.as_str()),
-                "directories": directories.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
-                "path": path.map(|path| path.display().to_string()),
-                "data": data.map(|data| data.display().to_string()),
-                "agent": context.actor()?.as_str(),
-                "otherTeams": other_teams.iter().map(|(team, list, joined)| {
-                    json!({"team": team, "list": list.as_str(), "joinedIn": joined})
-                }).collect::<Vec<_>>(),
-                "ignored": warnings.iter().map(ignored).collect::<Vec<_>>(),
-            });
-            if let Some(name) = name {
-                document["name"] = name.into();
-            }
-            output.document(document)?;
+            output.document(answers::lists::Where {
+                list: choice.list.as_str(),
+                store: address.to_string(),
+                reason: choice.reason.words(),
+                directory_list: own.as_ref().map(|own| own.list.as_str()),
+                directories: directories.iter().map(|path| path.display().to_string()).collect(),
+                path: path.map(|path| path.display().to_string()),
+                data: data.map(|data| data.display().to_string()),
+                agent: context.actor()?.as_str(),
+                other_teams: other_teams
+                    .iter()
+                    .map(|(team, list, joined)| OtherTeam { team, list: list.as_str(), joined_in: joined.as_deref() })
+                    .collect(),
+                ignored: warnings.iter().map(ignored).collect(),
+                name,
+            })?;
             return Ok(Exit::Done);
         }
         if output.is_quiet() {
@@ -114,13 +112,10 @@ fn other_teams(context: &Context, chosen: &ListId) -> Result<Vec<(String, ListId
 }
 
 /// Returns what of a configuration file does not count; without keys, the whole file.
-fn ignored(warning: &ConfigWarning) -> Value {
-    match warning {
-        ConfigWarning::Untrusted { path, keys } => {
-            json!({"path": path.display().to_string(), "keys": keys, "reason": warning.to_string()})
-        }
-        ConfigWarning::TrustUnknown { directory: path, .. } | ConfigWarning::NotCounted { path, .. } => {
-            json!({"path": path.display().to_string(), "keys": null, "reason": warning.to_string()})
-        }
-    }
+fn ignored(warning: &ConfigWarning) -> IgnoredSetting<'_> {
+    let (path, keys) = match warning {
+        ConfigWarning::Untrusted { path, keys } => (path, Some(keys.as_slice())),
+        ConfigWarning::TrustUnknown { directory: path, .. } | ConfigWarning::NotCounted { path, .. } => (path, None),
+    };
+    IgnoredSetting { path: path.display().to_string(), keys, reason: warning.to_string() }
 }

@@ -1,10 +1,11 @@
 //! `taskyard whoami`
 
 use clap::Args;
-use serde_json::json;
+use taskyard::core::answers;
+use taskyard::core::answers::words::NameSource;
 use taskyard::core::render::{Line, Tone};
 
-use crate::context::{Context, NameSource};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -21,8 +22,7 @@ impl Whoami {
         let (actor, source) = context.actor_and_source()?;
         let is_person = context.is_person();
         if output.is_json() {
-            let source = source.as_str();
-            output.document(json!({ "agent": actor.as_str(), "source": source, "person": is_person }))?;
+            output.document(answers::lists::Whoami { agent: actor.as_str(), source, person: is_person })?;
             return Ok(Exit::Done);
         }
         if output.is_quiet() {
@@ -31,11 +31,22 @@ impl Whoami {
         }
         let kind = if is_person { "a person" } else { "an agent" };
         let mut line = Line::new().with(Tone::Strong, actor.as_str());
-        line.push(Tone::Plain, &format!(", {kind} ({})", source.in_words()));
+        line.push(Tone::Plain, &format!(", {kind} ({})", in_words(source)));
         output.line(&line)?;
         if source == NameSource::Nobody {
             output.advise("give a name with --as or TASKYARD_AGENT")?;
         }
         Ok(Exit::Done)
+    }
+}
+
+const fn in_words(source: NameSource) -> &'static str {
+    match source {
+        NameSource::Flag => "named by --as",
+        NameSource::Variable => "named by TASKYARD_AGENT",
+        NameSource::Request => "named by the link, the token or the request",
+        NameSource::Session => "named after the client's session",
+        NameSource::Login => "your login",
+        NameSource::Nobody => "no name was given",
     }
 }

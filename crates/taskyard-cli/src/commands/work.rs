@@ -9,10 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::Value;
 use taskyard::Yard;
-use taskyard::core::{AgentName, Holder, TaskId};
+use taskyard::core::answers::values::Ids;
+use taskyard::core::{AgentName, Holder, TaskId, answers};
 use taskyard::jobs::JobSettings;
 use taskyard::liveness::own_mark;
 use taskyard::operations::{DEFAULT_LEASE, Departure, Gone};
@@ -25,10 +24,10 @@ use super::several::tell_rehearsal;
 use crate::arguments::{parse_lifetime, parse_pause};
 use crate::context::Context;
 use crate::displays::departures::taken_out;
-use crate::displays::lost_tasks::{loss_as_json, tell_of_loss};
+use crate::displays::lost_tasks::{loss_answer, tell_of_loss};
 use crate::displays::work_progress::{WorkDisplay, summary};
 use crate::exit::Exit;
-use crate::output::{Ids, Output};
+use crate::output::Output;
 use crate::problem::{Problem, ProblemKind};
 use taskyard_jobs::signals;
 
@@ -99,23 +98,6 @@ const SHORTEST_LEASE: Duration = Duration::from_millis(100);
 enum CrewNews {
     Event(WorkEvent),
     Over(thread::Result<Result<WorkReport, WorkError>>),
-}
-
-/// The answer.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report<'a> {
-    completed: Ids<'a>,
-    returned: Ids<'a>,
-    gave_up: Ids<'a>,
-    interrupted: Ids<'a>,
-    lost: Ids<'a>,
-    passed_over: Ids<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    left_behind: Option<Ids<'a>>,
-    stopped: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gone: Option<Value>,
 }
 
 impl Work {
@@ -318,16 +300,16 @@ fn follow(
 
 fn conclude(report: &WorkReport, gone: Option<&Gone>, output: &mut Output) -> Result<Exit, Problem> {
     if output.is_json() {
-        output.document(Report {
+        output.document(answers::tasks::WorkReport {
             completed: Ids(&report.completed),
             returned: Ids(&report.returned),
             gave_up: Ids(&report.gave_up),
             interrupted: Ids(&report.interrupted),
             lost: Ids(&report.lost),
             passed_over: Ids(&report.passed_over),
-            left_behind: (!report.left_behind.is_empty()).then_some(Ids(&report.left_behind)),
+            left_behind: Ids(&report.left_behind),
             stopped: report.was_stopped,
-            gone: loss_as_json(gone),
+            gone: loss_answer(gone),
         })?;
     } else {
         output.lines(&summary(report))?;

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use taskyard::core::answers::words::NameSource;
 use taskyard::core::rules::agents::naming::earlier_names;
 use taskyard::core::{AgentName, Holder, ListId, ProcessMark, TaskId, Token};
 use taskyard::liveness::{ClientNames, UnnamedClient, client_above};
@@ -13,7 +14,6 @@ use taskyard::todos::{TodoList, TodoLists};
 use taskyard::{Run, StartLease};
 
 use super::Context;
-use super::name_source::NameSource;
 use crate::places;
 use crate::problem::Problem;
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use taskyard::core::answers::setup::{AgentKnown, AgentsKnown, ChangedFile};
+use taskyard::core::answers::words::{FileOutcome, RegistrationWord};
 use taskyard::core::render::{Line, Tone};
 use taskyard_setup::config_edit::ChangedLine;
 use taskyard_setup::{Agent, Change, Outcome, Registration, Scope, SetupOptions};
@@ -47,19 +48,24 @@ pub(crate) fn show(change: &Change, home: Option<&Path>, output: &mut Output) ->
 }
 
 /// Returns what is to happen to a file, for programs.
-pub(crate) fn change_as_json(change: &Change) -> Value {
+pub(crate) fn change_answer(change: &Change) -> ChangedFile {
     let line = |line: &ChangedLine| match line {
         ChangedLine::Same(text) => format!(" {text}"),
         ChangedLine::Added(text) => format!("+{text}"),
         ChangedLine::Removed(text) => format!("-{text}"),
         ChangedLine::Skipped(_) => "...".to_owned(),
     };
-    json!({
-        "path": change.path.display().to_string(),
-        "outcome": change.outcome.as_str(),
-        "otherwise": change.otherwise,
-        "lines": change.lines.iter().map(line).collect::<Vec<_>>(),
-    })
+    ChangedFile {
+        path: change.path.display().to_string(),
+        outcome: match change.outcome {
+            Outcome::Created => FileOutcome::Created,
+            Outcome::Changed => FileOutcome::Changed,
+            Outcome::Removed => FileOutcome::Removed,
+            Outcome::Unchanged => FileOutcome::Unchanged,
+        },
+        otherwise: change.otherwise.clone(),
+        lines: change.lines.iter().map(line).collect(),
+    }
 }
 
 /// Shows which agents are installed, and which of them know us.
@@ -92,20 +98,20 @@ pub(crate) fn show_standings(agents: &[Agent], options: &SetupOptions, output: &
 }
 
 /// Returns which agents are installed, and which of them know us, for programs.
-pub(crate) fn standings_as_json(agents: &[Agent], options: &SetupOptions) -> Value {
-    let shape = |agent: &Agent| {
+pub(crate) fn agents_known(agents: &[Agent], options: &SetupOptions) -> AgentsKnown {
+    let answer = |agent: &Agent| {
         let (user, project) = standings_of(*agent, options);
         let found = agent.found(options);
-        json!({
-            "agent": agent.word(),
-            "name": agent.name(),
-            "installed": found.is_some(),
-            "found": found.map(|path| path.display().to_string()),
-            "user": word(&user),
-            "project": word(&project),
-        })
+        AgentKnown {
+            agent: agent.word(),
+            name: agent.name(),
+            installed: found.is_some(),
+            found: found.map(|path| path.display().to_string()),
+            user: word(&user),
+            project: word(&project),
+        }
     };
-    json!({ "agents": agents.iter().map(shape).collect::<Vec<_>>() })
+    AgentsKnown { agents: agents.iter().map(answer).collect() }
 }
 
 fn standings_of(agent: Agent, options: &SetupOptions) -> (Registration, Registration) {
@@ -116,13 +122,13 @@ fn is_known(standing: &Registration) -> bool {
     matches!(standing, Registration::Registered | Registration::Otherwise)
 }
 
-fn word(standing: &Registration) -> &'static str {
+fn word(standing: &Registration) -> RegistrationWord {
     match standing {
-        Registration::Registered => "registered",
-        Registration::Otherwise => "otherwise",
-        Registration::Missing => "missing",
-        Registration::NoSuchScope => "no_such_scope",
-        Registration::Unreadable(_) => "unreadable",
+        Registration::Registered => RegistrationWord::Registered,
+        Registration::Otherwise => RegistrationWord::Otherwise,
+        Registration::Missing => RegistrationWord::Missing,
+        Registration::NoSuchScope => RegistrationWord::NoSuchScope,
+        Registration::Unreadable(_) => RegistrationWord::Unreadable,
     }
 }
 

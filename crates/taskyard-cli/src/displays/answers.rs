@@ -2,48 +2,23 @@
 
 use std::io;
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
 use taskyard::Yard;
-use taskyard::core::dialect::native::Shape;
+use taskyard::core::answers::tasks::{FieldChange, StatusChange, UnreadableFile, UpdatedTogether};
+use taskyard::core::answers::values::{Ids, Shape, expires_at};
 use taskyard::core::render::{Line, Tone, changes_in_words, numbered};
 use taskyard::core::rules::leases::leasing::LeaseState;
-use taskyard::core::{Revision, Task, TaskId};
-use taskyard::operations::{Field, Possible, TaskMessage, Updated, now_ready};
+use taskyard::core::{Revision, Task, TaskId, answers};
+use taskyard::operations::{Possible, RefusedTask, TaskMessage, Updated, now_ready};
 use taskyard::store::UnreadableTask;
 
-use super::refused_tasks::{refused_as_json, tell_refused};
-use crate::output::{Ids, Output, expires_at};
+use super::refused_tasks::{refused_tasks, tell_refused};
+use crate::output::Output;
 use crate::problem::Problem;
-
-/// The answer to a change of one task.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct UpdatedShape<'a> {
-    task: Shape<'a>,
-    updated: Vec<&'static str>,
-    changes: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status_change: Option<Value>,
-    now_ready: Ids<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    open_blockers: Option<Ids<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dependents_started: Option<Ids<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    token: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    block_left: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<u64>,
-}
 
 /// Tells what became of one task, beginning with the verb.
 pub(crate) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut Output) -> Result<(), Problem> {
     if output.is_json() {
-        return Ok(output.document(shape(updated))?);
+        return Ok(output.document(answer(updated))?);
     }
     // One of several may be what the others became.
     let nothing = updated.revision.is_none() || (updated.before == updated.task && updated.lease.is_none());
@@ -82,20 +57,6 @@ pub(crate) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
     Ok(())
 }
 
-/// The answer to a change of several tasks.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AllUpdatedShape<'a> {
-    tasks: Vec<Shape<'a>>,
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    changes: Map<String, Value>,
-    now_ready: Ids<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<u64>,
-}
-
 /// Tells what became of tasks of which those were changed with which it could be done, and of the others.
 pub(crate) fn updated_some(
     verb: &str,
@@ -103,31 +64,30 @@ pub(crate) fn updated_some(
     yard: &Yard,
     output: &mut Output,
 ) -> Result<(), Problem> {
-    told_together(verb, &possible.done, refused_as_json(&possible.refused), yard, output)?;
+    told_together(verb, &possible.done, &possible.refused, yard, output)?;
     if output.is_json() { Ok(()) } else { tell_refused(&possible.refused, output) }
 }
 
 /// Tells what became of tasks that changed together, beginning each with the verb.
 pub(crate) fn updated_all(verb: &str, all: &[Updated], yard: &Yard, output: &mut Output) -> Result<(), Problem> {
-    told_together(verb, all, None, yard, output)
+    told_together(verb, all, &[], yard, output)
 }
 
 fn told_together(
     verb: &str,
     all: &[Updated],
-    refused: Option<Value>,
+    refused: &[RefusedTask],
     yard: &Yard,
     output: &mut Output,
 ) -> Result<(), Problem> {
     let ready = now_ready(all);
     if output.is_json() {
-        let changes =
-            |updated: &Updated| (updated.task.id.as_str().to_owned(), changes_as_json(&updated.before, &updated.task));
-        return Ok(output.document(AllUpdatedShape {
+        let changed = all.iter().filter(|updated| updated.before != updated.task);
+        return Ok(output.document(UpdatedTogether {
             tasks: all.iter().map(|updated| Shape(&updated.task)).collect(),
-            changes: all.iter().filter(|updated| updated.before != updated.task).map(changes).collect(),
+            changes: changed.map(|one| (one.task.id.as_str(), FieldChange::between(&one.before, &one.task))).collect(),
             now_ready: Ids(&ready),
-            refused,
+            refused: refused_tasks(refused),
             revision: all.iter().find_map(|updated| updated.revision).map(|revision| revision.0),
         })?);
     }
@@ -140,40 +100,15 @@ fn told_together(
     Ok(())
 }
 
-/// Returns what changed about a task, from what to what, for programs.
-fn changes_as_json(before: &Task, after: &Task) -> Value {
-    let object = |task: &Task| serde_json::to_value(Shape(task)).ok().and_then(|shape| shape.as_object().cloned());
-    let (before, after) = (object(before).unwrap_or_default(), object(after).unwrap_or_default());
-    let mut changes = Vec::new();
-    let mut compare = |field: String, from: Option<&Value>, to: Option<&Value>| {
-        if from != to {
-            changes.push(json!({"field": field, "from": from, "to": to}));
-        }
-    };
-    let keys = |one: &Map<String, Value>, two: &Map<String, Value>| -> Vec<String> {
-        one.keys().chain(two.keys().filter(|key| !one.contains_key(*key))).cloned().collect()
-    };
-    for key in keys(&before, &after).into_iter().filter(|key| key != "metadata") {
-        compare(key.clone(), before.get(&key), after.get(&key));
-    }
-    let metadata = |task: &Map<String, Value>| task.get("metadata").and_then(Value::as_object).cloned();
-    let (before, after) = (metadata(&before).unwrap_or_default(), metadata(&after).unwrap_or_default());
-    for key in keys(&before, &after) {
-        compare(format!("metadata.{key}"), before.get(&key), after.get(&key));
-    }
-    Value::Array(changes)
-}
-
-fn shape(updated: &Updated) -> UpdatedShape<'_> {
-    let some = |ids: &'_ Vec<TaskId>| !ids.is_empty();
-    UpdatedShape {
+fn answer(updated: &Updated) -> answers::tasks::Updated<'_> {
+    answers::tasks::Updated {
         task: Shape(&updated.task),
-        updated: updated.updated.iter().copied().map(Field::as_str).collect(),
-        changes: changes_as_json(&updated.before, &updated.task),
-        status_change: updated.status_change.map(|(from, to)| json!({"from": from.as_str(), "to": to.as_str()})),
+        updated: &updated.updated,
+        changes: FieldChange::between(&updated.before, &updated.task),
+        status_change: updated.status_change.map(|(from, to)| StatusChange { from, to }),
         now_ready: Ids(&updated.now_ready),
-        open_blockers: some(&updated.open_blockers).then_some(Ids(&updated.open_blockers)),
-        dependents_started: some(&updated.dependents_started).then_some(Ids(&updated.dependents_started)),
+        open_blockers: Ids(&updated.open_blockers),
+        dependents_started: Ids(&updated.dependents_started),
         token: updated.lease.as_ref().map(|lease| lease.token.0),
         expires_at: updated.lease.as_ref().and_then(expires_at),
         block_left: updated.block_left.as_ref().map(ToString::to_string),
@@ -232,13 +167,15 @@ pub(crate) fn way_back(revision: Revision, output: &mut Output) -> io::Result<()
     output.say(&Line::new().with(Tone::Dim, "  take it back with ").with(Tone::Hint, &undo))
 }
 
-/// Returns what lies among the tasks and is none, for programs.
-pub(crate) fn defects_as_json(problems: &[UnreadableTask]) -> Value {
-    let shape = |problem: &UnreadableTask| {
-        let path = problem.path.display().to_string();
-        json!({"task": problem.task.as_str(), "file": file_name(problem), "path": path, "message": problem.why.to_string()})
+/// Returns the files among the tasks that cannot be read, for programs.
+pub(crate) fn unreadable_files<'a>(problems: &'a [UnreadableTask]) -> Vec<UnreadableFile<'a>> {
+    let answer = |problem: &'a UnreadableTask| UnreadableFile {
+        task: problem.task.as_str(),
+        file: file_name(problem),
+        path: problem.path.display().to_string(),
+        message: problem.why.to_string(),
     };
-    Value::Array(problems.iter().map(shape).collect())
+    problems.iter().map(answer).collect()
 }
 
 /// Tells on stderr what lies among the tasks and is none.
@@ -252,11 +189,6 @@ pub(crate) fn warn_of_defects(problems: &[UnreadableTask], output: &mut Output) 
         ))?;
     }
     Ok(())
-}
-
-/// Returns counts for programs.
-pub(crate) fn counts_as_json([pending, in_progress, completed]: [usize; 3]) -> Value {
-    json!({"pending": pending, "in_progress": in_progress, "completed": completed})
 }
 
 fn file_name(problem: &UnreadableTask) -> String {

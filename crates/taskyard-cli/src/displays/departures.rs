@@ -1,6 +1,6 @@
 //! What is said to people of an agent that is gone; agents are told in the client's words, which name its tools.
 
-use serde_json::{Value, json};
+use taskyard::core::answers::claims::UnassignedTask;
 use taskyard::core::render::{Line, Tone, numbered};
 use taskyard::core::{AgentName, Task, TaskId};
 use taskyard::operations::{Departed, Departure, Pruned};
@@ -35,6 +35,6 @@ fn ids_of(tasks: &[Task]) -> Vec<TaskId> {
 }
 
 /// Returns the tasks an agent has left behind, for programs.
-pub(crate) fn unassigned_as_json(departed: &Departed) -> Vec<Value> {
-    departed.tasks.iter().map(|task| json!({"id": task.shown_id(), "subject": task.subject})).collect()
+pub(crate) fn unassigned(departed: &Departed) -> Vec<UnassignedTask<'_>> {
+    departed.tasks.iter().map(|task| UnassignedTask { id: task.shown_id(), subject: &task.subject }).collect()
 }

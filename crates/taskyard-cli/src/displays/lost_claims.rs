@@ -1,48 +1,15 @@
 //! Telling why a task could not be claimed.
 
-use serde::Serialize;
-use serde_json::Value;
 use taskyard::Yard;
-use taskyard::core::dialect::native::Shape;
-use taskyard::core::render::{gone_shape, loss_in_words, numbered};
-use taskyard::core::{Assignee, ListId, Task, TaskId, Timestamp};
+use taskyard::core::answers::claims::{ClaimLost, ClaimRefused};
+use taskyard::core::answers::values::{Ids, Shape};
+use taskyard::core::render::{loss_in_words, numbered};
+use taskyard::core::{ListId, Task, TaskId, Timestamp};
 use taskyard::operations::{ClaimRefusal, Gone};
 
 use crate::exit::Exit;
-use crate::output::{Ids, Output};
+use crate::output::Output;
 use crate::problem::{Problem, ProblemKind, exit_of};
-
-/// The answer to a claim that was not.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Lost<'a> {
-    claimed: bool,
-    reason: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    owner: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    since: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    free_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    blocked_by: Option<Ids<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    through: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    busy_with: Option<Ids<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    assignable_to: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    for_others: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    task: Option<Shape<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    also_held: Option<Ids<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gone: Option<Value>,
-}
 
 /// Returns since when the agent has a task that was not claimed because of that.
 pub(crate) fn owned_since(
@@ -71,10 +38,12 @@ pub(crate) fn lost(
         _ => ProblemKind::Refused,
     };
     if output.is_json() {
-        let also_held = (!held.is_empty()).then_some(Ids(held));
-        let since = since.map(|since| since.to_string());
-        let gone = gone.map(|(gone, _)| gone_shape(&gone));
-        output.document(Lost { gone, also_held, since, ..shape(refusal, task) })?;
+        output.document(ClaimLost {
+            refused: ClaimRefused { since: since.map(|since| since.to_string()), ..refusal.into() },
+            task: task.map(Shape),
+            also_held: Ids(held),
+            gone: gone.map(|(gone, _)| (&gone).into()),
+        })?;
         return Ok(exit_of(kind));
     }
     let message = match (id, refusal) {
@@ -99,55 +68,11 @@ pub(crate) fn lost(
     };
     let look = output.look();
     let loss = gone.and_then(|(gone, list)| loss_in_words(&gone, list, |moment| look.time(moment)));
-    let problem = Problem::new(kind, code(refusal), message).hint(loss.unwrap_or_else(|| advice(refusal)));
+    let problem = Problem::new(kind, refusal.as_str(), message).hint(loss.unwrap_or_else(|| advice(refusal)));
     Err(match id {
         Some(id) => problem.detail("task", id.as_str()),
         None => problem,
     })
-}
-
-fn code(refusal: &ClaimRefusal) -> &'static str {
-    refusal.as_str()
-}
-
-pub(crate) fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
-    let mut lost = Lost {
-        claimed: false,
-        reason: refusal.as_str(),
-        owner: None,
-        since: None,
-        free_at: None,
-        blocked_by: None,
-        through: None,
-        busy_with: None,
-        assignable_to: None,
-        for_others: None,
-        next_at: None,
-        task: task.map(Shape),
-        also_held: None,
-        gone: None,
-    };
-    match refusal {
-        ClaimRefusal::AlreadyClaimed { by, free_at } => {
-            lost.owner = Some(by);
-            lost.free_at = free_at.map(|at| at.to_string());
-        }
-        ClaimRefusal::Blocked { by, through } => {
-            lost.blocked_by = Some(Ids(by));
-            lost.through = through.as_ref().map(TaskId::as_str);
-        }
-        ClaimRefusal::AgentBusy { with } => lost.busy_with = Some(Ids(with)),
-        ClaimRefusal::OutsideRun { task, .. } => lost.busy_with = Some(Ids(std::slice::from_ref(task))),
-        ClaimRefusal::NotAllowed { only_for } => {
-            lost.assignable_to = Some(only_for.iter().map(Assignee::to_string).collect());
-        }
-        ClaimRefusal::NothingReady { for_others, next_at } => {
-            lost.for_others = Some(*for_others);
-            lost.next_at = next_at.map(|at| at.to_string());
-        }
-        _ => {}
-    }
-    lost
 }
 
 fn advice(refusal: &ClaimRefusal) -> String {

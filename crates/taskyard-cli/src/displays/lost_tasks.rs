@@ -3,7 +3,8 @@
 use serde_json::Value;
 use taskyard::Yard;
 use taskyard::core::TaskId;
-use taskyard::core::render::{Tone, clearing_in_words, gone_shape, loss_in_words};
+use taskyard::core::answers::values;
+use taskyard::core::render::{Tone, clearing_in_words, loss_in_words};
 use taskyard::operations::Gone;
 
 use crate::context::Context;
@@ -37,9 +38,9 @@ pub(crate) fn tell_of_clearing(gone: Option<&Gone>, output: &mut Output) -> Resu
     Ok(())
 }
 
-/// Returns the loss of open tasks, for programs; none where there is none.
-pub(crate) fn loss_as_json(gone: Option<&Gone>) -> Option<Value> {
-    gone.filter(|gone| gone.is_loss()).map(gone_shape)
+/// Returns the loss of open tasks, for programs; `None` if no open task is gone.
+pub(crate) fn loss_answer(gone: Option<&Gone>) -> Option<values::Gone> {
+    gone.filter(|gone| gone.is_loss()).map(values::Gone::from)
 }
 
 /// Adds to the problem of a task that is not there how it comes back, where it is missing.

@@ -1,6 +1,6 @@
 //! Telling of tasks with which nothing was done.
 
-use serde_json::{Value, json};
+use taskyard::core::answers;
 use taskyard::operations::RefusedTask;
 
 use crate::exit::Exit;
@@ -15,13 +15,13 @@ pub(crate) fn tell_refused(refused: &[RefusedTask], output: &mut Output) -> Resu
     Ok(())
 }
 
-/// Returns the tasks with which nothing was done, for programs; none where there are none.
-pub(crate) fn refused_as_json(refused: &[RefusedTask]) -> Option<Value> {
-    let shape = |(id, refusal): &RefusedTask| {
-        let problem = Problem::from(refusal.clone());
-        json!({"task": id.as_str(), "error": problem.report().as_json()})
+/// Returns the tasks with which nothing was done, for programs.
+pub(crate) fn refused_tasks<'a>(refused: &'a [RefusedTask]) -> Vec<answers::tasks::RefusedTask<'a>> {
+    let answer = |(id, refusal): &'a RefusedTask| answers::tasks::RefusedTask {
+        task: id.as_str(),
+        error: Problem::from(refusal.clone()).report().clone(),
     };
-    (!refused.is_empty()).then(|| refused.iter().map(shape).collect())
+    refused.iter().map(answer).collect()
 }
 
 /// Returns how a command ends that did what it could: as the first refusal would have ended it.

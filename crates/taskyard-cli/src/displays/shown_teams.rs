@@ -1,10 +1,9 @@
 //! How teams are shown.
 
-use serde_json::{Value, json};
-use taskyard::core::Team;
 use taskyard::core::render::{Line, Look, Tone};
 use taskyard::core::rules::leases::liveness::Standing;
-use taskyard::teams::{MemberShown, MemberState, PlanState, TeamShown};
+use taskyard::core::{Team, answers};
+use taskyard::teams::{MemberShown, MemberState, TeamShown};
 
 /// Returns a team as lines: its name, and a line for every member.
 pub(crate) fn lines(shown: &TeamShown, look: &Look) -> Vec<Line> {
@@ -74,44 +73,42 @@ fn standing_in_words(shown: &MemberShown, look: &Look) -> Option<String> {
 }
 
 /// Returns a team for programs.
-pub(crate) fn shape(shown: &TeamShown) -> Value {
-    let members: Vec<Value> = shown.members.iter().map(member_shape).collect();
-    json!({ "team": shown.team.name.as_str(), "description": shown.team.description, "members": members })
+pub(crate) fn answer(shown: &TeamShown) -> answers::teams::TeamShown<'_> {
+    answers::teams::TeamShown {
+        team: shown.team.name.as_str(),
+        description: shown.team.description.as_deref(),
+        members: shown.members.iter().map(member_answer).collect(),
+    }
 }
 
-fn member_shape(shown: &MemberShown) -> Value {
+fn member_answer(shown: &MemberShown) -> answers::teams::Member<'_> {
     let member = &shown.member;
-    json!({
-        "name": member.name,
-        "lead": member.is_lead(),
-        "color": member.colour(),
-        "state": shown.state.as_str().replace(' ', "_"),
-        "alive": match shown.standing {
-            Some(Standing::Lives) => json!(true),
-            Some(Standing::Ended | Standing::Lapses(_)) => json!(false),
-            Some(Standing::LivesUnseen(_) | Standing::Silent) | None => Value::Null,
+    answers::teams::Member {
+        name: &member.name,
+        lead: member.is_lead(),
+        color: member.colour(),
+        state: shown.state,
+        alive: match shown.standing {
+            Some(Standing::Lives) => Some(true),
+            Some(Standing::Ended | Standing::Lapses(_)) => Some(false),
+            Some(Standing::LivesUnseen(_) | Standing::Silent) | None => None,
         },
-        "leavesAt": match &shown.standing {
-            Some(Standing::Lapses(end) | Standing::LivesUnseen(end)) => json!(end.wall.to_string()),
-            _ => Value::Null,
+        leaves_at: match &shown.standing {
+            Some(Standing::Lapses(end) | Standing::LivesUnseen(end)) => Some(end.wall.to_string()),
+            _ => None,
         },
-        "process": shown.process,
-        "tasks": shown.tasks.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
-        "unread": shown.unread,
-        "inboxProblem": shown.inbox_problem,
-        "planModeRequired": member.plan_mode_required,
-        "plan": match shown.plan {
-            PlanState::NotShown => "none",
-            PlanState::AwaitingApproval => "awaiting_approval",
-            PlanState::Rejected => "rejected",
-            PlanState::Approved => "approved",
-        },
-        "joinedAt": member.joined_at.to_string(),
-        "seen": shown.seen.map(|seen| seen.to_string()),
-        "activity": shown.activity,
-        "toolUses": shown.tool_uses,
-        "tokens": shown.tokens,
-    })
+        process: shown.process,
+        tasks: shown.tasks.iter().map(|(id, _)| id.as_str()).collect(),
+        unread: shown.unread,
+        inbox_problem: shown.inbox_problem.as_deref(),
+        plan_mode_required: member.plan_mode_required,
+        plan: shown.plan,
+        joined_at: member.joined_at.to_string(),
+        seen: shown.seen.map(|seen| seen.to_string()),
+        activity: shown.activity.as_deref(),
+        tool_uses: shown.tool_uses,
+        tokens: shown.tokens,
+    }
 }
 
 /// Returns a team in a list of teams, as a line.
@@ -123,10 +120,4 @@ pub(crate) fn line(team: &Team, look: &Look) -> Line {
         line.push(Tone::member(member.colour()), &member.name);
     }
     look.fitted(line)
-}
-
-/// Returns a team in a list of teams, for programs.
-pub(crate) fn summary(team: &Team) -> Value {
-    let members: Vec<&str> = team.members.iter().map(|member| member.name.as_str()).collect();
-    json!({ "team": team.name.as_str(), "description": team.description, "members": members })
 }

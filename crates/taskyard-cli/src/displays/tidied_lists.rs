@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use serde_json::{Value, json};
 use taskyard::core::TaskId;
+use taskyard::core::answers::maintenance as answers;
 use taskyard::core::render::{Line, Tone};
 use taskyard::store::{ThinnedList, ThinnedOut, TidiedJournal};
 use taskyard::tidying::TidiedList;
@@ -46,29 +46,28 @@ pub(crate) fn shared_line(thinned: &ThinnedList, is_dry: bool) -> Line {
     Line::plain(&format!("{verb} {} of {}", counted(thinned.entries, "entry", "entries"), thinned.list))
 }
 
-/// Returns the shape of such a journal in JSON. How many bytes that gives is the server's business.
-pub(crate) fn shared_shape(store: &str, thinned: &ThinnedList) -> Value {
-    json!({
-        "list": thinned.list.as_str(),
-        "path": store,
-        "entries": thinned.entries,
-        "bytes": 0,
-        "archived": false,
-        "forgotten": thinned.forgotten.iter().map(TaskId::as_str).collect::<Vec<_>>(),
-    })
+/// Returns such a journal for programs. How many bytes that gives is the server's business.
+pub(crate) fn shared_answer<'a>(store: &str, thinned: &'a ThinnedList) -> answers::TidiedJournal<'a> {
+    answers::TidiedJournal {
+        list: Some(thinned.list.as_str().to_owned()),
+        path: store.to_owned(),
+        entries: thinned.entries,
+        bytes: 0,
+        archived: false,
+        forgotten: thinned.forgotten.iter().map(TaskId::as_str).collect(),
+    }
 }
 
-/// Returns the shape of a journal in JSON.
-pub(crate) fn shape(tidied: &TidiedList, done: &TidiedJournal) -> Value {
-    let list = tidied.memory.list.as_ref().map(|path| path.display().to_string());
-    json!({
-        "list": list,
-        "path": tidied.memory.sidecar.display().to_string(),
-        "entries": done.entries,
-        "bytes": freed(done),
-        "archived": done.is_put_away,
-        "forgotten": done.forgotten.iter().map(TaskId::as_str).collect::<Vec<_>>(),
-    })
+/// Returns a journal for programs.
+pub(crate) fn answer<'a>(tidied: &TidiedList, done: &'a TidiedJournal) -> answers::TidiedJournal<'a> {
+    answers::TidiedJournal {
+        list: tidied.memory.list.as_ref().map(|path| path.display().to_string()),
+        path: tidied.memory.sidecar.display().to_string(),
+        entries: done.entries,
+        bytes: freed(done),
+        archived: done.is_put_away,
+        forgotten: done.forgotten.iter().map(TaskId::as_str).collect(),
+    }
 }
 
 /// Returns the tasks that were named and did not go.

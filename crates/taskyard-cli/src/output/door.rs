@@ -3,12 +3,14 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use serde::Serialize;
-use serde_json::{Serializer, json};
+use serde_json::Serializer;
+use taskyard::core::ListId;
+use taskyard::core::answers::access::{ErrorAnswer, Help};
+use taskyard::core::answers::document::Document;
 use taskyard::core::problem::Report;
 use taskyard::core::render::{Line, Look, Tone, ansi};
 
 use super::careful::Careful;
-use super::json::Document;
 use super::other_lists::{LookForOtherLists, OtherLists, quoted};
 use super::pager::{Pager, Sink};
 use super::terminal::Terminal;
@@ -204,7 +206,7 @@ impl Output {
     pub(crate) fn help(&mut self, help: &clap::Error) -> io::Result<()> {
         let text = help.render();
         if self.json {
-            return self.document(json!({ "help": text.to_string() }));
+            return self.document(Help { help: text.to_string() });
         }
         let text = if self.terminal.color { text.ansi().to_string() } else { text.to_string() };
         self.stdout.write_all(text.as_bytes())
@@ -226,7 +228,7 @@ impl Output {
         let other = self.other_lists.as_ref().and_then(|look| (look.0)());
         let list = other.as_ref().and_then(|other| other.lists.first());
         let mut serializer = Serializer::with_formatter(&mut self.stdout, Careful);
-        Document::new(body, list).serialize(&mut serializer).map_err(io::Error::from)?;
+        Document::new(body, list.map(ListId::as_str)).serialize(&mut serializer).map_err(io::Error::from)?;
         self.stdout.write_all(b"\n")
     }
 
@@ -274,7 +276,7 @@ impl Output {
     }
 
     fn problem_as_json(&mut self, problem: &Report) -> io::Result<()> {
-        self.document(json!({ "error": problem.as_json() }))?;
+        self.document(ErrorAnswer { error: problem })?;
         self.stdout.flush()
     }
 

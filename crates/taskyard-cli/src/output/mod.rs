@@ -3,9 +3,7 @@
 mod careful;
 mod control_keys;
 mod door;
-mod job;
 mod json;
-mod message;
 mod other_lists;
 mod pager;
 mod reader;
@@ -14,9 +12,7 @@ mod terminal;
 
 pub(crate) use control_keys::QuietControlKeys;
 pub(crate) use door::{Output, with_commands};
-pub(crate) use job::JobShape;
-pub(crate) use json::{EntryShape, Ids, LeaseShape, Shapes, expires_at, json_document, lost_shapes};
-pub(crate) use message::message_shape;
+pub(crate) use json::json_document;
 pub(crate) use other_lists::{OtherLists, quoted};
 pub(crate) use pager::Pager;
 pub(crate) use reader::when_reader_leaves;

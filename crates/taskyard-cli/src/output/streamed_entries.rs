@@ -4,9 +4,7 @@ use std::cell::RefCell;
 
 use serde::ser::{Error as _, Serialize, SerializeSeq as _, Serializer};
 use taskyard::StoreError;
-use taskyard::core::Entry;
-
-use super::EntryShape;
+use taskyard::core::{Entry, answers};
 
 /// Entries of the journal as one JSON array. Each page is read when the one before it has been written.
 pub(crate) struct StreamedEntries<P> {
@@ -31,7 +29,9 @@ impl<P: Iterator<Item = Result<Vec<Entry>, StoreError>>> Serialize for StreamedE
         let mut array = serializer.serialize_seq(None)?;
         for page in &mut *self.pages.borrow_mut() {
             match page {
-                Ok(page) => page.iter().try_for_each(|entry| array.serialize_element(&EntryShape(entry)))?,
+                Ok(page) => {
+                    page.iter().try_for_each(|entry| array.serialize_element(&answers::values::Entry::from(entry)))?
+                }
                 Err(error) => {
                     let message = error.to_string();
                     self.failure.replace(Some(error));

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde::Serialize;
+use taskyard::core::answers::access::Served;
 use taskyard::core::render::{Line, Tone};
 use taskyard_mcp::Leases;
 
@@ -19,22 +19,6 @@ use crate::problem::Problem;
 use crate::tokens::ServerToken;
 use crate::web::security::OpeningPage;
 use taskyard_jobs::signals;
-
-/// Where the server is found.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'a> {
-    link: &'a str,
-    token_file: String,
-    url: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    public_url: Option<String>,
-    api: String,
-    mcp: String,
-    list: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fingerprint: Option<&'a str>,
-}
 
 impl Serve {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
@@ -91,7 +75,7 @@ impl Serve {
         let token_file = site.token_file().display().to_string();
         if output.is_json() {
             let public_url = self.public_url.as_ref().map(ToString::to_string);
-            output.document(Answer { link, token_file, url, public_url, api, mcp, list, fingerprint })?;
+            output.document(Served { link, token_file, url, public_url, api, mcp, list, fingerprint })?;
         } else if output.is_quiet() {
             output.line(&Line::plain(url))?;
         } else {

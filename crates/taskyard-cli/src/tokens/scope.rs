@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use taskyard::core::answers::words::AccessScope;
 
 /// What somebody may do; each includes those before it.
 #[derive(
@@ -20,6 +21,16 @@ pub(crate) enum Scope {
 }
 
 impl From<Scope> for taskyard::core::tools::Scope {
+    fn from(scope: Scope) -> Self {
+        match scope {
+            Scope::Read => Self::Read,
+            Scope::Work => Self::Work,
+            Scope::All => Self::All,
+        }
+    }
+}
+
+impl From<Scope> for AccessScope {
     fn from(scope: Scope) -> Self {
         match scope {
             Scope::Read => Self::Read,

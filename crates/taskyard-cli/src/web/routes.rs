@@ -9,7 +9,7 @@ use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE, USER_AGENT};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, get, on};
-use serde_json::json;
+use taskyard::core::answers::access::{LinkCreated, TokenRevoked};
 use taskyard::core::{AgentName, ListId};
 use taskyard::process::Cancel;
 
@@ -185,7 +185,11 @@ async fn read_new_link(body: Body) -> Result<NewLink, Problem> {
 fn link_response(site: &Site, terms: LinkTerms) -> Response {
     match site.make_link(terms) {
         Ok((link, terms)) => {
-            let body = json_document(json!({ "link": link, "agent": terms.actor, "scope": terms.scope }));
+            let body = json_document(LinkCreated {
+                link: &link,
+                agent: terms.actor.as_deref().unwrap_or_default(),
+                scope: terms.scope.into(),
+            });
             let headers = [(CONTENT_TYPE, "application/json"), (LOCATION, link.as_str())];
             (StatusCode::CREATED, headers, body).into_response()
         }
@@ -218,7 +222,7 @@ async fn end_browser(site: &Arc<Site>, browser: Option<String>) -> Response {
     };
     match ended {
         Ok(Ok(cookie)) => {
-            let body = json_document(json!({ "name": name, "revoked": true }));
+            let body = json_document(TokenRevoked { name: &name, revoked: true });
             let mut response = ([(CONTENT_TYPE, "application/json")], body).into_response();
             response.headers_mut().extend(cookie.map(|cookie| (SET_COOKIE, cookie)));
             response

@@ -1,7 +1,5 @@
 //! What is gone from a list, in words.
 
-use serde_json::{Value, json};
-
 use crate::rules::history::vanishing::{Gone, KeptIn};
 use crate::{ListId, Timestamp};
 
@@ -43,17 +41,6 @@ pub fn clearing_in_words(gone: &Gone) -> Option<String> {
         ),
     };
     Some(them)
-}
-
-/// Returns what is gone, for programs.
-pub fn gone_shape(gone: &Gone) -> Value {
-    json!({
-        "open": gone.open,
-        "completed": gone.completed,
-        "placeGone": gone.with.is_some(),
-        "lastSeen": gone.last_seen.to_string(),
-        "noticed": gone.noticed.to_string(),
-    })
 }
 
 #[cfg(test)]

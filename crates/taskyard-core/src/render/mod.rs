@@ -35,7 +35,7 @@ pub use briefing::{brief_lines, brief_names, run_line};
 pub use change_words::changes_in_words;
 pub use difference::{Change, difference};
 pub use entry_lines::{entry_line, entry_lines, op_in_words};
-pub use gone_words::{clearing_in_words, gone_shape, loss_in_words};
+pub use gone_words::{clearing_in_words, loss_in_words};
 pub use historic::{historic_line, historic_mark_line};
 pub use job_line::{how_job_ended, job_line, job_mark, job_tone};
 pub use line::{Line, Span, Tone, cut_text};

@@ -44,14 +44,14 @@ pub fn shown(deliveries: &[Delivery], acknowledged: usize) -> Answer {
     let mut texts: Vec<String> = Vec::new();
     let mut length = 0;
     for delivery in deliveries {
-        let text = tagged(&delivery.message, Some(&id(delivery)));
+        let text = tagged(&delivery.message, Some(&delivery.id()));
         length += units(&text) + 2;
         if length > LONGEST - ROOM_FOR_NOTICE && !texts.is_empty() {
             break;
         }
         texts.push(text);
     }
-    let ids: Vec<String> = deliveries.iter().take(texts.len()).map(id).collect();
+    let ids: Vec<String> = deliveries.iter().take(texts.len()).map(Delivery::id).collect();
     match deliveries.len() - texts.len() {
         0 if texts.is_empty() => texts.push("No new messages.".to_owned()),
         0 => {}
@@ -66,12 +66,6 @@ const ROOM_FOR_NOTICE: usize = 200;
 /// Returns the answer where the caller is in no team.
 pub fn alone() -> Answer {
     Answer::new("You are in no team, so nobody writes to you.", json!({ "messages": [] }))
-}
-
-/// Returns what a message is acknowledged by.
-pub fn id(delivery: &Delivery) -> String {
-    let message = &delivery.message;
-    message.msg_id.clone().unwrap_or_else(|| format!("{}@{}", message.from, message.timestamp))
 }
 
 /// Returns a message as the client puts it before a model.

@@ -6,7 +6,8 @@ use super::fitting::{ListLine, few_blockers, lines_that_fit, shortened, unreadab
 use super::said::{IDS, STATUSES};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
-use crate::render::{gone_shape, loss_in_words, numbered};
+use crate::answers::values;
+use crate::render::{loss_in_words, numbered};
 use crate::rules::graph::open_tasks::OpenTasks;
 use crate::rules::history::vanishing::Gone;
 use crate::rules::hooks::gate::System;
@@ -75,7 +76,7 @@ pub fn listed(list: &ListId, tasks: Vec<Task>, gone: Option<&Gone>, unreadable: 
 
 fn told(gone: &Gone, list: &ListId) -> Option<(String, Value)> {
     let text = loss_in_words(gone, list, |moment| moment.to_string())?;
-    Some((format!("No tasks found. {text}"), gone_shape(gone)))
+    Some((format!("No tasks found. {text}"), json!(values::Gone::from(gone))))
 }
 
 fn as_we_show_them(mut tasks: Vec<Task>, rules: Rules) -> Vec<Task> {

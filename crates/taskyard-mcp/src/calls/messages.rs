@@ -50,7 +50,7 @@ impl Toolbox {
         let teams = self.teams("InboxRead")?;
         let Some(seat) = teams.only_seat(self.yard.actor())? else { return Ok(inbox_read::alone()) };
         let received = teams.receive(&seat)?;
-        let is_had = |delivery: &Delivery| ids.contains(&inbox_read::id(delivery));
+        let is_had = |delivery: &Delivery| ids.contains(&delivery.id());
         let (had, waiting): (Vec<Delivery>, Vec<Delivery>) = received.deliveries.into_iter().partition(is_had);
         let keys: Vec<MessageKey> = had.into_iter().flat_map(|delivery| delivery.keys).collect();
         if !keys.is_empty() || received.malformed > 0 {

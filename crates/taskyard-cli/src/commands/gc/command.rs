@@ -1,8 +1,8 @@
 //! The command.
 
 use clap::Args;
-use serde_json::{Value, json};
 use taskyard::core::TaskId;
+use taskyard::core::answers::maintenance::{self as answers, Tidied};
 use taskyard::core::render::Line;
 use taskyard::core::rules::history::elapsed::{ClockDoubt, ClockTrust};
 use taskyard::store::{StoreError, ThinOut, ThinnedOut, TimeCount};
@@ -82,23 +82,24 @@ impl Gc {
         let journals: Vec<_> = tidied.iter().filter_map(|tidied| Some((tidied, tidied_lists::told(tidied)?))).collect();
         let bytes = swept.bytes + journals.iter().map(|(_, done)| tidied_lists::freed(done)).sum::<u64>();
         if output.is_json() {
-            let removed: Vec<Value> = removed.iter().filter_map(|(list, found)| litter::shape(list, found)).collect();
-            let journals: Vec<Value> =
-                journals.iter().map(|(tidied, done)| tidied_lists::shape(tidied, done)).collect();
             let store = context.address()?.to_string();
-            let shared_journals = shared.lists.iter().map(|thinned| tidied_lists::shared_shape(&store, thinned));
-            output.document(json!({
-                "removed": removed,
-                "journals": journals.into_iter().chain(shared_journals).collect::<Vec<_>>(),
-                "jobs": swept.jobs.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(),
-                "notices": swept.notices + shared.notices,
-                "messages": swept.messages + shared.messages,
-                "todos": swept.todos.iter().map(|todo| todo.path.display().to_string()).collect::<Vec<_>>(),
-                "edits": swept.edits.iter().map(|text| text.path.display().to_string()).collect::<Vec<_>>(),
-                "bytes": bytes,
-                "clockDoubt": doubt.map(|ClockDoubt { last, now }| json!({"last": last.to_string(), "now": now.to_string()})),
-                "dryRun": self.dry_run,
-            }))?;
+            let journals = journals.iter().map(|(tidied, done)| tidied_lists::answer(tidied, done));
+            let shared_journals = shared.lists.iter().map(|thinned| tidied_lists::shared_answer(&store, thinned));
+            output.document(Tidied {
+                removed: removed.iter().filter_map(|(list, found)| litter::answer(list, found)).collect(),
+                journals: journals.chain(shared_journals).collect(),
+                jobs: swept.jobs.iter().map(|job| job.id.as_str()).collect(),
+                notices: swept.notices + shared.notices,
+                messages: swept.messages + shared.messages,
+                todos: swept.todos.iter().map(|todo| todo.path.display().to_string()).collect(),
+                edits: swept.edits.iter().map(|text| text.path.display().to_string()).collect(),
+                bytes,
+                clock_doubt: doubt.map(|ClockDoubt { last, now }| answers::ClockDoubt {
+                    last: last.to_string(),
+                    now: now.to_string(),
+                }),
+                dry_run: self.dry_run,
+            })?;
             return Ok(exit);
         }
         let verb = if self.dry_run { "Would remove" } else { "Removed" };

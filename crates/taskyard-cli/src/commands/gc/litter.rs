@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
 use taskyard::core::ListId;
+use taskyard::core::answers::maintenance::TidiedFile;
+use taskyard::core::answers::words::LitterKind;
 use taskyard::core::render::{Line, Tone};
 use taskyard::store::Litter;
 
@@ -36,23 +37,25 @@ pub(super) fn line(list: &ListId, litter: &Litter, verb: &str) -> Option<Line> {
     Some(line)
 }
 
-/// Returns its shape in JSON.
-pub(super) fn shape(list: &ListId, litter: &Litter) -> Option<Value> {
+/// Returns it for programs.
+pub(super) fn answer<'a>(list: &'a ListId, litter: &Litter) -> Option<TidiedFile<'a>> {
     let (kind, _, path) = described(litter)?;
-    Some(json!({"list": list.as_str(), "kind": kind, "path": path.display().to_string()}))
+    Some(TidiedFile { list: list.as_str(), kind, path: path.display().to_string() })
 }
 
 /// Returns the word for litter in JSON, what it is, and where; none where it is not tidied.
-fn described(litter: &Litter) -> Option<(&'static str, String, &Path)> {
+fn described(litter: &Litter) -> Option<(LitterKind, String, &Path)> {
     match litter {
         Litter::StaleLock { path, age } => {
-            Some(("stale_lock", format!("a lock nobody has refreshed for {} s,", age.as_secs()), path))
+            Some((LitterKind::StaleLock, format!("a lock nobody has refreshed for {} s,", age.as_secs()), path))
         }
-        Litter::Leftover { path } => Some(("leftover", "a temporary file,".to_owned(), path)),
+        Litter::Leftover { path } => Some((LitterKind::Leftover, "a temporary file,".to_owned(), path)),
         Litter::BadMark { path, found } => {
-            Some(("bad_mark", format!("a mark that says `{}`,", found.escape_debug()), path))
+            Some((LitterKind::BadMark, format!("a mark that says `{}`,", found.escape_debug()), path))
         }
-        Litter::UnreadableMark { path, .. } => Some(("bad_mark", "a mark that cannot be read,".to_owned(), path)),
+        Litter::UnreadableMark { path, .. } => {
+            Some((LitterKind::BadMark, "a mark that cannot be read,".to_owned(), path))
+        }
         Litter::LockInTheWay { .. }
         | Litter::SpecialFile { .. }
         | Litter::LowMark { .. }

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
+use taskyard::core::answers::jobs::JobsTidied;
 use taskyard::core::render::{Line, job_line};
 use taskyard::core::rules::history::elapsed::ClockTrust;
 
 use crate::arguments::parse_pause;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{JobShape, Output};
+use crate::output::Output;
 use crate::problem::Problem;
 use crate::reopening::reopen_tasks_everywhere;
 
@@ -62,8 +62,8 @@ impl Gc {
             ))?;
         }
         if output.is_json() {
-            let shapes: Vec<JobShape<'_>> = removed.iter().map(JobShape).collect();
-            output.document(json!({ "jobs": shapes, "bytes": bytes, "dryRun": self.dry_run }))?;
+            let jobs = removed.iter().map(Into::into).collect();
+            output.document(JobsTidied { jobs, bytes, dry_run: self.dry_run })?;
             return Ok(Exit::Done);
         }
         let look = output.look();

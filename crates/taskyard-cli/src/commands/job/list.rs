@@ -1,16 +1,15 @@
 //! `taskyard job list`
 
 use clap::Args;
-use serde_json::json;
-use taskyard::core::TaskId;
 use taskyard::core::render::{Line, job_line};
+use taskyard::core::{TaskId, answers};
 use taskyard::jobs::JobError;
 use taskyard_jobs::Jobs;
 
 use crate::arguments::parse_id;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{JobShape, Output};
+use crate::output::Output;
 use crate::problem::Problem;
 use crate::reopening::reopen_tasks_everywhere;
 
@@ -49,8 +48,7 @@ impl List {
         reopen_tasks_everywhere(&jobs, context.environment())?;
         found.retain(|job| !self.running || !job.state().is_over());
         if output.is_json() {
-            let shapes: Vec<JobShape<'_>> = found.iter().map(JobShape).collect();
-            output.document(json!({ "jobs": shapes }))?;
+            output.document(answers::jobs::Jobs { jobs: found.iter().map(Into::into).collect() })?;
             return Ok(Exit::Done);
         }
         if found.is_empty() {

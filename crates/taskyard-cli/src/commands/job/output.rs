@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::{Value, json};
+use taskyard::core::answers::jobs::JobOutput;
 use taskyard::core::render::{Line, Tone, escaping};
 use taskyard::core::{Gap, Job};
 use taskyard_jobs::{Jobs, Waited};
@@ -14,7 +13,7 @@ use super::meaning::Meant;
 use crate::arguments::parse_pause;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{JobShape, Output};
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// How much is read at once.
@@ -53,20 +52,6 @@ pub(crate) struct ShowOutput {
     /// Print the bytes as they are, even if they upset the terminal
     #[arg(long, conflicts_with = "json")]
     pub(crate) raw: bool,
-}
-
-/// The answer.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'a> {
-    job: JobShape<'a>,
-    output: String,
-    offset: u64,
-    next_offset: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gap: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timed_out: Option<bool>,
 }
 
 impl ShowOutput {
@@ -149,12 +134,12 @@ fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &
         bytes.truncate(bytes.len() - held);
         at -= held as u64;
     }
-    output.document(Answer {
-        job: JobShape(job),
+    output.document(JobOutput {
+        job: job.into(),
         output: String::from_utf8_lossy(&bytes).into_owned(),
         offset: from.unwrap_or(start),
         next_offset: at,
-        gap: gap.map(gap_shape),
+        gap: gap.map(Into::into),
         timed_out,
     })?;
     Ok(Reach { next: at, there })
@@ -250,10 +235,6 @@ fn incomplete(bytes: &[u8]) -> usize {
     };
     let there = last.len() - at;
     if there < needed { there } else { 0 }
-}
-
-fn gap_shape(gap: Gap) -> Value {
-    json!({"from": gap.from, "to": gap.to})
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
+use taskyard::core::answers::jobs::JobStarted;
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::{Job, JobKind, TaskId};
 use taskyard_jobs::{Jobs, NewJob};
@@ -12,7 +12,7 @@ use super::waiting::{not_known, wait_for_end};
 use crate::arguments::{parse_bytes, parse_id, parse_pause};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{JobShape, Output};
+use crate::output::Output;
 use crate::problem::Problem;
 use crate::reopening::reopen_tasks_everywhere;
 
@@ -67,7 +67,7 @@ impl Run {
         }
         let (_, job) = self.start(context)?;
         if output.is_json() {
-            output.document(json!({ "job": JobShape(&job) }))?;
+            output.document(JobStarted { job: (&job).into(), timed_out: None })?;
         } else if output.is_quiet() {
             output.line(&Line::plain(job.id.as_str()))?;
         } else {

@@ -1,14 +1,14 @@
 //! `taskyard job stop`
 
 use clap::Args;
-use serde_json::json;
+use taskyard::core::answers::jobs::JobStopped;
 use taskyard::core::render::{Line, Tone};
 use taskyard_jobs::Stopping;
 
 use super::meaning::Meant;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{JobShape, Output};
+use crate::output::Output;
 use crate::problem::{Problem, ProblemKind};
 
 /// Stop a job, with everything it started
@@ -27,7 +27,7 @@ impl Stop {
         match jobs.stop(&job.id, &context.actor()?)? {
             Stopping::Stopped(job) => {
                 if output.is_json() {
-                    output.document(json!({ "job": JobShape(&job), "stopped": true }))?;
+                    output.document(JobStopped { job: (&job).into(), stopped: true })?;
                 } else {
                     let mut line = Line::plain("Stopped ").with(Tone::Id, job.id.as_str());
                     line.push(Tone::Plain, &format!(" {}", job.description));

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use taskyard::core::answers::jobs::JobStarted;
 use taskyard::core::render::job_line;
 use taskyard::core::{Job, JobFate, JobState};
 use taskyard_jobs::{Jobs, Waited};
@@ -11,7 +11,7 @@ use taskyard_jobs::{Jobs, Waited};
 use super::acknowledging::acknowledge_end;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{JobShape, Output};
+use crate::output::Output;
 use crate::problem::{Problem, ProblemKind};
 
 /// The waiting ran out, as `timeout` says it.
@@ -34,7 +34,7 @@ pub(super) fn wait_for_end(
     let timed_out = matches!(waited, Waited::TimedOut(_));
     let job = waited.job();
     if output.is_json() {
-        output.document(json!({ "job": JobShape(&job), "timedOut": timed_out }))?;
+        output.document(JobStarted { job: (&job).into(), timed_out: Some(timed_out) })?;
     } else {
         output.say(&job_line("", &job, &output.look()))?;
         if job.state() == JobState::Failed {

@@ -11,13 +11,12 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use taskyard::Yard;
-use taskyard::core::dialect::native::Shape;
-use taskyard::core::{Task, TaskId};
+use taskyard::core::answers::values::Shape;
+use taskyard::core::{Task, TaskId, answers};
 use taskyard::random::hexadecimal;
 use taskyard::store::HistoryQuery;
 
 use crate::context::ExpectedTask;
-use crate::output::EntryShape;
 
 /// Number of revisions in which the state that a caller has is looked for.
 const SEARCHED: usize = 1_000;
@@ -61,8 +60,10 @@ impl NamedTags {
         let Self::OneOf(tags) = self else { return None };
         let query = HistoryQuery { task: Some(task.clone()), newest: Some(SEARCHED), ..HistoryQuery::default() };
         let entries = yard.history(&query).ok()?;
-        let mut states =
-            entries.iter().rev().filter_map(|entry| Some(as_shown(EntryShape(entry)).get("after")?.clone()));
+        let mut states = entries
+            .iter()
+            .rev()
+            .filter_map(|entry| Some(as_shown(answers::values::Entry::from(entry)).get("after")?.clone()));
         states.find(|state| state.is_object() && are_of(tags, &digest(state.to_string().as_bytes())))
     }
 }

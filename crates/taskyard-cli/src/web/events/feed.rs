@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use taskyard::Yard;
+use taskyard::core::answers::history::ListEvent;
 use taskyard::core::{AgentName, Event, ListId, Revision, Timestamp};
 use taskyard::leases::Warden;
 use taskyard::store::HistoryQuery;
@@ -166,7 +167,7 @@ impl Feed {
             Topic::List(list) => Some(list.as_str()),
             Topic::All => None,
         };
-        let body = json_document(serde_json::json!({"list": list, "revision": revision}));
+        let body = json_document(ListEvent { list, revision: Some(revision) });
         written(Some(&self.id(revision, number)), name, &body)
     }
 

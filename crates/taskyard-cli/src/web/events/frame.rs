@@ -1,13 +1,12 @@
 //! One event, as it is sent. It is written once for all readers.
 
 use axum::body::Bytes;
-use serde::Serialize;
-use serde_json::json;
+use taskyard::core::answers::history::{AgentEvent, CommitEvent, JobEvent, ListEvent, MessageEvent};
 use taskyard::core::{AgentName, Event};
 use taskyard::stream::Happening;
 
 use super::event_id::EventId;
-use crate::output::{EntryShape, JobShape, json_document, message_shape};
+use crate::output::json_document;
 
 /// A commit of more tasks than this is told without them.
 const ENTRIES: usize = 200;
@@ -31,18 +30,6 @@ pub(crate) struct Frame {
     pub(crate) bytes: Bytes,
 }
 
-/// A commit.
-#[derive(Serialize)]
-struct Commit<'a> {
-    list: &'a str,
-    revision: u64,
-    /// How many tasks it changed.
-    count: usize,
-    /// Whether the entries are told.
-    complete: bool,
-    entries: Vec<EntryShape<'a>>,
-}
-
 /// What an event says, and what it is called.
 pub(super) struct EventText {
     pub(super) name: &'static str,
@@ -61,25 +48,28 @@ pub(super) fn event_text(happening: &Happening) -> Option<EventText> {
         }
         Happening::JobEnded(notice) => {
             let (list, agent) = (notice.job.list.as_str(), notice.agent.as_str());
-            let body =
-                json!({"list": list, "agent": agent, "at": notice.queued.to_string(), "job": JobShape(&notice.job)});
-            to_all("job_ended", json_document(body))
+            let (at, job) = (notice.queued.to_string(), (&notice.job).into());
+            to_all("job_ended", json_document(JobEvent { list, agent, at, job }))
         }
         Happening::Message { agent, team, delivery } => {
-            let body = json!({"agent": agent.as_str(), "team": team.as_str(), "message": message_shape(delivery)});
+            let body = MessageEvent { agent: agent.as_str(), team: team.as_str(), message: delivery.as_ref().into() };
             let audience = Some(agent.clone());
             Some(EventText { name: "message", data: json_document(body), audience, revision: None })
         }
         Happening::AgentCame { team, member } => {
-            to_all("agent_came", json_document(json!({"team": team.as_str(), "agent": member.name})))
+            to_all("agent_came", json_document(AgentEvent { team: team.as_str(), agent: &member.name }))
         }
         Happening::AgentWent { team, name } => {
-            to_all("agent_went", json_document(json!({"team": team.as_str(), "agent": name})))
+            to_all("agent_went", json_document(AgentEvent { team: team.as_str(), agent: name }))
         }
-        Happening::ListCame(list) => to_all("list_came", json_document(json!({"list": list.as_str()}))),
-        Happening::ListWent(list) => to_all("list_went", json_document(json!({"list": list.as_str()}))),
+        Happening::ListCame(list) => {
+            to_all("list_came", json_document(ListEvent { list: Some(list.as_str()), revision: None }))
+        }
+        Happening::ListWent(list) => {
+            to_all("list_went", json_document(ListEvent { list: Some(list.as_str()), revision: None }))
+        }
         Happening::WentBack { list, revision } => {
-            let data = json_document(json!({"list": list.as_str(), "revision": revision.0}));
+            let data = json_document(ListEvent { list: Some(list.as_str()), revision: Some(revision.0) });
             Some(EventText { name: "reset", data, audience: None, revision: Some(revision.0) })
         }
         _ => None,
@@ -91,10 +81,10 @@ pub(super) fn commit(event: &Event) -> Vec<u8> {
     let count = event.entries.len();
     let told = |entries: Vec<_>| {
         let complete = entries.len() == count;
-        json_document(Commit { list: event.list.as_str(), revision: event.revision.0, count, complete, entries })
+        json_document(CommitEvent { list: event.list.as_str(), revision: event.revision.0, count, complete, entries })
     };
     if count <= ENTRIES {
-        let whole = told(event.entries.iter().map(EntryShape).collect());
+        let whole = told(event.entries.iter().map(Into::into).collect());
         if whole.len() <= LARGEST {
             return whole;
         }

@@ -14,5 +14,5 @@ pub use javascript::{keys, next_number, parse_int, stringify};
 pub use reading::{Unreadable, read};
 pub use repairing::{Repair, repair};
 pub use schema::{LARGEST, SCHEMA};
-pub use shape::Shape;
+pub use shape::{Ids, Shape};
 pub use writing::{TooLarge, as_written_in, write};

@@ -1,47 +1,114 @@
 //! The native shape of a task in our own JSON output.
 
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use std::borrow::Cow;
 
-use crate::{Task, TaskId};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::{Metadata, Status, Task, TaskId};
 
 /// Serializes a task with the client's keys in the client's order, absent ones left out, unknown ones at the end.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape<'a>(pub &'a Task);
 
+/// A task. It may have other keys, which are kept as they are.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TaskKeys<'a> {
+    /// The name of its file, which commands accept
+    id: &'a str,
+    /// The title
+    subject: &'a str,
+    /// What there is to do
+    description: &'a str,
+    /// What is being done, while it is in progress
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active_form: Option<&'a str>,
+    /// The agent that has it; empty if none has
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<&'a str>,
+    /// Its state
+    status: Status,
+    /// The tasks that wait for it
+    blocks: Ids<'a>,
+    /// The tasks it waits for
+    blocked_by: Ids<'a>,
+    /// What else is kept with it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a Metadata>,
+    #[serde(flatten)]
+    extra: &'a Map<String, Value>,
+}
+
 impl Serialize for Shape<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let task = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", task.id.as_str())?;
-        map.serialize_entry("subject", &task.subject)?;
-        map.serialize_entry("description", &task.description)?;
-        if let Some(active_form) = &task.active_form {
-            map.serialize_entry("activeForm", active_form)?;
-        }
-        if let Some(owner) = &task.owner {
-            map.serialize_entry("owner", owner)?;
-        }
-        map.serialize_entry("status", task.status.as_str())?;
-        map.serialize_entry("blocks", &Ids(&task.blocks))?;
-        map.serialize_entry("blockedBy", &Ids(&task.blocked_by))?;
-        if let Some(metadata) = &task.metadata {
-            map.serialize_entry("metadata", metadata)?;
-        }
-        for (key, value) in &task.extra {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
+        let Task {
+            id,
+            stated_id: _,
+            subject,
+            description,
+            active_form,
+            owner,
+            status,
+            blocks,
+            blocked_by,
+            metadata,
+            extra,
+        } = self.0;
+        let keys = TaskKeys {
+            id: id.as_str(),
+            subject,
+            description,
+            active_form: active_form.as_deref(),
+            owner: owner.as_deref(),
+            status: *status,
+            blocks: Ids(blocks),
+            blocked_by: Ids(blocked_by),
+            metadata: metadata.as_ref(),
+            extra,
+        };
+        keys.serialize(serializer)
     }
 }
 
-struct Ids<'a>(&'a [TaskId]);
+impl JsonSchema for Shape<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "Task".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        TaskKeys::json_schema(generator)
+    }
+}
+
+/// Ids as text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ids<'a>(pub &'a [TaskId]);
+
+impl Ids<'_> {
+    /// Tells whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 impl Serialize for Ids<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut seq = serializer.serialize_seq(Some(self.0.len()))?;
-        for id in self.0 {
-            seq.serialize_element(id.as_str())?;
-        }
-        seq.end()
+        serializer.collect_seq(self.0.iter().map(TaskId::as_str))
+    }
+}
+
+impl JsonSchema for Ids<'_> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Ids".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        <Vec<String>>::json_schema(generator)
     }
 }

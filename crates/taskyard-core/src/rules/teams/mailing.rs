@@ -64,6 +64,14 @@ pub struct Delivery {
     pub keys: Vec<MessageKey>,
 }
 
+impl Delivery {
+    /// Returns the id that tools and answers give the message: its own, or its sender and time if it has none.
+    pub fn id(&self) -> String {
+        let Message { msg_id, from, timestamp, .. } = &self.message;
+        msg_id.clone().unwrap_or_else(|| format!("{from}@{timestamp}"))
+    }
+}
+
 /// Returns the messages of an inbox that are still to be had, in its order: unread, not acknowledged before, each once, and of
 /// an agent's notices that it is idle and nothing more only the last.
 ///
