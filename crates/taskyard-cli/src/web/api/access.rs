@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use taskyard::core::answers;
 
 use super::inputs::lifetime;
 use super::operation::{Operation, Parts};
 use crate::commands::{Command, Token, TokenAction};
 use crate::problem::Problem;
 use crate::tokens::{LinkTerms, Scope};
-use crate::web::openapi::shapes;
 use crate::web::security::{Identity, Refused};
 
 /// The operation that makes a link.
@@ -19,32 +19,36 @@ pub(crate) const LOG_OUT: &str = "logOut";
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<shapes::Tokens>(
+        Operation::get::<answers::access::Tokens<'_>>(
             "listTokens",
             "/tokens",
             "The tokens by name and the browsers, without their secrets",
         )
         .only_for(Scope::All)
         .runs(list),
-        Operation::post::<shapes::TokenMade>("createToken", "/tokens", "Make a token; its secret is shown once")
-            .makes("/tokens/{name}")
-            .only_for(Scope::All)
-            .with(create),
-        Operation::delete::<shapes::TokenRevoked>(
+        Operation::post::<answers::access::TokenCreated<'_>>(
+            "createToken",
+            "/tokens",
+            "Make a token; its secret is shown once",
+        )
+        .makes("/tokens/{name}")
+        .only_for(Scope::All)
+        .with(create),
+        Operation::delete::<answers::access::TokenRevoked<'_>>(
             "revokeToken",
             "/tokens/{name}",
             "Let a token or a browser no longer count",
         )
         .only_for(Scope::All)
         .runs(revoke),
-        Operation::post::<shapes::LinkMade>(
+        Operation::post::<answers::access::LinkCreated<'_>>(
             MAKE_LINK,
             "/links",
             "Make a link that opens the pages once, in any browser, and acts under the caller's name",
         )
         .makes("/links")
         .takes::<NewLink>(),
-        Operation::post::<shapes::TokenRevoked>(LOG_OUT, "/logout", "Log the browser out that asks")
+        Operation::post::<answers::access::TokenRevoked<'_>>(LOG_OUT, "/logout", "Log the browser out that asks")
             .only_for(Scope::Read),
     ]
 }

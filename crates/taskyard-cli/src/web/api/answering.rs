@@ -340,7 +340,7 @@ fn with_base(problem: Problem, expected: Option<NamedTags>, parts: &Parts, conte
 
 /// Returns the status of an answer: that of a lost claim says so, all others are answers.
 fn status_of_answer(exit: Exit, operation: &Operation) -> StatusCode {
-    let may_refuse = matches!(operation.answer, AnswerForm::Either(..));
+    let may_refuse = operation.refusal.is_some();
     match exit {
         Exit::Refused if may_refuse => StatusCode::CONFLICT,
         Exit::NotFound if may_refuse => StatusCode::NOT_FOUND,

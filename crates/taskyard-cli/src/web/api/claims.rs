@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use taskyard::core::answers;
 
 use super::inputs::{Departure, DepartureReason, Proof, SeveralTasks, lease, lifetime, only, pause, several};
 use super::operation::{Asked, Operation, Parts};
 use crate::arguments::WhichTasks;
 use crate::commands::{Claim, Command, Release, ReleaseReason, Renew};
 use crate::problem::Problem;
-use crate::web::openapi::shapes;
 
 /// So long a request sleeps at most until there is something to take; then it is told that there is nothing, and asks again.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -18,26 +18,46 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::post::<shapes::ClaimWon>("claimTask", "/lists/{list}/tasks/{id}/claim", "Take a task")
-            .or_refuses::<shapes::ClaimLost>()
+        Operation::post::<answers::claims::ClaimWon<'_>>("claimTask", "/lists/{list}/tasks/{id}/claim", "Take a task")
+            .or_refuses::<answers::claims::ClaimLost<'_>>()
             .with(claim),
-        Operation::post::<shapes::ClaimWon>(
+        Operation::post::<answers::claims::ClaimWon<'_>>(
             "claimNextTask",
             "/lists/{list}/claim-next",
             "Take what comes next: one's own unfinished task, else the best that is ready",
         )
-        .or_refuses::<shapes::ClaimLost>()
+        .or_refuses::<answers::claims::ClaimLost<'_>>()
         .with(claim_next),
-        Operation::post::<shapes::ClaimedTogether>("claimTasks", "/lists/{list}/claim", "Take tasks, all or none")
-            .or_refuses::<shapes::ClaimLost>()
-            .with(claim_several),
-        Operation::post::<shapes::Renewed>("renewClaim", "/lists/{list}/tasks/{id}/renew", "Keep a task for longer")
-            .with(renew),
-        Operation::post::<shapes::Released>("releaseTask", "/lists/{list}/tasks/{id}/release", "Give a task back")
-            .with(release),
-        Operation::post::<shapes::ReleasedTogether>("releaseTasks", "/lists/{list}/release", "Give tasks back")
-            .with(release_several),
-        Operation::post::<shapes::Departed>(
+        Operation::post::<answers::claims::ClaimedTogether<'_>>(
+            "claimTasks",
+            "/lists/{list}/claim",
+            "Take tasks, all or none",
+        )
+        .or_refuses::<answers::claims::ClaimLost<'_>>()
+        .or::<answers::claims::ClaimWon<'_>>()
+        .or::<answers::tasks::Unchanged<'_>>()
+        .with(claim_several),
+        Operation::post::<answers::claims::Renewed<'_>>(
+            "renewClaim",
+            "/lists/{list}/tasks/{id}/renew",
+            "Keep a task for longer",
+        )
+        .with(renew),
+        Operation::post::<answers::claims::Released<'_>>(
+            "releaseTask",
+            "/lists/{list}/tasks/{id}/release",
+            "Give a task back",
+        )
+        .with(release),
+        Operation::post::<answers::claims::ReleasedTogether<'_>>(
+            "releaseTasks",
+            "/lists/{list}/release",
+            "Give tasks back",
+        )
+        .or::<answers::claims::Released<'_>>()
+        .or::<answers::tasks::Unchanged<'_>>()
+        .with(release_several),
+        Operation::post::<answers::claims::Departed<'_>>(
             "releaseAgent",
             "/lists/{list}/agents/{agent}/release",
             "Give back all that an agent has",

@@ -2,14 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use taskyard::core::Revision;
+use taskyard::core::{Revision, answers};
 use taskyard::operations::UndoRange;
 
 use super::operation::{Operation, Parts, id, ids};
 use crate::arguments::Since;
 use crate::commands::{Command, History, Restore, Undo};
 use crate::problem::Problem;
-use crate::web::openapi::shapes;
 
 /// So many of the newest revisions are told where the request does not say how many.
 const NEWEST: usize = 100;
@@ -19,28 +18,36 @@ const MOST: usize = 10_000;
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<shapes::History>("showHistory", "/lists/{list}/history", "The journal of a list")
-            .with(history),
-        Operation::get::<shapes::History>(
+        Operation::get::<answers::history::History<Vec<answers::values::Entry<'_>>>>(
+            "showHistory",
+            "/lists/{list}/history",
+            "The journal of a list",
+        )
+        .with(history),
+        Operation::get::<answers::history::History<Vec<answers::values::Entry<'_>>>>(
             "showTaskHistory",
             "/lists/{list}/tasks/{id}/history",
             "What the journal has of one task",
         )
         .with(history_of_task),
-        Operation::post::<shapes::Undone>(
+        Operation::post::<answers::history::Undone<'_>>(
             "undo",
             "/lists/{list}/undo",
             "Take whole revisions back; taking the revision of an undo back is a redo",
         )
         .with(undo),
-        Operation::get::<shapes::Restorable>(
+        Operation::get::<answers::history::Restorable<'_>>(
             "listRestorable",
             "/lists/{list}/restorable",
             "What could be brought back",
         )
         .with(restorable),
-        Operation::post::<shapes::Restored>("restoreTasks", "/lists/{list}/restore", "Bring back what was removed")
-            .with(restore),
+        Operation::post::<answers::history::Restored<'_>>(
+            "restoreTasks",
+            "/lists/{list}/restore",
+            "Bring back what was removed",
+        )
+        .with(restore),
     ]
 }
 

@@ -2,23 +2,31 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use taskyard::core::answers;
 use taskyard::core::dialect::foreign::{ExportFormat, ImportFormat};
 
 use super::operation::{Asked, Operation, Parts};
 use crate::commands::{Command, Export, Import};
 use crate::problem::Problem;
 use crate::tokens::Scope;
-use crate::web::openapi::shapes;
 
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<shapes::Exported>("exportTasks", "/lists/{list}/export", "Tasks in another format")
-            .with(export),
-        Operation::post::<shapes::Imported>("importTasks", "/lists/{list}/import", "Take tasks in from another format")
-            .only_for(Scope::All)
-            .takes_files()
-            .with(import),
+        Operation::get::<answers::lists::Exported<'_>>(
+            "exportTasks",
+            "/lists/{list}/export",
+            "Tasks in another format",
+        )
+        .with(export),
+        Operation::post::<answers::lists::Imported<'_>>(
+            "importTasks",
+            "/lists/{list}/import",
+            "Take tasks in from another format",
+        )
+        .only_for(Scope::All)
+        .takes_files()
+        .with(import),
     ]
 }
 

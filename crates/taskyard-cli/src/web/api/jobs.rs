@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use taskyard::core::answers;
 
 use super::inputs::pause;
 use super::operation::{Asked, Operation, Parts, id};
@@ -11,7 +12,6 @@ use crate::arguments::parse_bytes;
 use crate::commands::{Command, Job, JobAction, JobGc, JobList, JobMeant, JobOutput, JobRun, JobStop};
 use crate::problem::Problem;
 use crate::tokens::Scope;
-use crate::web::openapi::shapes;
 
 /// So long a request sleeps at most until a job ends.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -19,24 +19,33 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<shapes::Jobs>(
+        Operation::get::<answers::jobs::Jobs<'_>>(
             "listJobs",
             "/jobs",
             "The jobs of the server's machine, and of others that share its database",
         )
         .with(list_all),
-        Operation::get::<shapes::Jobs>("listJobsOfList", "/lists/{list}/jobs", "The jobs of a list").with(list_here),
-        Operation::post::<shapes::JobStarted>("startJob", "/lists/{list}/jobs", "Run a command in the background")
-            .makes("/jobs/{job.id}/output")
-            .only_for(Scope::All)
-            .starts_commands()
-            .with(start),
-        Operation::get::<shapes::JobOutput>("readJob", "/jobs/{job}/output", "What a job is and what it wrote")
-            .with(output),
-        Operation::post::<shapes::JobStopped>("stopJob", "/jobs/{job}/stop", "Stop a job")
+        Operation::get::<answers::jobs::Jobs<'_>>("listJobsOfList", "/lists/{list}/jobs", "The jobs of a list")
+            .with(list_here),
+        Operation::post::<answers::jobs::JobStarted<'_>>(
+            "startJob",
+            "/lists/{list}/jobs",
+            "Run a command in the background",
+        )
+        .makes("/jobs/{job.id}/output")
+        .only_for(Scope::All)
+        .starts_commands()
+        .with(start),
+        Operation::get::<answers::jobs::JobOutput<'_>>(
+            "readJob",
+            "/jobs/{job}/output",
+            "What a job is and what it wrote",
+        )
+        .with(output),
+        Operation::post::<answers::jobs::JobStopped<'_>>("stopJob", "/jobs/{job}/stop", "Stop a job")
             .only_for(Scope::All)
             .runs(stop),
-        Operation::post::<shapes::JobsTidied>("tidyJobs", "/jobs/tidy", "Forget jobs that ended long ago")
+        Operation::post::<answers::jobs::JobsTidied<'_>>("tidyJobs", "/jobs/tidy", "Forget jobs that ended long ago")
             .only_for(Scope::All)
             .with(tidy),
     ]

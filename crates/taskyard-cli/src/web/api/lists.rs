@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use taskyard::core::ListId;
+use taskyard::core::{ListId, answers};
 
 use super::operation::{Operation, Parts};
 use crate::commands::{
@@ -10,48 +10,75 @@ use crate::commands::{
 };
 use crate::problem::Problem;
 use crate::tokens::Scope;
-use crate::web::openapi::shapes;
 
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<shapes::Lists>("listLists", "/lists", "The lists of the store").with(lists),
-        Operation::get::<shapes::ListAlone>(
+        Operation::get::<answers::lists::Lists<'_>>("listLists", "/lists", "The lists of the store").with(lists),
+        Operation::get::<answers::lists::ListShown<'_>>(
             "showList",
             "/lists/{list}",
             "One list: how many tasks it has, how far it is",
         )
         .runs(list),
-        Operation::get::<shapes::Agents>(
+        Operation::get::<answers::lists::Agents<'_>>(
             "listAgents",
             "/lists/{list}/agents",
             "The agents of a list and what they hold",
         )
         .runs(agents),
-        Operation::get::<shapes::AgentAlone>("showAgent", "/lists/{list}/agents/{agent}", "One agent of a list")
-            .runs(agent),
-        Operation::get::<shapes::Where>("showServer", "/where", "The list and the store that are served")
+        Operation::get::<answers::lists::AgentShown<'_>>(
+            "showAgent",
+            "/lists/{list}/agents/{agent}",
+            "One agent of a list",
+        )
+        .runs(agent),
+        Operation::get::<answers::lists::Where<'_>>("showServer", "/where", "The list and the store that are served")
             .runs(where_is),
-        Operation::get::<shapes::Whoami>("whoami", "/whoami", "As whom the caller acts").runs(whoami),
-        Operation::get::<shapes::Stats>("showStats", "/lists/{list}/stats", "How a list stands, in numbers")
-            .runs(stats),
-        Operation::get::<shapes::Ready>("listReady", "/lists/{list}/ready", "What can start now, best first, with why")
-            .with(ready),
-        Operation::get::<shapes::Found>("searchList", "/lists/{list}/search", "Full text over all fields").with(search),
-        Operation::get::<shapes::Found>("searchEverywhere", "/search", "Full text over all lists").with(search_all),
-        Operation::get::<shapes::Graph>("showGraph", "/lists/{list}/graph", "What waits for what").with(graph),
+        Operation::get::<answers::lists::Whoami<'_>>("whoami", "/whoami", "As whom the caller acts").runs(whoami),
+        Operation::get::<answers::lists::Stats<'_>>(
+            "showStats",
+            "/lists/{list}/stats",
+            "How a list stands, in numbers",
+        )
+        .runs(stats),
+        Operation::get::<answers::tasks::Ready<'_>>(
+            "listReady",
+            "/lists/{list}/ready",
+            "What can start now, best first, with why",
+        )
+        .with(ready),
+        Operation::get::<answers::tasks::Found<'_>>("searchList", "/lists/{list}/search", "Full text over all fields")
+            .with(search),
+        Operation::get::<answers::tasks::Found<'_>>("searchEverywhere", "/search", "Full text over all lists")
+            .with(search_all),
+        Operation::get::<answers::tasks::Graph<'_>>("showGraph", "/lists/{list}/graph", "What waits for what")
+            .with(graph),
         Operation::file("drawGraph", "/lists/{list}/graph.svg", "The same as a picture", ("graph", "image/svg+xml"))
             .runs(picture),
-        Operation::post::<shapes::Cleared>("clearList", "/lists/{list}/clear", "Remove every task of a list")
+        Operation::post::<answers::tasks::Cleared<'_>>(
+            "clearList",
+            "/lists/{list}/clear",
+            "Remove every task of a list",
+        )
+        .only_for(Scope::All)
+        .with(clear),
+        Operation::post::<answers::lists::Merged<'_>>(
+            "mergeLists",
+            "/lists/{list}/merge",
+            "Move the tasks of another list here",
+        )
+        .only_for(Scope::All)
+        .with(merge),
+        Operation::get::<answers::maintenance::Findings>(
+            "examineList",
+            "/lists/{list}/doctor",
+            "What is wrong with a list",
+        )
+        .runs(examine),
+        Operation::post::<answers::maintenance::Mended>("mendList", "/lists/{list}/doctor", "Mend what can be mended")
             .only_for(Scope::All)
-            .with(clear),
-        Operation::post::<shapes::Merged>("mergeLists", "/lists/{list}/merge", "Move the tasks of another list here")
-            .only_for(Scope::All)
-            .with(merge),
-        Operation::get::<shapes::Findings>("examineList", "/lists/{list}/doctor", "What is wrong with a list")
-            .runs(examine),
-        Operation::post::<shapes::Findings>("mendList", "/lists/{list}/doctor", "Mend what can be mended")
-            .only_for(Scope::All)
+            .or::<answers::maintenance::Findings>()
             .runs(mend),
     ]
 }

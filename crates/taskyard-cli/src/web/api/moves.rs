@@ -2,37 +2,80 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use taskyard::core::answers;
 
 use super::inputs::{Proof, SeveralTasks, SeveralWithParts, WithParts, lease, only, several};
 use super::operation::{Operation, Parts, ids};
 use crate::commands::{Cancel, Command, Depend, Done, Reopen, Start, Undepend};
 use crate::problem::Problem;
-use crate::web::openapi::shapes::{Cancelled, Changed, ChangedTogether};
 
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::post::<Changed>("startTask", "/lists/{list}/tasks/{id}/start", "Put a task in progress").with(start),
-        Operation::post::<Changed>("completeTask", "/lists/{list}/tasks/{id}/done", "Complete a task").with(done),
-        Operation::post::<Cancelled>("cancelTask", "/lists/{list}/tasks/{id}/cancel", "Close a task without doing it")
-            .with(cancel),
-        Operation::post::<Changed>("reopenTask", "/lists/{list}/tasks/{id}/reopen", "Open a closed task again")
-            .with(reopen),
-        Operation::post::<ChangedTogether>("startTasks", "/lists/{list}/start", "Put tasks in progress, all or none")
-            .with(start_several),
-        Operation::post::<ChangedTogether>("completeTasks", "/lists/{list}/done", "Complete tasks, all or none")
-            .with(done_several),
-        Operation::post::<ChangedTogether>("cancelTasks", "/lists/{list}/cancel", "Close tasks without doing them")
-            .with(cancel_several),
-        Operation::post::<ChangedTogether>("reopenTasks", "/lists/{list}/reopen", "Open closed tasks again")
-            .with(reopen_several),
-        Operation::post::<Changed>(
+        Operation::post::<answers::tasks::Updated<'_>>(
+            "startTask",
+            "/lists/{list}/tasks/{id}/start",
+            "Put a task in progress",
+        )
+        .with(start),
+        Operation::post::<answers::tasks::Updated<'_>>(
+            "completeTask",
+            "/lists/{list}/tasks/{id}/done",
+            "Complete a task",
+        )
+        .with(done),
+        Operation::post::<answers::tasks::Updated<'_>>(
+            "cancelTask",
+            "/lists/{list}/tasks/{id}/cancel",
+            "Close a task without doing it",
+        )
+        .or::<answers::tasks::UpdatedTogether<'_>>()
+        .with(cancel),
+        Operation::post::<answers::tasks::Updated<'_>>(
+            "reopenTask",
+            "/lists/{list}/tasks/{id}/reopen",
+            "Open a closed task again",
+        )
+        .with(reopen),
+        Operation::post::<answers::tasks::UpdatedTogether<'_>>(
+            "startTasks",
+            "/lists/{list}/start",
+            "Put tasks in progress, all or none",
+        )
+        .or::<answers::tasks::Updated<'_>>()
+        .or::<answers::tasks::Unchanged<'_>>()
+        .with(start_several),
+        Operation::post::<answers::tasks::UpdatedTogether<'_>>(
+            "completeTasks",
+            "/lists/{list}/done",
+            "Complete tasks, all or none",
+        )
+        .or::<answers::tasks::Updated<'_>>()
+        .or::<answers::tasks::Unchanged<'_>>()
+        .with(done_several),
+        Operation::post::<answers::tasks::UpdatedTogether<'_>>(
+            "cancelTasks",
+            "/lists/{list}/cancel",
+            "Close tasks without doing them",
+        )
+        .or::<answers::tasks::Updated<'_>>()
+        .or::<answers::tasks::Unchanged<'_>>()
+        .with(cancel_several),
+        Operation::post::<answers::tasks::UpdatedTogether<'_>>(
+            "reopenTasks",
+            "/lists/{list}/reopen",
+            "Open closed tasks again",
+        )
+        .or::<answers::tasks::Updated<'_>>()
+        .or::<answers::tasks::Unchanged<'_>>()
+        .with(reopen_several),
+        Operation::post::<answers::tasks::Updated<'_>>(
             "addDependencies",
             "/lists/{list}/tasks/{id}/dependencies",
             "Let a task wait for others",
         )
         .with(depend),
-        Operation::delete::<Changed>(
+        Operation::delete::<answers::tasks::Updated<'_>>(
             "removeDependencies",
             "/lists/{list}/tasks/{id}/dependencies",
             "Let a task no longer wait for others",

@@ -6,6 +6,7 @@ use axum::http::{Method, StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use taskyard::core::answers::document::Document;
 use taskyard::core::{AgentName, ListId, TaskId};
 use taskyard_mcp::serving::Work;
 
@@ -38,8 +39,12 @@ pub(crate) struct Operation {
     pub(crate) location: Option<&'static str>,
     /// What it takes, in the query of a GET or DELETE and in the body of all others.
     pub(crate) input: Option<SchemaOf>,
-    /// What it answers.
+    /// The form of what it answers.
     pub(crate) answer: AnswerForm,
+    /// The schemas of JSON objects it may answer if it succeeds.
+    pub(crate) answers: Vec<SchemaOf>,
+    /// The schema of what it answers if a rule refuses, if that is not an error.
+    pub(crate) refusal: Option<SchemaOf>,
     /// What does it.
     pub(crate) does: Does,
     /// What it needs of the threads.
@@ -50,13 +55,11 @@ pub(crate) struct Operation {
     pub(crate) starts_commands: bool,
 }
 
-/// What an operation answers.
+/// The form of an answer.
 #[derive(Clone, Copy)]
 pub(crate) enum AnswerForm {
     /// A JSON object.
-    Json(SchemaOf),
-    /// A JSON object where it succeeds, and another, with the status of a conflict, where a rule refuses.
-    Either(SchemaOf, SchemaOf),
+    Json,
     /// What stands under a key of the JSON object, as a file of this kind.
     File(&'static str, &'static str),
     /// Events, one after the other.
@@ -170,6 +173,8 @@ impl Operation {
             location: None,
             input: None,
             answer,
+            answers: Vec::new(),
+            refusal: None,
             does: Does::Itself,
             work,
             largest_body: LARGEST_BODY,
@@ -179,27 +184,27 @@ impl Operation {
 
     /// An operation that looks at something.
     pub(crate) fn get<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
-        Self::new(id, Method::GET, path, summary, AnswerForm::Json(schema_of::<A>))
+        Self::new(id, Method::GET, path, summary, AnswerForm::Json).or::<A>()
     }
 
     /// An operation that does something.
     pub(crate) fn post<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
-        Self::new(id, Method::POST, path, summary, AnswerForm::Json(schema_of::<A>))
+        Self::new(id, Method::POST, path, summary, AnswerForm::Json).or::<A>()
     }
 
     /// An operation that replaces something.
     pub(crate) fn put<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
-        Self::new(id, Method::PUT, path, summary, AnswerForm::Json(schema_of::<A>))
+        Self::new(id, Method::PUT, path, summary, AnswerForm::Json).or::<A>()
     }
 
     /// An operation that changes something.
     pub(crate) fn patch<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
-        Self::new(id, Method::PATCH, path, summary, AnswerForm::Json(schema_of::<A>))
+        Self::new(id, Method::PATCH, path, summary, AnswerForm::Json).or::<A>()
     }
 
     /// An operation that takes something away.
     pub(crate) fn delete<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
-        Self::new(id, Method::DELETE, path, summary, AnswerForm::Json(schema_of::<A>))
+        Self::new(id, Method::DELETE, path, summary, AnswerForm::Json).or::<A>()
     }
 
     /// A file, which the answer has under a key.
@@ -238,10 +243,15 @@ impl Operation {
         Self { starts_commands: true, ..self }
     }
 
-    /// Says what it answers where a rule refuses.
+    /// Says what else it may answer.
+    pub(crate) fn or<A: JsonSchema>(mut self) -> Self {
+        self.answers.push(schema_of::<Document<'_, A>>);
+        self
+    }
+
+    /// Says what it answers if a rule refuses.
     pub(crate) fn or_refuses<R: JsonSchema>(self) -> Self {
-        let AnswerForm::Json(answer) = self.answer else { return self };
-        Self { answer: AnswerForm::Either(answer, schema_of::<R>), ..self }
+        Self { refusal: Some(schema_of::<Document<'_, R>>), ..self }
     }
 
     /// Says what it takes, where a handler of its own reads it.

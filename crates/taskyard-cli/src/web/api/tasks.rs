@@ -3,24 +3,27 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use taskyard::core::Status;
+use taskyard::core::{Status, answers};
 
 use super::inputs::{Extras, PriorityWord, SeveralWithParts, StatusWord, WithParts, lease, only, several};
 use super::operation::{Asked, Operation, Parts, id, ids};
 use crate::arguments::{ListedState, WhichTasks};
 use crate::commands::{Command, Create, Delete, List, Note, Show, Update};
 use crate::problem::Problem;
-use crate::web::openapi::shapes;
 
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<shapes::Listing>("listTasks", "/lists/{list}/tasks", "The tasks of a list, chosen by a query")
-            .with(list),
-        Operation::post::<shapes::Made>("createTask", "/lists/{list}/tasks", "Make a task")
+        Operation::get::<answers::tasks::Listing<'_>>(
+            "listTasks",
+            "/lists/{list}/tasks",
+            "The tasks of a list, chosen by a query",
+        )
+        .with(list),
+        Operation::post::<answers::tasks::Created<'_>>("createTask", "/lists/{list}/tasks", "Make a task")
             .makes("/lists/{list}/tasks/{task.id}")
             .with(create),
-        Operation::post::<shapes::MadeTogether>(
+        Operation::post::<answers::tasks::CreatedTogether<'_>>(
             "createTasks",
             "/lists/{list}/batch",
             "Make many tasks in one revision",
@@ -28,25 +31,39 @@ pub(super) fn operations() -> Vec<Operation> {
         .makes("/lists/{list}/tasks")
         .takes_files()
         .with(create_batch),
-        Operation::get::<shapes::Shown>("showTask", "/lists/{list}/tasks/{id}", "One task in full").runs(show),
-        Operation::patch::<shapes::Changed>("updateTask", "/lists/{list}/tasks/{id}", "Change any field of a task")
-            .with(update),
-        Operation::patch::<shapes::ChangedTogether>(
+        Operation::get::<answers::tasks::Shown<'_>>("showTask", "/lists/{list}/tasks/{id}", "One task in full")
+            .runs(show),
+        Operation::patch::<answers::tasks::Updated<'_>>(
+            "updateTask",
+            "/lists/{list}/tasks/{id}",
+            "Change any field of a task",
+        )
+        .or::<answers::tasks::Unchanged<'_>>()
+        .with(update),
+        Operation::patch::<answers::tasks::UpdatedTogether<'_>>(
             "updateTasks",
             "/lists/{list}/tasks",
             "Change tasks, all in one revision or none",
         )
+        .or::<answers::tasks::Updated<'_>>()
+        .or::<answers::tasks::Unchanged<'_>>()
         .with(update_several),
-        Operation::delete::<shapes::Deleted>("deleteTask", "/lists/{list}/tasks/{id}", "Delete a task").with(delete),
-        Operation::post::<shapes::Deleted>(
+        Operation::delete::<answers::tasks::Deleted<'_>>("deleteTask", "/lists/{list}/tasks/{id}", "Delete a task")
+            .with(delete),
+        Operation::post::<answers::tasks::Deleted<'_>>(
             "deleteTasks",
             "/lists/{list}/delete",
             "Delete tasks, all in one revision or none",
         )
+        .or::<answers::tasks::Unchanged<'_>>()
         .with(delete_several),
-        Operation::post::<shapes::Noted>("noteOnTask", "/lists/{list}/tasks/{id}/notes", "Add a dated, signed remark")
-            .makes("/lists/{list}/tasks/{id}")
-            .with(note),
+        Operation::post::<answers::tasks::Noted<'_>>(
+            "noteOnTask",
+            "/lists/{list}/tasks/{id}/notes",
+            "Add a dated, signed remark",
+        )
+        .makes("/lists/{list}/tasks/{id}")
+        .with(note),
     ]
 }
 

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use taskyard::core::answers;
 
 use super::inputs::{Departure, DepartureReason};
 use super::operation::{Asked, Operation, Parts, id};
@@ -11,37 +12,46 @@ use crate::commands::{
 };
 use crate::problem::Problem;
 use crate::tokens::Scope;
-use crate::web::openapi::shapes;
 
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<shapes::Teams>("listTeams", "/teams", "The teams").runs(list),
-        Operation::post::<shapes::TeamMade>("createTeam", "/teams", "Make a team and lead it")
+        Operation::get::<answers::teams::Teams<'_>>("listTeams", "/teams", "The teams").runs(list),
+        Operation::post::<answers::teams::TeamCreated<'_>>("createTeam", "/teams", "Make a team and lead it")
             .makes("/teams/{team}")
             .with(create),
-        Operation::get::<shapes::TeamShown>("showTeam", "/teams/{team}", "Who is in a team, and what they do")
-            .runs(show),
-        Operation::delete::<shapes::TeamEnded>("deleteTeam", "/teams/{team}", "End a team")
+        Operation::get::<answers::teams::TeamShown<'_>>(
+            "showTeam",
+            "/teams/{team}",
+            "Who is in a team, and what they do",
+        )
+        .runs(show),
+        Operation::delete::<answers::teams::TeamDeleted<'_>>("deleteTeam", "/teams/{team}", "End a team")
             .only_for(Scope::All)
             .with(delete),
-        Operation::post::<shapes::TeamJoined>("joinTeam", "/teams/{team}/members", "Join a team")
+        Operation::post::<answers::teams::TeamJoined<'_>>("joinTeam", "/teams/{team}/members", "Join a team")
             .makes("/teams/{team}")
             .with(join),
-        Operation::delete::<shapes::TeamLeft>(
+        Operation::delete::<answers::teams::TeamLeft<'_>>(
             "leaveTeam",
             "/teams/{team}/members/{agent}",
             "Leave a team, or take a member out",
         )
         .with(leave),
-        Operation::post::<shapes::Sent>("sendMessage", "/messages", "Write to a member of one's team")
+        Operation::post::<answers::teams::Sent<'_>>("sendMessage", "/messages", "Write to a member of one's team")
             .makes("/messages")
+            .or::<answers::teams::SentToAll<'_>>()
             .with(send),
-        Operation::post::<shapes::Inbox>("readInbox", "/inbox", "What waits for the caller").with(inbox),
-        Operation::get::<shapes::Outbox>("listSent", "/messages", "What the caller has written, and how far it came")
-            .with(sent),
-        Operation::get::<shapes::Todos>("readTodos", "/todos", "The todo list of the caller").runs(read_todos),
-        Operation::put::<shapes::Todos>("writeTodos", "/todos", "Replace the todo list of the caller")
+        Operation::post::<answers::teams::Inbox<'_>>("readInbox", "/inbox", "What waits for the caller").with(inbox),
+        Operation::get::<answers::teams::Outbox<'_>>(
+            "listSent",
+            "/messages",
+            "What the caller has written, and how far it came",
+        )
+        .with(sent),
+        Operation::get::<answers::teams::Todos<'_>>("readTodos", "/todos", "The todo list of the caller")
+            .runs(read_todos),
+        Operation::put::<answers::teams::Todos<'_>>("writeTodos", "/todos", "Replace the todo list of the caller")
             .with(write_todos),
     ]
 }
@@ -132,7 +142,7 @@ enum AskedFor {
 /// A message.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Message {
+struct NewMessage {
     /// A member of the team, or `*` for all
     to: Option<String>,
     text: String,
@@ -149,7 +159,7 @@ struct Message {
     reject: Option<String>,
 }
 
-fn send(_: &Parts, message: Message) -> Result<Command, Problem> {
+fn send(_: &Parts, message: NewMessage) -> Result<Command, Problem> {
     let kinds =
         [message.task.is_some(), message.request.is_some(), message.approve.is_some(), message.reject.is_some()];
     if kinds.into_iter().filter(|is_given| *is_given).count() > 1 {

@@ -89,12 +89,15 @@ const numbersIn = (text) => (text ? text.split(",").map(Number) : []);
 /** Returns the revisions that requests made, by what was answered to them, oldest first. */
 const madeRevisions = (answers) => [answers].flat().flatMap((answer) => madeBy.get(answer?.read ?? answer) ?? []);
 
-function whyNot({ reason, owner, holder, blockers, blockedBy }) {
-  const open = (blockers ?? blockedBy ?? []).map((id) => `#${id.id ?? id}`).join(" ");
+/** Says why a claim was lost; the keys are those of `ClaimLost`. */
+function whyNot({ reason, owner, blockedBy, busyWith, assignableTo }) {
+  const ids = (tasks) => tasks.map((id) => `#${id}`).join(" ");
   switch (reason) {
-    case "already_claimed": return `${owner ?? holder ?? "somebody"} has it`;
-    case "blocked": return `it waits for ${open || "others"}`;
-    default: return String(reason ?? "it cannot be taken").replaceAll("_", " ");
+    case "already_claimed": return `${owner} has it`;
+    case "blocked": return `it waits for ${ids(blockedBy)}`;
+    case "agent_busy": return `${ids(busyWith)} is not finished`;
+    case "not_allowed": return `it is for ${assignableTo.join(", ") || "no agent"}`;
+    default: return reason.replaceAll("_", " ");
   }
 }
 

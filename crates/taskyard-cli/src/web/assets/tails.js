@@ -25,7 +25,7 @@ async function grow(tail) {
     if (output) tail.append(shown(output));
     tail.dataset.next = nextOffset;
     if (isAtEnd) tail.scrollTop = tail.scrollHeight;
-    if (["completed", "failed", "killed", "lost"].includes(job.status ?? job.state)) {
+    if (["completed", "failed", "killed", "lost"].includes(job.status)) {
       tail.removeAttribute("data-runs");
       refresh(["views", "truth", "view", "task"]);
     }

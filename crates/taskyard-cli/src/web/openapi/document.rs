@@ -1,16 +1,22 @@
 //! The OpenAPI document.
 
+use axum::http::Method;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use schemars::transform::ReplaceBoolSchemas;
 use serde_json::{Map, Value, json};
+use taskyard::core::answers::access::ErrorAnswer;
+use taskyard::core::answers::document::{Document, schema_settings, words_as_enum};
 
-use super::shapes::{ErrorAnswer, EventStream};
 use crate::web::api::{self, AnswerForm, Operation, SchemaOf};
 
 const ABOUT: &str = "Task lists for people, agents and programs. Answers have the shapes of `taskyard --json`; errors are `error` objects with \
                      `code`, `message` and `hint`. `Taskyard-Agent` says who acts; a request that is sent again with the same \
                      `Idempotency-Key` is not done again.";
+
+/// What a stream of events has.
+const EVENTS: &str = "Server-sent events: `ready`, `resumed` or `reset` first, then `commit`, `job_ended`, `message`, `agent_came`, \
+                      `agent_went`, `list_came` and `list_went`, each with JSON in its data";
 
 /// Returns the schema of what an operation takes, with everything in its place.
 pub(crate) fn schema_of_input(input: Option<SchemaOf>) -> Value {
@@ -18,25 +24,25 @@ pub(crate) fn schema_of_input(input: Option<SchemaOf>) -> Value {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     }));
-    input.map_or(Value::Null, |schema| schema(&mut generator).to_value())
+    input.map_or(Value::Null, |schema| {
+        let mut schema = schema(&mut generator);
+        words_as_enum(&mut schema);
+        schema.to_value()
+    })
 }
 
 /// Returns the document of a server, with its address where a proxy shows it under another.
 pub(crate) fn document(public_url: Option<&str>) -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.definitions_path = "/components/schemas".into();
-        settings.meta_schema = None;
-    });
-    // What may be anything is `true`, which generators of clients do not all know.
-    let mut anything = ReplaceBoolSchemas::default();
-    anything.skip_additional_properties = true;
-    let mut generator = SchemaGenerator::new(settings.with_transform(anything));
-    let error = generator.subschema_for::<ErrorAnswer>().to_value();
+    let mut schemas = Schemas {
+        taken: generator(SchemaSettings::draft2020_12().with_transform(words_as_enum)),
+        answered: generator(schema_settings()),
+    };
+    let error = schemas.answered.subschema_for::<Document<'_, ErrorAnswer<'_>>>().to_value();
     let mut paths: Map<String, Value> = Map::new();
     for operation in api::operations() {
         let path = format!("{}{}", api::ROOT, operation.path);
         let entry = paths.entry(path).or_insert_with(|| json!({}));
-        entry[operation.method.as_str().to_ascii_lowercase()] = described(&operation, &error, &mut generator);
+        entry[operation.method.as_str().to_ascii_lowercase()] = described(&operation, &error, &mut schemas);
     }
     paths.insert(OPEN_PATH.to_owned(), json!({ "get": opening() }));
     let mut document = json!({
@@ -50,7 +56,7 @@ pub(crate) fn document(public_url: Option<&str>) -> Value {
         "security": [{"token": []}],
         "paths": paths,
         "components": {
-            "schemas": generator.take_definitions(true),
+            "schemas": schemas.into_definitions(),
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "description": "`taskyard token create NAME --scope SCOPE`"},
             },
@@ -60,6 +66,34 @@ pub(crate) fn document(public_url: Option<&str>) -> Value {
         document["servers"] = json!([{ "url": url }]);
     }
     document
+}
+
+/// The schemas of what operations take and of what they answer. A key that may be absent is described in another way for each.
+struct Schemas {
+    taken: SchemaGenerator,
+    answered: SchemaGenerator,
+}
+
+impl Schemas {
+    fn into_definitions(mut self) -> Map<String, Value> {
+        let mut definitions = self.answered.take_definitions(true);
+        for (name, schema) in self.taken.take_definitions(true) {
+            debug_assert!(definitions.get(&name).is_none_or(|other| *other == schema), "two schemas are called {name}");
+            definitions.insert(name, schema);
+        }
+        definitions
+    }
+}
+
+fn generator(settings: SchemaSettings) -> SchemaGenerator {
+    // What may be anything is `true`, which generators of clients do not all know.
+    let mut anything = ReplaceBoolSchemas::default();
+    anything.skip_additional_properties = true;
+    let settings = settings.with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    SchemaGenerator::new(settings.with_transform(anything))
 }
 
 /// What a browser is opened by, which is no operation of the API.
@@ -78,14 +112,16 @@ fn opening() -> Value {
         "responses": {
             "200": text("A page that takes the browser to the board", "text/html"),
             "403": text("The request comes from a page of another site", "text/plain"),
+            "405": text("The path answers to GET alone", "application/json"),
             "410": text("The link was used already, or is too old", "text/plain"),
             "421": text("The Host is not this server's", "text/plain"),
             "429": text("Too many links that are none came from this address", "text/plain"),
+            "503": text("The browser cannot be signed in now", "text/plain"),
         },
     })
 }
 
-fn described(operation: &Operation, error: &Value, generator: &mut SchemaGenerator) -> Value {
+fn described(operation: &Operation, error: &Value, schemas: &mut Schemas) -> Value {
     let mut parameters: Vec<Value> = parts_of(operation.path).map(path_parameter).collect();
     parameters.push(header("Taskyard-Agent", "Who acts, where it is not the name of the token"));
     let mut described = json!({
@@ -98,7 +134,8 @@ fn described(operation: &Operation, error: &Value, generator: &mut SchemaGenerat
         parameters.extend(query_parameters(&schema_of_input(operation.input)));
     } else {
         parameters.push(header("Idempotency-Key", "Sent again with the same key, the request is not done again"));
-        let schema = operation.input.map_or_else(|| json!({"type": "object"}), |schema| schema(generator).to_value());
+        let schema =
+            operation.input.map_or_else(|| json!({"type": "object"}), |schema| schema(&mut schemas.taken).to_value());
         let is_needed = schema_of_input(operation.input).get("required").is_some();
         described["requestBody"] = json!({"required": is_needed, "content": {"application/json": {"schema": schema}}});
     }
@@ -114,7 +151,7 @@ fn described(operation: &Operation, error: &Value, generator: &mut SchemaGenerat
         parameters.push(header("Last-Event-ID", "The id of the last event that was heard: what came after it is told"));
     }
     described["parameters"] = Value::Array(parameters);
-    described["responses"] = responses(operation, error, generator);
+    described["responses"] = responses(operation, error, &mut schemas.answered);
     described
 }
 
@@ -123,16 +160,15 @@ fn responses(operation: &Operation, error: &Value, generator: &mut SchemaGenerat
         |words: &str, schema: Value| json!({"description": words, "content": {"application/json": {"schema": schema}}});
     let mut responses = Map::new();
     let success = operation.success.as_str().to_owned();
-    let (conflict, missing) = match operation.answer {
-        AnswerForm::Either(_, refusal) => {
-            let either = json!({"anyOf": [refusal(generator).to_value(), error]});
-            (either.clone(), either)
-        }
-        _ => (error.clone(), error.clone()),
+    let refused = match operation.refusal {
+        Some(refusal) => json!({"anyOf": [refusal(generator).to_value(), error]}),
+        None => error.clone(),
     };
     match operation.answer {
-        AnswerForm::Json(schema) | AnswerForm::Either(schema, _) => {
-            responses.insert(success.clone(), told("What came of it", schema(generator).to_value()));
+        AnswerForm::Json => {
+            let mut schemas: Vec<Value> = operation.answers.iter().map(|schema| schema(generator).to_value()).collect();
+            let schema = if schemas.len() == 1 { schemas.remove(0) } else { json!({ "anyOf": schemas }) };
+            responses.insert(success.clone(), told("What came of it", schema));
         }
         AnswerForm::File(_, kind) => {
             let schema = json!({"type": "string"});
@@ -140,7 +176,7 @@ fn responses(operation: &Operation, error: &Value, generator: &mut SchemaGenerat
                 .insert(success.clone(), json!({"description": "The file", "content": {kind: {"schema": schema}}}));
         }
         AnswerForm::Events => {
-            let schema = generator.subschema_for::<EventStream>().to_value();
+            let schema = json!({"type": "string", "description": EVENTS});
             let content = json!({"text/event-stream": {"schema": schema}});
             responses.insert(success.clone(), json!({"description": "Events as they happen", "content": content}));
         }
@@ -156,8 +192,11 @@ fn responses(operation: &Operation, error: &Value, generator: &mut SchemaGenerat
     ] {
         responses.insert(status.to_owned(), told(words, error.clone()));
     }
+    if operation.method != Method::GET {
+        let words = "The change is recorded but could not be finished; it must not be asked for again";
+        responses.insert("202".to_owned(), told(words, error.clone()));
+    }
     let of_bodies = [
-        ("202", "The change is recorded but could not be finished; it must not be asked for again"),
         ("408", "The body took too long to come"),
         ("413", "The body is too large"),
         ("415", "The body is no JSON"),
@@ -179,8 +218,8 @@ fn responses(operation: &Operation, error: &Value, generator: &mut SchemaGenerat
         let tag = json!({"description": "Which state of the task it is", "schema": {"type": "string"}});
         responses[&success]["headers"] = json!({ "ETag": tag });
     }
-    responses.insert("404".to_owned(), told("There is no such thing", missing));
-    responses.insert("409".to_owned(), told("A rule refuses it", conflict));
+    responses.insert("404".to_owned(), told("There is no such thing", refused.clone()));
+    responses.insert("409".to_owned(), told("A rule refuses it", refused));
     Value::Object(responses)
 }
 
@@ -272,6 +311,26 @@ mod tests {
         for (method, path, scope) in routes() {
             // Whatever a browser may do, it can log itself out.
             assert!(method == Method::GET || scope > Scope::Read || path.ends_with("/logout"), "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn words_are_enums_for_every_generator() {
+        let document = document(None);
+        let schemas = &document["components"]["schemas"];
+        assert_eq!(schemas["Status"]["enum"], serde_json::json!(["pending", "in_progress", "completed"]));
+        let text = document.to_string();
+        assert!(!text.contains("\"oneOf\"") && !text.contains("\"const\""), "{text}");
+    }
+
+    #[test]
+    fn scripts_read_keys_that_a_lost_claim_has() {
+        let script = include_str!("../assets/acts.js");
+        let read = script.split_once("function whyNot({").unwrap().1.split_once('}').unwrap().0;
+        let document = document(None);
+        let keys = document["components"]["schemas"]["ClaimLost"]["properties"].as_object().unwrap();
+        for key in read.split(',').map(str::trim) {
+            assert!(keys.contains_key(key), "a lost claim has no `{key}`");
         }
     }
 

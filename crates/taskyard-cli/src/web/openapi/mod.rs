@@ -1,6 +1,5 @@
 //! The description of the API, made from its operations.
 
 mod document;
-pub(crate) mod shapes;
 
 pub(crate) use document::{document, schema_of_input};
