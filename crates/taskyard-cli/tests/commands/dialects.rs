@@ -329,6 +329,13 @@ fn a_block_that_is_no_yaml_is_left_and_the_answer_says_so() {
 }
 
 #[test]
+fn new_task_keeps_a_block_that_is_no_yaml() {
+    let block = "<macf_task_metadata version=\"1.0\">\ntitle: CLI: an unquoted colon\n</macf_task_metadata>";
+    let created = Test::new().stdin(block).json("create x --kind mission --repo yard -d - --json");
+    assert!(created["blockLeft"].as_str().unwrap().contains("is no YAML"), "{created}");
+}
+
+#[test]
 fn our_own_kinds_go_out_once_and_come_back() {
     let mut test = Test::new().quietly("create 'Task CLI' --kind mission --repo yard --version 1.0 --as PA");
     for (subject, kind) in [("Phase 1", "phase --parent 1"), ("Broken", "bug"), ("Anything", "task --parent 2")] {

@@ -74,6 +74,12 @@ fn several_are_edited_one_after_the_other_and_none_means_a_new_one() {
 }
 
 #[test]
+fn text_left_as_it_was_makes_no_task() {
+    let answer = with_editor(parser(), "true").json("edit --json");
+    assert_eq!(answer.get("task"), Some(&serde_json::Value::Null));
+}
+
+#[test]
 fn what_others_changed_meanwhile_is_merged() {
     let script = "taskyard update 2 -d 'one\ntwo\nthree and more' --owner bob --as bob >/dev/null\n\
                   taskyard update 2 --tag core --tag theirs --as bob >/dev/null\n\
