@@ -6,6 +6,6 @@ use taskyard::Store;
 
 #[path = "../../examples/own_store.rs"]
 #[allow(unreachable_pub, reason = "it is written as a program would have it")]
-mod own_store;
+mod example;
 
-taskyard_testkit::store_suite!(|rules| Arc::new(own_store::ShelfStore::new(rules)) as Arc<dyn Store>);
+taskyard_testkit::store_suite!(|rules| Arc::new(example::ShelfStore::new(rules)) as Arc<dyn Store>);
