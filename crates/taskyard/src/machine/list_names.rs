@@ -51,7 +51,7 @@ impl Machine {
         if found.directory.is_some() || recording == Recording::Nothing {
             return Ok(found.list(list));
         }
-        match Self::open(data).and_then(|machine| machine.keep_name(&list, &[list.clone()])) {
+        match Self::open(data).and_then(|machine| machine.keep_name(&list, std::slice::from_ref(&list))) {
             Err(error) if error.is_read_only() => Ok(found.list(list)),
             kept => Ok(kept?),
         }
