@@ -26,7 +26,7 @@ pub struct Swept {
 }
 
 impl Jobs {
-    /// Tidies away the jobs that ended so long ago, with their output.
+    /// Removes the jobs that ended longer ago than `older_than`, with their output.
     pub fn gc(&self, older_than: Duration) -> Result<Swept, JobError> {
         self.reconcile()?;
         let mut swept = Swept::default();
@@ -53,7 +53,7 @@ impl Jobs {
         Ok(swept)
     }
 
-    /// Returns the jobs that ended so long ago.
+    /// Returns the jobs that ended longer ago than `age`.
     pub fn ended_before(&self, age: Duration) -> Result<Vec<Job>, JobError> {
         self.reconcile()?;
         Ok(self.due(age)?.into_iter().map(|record| record.job).collect())
@@ -115,7 +115,7 @@ fn remove(path: &Path) -> Result<(), JobError> {
     }
 }
 
-/// Removes `tasks/`, and the session's and the project's folder above it, as far as nothing is left in them.
+/// Removes `tasks/`, and the folders of the session and the project above it if they are empty then.
 fn remove_empty_folders(file: &Path) {
     for folder in file.ancestors().skip(1).take(3) {
         let is_root = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("claude-"));
@@ -187,7 +187,7 @@ fn make_room(jobs: &Jobs, records: &mut JobRecords, wanted: u64) -> Result<u64, 
     }
 }
 
-/// Returns how much the output of all jobs really takes: what is set aside for those that run may be more than they will fill.
+/// Returns the size of the output of all jobs on disk, which may be less than what is reserved for jobs that run.
 fn filled(jobs: &Jobs) -> Result<u64, JobError> {
     let size = |record: &JobRecord| match record.job.state().is_over() {
         true => record.file_size,

@@ -128,7 +128,7 @@ mod tests {
     #[derive(Serialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     #[expect(dead_code, reason = "only its schema is looked at")]
-    enum Word {
+    enum Grade {
         Good,
         /// It could be worse
         Fair,
@@ -140,7 +140,7 @@ mod tests {
     struct Sample {
         needed: Option<u8>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        left_out: Option<Word>,
+        left_out: Option<Grade>,
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(keys, ["schema", "needed", "leftOut", "list"]);
         let key = |name: &str| schema.pointer(&format!("/properties/{name}")).unwrap().clone();
         assert_eq!(key("needed")["type"], json!(["integer", "null"]));
-        assert_eq!(key("leftOut"), json!({"$ref": "#/$defs/Word"}));
+        assert_eq!(key("leftOut"), json!({"$ref": "#/$defs/Grade"}));
         let answer =
             serde_json::to_value(Document::new(Sample { needed: None, left_out: None }, Some("other"))).unwrap();
         assert_eq!(answer, json!({"schema": "taskyard/1", "needed": null, "list": "other"}));
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn documented_words_are_one_enum() {
-        let schema = schema_settings().into_generator().into_root_schema_for::<Word>();
+        let schema = schema_settings().into_generator().into_root_schema_for::<Grade>();
         assert_eq!(schema.get("enum"), Some(&json!(["good", "fair"])));
         assert_eq!(schema.get("oneOf"), None);
         assert_eq!(schema.get("description"), Some(&json!("How it went. `fair`: It could be worse")));

@@ -39,7 +39,7 @@ pub enum ToolSet {
     Team,
     /// All there are.
     All,
-    /// All but those that only a member of a team can use.
+    /// All tools but those for members of a team.
     AllAlone,
     /// Exactly the client's own, without those for teams.
     Client,

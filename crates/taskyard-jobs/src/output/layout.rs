@@ -157,7 +157,7 @@ impl Map {
         bytes
     }
 
-    /// Reads what was written; none where it was not written in one piece.
+    /// Reads what was written; `None` if it was not written in one piece.
     fn decode(bytes: &[u8; LENGTH]) -> Option<Self> {
         let mut fields = [0; FIELDS];
         for (field, place) in fields.iter_mut().zip(bytes.chunks_exact(8)) {
