@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use taskyard_core::{TaskId, Timestamp};
 
-use super::sidecar::{
+use super::journal::{
     LEAVING, TidiedJournal, TidyTerms, is_gone, list_of, remove_what_is_leaving, size_of, tidy, try_tidy,
 };
-use super::{StoreError, sidecar};
+use super::{StoreError, journal};
 
 /// Our memory of one list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(crate) fn tidy_journal(sidecar: &Path, terms: &TidyTerms) -> Result<Option<T
 
 /// Returns when the newest entry in a sidecar says that it was written; none where there is none.
 pub(crate) fn newest_time(sidecar: &Path) -> Result<Option<Timestamp>, StoreError> {
-    sidecar::newest_time(sidecar)
+    journal::newest_time(sidecar)
 }
 
 /// Returns our directories for lists, by name. What is left of lists that have moved to another store stays as it is.
@@ -78,7 +78,7 @@ pub(crate) fn list_sidecars(data: &Path) -> Vec<PathBuf> {
 
 fn is_sidecar(path: &Path) -> bool {
     let is_leaving = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(LEAVING);
-    path.is_dir() && !sidecar::is_leaving(path) && !path.file_name().is_some_and(is_leaving)
+    path.is_dir() && !journal::is_leaving(path) && !path.file_name().is_some_and(is_leaving)
 }
 
 /// Removes what is left of memories that a process had put away already when it died.

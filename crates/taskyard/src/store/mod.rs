@@ -16,6 +16,8 @@ mod following;
 mod foreign_link;
 mod history_pages;
 mod history_query;
+#[cfg(feature = "sqlite")]
+mod journal;
 mod journal_damage;
 pub mod kit;
 mod list_copy;
@@ -35,8 +37,6 @@ mod occupant;
 #[cfg(feature = "sqlite")]
 mod remembered_places;
 mod shared_care;
-#[cfg(feature = "sqlite")]
-mod sidecar;
 mod stale_write;
 mod stuck_lock;
 mod subscription;
@@ -61,6 +61,10 @@ pub use file::{FileStore, FileStoreOptions};
 pub use file_care::{FileCare, FileLayout, Sighting};
 pub use history_pages::{HistoryBackwards, HistoryPages, HistorySource};
 pub use history_query::{HistoryQuery, LastEntry};
+#[cfg(feature = "sqlite")]
+pub(crate) use journal::AtRest;
+#[cfg(feature = "sqlite")]
+pub use journal::{Pace, PortableJournal, PortableMarks, TidiedJournal, TidyTerms, TimeCount};
 pub use journal_damage::JournalDamage;
 #[cfg(feature = "sqlite")]
 pub(crate) use list_copy::is_lock;
@@ -81,10 +85,6 @@ pub use memory::MemoryStore;
 pub use moving::{ArrivingList, Closed, Departure, ListMoving, new_token};
 pub use occupant::Occupant;
 pub use shared_care::{MOST_FAULTS, SharedCare, SharedFault, ThinOut, ThinnedList, ThinnedOut, Traffic};
-#[cfg(feature = "sqlite")]
-pub(crate) use sidecar::AtRest;
-#[cfg(feature = "sqlite")]
-pub use sidecar::{Pace, PortableJournal, PortableMarks, TidiedJournal, TidyTerms, TimeCount};
 pub use stale_write::StaleWrite;
 pub use stuck_lock::StuckLock;
 pub use subscription::Subscription;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::sidecar::{Journal, archived_with_tasks, canonical, is_leaving, sidecar_name};
+use super::journal::{Journal, archived_with_tasks, canonical, is_leaving, sidecar_name};
 
 /// The longest name of a list that the name of its memory has in full.
 const LONGEST_NAME: usize = 80;

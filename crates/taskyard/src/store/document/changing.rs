@@ -6,7 +6,7 @@ use serde_json::Value;
 use taskyard_core::dialect::document::{self, Around, Document, Times};
 use taskyard_core::{TaskId, Timestamp};
 
-use crate::store::sidecar::FileStamp;
+use crate::store::journal::FileStamp;
 use crate::store::translated::Changes;
 
 /// A document as it was read.

@@ -13,7 +13,7 @@ use super::rewrite::{Progress, Rewrite};
 use crate::clock;
 use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
-use crate::store::sidecar::FileStamp;
+use crate::store::journal::FileStamp;
 use crate::store::translated::Loaded;
 
 /// A document larger than this is not read.

@@ -18,9 +18,9 @@ use crate::failpoint::reach;
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::hidden;
 use crate::store::file::reading::observe;
+use crate::store::journal::{Journal, install};
 use crate::store::list_copy::is_lock;
 use crate::store::locks::list_paths::{ListPaths, OURS, task_of};
-use crate::store::sidecar::{Journal, install};
 use crate::store::{ArrivingList, ListCopy, ListCopyTarget, StoreError};
 
 /// For so long what other programs did is tried to be recorded, while they go on.

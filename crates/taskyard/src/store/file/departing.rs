@@ -13,8 +13,8 @@ use crate::regular_file;
 use crate::store::file::copying::record;
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::hidden;
+use crate::store::journal::{self, Journal, departure_in, note_departure, withdraw_departure};
 use crate::store::locks::list_paths::{ListPaths, OURS};
-use crate::store::sidecar::{self, Journal, departure_in, note_departure, withdraw_departure};
 use crate::store::{Closed, Departure, StoreError};
 
 /// Larger files than this hold no task.
@@ -67,7 +67,7 @@ pub(super) fn reopen(handle: &Handle, token: &str) -> Result<(), StoreError> {
     let sidecar = handle.sidecar()?;
     match departure_in(sidecar)? {
         Some(departure) if departure.token == token && !departure.has_left => {
-            sidecar::reopen(sidecar)?;
+            journal::reopen(sidecar)?;
             handle.journals.forget();
             Ok(())
         }

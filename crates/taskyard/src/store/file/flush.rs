@@ -15,8 +15,8 @@ use crate::clock;
 use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
 use crate::store::file::handle::Handle;
+use crate::store::journal::Journal;
 use crate::store::locks::list_paths::{c_name, file_name};
-use crate::store::sidecar::Journal;
 
 /// A running process looks this often whether something is due, in nanoseconds.
 const LOOK_EVERY: i64 = 1_000_000_000;

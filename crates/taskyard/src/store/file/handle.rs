@@ -12,9 +12,9 @@ use taskyard_core::{ListId, Rules};
 use crate::regular_file;
 use crate::store::file::reading::live_list::Live;
 use crate::store::file::reading::numbers::HighestFile;
+use crate::store::journal::{Journal, Journals, MovePeer, departure_in, is_same_boot};
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::turn_record::{self, TurnRecord};
-use crate::store::sidecar::{Journal, Journals, MovePeer, departure_in, is_same_boot};
 use crate::store::{StoreClock, StoreError};
 
 /// One list, as this process knows it.

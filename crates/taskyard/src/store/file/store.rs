@@ -23,12 +23,12 @@ use crate::store::file::writing::pair::FilePair;
 use crate::store::file::writing::txn::FileTxn;
 use crate::store::following::{self, Followed};
 use crate::store::foreign_link::must_not_be_foreign;
+use crate::store::journal::{
+    Journal, arrived_by, departure_in, has_memory, is_leaving, journal_size, memory_size, sidecar_of,
+};
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::queue::held;
 use crate::store::remembered_places::directories_gone;
-use crate::store::sidecar::{
-    Journal, arrived_by, departure_in, has_memory, is_leaving, journal_size, memory_size, sidecar_of,
-};
 use crate::store::turn_waiting::wait_for_turn;
 use crate::store::{
     ArrivingList, Capabilities, Closed, Departure, FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry,

@@ -6,8 +6,8 @@ use std::os::fd::BorrowedFd;
 
 use rustix::fs::{AtFlags, FileType};
 
-pub(in crate::store) use crate::store::sidecar::Fingerprint;
-use crate::store::sidecar::is_past;
+pub(in crate::store) use crate::store::journal::Fingerprint;
+use crate::store::journal::is_past;
 
 /// One look at a name in a directory.
 #[derive(Clone, Copy, Debug)]

@@ -33,7 +33,7 @@ use crate::private;
 use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
 use crate::store::foreign_link::must_not_be_foreign;
-use crate::store::sidecar::{canonical, sidecar_name};
+use crate::store::journal::{canonical, sidecar_name};
 
 /// Fewer bytes than this are looked through sooner than a thread is started.
 const WORTH_A_THREAD: usize = 64 * 1024;

@@ -12,7 +12,7 @@ use taskyard_core::{ListId, Rules, TaskId};
 
 use crate::store::StoreError;
 use crate::store::foreign_link::must_not_be_foreign;
-use crate::store::sidecar::{canonical, sidecar_of};
+use crate::store::journal::{canonical, sidecar_of};
 
 /// What the temporary files and set-aside locks of ours begin with. The client looks at no name that begins with a dot.
 pub(in crate::store) const OURS: &str = ".taskyard-";

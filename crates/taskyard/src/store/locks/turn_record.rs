@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use crate::store::StoreError;
-use crate::store::sidecar::NEWER_LAYOUTS;
+use crate::store::journal::NEWER_LAYOUTS;
 use crate::{private, regular_file};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TYSTATE1");

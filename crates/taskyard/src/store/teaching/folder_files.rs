@@ -19,9 +19,9 @@ use super::raw_folder::{RawFolder, Stamps};
 use super::replacing::TEMPORARY;
 use crate::random::random_number;
 use crate::store::directories::{list_directories, named, only_list};
+use crate::store::journal::{Fingerprint, Known};
 use crate::store::kit::Home;
 use crate::store::remembered_places::directories_gone;
-use crate::store::sidecar::{Fingerprint, Known};
 use crate::store::translated::{Changes, DialectFiles, KnownFiles, Loaded, TranslatedStore, lock_in_time};
 use crate::store::{FileLayout, Litter, Store, StoreError};
 

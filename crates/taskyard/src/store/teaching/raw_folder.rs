@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use taskyard_core::TaskId;
 use taskyard_core::dialect::teaching::{self, Folder};
 
-use crate::store::sidecar::{FileStamp, Known};
+use crate::store::journal::{FileStamp, Known};
 
 /// What each file looks like without reading it.
 pub(super) type Stamps = BTreeMap<String, FileStamp>;

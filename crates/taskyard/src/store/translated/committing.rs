@@ -14,8 +14,8 @@ use super::rewrites::{self, APPLIED, Progress};
 use super::writer::TranslatedWriter;
 use crate::clock;
 use crate::failpoint::reach;
+use crate::store::journal::{Formed, Journal, NewEntry};
 use crate::store::kit::{Change, Staging, entries_of};
-use crate::store::sidecar::{Formed, Journal, NewEntry};
 use crate::store::{Signature, StoreError};
 
 /// After so many commits what the journal tells of them is packed ...

@@ -6,8 +6,8 @@ use super::dialect_files::DialectFiles;
 use super::open_list::OpenList;
 use super::recording::record_in_turn;
 use crate::failpoint::reach;
+use crate::store::journal::install;
 use crate::store::list_copy::is_lock;
-use crate::store::sidecar::install;
 use crate::store::{ArrivingList, FileLayout, ListCopy, ListCopyTarget, StoreError};
 
 /// Copies the list.

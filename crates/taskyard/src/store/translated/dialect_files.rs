@@ -11,8 +11,8 @@ use serde_json::Value;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{ListId, Task, TaskId, Timestamp};
 
+use crate::store::journal::Known;
 use crate::store::kit::Home;
-use crate::store::sidecar::Known;
 use crate::store::{FileLayout, Litter, StoreError};
 
 /// Each changed task as it will be; none where it goes.

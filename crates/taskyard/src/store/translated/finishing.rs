@@ -17,7 +17,7 @@ use super::unfinished_moves::{finish_arrivals, finish_noted_moves, finish_peer};
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::StoreError;
-use crate::store::sidecar::{Formed, Journal};
+use crate::store::journal::{Formed, Journal};
 
 /// How often we begin again where a program that knows no lock keeps writing.
 const TRIES: u32 = 20;

@@ -14,8 +14,8 @@ use super::rewrites::Progress;
 use super::seen_list::{ReadFiles, RestingList, SeenList};
 use crate::clock;
 use crate::store::StoreError;
+use crate::store::journal::Journal;
 use crate::store::kit::{Kept, ListState};
-use crate::store::sidecar::Journal;
 
 /// Files that a program is writing are looked at again for so long.
 const LOOKING_AGAIN: Duration = Duration::from_millis(500);

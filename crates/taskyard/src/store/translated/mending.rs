@@ -8,19 +8,19 @@ use super::dialect_files::DialectFiles;
 use super::dialect_turn::TranslatedTurn;
 use super::open_list::OpenList;
 use super::recording;
-use crate::store::sidecar::{self, Beside};
+use crate::store::journal::{self, Beside};
 use crate::store::{JournalDamage, StoreError};
 
 /// Looks the journal over from end to end.
 pub(super) fn examine<F: DialectFiles>(open_list: &OpenList<F>) -> Result<Option<JournalDamage>, StoreError> {
-    sidecar::examine(&open_list.sidecar, 0)
+    journal::examine(&open_list.sidecar, 0)
 }
 
 /// Puts a whole journal in the place of a damaged one.
 pub(super) fn mend<F: DialectFiles>(open_list: &OpenList<F>) -> Result<(), StoreError> {
     let turn = TranslatedTurn::take(&*open_list.dialect, &open_list.path, &open_list.queue())?;
     let beside = Beside { present: present(open_list)?, written: 0, has_forms: true };
-    sidecar::mend(&open_list.sidecar, &open_list.path, &beside)?;
+    journal::mend(&open_list.sidecar, &open_list.path, &beside)?;
     open_list.journals.forget();
     *open_list.remembered() = None;
     drop(turn);

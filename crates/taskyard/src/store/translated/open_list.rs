@@ -10,7 +10,7 @@ use super::dialect_turn::TranslatedTurn;
 use super::seen_list::RestingList;
 use crate::store::StoreError;
 use crate::store::foreign_link::must_not_be_foreign;
-use crate::store::sidecar::{Journal, Journals, MovePeer, canonical, sidecar_of};
+use crate::store::journal::{Journal, Journals, MovePeer, canonical, sidecar_of};
 
 /// One list, as this process knows it.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use taskyard_core::dialect::native;
 use taskyard_core::{Image, Rules, Task, TaskId};
 
 use super::dialect_files::DialectFiles;
+use crate::store::journal::Formed;
 use crate::store::kit::Kept;
-use crate::store::sidecar::Formed;
 
 /// What the files and our memory say together.
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
 //! Recording what other programs did, so that history is complete and what they removed can be restored.
 
 use crate::store::HistoryQuery;
+use crate::store::journal::LOOK_IS_OLD;
 use crate::store::kit::Followed;
-use crate::store::sidecar::LOOK_IS_OLD;
 use std::path::Path;
 use std::sync::Arc;
 use taskyard_core::Entry;
@@ -16,8 +16,8 @@ use super::present_tasks::FoundChange;
 use super::rewrites::APPLIED;
 use crate::clock;
 use crate::store::directories::changed;
+use crate::store::journal::{Extent, Journal, Known, OutsideChange, OutsideRecord};
 use crate::store::kit::ListState;
-use crate::store::sidecar::{Extent, Journal, Known, OutsideChange, OutsideRecord};
 use crate::store::{FileLayout, StoreError};
 
 /// Records what other programs did, where no writer has the turn. Returns whether nothing is left to record.

@@ -3,7 +3,7 @@
 use taskyard_core::Revision;
 
 use crate::store::StoreError;
-use crate::store::sidecar::Journal;
+use crate::store::journal::Journal;
 
 /// The last commit that is in the files, as far as was written down.
 pub(super) const APPLIED: &str = "applied";

@@ -13,7 +13,7 @@ use super::open_list::OpenList;
 use super::present_tasks::{FoundChange, read_anew};
 use super::recording;
 use crate::clock;
-use crate::store::sidecar::{Formed, Journal, NewEntry};
+use crate::store::journal::{Formed, Journal, NewEntry};
 use crate::store::{Signature, StoreError};
 
 /// The tasks that get other names, by the ones they were to have.

@@ -15,8 +15,8 @@ use super::{copying, looking, mending, temporary_files, unfinished_moves};
 use crate::clock;
 use crate::store::directories::changed;
 use crate::store::following::{self, Followed};
+use crate::store::journal::{Journal, has_memory, journal_size, memory_size, sidecar_of};
 use crate::store::kit::{StagedPair, StateSnapshot};
-use crate::store::sidecar::{Journal, has_memory, journal_size, memory_size, sidecar_of};
 use crate::store::{
     ArrivingList, Capabilities, FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget,
     ListInfo, ListWatch, Litter, Moved, Snapshot, StaleWrite, Store, StoreError, Txn, TxnPair, Watch,

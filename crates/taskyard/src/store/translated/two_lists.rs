@@ -12,8 +12,8 @@ use super::dialect_files::DialectFiles;
 use super::writer::TranslatedWriter;
 use crate::clock;
 use crate::failpoint::reach;
+use crate::store::journal::{Journal, Move};
 use crate::store::kit::{Change, Staging};
-use crate::store::sidecar::{Journal, Move};
 use crate::store::{Signature, StoreError};
 
 /// Makes what was staged on two lists happen, all of it or nothing.

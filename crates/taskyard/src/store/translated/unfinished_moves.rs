@@ -6,7 +6,7 @@ use super::dialect_files::DialectFiles;
 use super::open_list::OpenList;
 use crate::clock;
 use crate::store::StoreError;
-use crate::store::sidecar::{Formed, Journal, Move, MovePeer, NewEntry};
+use crate::store::journal::{Formed, Journal, Move, MovePeer, NewEntry};
 
 /// Carries out, on the list that things leave, the moves that did happen, and strikes off those that did not. Returns the lists that
 /// things went to.

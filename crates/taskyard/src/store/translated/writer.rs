@@ -10,8 +10,8 @@ use super::open_list::OpenList;
 use super::present_tasks::FoundChange;
 use super::seen_list::{ReadFiles, SeenList};
 use crate::store::StoreError;
+use crate::store::journal::Journal;
 use crate::store::kit::StagedTxn;
-use crate::store::sidecar::Journal;
 
 /// A writer of a list.
 #[derive(Debug)]

@@ -16,8 +16,8 @@ use super::live_list::{Live, Seen, new_sighting, tasks_of};
 use super::observe;
 use super::scan::{self, Change, Scan};
 use crate::store::file::handle::Handle;
+use crate::store::journal::Journal;
 use crate::store::locks::turn_record::TurnRecord;
-use crate::store::sidecar::Journal;
 use crate::store::{LiveView, StoreError};
 use crate::watching::{Deed, Happened};
 

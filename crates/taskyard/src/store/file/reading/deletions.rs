@@ -10,8 +10,8 @@ use taskyard_core::{TaskId, Timestamp};
 use super::{hidden, numbers};
 use crate::regular_file;
 use crate::store::StoreError;
+use crate::store::journal::Journal;
 use crate::store::locks::list_paths::ListPaths;
-use crate::store::sidecar::Journal;
 
 /// Returns those of the tasks whose files are gone that a client deleted. The journal still knows them.
 pub(in crate::store) fn deletions(

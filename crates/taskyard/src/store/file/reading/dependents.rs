@@ -13,9 +13,9 @@ use super::hidden;
 use super::scan;
 use crate::clock;
 use crate::store::StoreError;
+use crate::store::journal::Journal;
 use crate::store::locks::fingerprint::Look;
 use crate::store::locks::list_paths::ListPaths;
-use crate::store::sidecar::Journal;
 
 /// Fewer files than this are read again sooner than their fingerprints are written down.
 const MANY: usize = 64;

@@ -19,9 +19,9 @@ use super::{hidden, numbers};
 use crate::clock;
 use crate::store::StoreError;
 use crate::store::file::handle::Handle;
+use crate::store::journal::{Extent, Journal, Known, OutsideChange};
 use crate::store::locks::queue::{self, Queue};
 use crate::store::locks::turn_record::{self, TurnRecord};
-use crate::store::sidecar::{Extent, Journal, Known, OutsideChange};
 
 /// Long enough for a file that was touched this instant to be recognisable by its times.
 const SETTLING: Duration = Duration::from_millis(25);

@@ -279,7 +279,7 @@ mod tests {
 
     use super::{FILE, WORTH_REMEMBERING};
     use crate::operations::{NewTask, Update};
-    use crate::store::sidecar::FileStamp;
+    use crate::store::journal::FileStamp;
     use crate::store::{FileStore, FileStoreOptions};
     use crate::{Yard, clock};
 

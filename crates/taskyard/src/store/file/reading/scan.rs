@@ -12,9 +12,9 @@ use taskyard_core::{Image, Revision, Task, TaskId};
 use super::files::{self, Contents};
 use super::hidden;
 use crate::clock;
+use crate::store::journal::{Journal, Known, KnownTask, LOOK_IS_OLD};
 use crate::store::locks::fingerprint::{Look, look_at};
 use crate::store::locks::list_paths::{self, ListPaths, c_name};
-use crate::store::sidecar::{Journal, Known, KnownTask, LOOK_IS_OLD};
 use crate::store::{StoreError, UnreadableTask};
 use crate::watching::Deed;
 

@@ -17,7 +17,7 @@ use crate::failpoint::reach_if_named;
 use crate::store::file::flush;
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::files::lookup;
-use crate::store::sidecar::{Journal, StoredEntry};
+use crate::store::journal::{Journal, StoredEntry};
 use crate::store::{LiveView, Lookup, Snapshot, StoreError, Unpacked, UnreadableTask};
 
 /// How often a reader looks again while our writers are at work, before it takes their word from the journal.

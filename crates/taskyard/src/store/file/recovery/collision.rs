@@ -15,8 +15,8 @@ use crate::clock;
 use crate::store::file::reading::files::Contents;
 use crate::store::file::reading::hidden;
 use crate::store::file::reading::numbers;
+use crate::store::journal::{Journal, Known, NewEntry, StoredEntry};
 use crate::store::locks::turn::WriteTurn;
-use crate::store::sidecar::{Journal, Known, NewEntry, StoredEntry};
 use crate::store::{Signature, StoreError};
 
 /// Returns the fact under which the journal remembers what a task's creation became.

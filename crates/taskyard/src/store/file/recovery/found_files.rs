@@ -13,10 +13,10 @@ use taskyard_core::{Image, Op, Rules, TaskId};
 use crate::store::StoreError;
 use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::hidden;
+use crate::store::journal::StoredEntry;
 use crate::store::locks::fingerprint::{Look, look_at};
 use crate::store::locks::list_paths::{self, OURS, c_name};
 use crate::store::locks::turn::WriteTurn;
-use crate::store::sidecar::StoredEntry;
 
 /// Returns our temporary files, by their inodes.
 pub(in crate::store) fn temporaries(turn: &WriteTurn) -> Result<HashMap<u64, CString>, StoreError> {

@@ -16,6 +16,7 @@ use crate::store::file::handle::Handle;
 use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::hidden;
 use crate::store::file::reading::numbers;
+use crate::store::journal::Journal;
 use crate::store::locks::dead_locks::maker_is_dead;
 use crate::store::locks::fingerprint::look_at;
 use crate::store::locks::list_paths::{self, OURS, c_name};
@@ -24,7 +25,6 @@ use crate::store::locks::queue::PATIENCE;
 use crate::store::locks::sightings::Sightings;
 use crate::store::locks::stuck_lock;
 use crate::store::new_name::rename_to_new;
-use crate::store::sidecar::Journal;
 use crate::store::{Litter, StoreError};
 
 /// Finds abandoned locks, temporary files and a mark that is broken or too low.

@@ -7,10 +7,10 @@ use taskyard_core::TaskId;
 use taskyard_core::dialect::macf::hidden_task_of;
 
 use crate::store::file::handle::Handle;
+use crate::store::journal::{self, Beside};
 use crate::store::locks::list_paths;
 use crate::store::locks::queue;
 use crate::store::locks::turn::WriteTurn;
-use crate::store::sidecar::{self, Beside};
 use crate::store::{JournalDamage, StoreError};
 
 /// No list has so many revisions: what our processes leave each other has no checksum.
@@ -19,7 +19,7 @@ const MOST_REVISIONS: u64 = 1 << 36;
 /// Looks the journal over from end to end.
 pub(in crate::store) fn examine(handle: &Handle) -> Result<Option<JournalDamage>, StoreError> {
     let Ok(sidecar) = handle.sidecar() else { return Ok(None) };
-    sidecar::examine(sidecar, written(handle))
+    journal::examine(sidecar, written(handle))
 }
 
 /// Puts a whole journal in the place of a damaged one.
@@ -31,12 +31,12 @@ pub(in crate::store) fn mend(handle: &Handle) -> Result<(), StoreError> {
     if handle.place.open()?.is_none() {
         // There is nothing to lock but our own queue, and the list is not made for this.
         let _queue = queue::enter(&handle.queue_file()?)?;
-        sidecar::mend(sidecar, &handle.place.directory, &beside()?)?;
+        journal::mend(sidecar, &handle.place.directory, &beside()?)?;
         handle.journals.forget();
         return Ok(());
     }
     let turn = WriteTurn::take(&handle.place, &handle.queue_file()?)?;
-    sidecar::mend(sidecar, &handle.place.directory, &beside()?)?;
+    journal::mend(sidecar, &handle.place.directory, &beside()?)?;
     handle.journals.forget();
     let (mut turn, journal) = handle.settled(turn, handle.journal()?)?;
     turn.release();

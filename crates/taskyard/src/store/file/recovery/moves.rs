@@ -8,10 +8,10 @@ use crate::clock;
 use crate::failpoint::reach;
 use crate::store::StoreError;
 use crate::store::file::handle::Handle;
+use crate::store::journal::{Journal, Known, Move, MovePeer, NewEntry};
 use crate::store::locks::fingerprint::Look;
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::turn::WriteTurn;
-use crate::store::sidecar::{Journal, Known, Move, MovePeer, NewEntry};
 
 /// Carries out, on the list that things leave, the moves that did happen, and strikes off those that did not. Returns the lists that
 /// things went to.

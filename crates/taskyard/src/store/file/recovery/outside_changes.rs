@@ -4,8 +4,8 @@ use taskyard_core::{Image, Revision, TaskId, Timestamp};
 
 use crate::store::StoreError;
 use crate::store::file::reading::deletions::deletions;
+use crate::store::journal::{Extent, Journal, OutsideChange, OutsideRecord};
 use crate::store::locks::list_paths::ListPaths;
-use crate::store::sidecar::{Extent, Journal, OutsideChange, OutsideRecord};
 
 /// A file that was not in its last known state when we read it was changed by another program; history says so, and what it took back of
 /// ours. `found` is what each file holds and, if that is known, when it was written, in nanoseconds. Returns `None` if no file was changed.

@@ -18,12 +18,12 @@ use crate::store::file::marks::{mark_applied, raise_mark};
 use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::hidden;
 use crate::store::file::reading::numbers;
+use crate::store::journal::remember_boot;
+use crate::store::journal::{Journal, Known};
 use crate::store::locks::fingerprint::look_at;
 use crate::store::locks::list_paths::{self, c_name};
 use crate::store::locks::lock::{self, LIFE};
 use crate::store::locks::turn::WriteTurn;
-use crate::store::sidecar::remember_boot;
-use crate::store::sidecar::{Journal, Known};
 
 /// Looks at everything since the last flush: what the power loss emptied, removed or brought back is made as the journal
 /// has it.

@@ -22,9 +22,9 @@ use crate::failpoint::reach;
 use crate::store::file::marks::{mark_applied, raise_mark};
 use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::numbers;
+use crate::store::journal::{Journal, MovePeer, NewEntry, StoredEntry};
 use crate::store::locks::turn::WriteTurn;
 use crate::store::new_name::rename_to_new;
-use crate::store::sidecar::{Journal, MovePeer, NewEntry, StoredEntry};
 use crate::store::{Signature, StoreError};
 
 /// Finishes what was begun, if anything was. Returns the lists that tasks went to in moves which are finished now.

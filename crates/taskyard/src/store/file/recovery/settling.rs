@@ -6,10 +6,10 @@ use super::moves::{finish_arrivals, finish_peer};
 use super::{power, repair};
 use crate::store::StoreError;
 use crate::store::file::handle::Handle;
+use crate::store::journal::Journal;
 use crate::store::locks::queue::PATIENCE;
 use crate::store::locks::turn::WriteTurn;
 use crate::store::locks::turn_record::TurnRecord;
-use crate::store::sidecar::Journal;
 
 impl Handle {
     /// Waits for a turn, and finishes what a dead writer began.

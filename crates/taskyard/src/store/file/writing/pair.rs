@@ -14,8 +14,8 @@ use super::txn::FileTxn;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::file::handle::Handle;
+use crate::store::journal::{Journal, Move};
 use crate::store::locks::queue::PATIENCE;
-use crate::store::sidecar::{Journal, Move};
 use crate::store::{Signature, StoreError, Txn, TxnPair};
 
 /// Two lists while things move between them.

@@ -14,10 +14,10 @@ use crate::store::StoreError;
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::numbers;
+use crate::store::journal::{Journal, Standing};
 use crate::store::kit::StagedLeases;
 use crate::store::locks::client_locks::PATIENCE_IN_TURN;
 use crate::store::locks::turn::WriteTurn;
-use crate::store::sidecar::{Journal, Standing};
 
 /// Where rivals were faster with new numbers so often in a row, the list is locked before one is chosen.
 const CROWDED: u32 = 3;
