@@ -13,12 +13,9 @@ use super::damage::not_done;
 use super::entries::entries_where;
 use super::fingerprint::Fingerprint;
 use super::known::Known;
-use super::naming::data_of;
-use super::recent_images::COLUMNS;
-use super::schema::{ENTRIES, FACTS};
+use super::layout::{ENTRIES, FACTS, data_of};
+use super::rows::{self, COLUMNS, wrong};
 use super::stamp::Marks;
-use super::sums;
-use super::wrong_sum::wrong;
 use crate::sqlite::{Database, Schema, Table};
 use crate::store::StoreError;
 
@@ -149,7 +146,7 @@ impl Journal {
             values(row, 13).map(|values| (Kind::Entry, values))
         })?;
         let facts = self.rows("SELECT key, value, sum FROM facts", [], |row| {
-            sums::check(row, FACTS.name)?;
+            rows::check(row, FACTS.name)?;
             values(row, 3).map(|values| (Kind::Fact, values))
         })?;
         let has_tasks = !entries.is_empty();
@@ -188,7 +185,7 @@ fn name_of(sidecar: &Path) -> String {
 }
 
 fn archived(row: &Row<'_>) -> rusqlite::Result<Archived> {
-    sums::check(row, "lists")?;
+    rows::check(row, "lists")?;
     let mark = |place: usize| row.get::<_, i64>(place).map(i64::unsigned_abs);
     let rows = unpacked(&row.get::<_, Vec<u8>>(6)?).ok_or_else(|| wrong(6, "lists"))?;
     let marks = Marks { revision: mark(2)?, token: mark(3)?, number: mark(4)? };

@@ -1,13 +1,17 @@
-//! The last known state of every file: what outside changes are told by, and a cache for listings.
+//! The last known state of every file, which tells outside changes and is a cache for listings. For a list in another dialect, also the
+//! form in which each task was last written there.
+
+use std::collections::BTreeMap;
 
 use rusqlite::{Row, ToSql};
 use taskyard_core::dialect::native::{self, Unreadable};
 use taskyard_core::{Image, Task, TaskId, Timestamp};
 
-use super::Journal;
+use super::damage::judge;
 use super::entries::{Key, task_id};
 use super::fingerprint::Fingerprint;
-use super::sums;
+use super::layout::FORMS;
+use super::{Journal, rows};
 use crate::store::StoreError;
 
 /// The table of last known states.
@@ -68,7 +72,7 @@ impl Journal {
     /// has not changed they are not needed.
     pub(in crate::store) fn known_tasks(&self) -> Result<Vec<KnownTask>, StoreError> {
         self.rows(KNOWN_COLUMNS, [], |row| {
-            sums::check(row, TABLE)?;
+            rows::check(row, TABLE)?;
             let id = task_id(row.get_ref(0)?);
             let task = native::read(&id, row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default());
             Ok(KnownTask { print: print(row)?, seen: row.get(4)?, task, mode: row.get(6)?, id })
@@ -81,7 +85,7 @@ impl Journal {
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<Vec<KnownPrint>, StoreError> {
         self.rows(KNOWN_COLUMNS, [], |row| {
-            sums::check(row, TABLE)?;
+            rows::check(row, TABLE)?;
             let id = task_id(row.get_ref(0)?);
             let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
             let task = if is_wanted(content) { native::read(&id, content).ok().map(Box::new) } else { None };
@@ -149,7 +153,7 @@ impl Journal {
 }
 
 pub(super) fn known(row: &Row<'_>) -> rusqlite::Result<(TaskId, Known)> {
-    sums::check(row, TABLE)?;
+    rows::check(row, TABLE)?;
     let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
     let known = Known { print: print(row)?, seen: row.get(4)?, image: Image::new(content), mode: row.get(6)? };
     Ok((task_id(row.get_ref(0)?), known))
@@ -161,4 +165,59 @@ fn print(row: &Row<'_>) -> rusqlite::Result<Fingerprint> {
         mtime: row.get(2)?,
         size: row.get::<_, i64>(3)?.cast_unsigned(),
     })
+}
+
+/// A task, and the form it has in the list's own files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Formed {
+    /// None where the files cannot hold it and it is kept here alone.
+    pub(in crate::store) form: Option<Vec<u8>>,
+    pub(in crate::store) image: Image,
+}
+
+impl Journal {
+    /// Makes room for forms, where there is none yet.
+    pub(in crate::store) fn have_forms(&self) -> Result<(), StoreError> {
+        if self.has_forms()? {
+            return Ok(());
+        }
+        self.database.transact(|database| database.batch("create", &FORMS.creation())).map_err(judge)
+    }
+
+    /// Returns every form.
+    pub(in crate::store) fn forms(&self) -> Result<BTreeMap<TaskId, Formed>, StoreError> {
+        if !self.has_forms()? {
+            return Ok(BTreeMap::new());
+        }
+        Ok(self.rows("SELECT task, form, image, sum FROM forms", [], formed)?.into_iter().collect())
+    }
+
+    /// Returns one form.
+    pub(super) fn form(&self, task: &TaskId) -> Result<Option<Formed>, StoreError> {
+        self.row("SELECT task, form, image, sum FROM forms WHERE task = ?1", [Key(task)], |row| {
+            formed(row).map(|(_, formed)| formed)
+        })
+    }
+
+    /// Remembers a form.
+    pub(in crate::store) fn set_form(&self, task: &TaskId, formed: &Formed) -> Result<(), StoreError> {
+        let columns: [&dyn ToSql; 3] = [&Key(task), &formed.form, &formed.image.bytes()];
+        self.write("INSERT OR REPLACE INTO forms (task, form, image, sum) VALUES (?1, ?2, ?3, ?4)", &columns).map(drop)
+    }
+
+    /// Forgets a form.
+    pub(in crate::store) fn forget_form(&self, task: &TaskId) -> Result<(), StoreError> {
+        self.remove("DELETE FROM forms WHERE task = ?1", [Key(task)])
+    }
+
+    /// Tells whether there is room for forms.
+    pub(super) fn has_forms(&self) -> Result<bool, StoreError> {
+        self.one("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'forms')", [], |row| row.get(0))
+    }
+}
+
+fn formed(row: &Row<'_>) -> rusqlite::Result<(TaskId, Formed)> {
+    rows::check(row, "forms")?;
+    let formed = Formed { form: row.get(1)?, image: Image::new(row.get::<_, Vec<u8>>(2)?) };
+    Ok((task_id(row.get_ref(0)?), formed))
 }

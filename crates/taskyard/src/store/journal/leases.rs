@@ -5,11 +5,10 @@ use std::time::Duration;
 use rusqlite::{Row, ToSql, params};
 use taskyard_core::{AgentName, Holder, Lease, Moment, ProcessMark, TaskId, Timestamp, Token};
 
-use super::Journal;
 use super::entries::{Key, task_id};
-use super::schema::TOKEN;
+use super::layout::TOKEN;
 use super::stamp::Marks;
-use super::sums;
+use super::{Journal, rows};
 use crate::store::StoreError;
 use crate::store::kit::StagedLeases;
 
@@ -101,7 +100,7 @@ fn moment_columns(moment: Option<&Moment>) -> (Option<i64>, Option<i64>, Option<
 }
 
 fn lease(row: &Row<'_>) -> rusqlite::Result<Lease> {
-    sums::check(row, "leases")?;
+    rows::check(row, "leases")?;
     let duration = |milliseconds: Option<i64>| milliseconds.map(|count| Duration::from_millis(count.unsigned_abs()));
     let ends = match (row.get(5)?, row.get(6)?, row.get(7)?) {
         (Some(wall), Some(since_boot), Some(boot)) => Some(Moment { wall: Timestamp(wall), boot, since_boot }),

@@ -1,31 +1,38 @@
-//! Putting a new journal in the place of a damaged one.
+//! Looking a journal over from end to end, and putting a new one in the place of a damaged one, with every row that can still be read.
 //!
-//! It may die anywhere and be begun again: until the new database is complete nothing has happened, and from then on only names change. All
-//! that time the stamp lets no process write.
+//! Mending may die anywhere and be begun again: until the new database is complete nothing has happened, and from then on only names
+//! change. All that time the stamp lets no process write.
 
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::io;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use taskyard_core::Revision;
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row};
+use rustix::io::Errno;
+use taskyard_core::{AgentName, Image, Op, Revision, TaskId};
 
 use super::Journal;
-use super::aside;
-use super::checking::{self, Health};
-use super::damage::judge;
-use super::naming::data_of;
+use super::damage::{
+    clear_verdict, first_fault, first_unopenable, judge, keep_verdict_as, newer, read_verdict, set_aside,
+};
+use super::entries::{NewEntry, number_that_counts, task_id};
+use super::fingerprint::Fingerprint;
+use super::known::{Formed, Known};
+use super::layout::{BEGUN, DATABASE, ENTRIES, FACTS, FORMAT, FORMS, JOURNAL, KNOWN, LEASES, MOVES, TOKEN, data_of};
 use super::opening::{lock_alone, stamp_at, sync_directories};
-use super::salvage::{Beside, salvage};
-use super::schema::DATABASE;
+use super::rows::{self, AFTER, BEFORE, ENTRY_BITS, Images, RecentImages, SUM, images_of};
 use super::stamp::{FoundStamp, Marks, StampFile, Standstill};
-use super::verdict;
-use super::verifying::first_fault;
-use crate::clock;
 use crate::failpoint::reach;
-use crate::private::prepare_database;
-use crate::sqlite::Alone;
-use crate::store::StoreError;
+use crate::private::{self, prepare_database};
+use crate::sqlite::{Alone, Database, Table};
 use crate::store::journal_damage::JournalDamage;
+use crate::store::kit::first_token;
+use crate::store::{Signature, StoreError};
+use crate::{clock, regular_file};
 
 /// Returns what is wrong with the journal of a sidecar, after a look over all of it. `written` is a revision that is known to
 /// have been written.
@@ -33,7 +40,7 @@ pub(in crate::store) fn examine(sidecar: &Path, written: u64) -> Result<Option<J
     if !sidecar.exists() {
         return Ok(None);
     }
-    Ok(match checking::examine(sidecar, Revision(written))? {
+    Ok(match health_of(sidecar, Revision(written))? {
         Health::Whole => None,
         Health::Mended(what) | Health::Damaged(what) => Some(what),
     })
@@ -45,20 +52,20 @@ pub(in crate::store) fn mend(sidecar: &Path, list: &Path, beside: &Beside) -> Re
     let complete = sidecar.join(format!("{DATABASE}.mended"));
     if !complete.exists() {
         give_back_permissions(sidecar);
-        match checking::examine(sidecar, Revision(beside.written))? {
+        match health_of(sidecar, Revision(beside.written))? {
             Health::Whole => return Ok(()),
             Health::Mended(_) => return clear(sidecar),
             // The stamp is made from the database, which tells nothing of a loss.
             Health::Damaged(JournalDamage::NoStamp | JournalDamage::BadStamp) if is_whole(sidecar, beside)? => {
                 return clear(sidecar);
             }
-            Health::Damaged(what) => drop(verdict::keep_as(sidecar, &what, Standstill::Damaged)),
+            Health::Damaged(what) => drop(keep_verdict_as(sidecar, &what, Standstill::Damaged)),
         }
         reach("mending: begun");
         build(&alone, sidecar, list, beside, &complete)?;
     }
     reach("mending: complete");
-    aside::keep(sidecar)?;
+    set_aside(sidecar)?;
     reach("mending: set aside");
     let path = sidecar.join(DATABASE);
     fs::rename(&complete, &path).map_err(StoreError::io("cannot rename to", &path))?;
@@ -130,7 +137,7 @@ fn clear(sidecar: &Path) -> Result<(), StoreError> {
         }
     };
     if is_noted {
-        verdict::clear(sidecar);
+        clear_verdict(sidecar);
     }
     Ok(())
 }
@@ -145,4 +152,405 @@ fn give_back_permissions(sidecar: &Path) {
             let _ = fs::set_permissions(&path, Permissions::from_mode(0o600));
         }
     }
+}
+
+/// No release will have a higher format than this.
+const HIGHEST_TO_COME: i64 = 9999;
+
+/// What a look over a journal found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Health {
+    /// Nothing is wrong with it.
+    Whole,
+    /// It is whole, and what was found wrong before is not cleared yet.
+    Mended(JournalDamage),
+    /// It is damaged.
+    Damaged(JournalDamage),
+}
+
+/// Looks over the journal of a sidecar. `written` is a revision that the caller knows to have been written.
+pub(super) fn health_of(sidecar: &Path, written: Revision) -> Result<Health, StoreError> {
+    // Damage that only one of two reads finds does not count.
+    let found = match fault(sidecar, written)? {
+        Some(_) => fault(sidecar, written)?,
+        None => None,
+    };
+    let standstill = stamp_at(sidecar)?.whole().map_or(Standstill::None, |(_, stamp)| stamp.standstill);
+    Ok(match (found, standstill) {
+        (Some(what), Standstill::Damaged) => Health::Damaged(first_found(sidecar, what)),
+        (Some(what), _) => Health::Damaged(what),
+        (None, Standstill::None) => Health::Whole,
+        (None, _) => Health::Mended(read_verdict(sidecar)),
+    })
+}
+
+/// Returns what was found first, where that is known.
+fn first_found(sidecar: &Path, what: JournalDamage) -> JournalDamage {
+    match read_verdict(sidecar) {
+        JournalDamage::Found { at: None, .. } => what,
+        first => first,
+    }
+}
+
+/// Returns the first thing that is wrong with the journal of a sidecar.
+fn fault(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>, StoreError> {
+    match look_over(sidecar, written) {
+        Err(StoreError::JournalDamaged { what, .. }) => Ok(Some(what)),
+        found => found,
+    }
+}
+
+fn look_over(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>, StoreError> {
+    let stamped = match stamp_at(sidecar)? {
+        FoundStamp::Whole(_, stamp) if stamp.is_newer() => return Err(newer(sidecar, &stamp)),
+        FoundStamp::Whole(_, stamp) => Some(stamp),
+        FoundStamp::Missing => None,
+        FoundStamp::Damaged(_) if let Some(newer) = newer_by_itself(sidecar) => return Err(newer),
+        FoundStamp::Damaged(what) => return Ok(Some(what)),
+    };
+    if let Some(what) = first_unopenable(&sidecar.join(DATABASE)) {
+        return Ok(Some(what));
+    }
+    let written = Marks { revision: written.0, ..Marks::default() };
+    let expected = stamped.as_ref().map_or(written, |stamp| stamp.expected());
+    let Some(journal) = Journal::open_as_it_is(sidecar)? else {
+        return Ok((expected != Marks::default()).then_some(JournalDamage::Gone));
+    };
+    let format = journal.database.format("open").map_err(judge)?;
+    if format > FORMAT {
+        // A newer Taskyard raises the format in the stamp first. Where the stamp says otherwise the number may be damaged, or the stamp
+        // older than its database: what may be a newer Taskyard's is left alone, unless no release will ever have that format.
+        return match format <= HIGHEST_TO_COME {
+            true => Err(StoreError::NewerJournal { path: journal.database.path, format }),
+            false => Ok(Some(JournalDamage::Malformed { why: format!("it says that its format is {format}") })),
+        };
+    }
+    journal.read_unmapped();
+    let moment = journal.begin_to_read()?;
+    let found = first_fault(&journal.database, format, expected);
+    drop(moment);
+    match found.map_err(judge)? {
+        None if format == FORMAT && stamped.is_none() => Ok(Some(JournalDamage::NoStamp)),
+        found => Ok(found),
+    }
+}
+
+/// Returns that a newer Taskyard has a journal whose stamp cannot be read, where the database says so.
+fn newer_by_itself(sidecar: &Path) -> Option<StoreError> {
+    let database = Database::connect_to_read(sidecar.join(DATABASE), &JOURNAL).ok()?;
+    let newer = database.known_format("open").err().map(judge)?;
+    matches!(newer, StoreError::NewerJournal { format, .. } if format <= HIGHEST_TO_COME).then_some(newer)
+}
+
+/// How many bytes are copied at a time.
+const BLOCK: usize = 4096;
+
+/// A table, and how its rows are found: in the order of a key, and one by one by keys that an index or another table still has.
+struct Source {
+    table: &'static Table,
+    order: &'static str,
+    key: &'static str,
+    keys: &'static [&'static str],
+}
+
+const BY_TASKS_OF_ENTRIES: &str = "SELECT DISTINCT task FROM entries";
+
+const SOURCES: [Source; 6] = [
+    Source {
+        table: &ENTRIES,
+        order: "id",
+        key: "id",
+        keys: &[
+            "SELECT id FROM entries INDEXED BY entries_by_task ORDER BY task, id",
+            "SELECT id FROM entries INDEXED BY entries_by_task ORDER BY task DESC, id DESC",
+        ],
+    },
+    Source {
+        table: &KNOWN,
+        order: "rowid",
+        key: "task",
+        keys: &["SELECT task FROM known ORDER BY task", BY_TASKS_OF_ENTRIES],
+    },
+    Source { table: &FACTS, order: "key", key: "key", keys: &[] },
+    Source { table: &MOVES, order: "token", key: "token", keys: &[] },
+    Source { table: &LEASES, order: "task", key: "task", keys: &[BY_TASKS_OF_ENTRIES] },
+    Source { table: &FORMS, order: "task", key: "task", keys: &[BY_TASKS_OF_ENTRIES] },
+];
+
+/// What is known of a list besides its journal.
+#[derive(Clone, Debug, Default)]
+pub(in crate::store) struct Beside {
+    /// The tasks in its files.
+    pub(in crate::store) present: BTreeSet<TaskId>,
+    /// The last revision that is known to have been written.
+    pub(in crate::store) written: u64,
+    /// Whether it is kept in another dialect.
+    pub(in crate::store) has_forms: bool,
+}
+
+/// Saves into a new journal what can be read of the one in a sidecar, and returns how far the new one has to go on above.
+pub(super) fn salvage(sidecar: &Path, new: &Journal, beside: &Beside, stamped: Marks) -> Result<Marks, StoreError> {
+    let mut saved = Saved { marks: stamped, ..Saved::default() };
+    let copy = Copy::of(sidecar)?;
+    if let Some(old) = copy.open() {
+        for source in SOURCES.iter().filter(|source| source.table.since.is_some() || beside.has_forms) {
+            for row in readable_rows(&old, source) {
+                saved.note(source.table, &row);
+                new.write_row(source.table, &row);
+            }
+        }
+    }
+    drop(copy);
+    new.begin_above(&saved, beside)?;
+    Ok(saved.marks)
+}
+
+/// What was saved.
+#[derive(Default)]
+struct Saved {
+    marks: Marks,
+    overtaken: i64,
+    /// The contents of each task after its newest entry that was saved, and the number of that entry.
+    last: HashMap<TaskId, (i64, Option<Image>)>,
+}
+
+impl Saved {
+    fn note(&mut self, table: &Table, row: &[Value]) {
+        match (table.name, row) {
+            ("entries", [Value::Integer(id), .., task, _, after, _, _, _, _]) => {
+                let task = task_id(task.into());
+                let revision = id.unsigned_abs() >> ENTRY_BITS;
+                self.marks = self.marks.max(Marks { revision, token: 0, number: number_that_counts(&task) });
+                let image = match after {
+                    Value::Blob(bytes) => Some(Image::new(bytes.as_slice())),
+                    _ => None,
+                };
+                let last = self.last.entry(task).or_insert((0, None));
+                if *id >= last.0 {
+                    *last = (*id, image);
+                }
+            }
+            ("leases", [_, _, Value::Integer(token), ..]) => {
+                self.marks = self.marks.max(Marks { token: token.unsigned_abs(), ..Marks::default() });
+            }
+            ("facts", [Value::Text(key), Value::Integer(token)]) if key == TOKEN => {
+                self.marks = self.marks.max(Marks { token: token.unsigned_abs(), ..Marks::default() });
+            }
+            ("facts", [Value::Text(key), Value::Integer(count)]) if key == "overtaken" => self.overtaken = *count,
+            _ => {}
+        }
+    }
+}
+
+impl Journal {
+    /// Writes one row as it was; what no longer fits the table is left out.
+    fn write_row(&self, table: &Table, row: &[Value]) {
+        let columns: Vec<&str> = table.column_names().take(row.len() + 1).collect();
+        let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
+        let (columns, places) = (columns.join(", "), places.join(", "));
+        let sql = format!("INSERT OR IGNORE INTO {} ({columns}) VALUES ({places})", table.name);
+        let Ok(mut statement) = self.database.connection.prepare_cached(&sql) else { return };
+        let columns: Vec<&dyn rusqlite::ToSql> = row.iter().map(|value| value as &dyn rusqlite::ToSql).collect();
+        if let Err(error) = rows::execute(&mut statement, &columns) {
+            tracing::debug!(%error, table = table.name, "a row is not saved");
+        }
+    }
+
+    /// Lets the journal go on above everything that was, and know the files as far as what was saved tells of them.
+    fn begin_above(&self, saved: &Saved, beside: &Beside) -> Result<(), StoreError> {
+        let revision = self.note_unaccounted(saved, beside)?.0.cast_signed();
+        self.set_fact(BEGUN, format!("{} {}", saved.marks.revision, saved.marks.number))?;
+        self.set_fact(TOKEN, saved.marks.token.max(first_token(clock::now()).0).cast_signed())?;
+        self.set_fact("overtaken", saved.overtaken + 1)?;
+        // What was saved may be older than the files: no process is to carry it out once more.
+        self.set_fact("flushed", revision)?;
+        if beside.has_forms {
+            self.set_fact("applied", revision)?;
+        }
+        for task in &beside.present {
+            let Some((_, Some(image))) = saved.last.get(task) else { continue };
+            if beside.has_forms && self.form(task)?.is_none() {
+                // No form is like it: the task is read from the files, over what was known of it.
+                self.set_form(task, &Formed { form: Some(Vec::new()), image: image.clone() })?;
+            } else if !beside.has_forms && self.known(task)?.is_none() {
+                let print = Fingerprint { inode: 0, mtime: 0, size: 0 };
+                self.set_known(task, &Known { print, seen: 0, image: image.clone(), mode: None })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down which tasks are not there though no entry that was saved says how they went: an agent may have deleted them on purpose.
+    /// Returns the last revision.
+    fn note_unaccounted(&self, saved: &Saved, beside: &Beside) -> Result<Revision, StoreError> {
+        let last = Revision(saved.marks.revision);
+        let mut gone: Vec<&TaskId> = Vec::new();
+        for (task, _) in
+            saved.last.iter().filter(|(task, (_, image))| image.is_some() && !beside.present.contains(task))
+        {
+            // A task that the files cannot hold is kept here alone.
+            let is_kept_here = beside.has_forms && self.form(task)?.is_some_and(|formed| formed.form.is_none());
+            if !is_kept_here {
+                gone.push(task);
+            }
+        }
+        if gone.is_empty() {
+            return Ok(last);
+        }
+        gone.sort();
+        for task in &gone {
+            self.forget(task)?;
+            if beside.has_forms {
+                self.forget_form(task)?;
+            }
+        }
+        let note = |task| NewEntry { task, op: Op::Mend, before: None, after: None, inode: None, mode: None };
+        let entries: Vec<NewEntry<'_>> = gone.into_iter().map(note).collect();
+        self.append(last.next(), clock::now(), &Signature::new(AgentName::elsewhere(), Op::Mend), &entries)?;
+        Ok(last.next())
+    }
+}
+
+/// A copy of a database and its log: SQLite changes what it opens, and what is damaged is kept as it is.
+struct Copy<'a> {
+    sidecar: &'a Path,
+}
+
+impl<'a> Copy<'a> {
+    fn of(sidecar: &'a Path) -> Result<Self, StoreError> {
+        let copy = Self { sidecar };
+        copy.remove();
+        for part in ["", "-wal"] {
+            let from = sidecar.join(format!("{DATABASE}{part}"));
+            if from.is_file() {
+                copy_blocks(&from, &copy.path(part)).map_err(StoreError::io("cannot copy", &from))?;
+            }
+        }
+        Ok(copy)
+    }
+
+    fn open(&self) -> Option<Database> {
+        Database::connect(self.path(""), &JOURNAL).ok()
+    }
+
+    fn path(&self, part: &str) -> std::path::PathBuf {
+        self.sidecar.join(format!("{DATABASE}.salvage{part}"))
+    }
+
+    fn remove(&self) {
+        for part in ["", "-wal", "-shm"] {
+            let _ = fs::remove_file(self.path(part));
+        }
+    }
+}
+
+impl Drop for Copy<'_> {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// Copies a file. A block that the disk does not give, not even when asked again, is left empty: the rest can be saved all the same.
+fn copy_blocks(from: &Path, to: &Path) -> io::Result<()> {
+    let (from, to) = (File::open(from)?, private::create(to)?);
+    let mut block = [0; BLOCK];
+    for at in (0..from.metadata()?.len()).step_by(BLOCK) {
+        let is_lost = |error: &io::Error| error.raw_os_error() == Some(Errno::IO.raw_os_error());
+        let read =
+            regular_file::read_at(&from, &mut block, at).or_else(|_| regular_file::read_at(&from, &mut block, at));
+        match read {
+            Ok(count) => to.write_all_at(&block[..count], at)?,
+            Err(error) if is_lost(&error) => to.set_len(at + BLOCK as u64)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the whole rows of a table, without their checksums: from its beginning, from its end, and one by one.
+fn readable_rows(old: &Database, source: &Source) -> Vec<Vec<Value>> {
+    let there = old.columns_of(source.table).unwrap_or_default();
+    // An entry is rebuilt with what stands after its checksum.
+    let wanted = match source.table.name {
+        "entries" => source.table.column_names().collect(),
+        _ => rows::columns_of(source.table),
+    };
+    let columns: Vec<String> = wanted
+        .into_iter()
+        .map(|column| if there.iter().any(|name| name == column) { format!("\"{column}\"") } else { "NULL".to_owned() })
+        .collect();
+    let (columns, name) = (columns.join(", "), source.table.name);
+    let mut found: HashMap<Vec<u8>, Vec<Value>> = HashMap::new();
+    let key = source.table.column_names().position(|column| column == source.key).unwrap_or(0);
+    let mut take = |sql: &str, parameter: Option<&Value>| {
+        let _ = each_row(&old.connection, sql, parameter, source.table, &mut |row| {
+            found.entry(format!("{:?}", row[key]).into_bytes()).or_insert(row);
+        });
+    };
+    for direction in ["ASC", "DESC"] {
+        take(&format!("SELECT {columns} FROM {name} ORDER BY {} {direction}", source.order), None);
+    }
+    for sql in source.keys {
+        for key in keys(&old.connection, sql) {
+            take(&format!("SELECT {columns} FROM {name} WHERE {} = ?1", source.key), Some(&key));
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Hands out every row that matches its checksum, until SQLite cannot go on.
+fn each_row(
+    old: &Connection,
+    sql: &str,
+    parameter: Option<&Value>,
+    table: &Table,
+    take: &mut dyn FnMut(Vec<Value>),
+) -> rusqlite::Result<()> {
+    let mut statement = old.prepare_cached(sql)?;
+    let mut rows = match parameter {
+        Some(key) => statement.query([key])?,
+        None => statement.query([])?,
+    };
+    let recent = RefCell::default();
+    while let Some(row) = rows.next()? {
+        let columns = match table.name {
+            "entries" => whole_entry(old, &recent, row),
+            _ => whole_row(row, table),
+        };
+        columns.into_iter().for_each(&mut *take);
+    }
+    Ok(())
+}
+
+/// Returns the columns of a row before its checksum, where it matches that.
+fn whole_row(row: &Row<'_>, table: &Table) -> rusqlite::Result<Vec<Value>> {
+    rows::check(row, table.name)?;
+    (0..rows::columns_of(table).len() - 1).map(|place| row.get(place)).collect()
+}
+
+/// Returns the columns of an entry before its checksum, with its images as a whole, where they can be rebuilt and match it.
+fn whole_entry(old: &Connection, recent: &RefCell<RecentImages>, row: &Row<'_>) -> rusqlite::Result<Vec<Value>> {
+    let images = images_of(old, recent, row)?;
+    rows::check_entry(row, &images)?;
+    let image = |image: Option<Image>| image.map_or(Value::Null, |image| Value::Blob(image.bytes().to_vec()));
+    let Images { before, after } = images;
+    let mut columns: Vec<Value> = Vec::with_capacity(SUM);
+    for place in 0..SUM {
+        let is_image = matches!(place, BEFORE | AFTER);
+        columns.push(if is_image { Value::Null } else { row.get(place)? });
+    }
+    columns[BEFORE] = image(before);
+    columns[AFTER] = image(after);
+    Ok(columns)
+}
+
+/// Returns the keys that an index or another table gives, until SQLite cannot go on.
+fn keys(old: &Connection, sql: &str) -> Vec<Value> {
+    let mut keys = Vec::new();
+    let Ok(mut statement) = old.prepare(sql) else { return keys };
+    let Ok(mut rows) = statement.query([]) else { return keys };
+    while let Ok(Some(row)) = rows.next() {
+        keys.extend(row.get::<_, Value>(0));
+    }
+    keys
 }

@@ -1,79 +1,47 @@
 //! Our memory of one list: a SQLite database with its journal, and the last known state of every file.
 //!
-//! The database says what happened; it never decides what may. It is specified in `docs/formats/journal.md`.
+//! The database says what happened; it never decides what may. It is specified in `docs/formats/journal.md`. Begin reading with
+//! `entries.rs`; `layout.rs` has the tables, `database.rs` the connection, and `journals.rs` what a process keeps open.
 
-mod aging;
 mod archive;
-mod aside;
-mod at_rest;
-mod boot;
-mod checking;
-mod copying;
 mod damage;
 mod database;
-mod departing;
-mod departure_note;
 mod entries;
 mod fingerprint;
-mod forms;
-mod images;
-mod installing;
 mod journals;
 mod known;
+mod layout;
 mod leases;
-mod log;
-mod mapping;
 mod mending;
 mod moves;
-mod naming;
 mod opening;
-mod outside;
-mod pace;
 mod packing;
-mod pool;
 mod portable;
-mod putting_away;
-mod rare_entries;
-mod recent_images;
-mod resting_file;
-mod salvage;
-mod schema;
-mod seats;
+mod rows;
 mod selecting;
-mod sequence;
-mod size;
 mod stamp;
-mod sums;
+mod terms;
 mod thinning;
 #[cfg(test)]
 mod thinning_properties;
 mod tidying;
-mod verdict;
-mod verifying;
-mod wrong_sum;
 
-pub use aging::{TidyTerms, TimeCount};
 pub(in crate::store) use archive::archived_with_tasks;
-pub(in crate::store) use boot::{is_same_boot, remember_boot};
 pub(in crate::store) use database::Journal;
-pub(in crate::store) use departing::{arrived_by, reopen};
-pub(in crate::store) use departure_note::{departure_in, is_leaving, note_departure, withdraw_departure};
-pub(in crate::store) use entries::{NewEntry, Standing, StoredEntry};
+pub(in crate::store) use entries::{Extent, NewEntry, OutsideChange, OutsideRecord, Standing, StoredEntry};
+pub(crate) use fingerprint::AtRest;
 pub(in crate::store) use fingerprint::{FileStamp, Fingerprint, is_past};
-pub(in crate::store) use forms::Formed;
-pub(in crate::store) use installing::{has_memory, install};
 pub(in crate::store) use journals::Journals;
-pub(in crate::store) use known::{Known, KnownTask, LOOK_IS_OLD};
-pub(in crate::store) use mending::{examine, mend};
+pub(in crate::store) use known::{Formed, Known, KnownTask, LOOK_IS_OLD};
+pub(in crate::store) use layout::{
+    canonical, departure_in, is_gone, is_leaving, journal_size, memory_size, note_departure, sidecar_name, sidecar_of,
+    withdraw_departure,
+};
+pub(in crate::store) use mending::{Beside, examine, mend};
 pub(in crate::store) use moves::{Move, MovePeer};
-pub(in crate::store) use naming::{canonical, is_gone, sidecar_name, sidecar_of};
-pub(in crate::store) use outside::{Extent, OutsideChange, OutsideRecord};
-pub use pace::Pace;
 pub use portable::{PortableJournal, PortableMarks};
-pub(in crate::store) use putting_away::{LEAVING, remove_what_is_leaving};
-pub(crate) use resting_file::AtRest;
-pub(in crate::store) use salvage::Beside;
-pub(in crate::store) use size::{journal_size, memory_size};
-pub(in crate::store) use stamp::NEWER_LAYOUTS;
+pub(in crate::store) use portable::{arrived_by, has_memory, install, reopen};
+pub(in crate::store) use stamp::{NEWER_LAYOUTS, is_same_boot, remember_boot};
+pub use terms::{Pace, TidyTerms, TimeCount};
 pub use tidying::TidiedJournal;
-pub(in crate::store) use tidying::{list_of, newest_time, size_of, tidy, try_tidy};
+pub(in crate::store) use tidying::{LEAVING, list_of, newest_time, remove_what_is_leaving, size_of, tidy, try_tidy};

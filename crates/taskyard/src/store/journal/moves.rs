@@ -6,10 +6,8 @@ use rusqlite::{Row, ToSql};
 use serde::{Deserialize, Serialize};
 use taskyard_core::{AgentName, Image, Op, Revision, TaskId};
 
-use super::Journal;
-use super::departure_note::departure_in;
-use super::schema::{DATABASE, THINNED, TOKEN};
-use super::sums;
+use super::layout::{DATABASE, THINNED, TOKEN, departure_in};
+use super::{Journal, rows};
 use crate::store::{HistoryQuery, Signature, StoreError};
 
 /// What the list that things come to says of a move, in place of a peer.
@@ -85,7 +83,7 @@ impl Journal {
     /// Returns the moves to this list after which the list that things left may not have followed yet, each by its token.
     pub(in crate::store) fn arrivals(&self) -> Result<Vec<(String, MovePeer)>, StoreError> {
         let columns = |row: &Row<'_>| {
-            sums::check(row, "facts")?;
+            rows::check(row, "facts")?;
             Ok((row.get(0)?, row.get(1)?))
         };
         let sql = "SELECT key, value, sum FROM facts WHERE key >= 'arrived ' AND key < 'arrived!'";
@@ -137,7 +135,7 @@ impl Journal {
 
     /// Tells whether a move to this list is known to have happened.
     fn has_happened(&self, token: &str) -> Result<bool, StoreError> {
-        let peer = |row: &Row<'_>| sums::check(row, "moves").and_then(|()| row.get::<_, String>(1));
+        let peer = |row: &Row<'_>| rows::check(row, "moves").and_then(|()| row.get::<_, String>(1));
         let fate = self.row("SELECT token, peer, payload, sum FROM moves WHERE token = ?1", [token], peer)?;
         Ok(fate.is_some_and(|fate| fate == HAPPENED))
     }
@@ -149,7 +147,7 @@ impl Journal {
     }
 
     fn fate(&self, token: &str) -> Result<String, StoreError> {
-        let peer = |row: &Row<'_>| sums::check(row, "moves").and_then(|()| row.get(1));
+        let peer = |row: &Row<'_>| rows::check(row, "moves").and_then(|()| row.get(1));
         self.one("SELECT token, peer, payload, sum FROM moves WHERE token = ?1", [token], peer)
     }
 
@@ -183,7 +181,7 @@ impl Journal {
     /// Returns the moves away from this list that were noted and not carried out here.
     pub(in crate::store) fn noted_moves(&self) -> Result<Vec<Move>, StoreError> {
         let columns = |row: &Row<'_>| {
-            sums::check(row, "moves")?;
+            rows::check(row, "moves")?;
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         };
         let rows: Vec<(String, String, String)> =

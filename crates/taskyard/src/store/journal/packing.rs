@@ -1,4 +1,4 @@
-//! Making what entries tell of tasks small: what is new against the entry before, or the whole, compressed, every so often.
+//! Reading the images of entries, and making them small: what is new against the entry before, or the whole, compressed, every so often.
 
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Row, params};
@@ -6,9 +6,9 @@ use taskyard_core::packing::{pack_difference, pack_whole};
 use taskyard_core::{Image, Revision, TaskId};
 
 use super::Journal;
-use super::entries::{Key, entries_where, first_id, task_id};
-use super::pace::Pace;
-use super::recent_images::{AFTER, BEFORE, Images, image_after};
+use super::entries::{Key, entries_where, task_id};
+use super::rows::{self, AFTER, BEFORE, Images, first_id, image_after, images_of};
+use super::terms::Pace;
 use crate::failpoint::reach;
 use crate::store::StoreError;
 
@@ -112,13 +112,31 @@ impl Journal {
     }
 }
 
+impl Journal {
+    /// Returns the entry whose image is what a task was before a change, where the newest entry about the task is that.
+    pub(super) fn entry_with(&self, task: &TaskId, image: &Image) -> Result<Option<i64>, StoreError> {
+        let sql = "SELECT id, after = ?2 FROM entries WHERE task = ?1 ORDER BY id DESC LIMIT 1";
+        let found = self.row(sql, params![Key(task), image.bytes()], |row| {
+            Ok(row.get::<_, Option<bool>>(1)?.unwrap_or(false).then_some(row.get::<_, i64>(0)?))
+        })?;
+        Ok(found.flatten())
+    }
+
+    /// Returns the images of an entry; fails where they are not what was written.
+    pub(super) fn checked_images(&self, row: &Row<'_>) -> rusqlite::Result<Images> {
+        let images = images_of(&self.database.connection, &self.recent_images, row)?;
+        rows::check_entry(row, &images)?;
+        Ok(images)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use rusqlite::params;
     use taskyard_core::{AgentName, Entry, Image, Op, Revision, TaskId, Timestamp};
 
-    use super::super::entries::first_id;
+    use super::super::rows::first_id;
     use super::super::{Journal, NewEntry};
     use super::{LONGEST_CHAIN, Pace};
     use crate::store::{HistoryQuery, Signature};

@@ -1,23 +1,33 @@
 //! The journal of a list as a file of its own: the form in which history goes into backups and from one store to another.
 //!
 //! It is a journal like that in a sidecar (`docs/formats/journal.md`), without a log, a stamp or a queue beside it. A store that keeps its
-//! history elsewhere writes and reads one of these, a page at a time.
+//! history elsewhere writes and reads one of these, a page at a time. It is installed where a list has no memory: beside its place first,
+//! whole, and then by one rename.
+//!
+//! The journal of a list that moves to another store gets a format that lets no process in: every transaction looks at the format.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use taskyard_core::{Entry, Image, Lease, Revision, TaskId, Timestamp, Token};
 
 use super::Journal;
-use super::damage::judge;
+use super::damage::{begun_from, judge};
+use super::entries::Standing;
 use super::fingerprint::Fingerprint;
-use super::known::Known;
-use super::opening::lock_alone;
-use super::schema::{DATABASE, FORMAT, JOURNAL, THINNED, TOKEN};
+use super::known::{KNOWN_COLUMNS, Known, known};
+use super::layout::{
+    BEGUN, CAME_BY, DATABASE, FORMAT, JOURNAL, MOVED, THINNED, TOKEN, departure_in, withdraw_departure,
+};
+use super::opening::{lock_alone, sync_directories};
+use super::stamp::{StampFile, Standstill, remember_boot};
+use crate::clock;
+use crate::failpoint::reach;
 use crate::private::{create_new, make_directory};
 use crate::sqlite::Database;
-use crate::store::{HistoryQuery, StoreError};
+use crate::store::kit::first_token;
+use crate::store::{ArrivingList, HistoryQuery, StoreError};
 
 /// So many revisions are read at once, at most.
 const PAGE: usize = 256;
@@ -166,6 +176,192 @@ pub(super) fn refuse_what_acts(journal: &Journal) -> Result<(), StoreError> {
             let why = io::Error::new(io::ErrorKind::InvalidData, "it holds triggers or views, which no journal has");
             Err(StoreError::io("cannot use", &journal.database.path)(why))
         }
+    }
+}
+
+impl Journal {
+    /// Copies the database into a new private file, as it is in the transaction under way.
+    pub(in crate::store) fn copy_to(&self, copy: &Path) -> Result<(), StoreError> {
+        self.database.copy_to(copy).map_err(judge)
+    }
+
+    /// Hands on the last known state of every file, one at a time.
+    pub(in crate::store) fn each_known(
+        &self,
+        mut each: impl FnMut(&TaskId, Known) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut failed = None;
+        self.rows(KNOWN_COLUMNS, [], |row| {
+            let (id, known) = known(row)?;
+            if failed.is_none() {
+                failed = each(&id, known).err();
+            }
+            Ok(())
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+/// What the place begins with in which a journal is made ready.
+const STAGING: &str = ".restoring-";
+/// Tokens go on so far above those of the copy: what was given out since it was made must never prove a new lease.
+const TOKENS_ABOVE: i64 = 1_000_000;
+
+/// Puts a copy of a journal in the place of a list's memory. Returns false, and does nothing, where there is a memory already. A list that
+/// moved away from here and comes back takes the place of what it left.
+///
+/// One process at a time does this in a data directory: the caller has its lock.
+pub(in crate::store) fn install(sidecar: &Path, list: &Path, arriving: &ArrivingList<'_>) -> Result<bool, StoreError> {
+    let staging = staging_of(sidecar);
+    remove(&staging)?;
+    let has_left = departure_in(sidecar)?.is_some_and(|departure| departure.has_left);
+    let comes_back = arriving.token.is_some() && has_left;
+    if comes_back {
+        must_go_on_from(sidecar, arriving.journal)?;
+    } else if has_memory(sidecar) {
+        return Ok(false);
+    }
+    let ready = make_directory(&staging).map_err(StoreError::io("cannot create", &staging)).and_then(|()| {
+        let database = staging.join(DATABASE);
+        copy_file(arriving.journal, &database).map_err(StoreError::io("cannot write", &database))?;
+        reach("restore: the journal is copied");
+        make_ready(&staging, list, arriving.token)
+    });
+    if let Err(error) = ready {
+        remove(&staging)?;
+        return Err(error);
+    }
+    reach("restore: the journal is ready");
+    if comes_back {
+        renameat_with(CWD, &staging, CWD, sidecar, RenameFlags::EXCHANGE)
+            .map_err(|error| StoreError::io("cannot write", sidecar)(error.into()))?;
+        sync_directories(sidecar);
+        reach("restore: the journal is in its place");
+        remove(&staging)?;
+        return Ok(true);
+    }
+    match fs::rename(&staging, sidecar) {
+        Ok(()) => {}
+        // Another process has begun one meanwhile, and that one counts.
+        Err(error) if matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists) => {
+            remove(&staging)?;
+            return Ok(false);
+        }
+        Err(error) => return Err(StoreError::io("cannot write", sidecar)(error)),
+    }
+    sync_directories(sidecar);
+    reach("restore: the journal is in its place");
+    Ok(true)
+}
+
+/// Tells whether there is a memory of a list, whatever its state.
+pub(in crate::store) fn has_memory(sidecar: &Path) -> bool {
+    [DATABASE, "stamp"].iter().any(|name| sidecar.join(name).symlink_metadata().is_ok())
+}
+
+/// Makes a copied database one of today's that is of this list.
+fn make_ready(staging: &Path, list: &Path, token_of_move: Option<&str>) -> Result<(), StoreError> {
+    let alone = lock_alone(staging)?;
+    let mut journal = Journal::connect(staging.join(DATABASE))?;
+    journal.database.known_format("open").map_err(judge)?;
+    refuse_what_acts(&journal)?;
+    let transaction = journal.database.begin_upgrade(&alone).map_err(judge)?;
+    journal.begun = journal.fact::<String>(BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
+    journal.set_fact("path", list.to_string_lossy())?;
+    let token = journal.fact::<i64>(TOKEN)?.unwrap_or(0);
+    let token = token.saturating_add(TOKENS_ABOVE).max(first_token(clock::now()).0.cast_signed());
+    journal.set_fact(TOKEN, token)?;
+    match token_of_move {
+        Some(token) => journal.set_fact(CAME_BY, token)?,
+        None => journal.remove("DELETE FROM facts WHERE key = ?1", [CAME_BY])?,
+    }
+    // What the files of a list that comes back hold is on the disk before they have their names.
+    journal.set_fact("flushed", journal.newest()?.0.cast_signed())?;
+    journal.end(transaction)?;
+    journal.copy_whole_log()?;
+    let marks = journal.marks()?;
+    let stamp = StampFile::blank().of_next_database(marks, Standstill::None);
+    StampFile::create(staging, stamp).map_err(StoreError::io("cannot write", staging.join("stamp")))?;
+    remember_boot(staging)?;
+    drop(journal);
+    let database = fs::File::open(staging.join(DATABASE)).and_then(|database| database.sync_all());
+    database.map_err(StoreError::io("cannot flush", staging))?;
+    Ok(())
+}
+
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    let mut copy = create_new(to)?;
+    io::copy(&mut fs::File::open(from)?, &mut copy)?;
+    Ok(())
+}
+
+fn staging_of(sidecar: &Path) -> PathBuf {
+    let name = sidecar.file_name().unwrap_or_default().to_string_lossy();
+    sidecar.with_file_name(format!("{STAGING}{name}"))
+}
+
+/// Removes what a process left that died on the way.
+fn remove(staging: &Path) -> Result<(), StoreError> {
+    match fs::remove_dir_all(staging) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io("cannot remove", staging)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Lets processes have the journal of a closed list again, and removes the note.
+pub(in crate::store) fn reopen(sidecar: &Path) -> Result<(), StoreError> {
+    let mut journal = Journal::connect(sidecar.join(DATABASE))?;
+    if journal.database.format("open").map_err(judge)? == MOVED {
+        journal.database.batch("write", &format!("PRAGMA user_version = {FORMAT}")).map_err(judge)?;
+        journal.sync()?;
+    }
+    reach("move: the journal is open again");
+    withdraw_departure(sidecar)
+}
+
+/// Returns the token of the move that brought the list of a sidecar here.
+pub(in crate::store) fn arrived_by(sidecar: &Path) -> Result<Option<String>, StoreError> {
+    match Journal::open_as_it_is(sidecar)? {
+        Some(journal) => journal.fact(CAME_BY),
+        None => Ok(None),
+    }
+}
+
+/// Fails unless a list that comes back has everything in its history that it had when it left.
+pub(super) fn must_go_on_from(sidecar: &Path, copy: &Path) -> Result<(), StoreError> {
+    let mut left = Journal::open_closed(sidecar)?;
+    left.know_where_it_began()?;
+    let (newest, coming) = (left.newest()?, PortableJournal::open(copy)?);
+    let was = left.moment_of(newest)?.map(Timestamp);
+    let goes_on = match coming.time_of(newest)? {
+        Some(at) => Some(at) == was,
+        None => newest <= coming.marks()?.thinned,
+    };
+    match goes_on || newest.0 == 0 {
+        true => Ok(()),
+        false => {
+            let why = "another history than this list had when it left is not put in its place";
+            Err(StoreError::Failed { doing: format!("take in `{}`", sidecar.display()), source: why.into() })
+        }
+    }
+}
+
+impl Journal {
+    /// Keeps every process from the journal, if it stands as it did then. Returns whether it does.
+    pub(in crate::store) fn close(&mut self, then: &Standing) -> Result<bool, StoreError> {
+        let transaction = self.begin()?;
+        if !self.stands_as(then)? {
+            return Ok(false);
+        }
+        self.database.batch("write", &format!("PRAGMA user_version = {MOVED}")).map_err(judge)?;
+        self.end(transaction)?;
+        self.sync()?;
+        Ok(true)
+    }
+
+    /// Opens the journal of a closed list, to see what the files were.
+    pub(in crate::store) fn open_closed(sidecar: &Path) -> Result<Self, StoreError> {
+        Self::connect(sidecar.join(DATABASE))
     }
 }
 

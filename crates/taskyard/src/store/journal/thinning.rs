@@ -16,11 +16,11 @@ use taskyard_core::{Image, Op, Revision, Task, TaskId};
 
 use super::Journal;
 use super::damage::judge;
-use super::entries::{ENTRY_BITS, Key, entries_where, first_id, split, task_id};
-use super::pace::Pace;
+use super::entries::{Key, entries_where, split, task_id};
+use super::layout::THINNED;
 use super::packing::LONGEST_CHAIN;
-use super::recent_images::{AFTER, BEFORE, Images, SUM, image_after};
-use super::schema::THINNED;
+use super::rows::{AFTER, BEFORE, ENTRY_BITS, Images, SUM, first_id, image_after};
+use super::terms::Pace;
 use crate::failpoint::reach;
 use crate::store::StoreError;
 

@@ -9,8 +9,8 @@ use taskyard_core::rules::history::removed::{Absence, Removed};
 use taskyard_core::rules::history::restoring::removed;
 use taskyard_core::{AgentName, Entry, Image, Op, Revision, Rules, Status, Task, TaskId, Timestamp};
 
-use super::pace::Pace;
 use super::stamp::Marks;
+use super::terms::Pace;
 use super::thinning::Thinning;
 use super::{Journal, NewEntry};
 use crate::store::{HistoryQuery, Signature};
@@ -164,7 +164,7 @@ impl World {
         }
         self.check_removed(&left);
         let whole =
-            super::verifying::first_fault(&self.journal.database, super::schema::FORMAT, Marks::default()).unwrap();
+            super::damage::first_fault(&self.journal.database, super::layout::FORMAT, Marks::default()).unwrap();
         assert_eq!(whole, None);
         let standing = self.journal.standing().unwrap();
         assert_eq!(standing.newest.0, self.newest());
