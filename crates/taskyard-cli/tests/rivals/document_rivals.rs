@@ -150,7 +150,7 @@ fn an_import_of_a_document_waits_for_the_program_that_is_writing_it() {
 #[test]
 fn a_commit_is_made_again_on_a_file_that_was_put_in_the_place_of_the_one_being_written() {
     let steps = home_with(&["One"]).steps("create Sleeper --store document:tasks.json");
-    let saved = steps.iter().position(|step| step.name == "translated: saved").unwrap();
+    let saved = steps.iter().position(|step| step.name == "dialect: saved").unwrap();
     for step in &steps[..saved] {
         let home = home_with(&["One"]);
         let older = fs::read(document(&home)).unwrap();
@@ -175,7 +175,7 @@ fn a_commit_is_made_again_on_a_file_that_was_put_in_the_place_of_the_one_being_w
 #[test]
 fn a_program_that_makes_the_document_while_we_do_keeps_what_is_in_it() {
     let steps = home_with(&[]).steps("create Sleeper --store document:tasks.json");
-    let made = steps.iter().position(|step| step.name == "translated: a file in its place").unwrap();
+    let made = steps.iter().position(|step| step.name == "dialect: a file in its place").unwrap();
     for step in &steps[..made] {
         let home = home_with(&[]);
         let sleeper = Suspended::at(&home, &step.to_string(), "create Sleeper --store document:tasks.json");

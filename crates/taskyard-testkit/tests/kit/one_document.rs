@@ -63,24 +63,24 @@ fn twenty_processes_on_one_document_lose_nothing() {
 
 /// The steps of a commit to a document, and whether it exists by then.
 const STEPS_OF_A_DOCUMENT: [(&str, bool); 8] = [
-    ("translated: before the journal", false),
-    ("translated: journaled", true),
+    ("dialect: before the journal", false),
+    ("dialect: journaled", true),
     ("document: before the overwriting", true),
     ("document: lengthened", true),
     ("document: a part written", true),
     ("document: overwritten", true),
     ("document: truncated", true),
-    ("translated: saved", true),
+    ("dialect: saved", true),
 ];
 
 /// The steps of a commit to a folder, and whether it exists by then.
 const STEPS_OF_A_FOLDER: [(&str, bool); 6] = [
-    ("translated: before the journal", false),
-    ("translated: journaled", true),
-    ("translated: temporary file written", true),
-    ("translated: a file in its place", true),
-    ("translated: a file in its place*2", true),
-    ("translated: saved", true),
+    ("dialect: before the journal", false),
+    ("dialect: journaled", true),
+    ("dialect: temporary file written", true),
+    ("dialect: a file in its place", true),
+    ("dialect: a file in its place*2", true),
+    ("dialect: saved", true),
 ];
 
 /// Kills a writer at each step of its fourth commit, lets another one write, and returns how many of the five commits there are.

@@ -4,6 +4,8 @@ mod attempt;
 mod clock;
 mod contract;
 #[cfg(feature = "sqlite")]
+mod dialects;
+#[cfg(feature = "sqlite")]
 mod directories;
 #[cfg(feature = "sqlite")]
 mod document;
@@ -42,8 +44,6 @@ mod stuck_lock;
 mod subscription;
 #[cfg(feature = "sqlite")]
 mod teaching;
-#[cfg(feature = "sqlite")]
-mod translated;
 mod turn_waiting;
 mod watch;
 

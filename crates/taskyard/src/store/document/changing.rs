@@ -6,8 +6,8 @@ use serde_json::Value;
 use taskyard_core::dialect::document::{self, Around, Document, Times};
 use taskyard_core::{TaskId, Timestamp};
 
+use crate::store::dialects::Changes;
 use crate::store::journal::FileStamp;
-use crate::store::translated::Changes;
 
 /// A document as it was read.
 #[derive(Clone, Debug)]

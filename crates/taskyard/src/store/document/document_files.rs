@@ -17,10 +17,10 @@ use super::files;
 use super::held::{self, Held};
 use super::rewrite::Rewrite;
 use crate::clock;
+use crate::store::dialects::{Changes, DialectFiles, DialectStore, KnownFiles, Loaded};
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::kit::Home;
 use crate::store::remembered_places::files_gone;
-use crate::store::translated::{Changes, DialectFiles, KnownFiles, Loaded, TranslatedStore};
 use crate::store::{FileLayout, Store, StoreError};
 
 /// The name of the file.
@@ -59,7 +59,7 @@ pub struct DocumentOptions {
 /// Opens a store of documents. Nothing is read or made until a list is asked for.
 pub fn open_documents(options: DocumentOptions) -> Arc<dyn Store> {
     let DocumentOptions { paths, data, rules } = options;
-    Arc::new(TranslatedStore::open(DocumentFiles { paths }, data, rules))
+    Arc::new(DialectStore::open(DocumentFiles { paths }, data, rules))
 }
 
 #[derive(Debug)]
@@ -217,7 +217,7 @@ mod tests {
     use taskyard_core::Timestamp;
 
     use super::{DocumentFiles, DocumentPaths};
-    use crate::store::translated::DialectFiles;
+    use crate::store::dialects::DialectFiles;
 
     #[test]
     fn a_new_id_is_a_uuid_of_version_four() {

@@ -13,8 +13,8 @@ use super::rewrite::{Progress, Rewrite};
 use crate::clock;
 use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
+use crate::store::dialects::Loaded;
 use crate::store::journal::FileStamp;
-use crate::store::translated::Loaded;
 
 /// A document larger than this is not read.
 pub(super) const LARGEST: u64 = 256 * 1024 * 1024;
@@ -118,8 +118,8 @@ mod tests {
 
     use super::{look, stamp_of};
     use crate::clock;
+    use crate::store::dialects::Loaded;
     use crate::store::document::rewrite::Rewrite;
-    use crate::store::translated::Loaded;
 
     fn document(tasks: [&str; 2]) -> String {
         let [one, two] = tasks.map(|task| format!("{{\"id\":\"{task}\"}}"));

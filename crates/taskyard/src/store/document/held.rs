@@ -20,7 +20,7 @@ use crate::clock;
 use crate::failpoint::reach;
 use crate::random::random_number;
 use crate::regular_file::{self, NotRead};
-use crate::store::translated::{clear_away, lock_in_time};
+use crate::store::dialects::{clear_away, lock_in_time};
 use crate::store::{Occupant, StoreError};
 
 /// How long the lock of a document is waited for that is not one of our lists.
@@ -197,7 +197,7 @@ impl Held {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
             Err(error) => return Err(StoreError::io("cannot make", path)(error)),
         }
-        reach("translated: a file in its place");
+        reach("dialect: a file in its place");
         self.file = Some(new.file.try_clone().map_err(StoreError::io("cannot lock", path))?);
         drop(new);
         let directory = directory_of(path);
@@ -219,7 +219,7 @@ impl NewFile {
         let mut new = Self { file, temporary: temporary.clone() };
         flock(&new.file, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
         new.file.write_all(bytes).and_then(|()| new.file.sync_data()).map_err(failed)?;
-        reach("translated: temporary file written");
+        reach("dialect: temporary file written");
         Ok(new)
     }
 }

@@ -16,8 +16,8 @@ use super::replacing::{TEMPORARY, put, put_new, replace};
 use super::yielding::{is_taken, yield_to_rivals};
 use crate::clock;
 use crate::regular_file::{self, NotRead};
+use crate::store::dialects::{KnownFiles, clear_away};
 use crate::store::journal::{FileStamp, Known};
-use crate::store::translated::{KnownFiles, clear_away};
 use crate::store::{Litter, StoreError};
 
 /// What the task files have no words for.

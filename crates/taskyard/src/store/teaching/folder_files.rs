@@ -18,11 +18,11 @@ use super::files;
 use super::raw_folder::{RawFolder, Stamps};
 use super::replacing::TEMPORARY;
 use crate::random::random_number;
+use crate::store::dialects::{Changes, DialectFiles, DialectStore, KnownFiles, Loaded, lock_in_time};
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::journal::{Fingerprint, Known};
 use crate::store::kit::Home;
 use crate::store::remembered_places::directories_gone;
-use crate::store::translated::{Changes, DialectFiles, KnownFiles, Loaded, TranslatedStore, lock_in_time};
 use crate::store::{FileLayout, Litter, Store, StoreError};
 
 /// Which folder each list is in.
@@ -48,7 +48,7 @@ pub struct TeachingOptions {
 /// Opens a store of folders. Nothing is read or made until a list is asked for.
 pub fn open_teaching(options: TeachingOptions) -> Arc<dyn Store> {
     let TeachingOptions { paths, data, rules } = options;
-    Arc::new(TranslatedStore::open(FolderFiles { paths }, data, rules))
+    Arc::new(DialectStore::open(FolderFiles { paths }, data, rules))
 }
 
 #[derive(Debug)]

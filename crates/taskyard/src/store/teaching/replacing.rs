@@ -92,9 +92,9 @@ fn write(
         let mut file = create_replacement(&temporary, &path)?;
         file.write_all(bytes)?;
         file.sync_data()?;
-        reach("translated: temporary file written");
+        reach("dialect: temporary file written");
         let is_put = rename(&temporary, &path)?;
-        reach("translated: a file in its place");
+        reach("dialect: a file in its place");
         Ok(is_put)
     };
     let is_put = written();

@@ -22,13 +22,13 @@ const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
 /// The right to write to a list.
 #[derive(Debug)]
-pub(super) struct TranslatedTurn<F: DialectFiles> {
+pub(super) struct DialectTurn<F: DialectFiles> {
     /// Given back before the queue moves on.
     held: Option<F::Held>,
     _queue: File,
 }
 
-impl<F: DialectFiles> TranslatedTurn<F> {
+impl<F: DialectFiles> DialectTurn<F> {
     /// Waits for the turn.
     pub(super) fn take(dialect: &F, path: &Path, queue: &Path) -> Result<Self, StoreError> {
         let started = Instant::now();

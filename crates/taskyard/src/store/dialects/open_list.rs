@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use taskyard_core::{ListId, Rules};
 
 use super::dialect_files::DialectFiles;
-use super::dialect_turn::TranslatedTurn;
+use super::dialect_turn::DialectTurn;
 use super::seen_list::RestingList;
 use crate::store::StoreError;
 use crate::store::foreign_link::must_not_be_foreign;
@@ -71,9 +71,9 @@ impl<F: DialectFiles> OpenList<F> {
     }
 
     /// Waits for a turn, and leaves what a dead writer began as it is: for files that cannot be read.
-    pub(super) fn take_bare_turn(&self) -> Result<TranslatedTurn<F>, StoreError> {
+    pub(super) fn take_bare_turn(&self) -> Result<DialectTurn<F>, StoreError> {
         self.give_back(self.journal()?);
-        TranslatedTurn::take(&*self.dialect, &self.path, &self.queue())
+        DialectTurn::take(&*self.dialect, &self.path, &self.queue())
     }
 
     /// Fails where the list is behind a link to a directory of another user.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use taskyard_core::TaskId;
 
 use super::dialect_files::DialectFiles;
-use super::dialect_turn::TranslatedTurn;
+use super::dialect_turn::DialectTurn;
 use super::open_list::OpenList;
 use super::recording;
 use crate::store::journal::{self, Beside};
@@ -18,7 +18,7 @@ pub(super) fn examine<F: DialectFiles>(open_list: &OpenList<F>) -> Result<Option
 
 /// Puts a whole journal in the place of a damaged one.
 pub(super) fn mend<F: DialectFiles>(open_list: &OpenList<F>) -> Result<(), StoreError> {
-    let turn = TranslatedTurn::take(&*open_list.dialect, &open_list.path, &open_list.queue())?;
+    let turn = DialectTurn::take(&*open_list.dialect, &open_list.path, &open_list.queue())?;
     let beside = Beside { present: present(open_list)?, written: 0, has_forms: true };
     journal::mend(&open_list.sidecar, &open_list.path, &beside)?;
     open_list.journals.forget();

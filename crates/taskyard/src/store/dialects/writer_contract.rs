@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use taskyard_core::{Event, Moment, Rules, TaskId};
 
 use super::dialect_files::DialectFiles;
-use super::writer::TranslatedWriter;
+use super::writer::DialectWriter;
 use super::{committing, two_lists};
 use crate::clock;
 use crate::store::kit::{Staging, Writer};
 use crate::store::{HistoryQuery, Signature, StoreError};
 
-impl<F: DialectFiles> Writer for TranslatedWriter<F> {
+impl<F: DialectFiles> Writer for DialectWriter<F> {
     fn now(&self) -> Result<Moment, StoreError> {
         Ok(clock::moment())
     }

@@ -11,7 +11,7 @@ use taskyard_core::{Event, Revision, TaskId};
 use super::dialect_files::{Changes, DialectFiles};
 use super::recording;
 use super::rewrites::{self, APPLIED, Progress};
-use super::writer::TranslatedWriter;
+use super::writer::DialectWriter;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::journal::{Formed, Journal, NewEntry};
@@ -26,7 +26,7 @@ const FEW: u64 = 4;
 
 /// Makes everything staged happen.
 pub(super) fn commit<F: DialectFiles>(
-    mut writer: TranslatedWriter<F>,
+    mut writer: DialectWriter<F>,
     mut staging: Staging,
     signature: &Signature,
 ) -> Result<Option<Event>, StoreError> {
@@ -43,7 +43,7 @@ pub(super) fn commit<F: DialectFiles>(
 }
 
 /// Makes what was staged of leases happen where no task changes.
-fn commit_leases<F: DialectFiles>(writer: &mut TranslatedWriter<F>, staging: &Staging) -> Result<(), StoreError> {
+fn commit_leases<F: DialectFiles>(writer: &mut DialectWriter<F>, staging: &Staging) -> Result<(), StoreError> {
     if staging.leases.changed().is_empty() {
         return Ok(());
     }
@@ -57,7 +57,7 @@ fn commit_leases<F: DialectFiles>(writer: &mut TranslatedWriter<F>, staging: &St
 /// history of `former`, if the list gets its tasks by being renamed. Returns it, and what the files are to be. The caller flushes the journal
 /// before it writes them.
 pub(super) fn exist<F: DialectFiles>(
-    writer: &mut TranslatedWriter<F>,
+    writer: &mut DialectWriter<F>,
     staging: &mut Staging,
     signature: &Signature,
     former: Option<&Journal>,
@@ -74,7 +74,7 @@ pub(super) fn exist<F: DialectFiles>(
         return Err(conflict());
     }
     staging.settle_leases(&changes);
-    reach("translated: before the journal");
+    reach("dialect: before the journal");
     let journal = writer.journal();
     let transaction = journal.begin()?;
     let mut newest = staging.base.revision;
@@ -113,15 +113,15 @@ pub(super) fn exist<F: DialectFiles>(
 
 /// Writes a commit that exists and is flushed out to the files.
 pub(super) fn write_out<F: DialectFiles>(
-    mut writer: TranslatedWriter<F>,
+    mut writer: DialectWriter<F>,
     event: &Event,
     raw: &F::Raw,
 ) -> Result<(), StoreError> {
-    reach("translated: journaled");
+    reach("dialect: journaled");
     let open_list = Arc::clone(&writer.open_list);
     let saved = open_list.dialect.save(&open_list.path, writer.turn.held(), writer.files.raw(), raw);
     if saved? {
-        reach("translated: saved");
+        reach("dialect: saved");
         rewrites::note_applied(writer.journal(), event.revision)?;
     } else {
         // A program that knows no lock wrote since we looked, or put another file there: the commit is made over what it wrote.
@@ -155,7 +155,7 @@ fn for_files(changes: &[Change]) -> Changes {
 
 /// Remembers the form of everything whose form changes; that of a task may follow from the change of another.
 fn remember_forms<F: DialectFiles>(
-    writer: &TranslatedWriter<F>,
+    writer: &DialectWriter<F>,
     staging: &Staging,
     changes: &[Change],
     after: &BTreeMap<TaskId, Vec<u8>>,

@@ -9,7 +9,7 @@ use taskyard_core::{Event, Op};
 
 use super::committing;
 use super::dialect_files::DialectFiles;
-use super::writer::TranslatedWriter;
+use super::writer::DialectWriter;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::journal::{Journal, Move};
@@ -18,8 +18,8 @@ use crate::store::{Signature, StoreError};
 
 /// Makes what was staged on two lists happen, all of it or nothing.
 pub(super) fn commit<F: DialectFiles>(
-    (mut from, mut leaving): (TranslatedWriter<F>, Staging),
-    (mut into, mut coming): (TranslatedWriter<F>, Staging),
+    (mut from, mut leaving): (DialectWriter<F>, Staging),
+    (mut into, mut coming): (DialectWriter<F>, Staging),
     signature: &Signature,
 ) -> Result<[Option<Event>; 2], StoreError> {
     let task = match &coming.changes()[..] {
@@ -56,14 +56,14 @@ pub(super) fn commit<F: DialectFiles>(
 }
 
 /// Returns the journal whose history comes along: only the renaming of a list brings one.
-fn former<'a, F: DialectFiles>(from: &'a TranslatedWriter<F>, signature: &Signature) -> Option<&'a Journal> {
+fn former<'a, F: DialectFiles>(from: &'a DialectWriter<F>, signature: &Signature) -> Option<&'a Journal> {
     (signature.op == Op::Rename).then(|| from.journal())
 }
 
 /// Carries out a move that has happened.
 fn finish<F: DialectFiles>(
-    (mut from, leaving): (TranslatedWriter<F>, &mut Staging),
-    (mut into, came, into_files): (TranslatedWriter<F>, &Event, &F::Raw),
+    (mut from, leaving): (DialectWriter<F>, &mut Staging),
+    (mut into, came, into_files): (DialectWriter<F>, &Event, &F::Raw),
     signature: &Signature,
     token: &str,
 ) -> Result<Event, StoreError> {
@@ -101,8 +101,8 @@ fn finish<F: DialectFiles>(
 }
 
 fn note<F: DialectFiles>(
-    from: &mut TranslatedWriter<F>,
-    into: &TranslatedWriter<F>,
+    from: &mut DialectWriter<F>,
+    into: &DialectWriter<F>,
     leaving: &[Change],
     signature: &Signature,
     token: &str,

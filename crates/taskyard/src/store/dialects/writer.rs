@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::dialect_files::DialectFiles;
-use super::dialect_turn::TranslatedTurn;
+use super::dialect_turn::DialectTurn;
 use super::finishing;
 use super::looking::look;
 use super::open_list::OpenList;
@@ -15,17 +15,17 @@ use crate::store::kit::StagedTxn;
 
 /// A writer of a list.
 #[derive(Debug)]
-pub(super) struct TranslatedWriter<F: DialectFiles> {
+pub(super) struct DialectWriter<F: DialectFiles> {
     pub(super) open_list: Arc<OpenList<F>>,
     /// Given back when the writer is done.
     journal: Option<Journal>,
     pub(super) files: ReadFiles<F>,
     /// What other programs did and is not yet recorded.
     pub(super) outside: Vec<FoundChange>,
-    pub(super) turn: TranslatedTurn<F>,
+    pub(super) turn: DialectTurn<F>,
 }
 
-impl<F: DialectFiles> TranslatedWriter<F> {
+impl<F: DialectFiles> DialectWriter<F> {
     /// Waits for a turn at the list.
     pub(super) fn begin(open_list: Arc<OpenList<F>>) -> Result<StagedTxn<Self>, StoreError> {
         let (turn, journal) = open_list.take_turn()?;
@@ -39,7 +39,7 @@ impl<F: DialectFiles> TranslatedWriter<F> {
 
     fn catch_up(
         open_list: Arc<OpenList<F>>,
-        turn: TranslatedTurn<F>,
+        turn: DialectTurn<F>,
         journal: Journal,
     ) -> Result<StagedTxn<Self>, StoreError> {
         let SeenList { state, files, outside, .. } = look(&open_list, Some(&journal))?;
@@ -67,7 +67,7 @@ fn journal_mut(journal: &mut Option<Journal>) -> &mut Journal {
     journal.as_mut().expect("the journal is there until the writer is done")
 }
 
-impl<F: DialectFiles> Drop for TranslatedWriter<F> {
+impl<F: DialectFiles> Drop for DialectWriter<F> {
     fn drop(&mut self) {
         if let Some(journal) = self.journal.take() {
             self.open_list.give_back(journal);

@@ -2,7 +2,7 @@
 //!
 //! The journal holds native images, and for each task the form it was last given in the files. A task whose form is still that
 //! one is the task of the image; one whose form is another was changed by another program, and is read from its form. How a list
-//! is locked, read and written is each store's own business ([`DialectFiles`]). `docs/design/translated.md` says why it is done so.
+//! is locked, read and written is each store's own business ([`DialectFiles`]). `docs/design/dialects.md` says why it is done so.
 
 mod committing;
 mod copying;
@@ -16,9 +16,9 @@ mod present_tasks;
 mod recording;
 mod rewrites;
 mod seen_list;
+mod store;
 mod taken_names;
 mod temporary_files;
-mod translated_store;
 mod two_lists;
 mod unfinished_moves;
 mod writer;
@@ -26,5 +26,5 @@ mod writer_contract;
 
 pub(super) use dialect_files::{Changes, DialectFiles, KnownFiles, Loaded};
 pub(super) use dialect_turn::lock_in_time;
+pub(super) use store::DialectStore;
 pub(super) use temporary_files::clear_away;
-pub(super) use translated_store::TranslatedStore;

@@ -7,7 +7,7 @@ use taskyard_core::rules::changes::rebasing::rebase_by;
 use taskyard_core::{Entry, Image, Rules, Task, TaskId};
 
 use super::dialect_files::{Changes, DialectFiles};
-use super::dialect_turn::TranslatedTurn;
+use super::dialect_turn::DialectTurn;
 use super::open_list::OpenList;
 use super::present_tasks::FoundChange;
 use super::recording;
@@ -24,10 +24,10 @@ const TRIES: u32 = 20;
 
 impl<F: DialectFiles> OpenList<F> {
     /// Waits for a turn, and finishes what a dead writer began.
-    pub(super) fn take_turn(&self) -> Result<(TranslatedTurn<F>, Journal), StoreError> {
+    pub(super) fn take_turn(&self) -> Result<(DialectTurn<F>, Journal), StoreError> {
         // Opening it makes the place that the queue is in.
         let journal = self.journal()?;
-        let mut turn = TranslatedTurn::take(&*self.dialect, &self.path, &self.queue())?;
+        let mut turn = DialectTurn::take(&*self.dialect, &self.path, &self.queue())?;
         // The process that had the turn before us may have put another database in the place of this one.
         let mut journal = self.journals.renewed(journal)?;
         repair(self, &mut turn, &mut journal)?;
@@ -35,9 +35,9 @@ impl<F: DialectFiles> OpenList<F> {
     }
 
     /// Takes a turn where no other writer has one, and finishes what a dead writer began.
-    pub(super) fn try_take_turn(&self) -> Result<Option<(TranslatedTurn<F>, Journal)>, StoreError> {
+    pub(super) fn try_take_turn(&self) -> Result<Option<(DialectTurn<F>, Journal)>, StoreError> {
         let journal = self.journal()?;
-        match TranslatedTurn::try_take(&*self.dialect, &self.path, &self.queue())? {
+        match DialectTurn::try_take(&*self.dialect, &self.path, &self.queue())? {
             Some(mut turn) => {
                 let mut journal = self.journals.renewed(journal)?;
                 repair(self, &mut turn, &mut journal)?;
@@ -54,7 +54,7 @@ impl<F: DialectFiles> OpenList<F> {
 /// Finishes what was begun, where something was. Called within a turn.
 pub(super) fn repair<F: DialectFiles>(
     open_list: &OpenList<F>,
-    turn: &mut TranslatedTurn<F>,
+    turn: &mut DialectTurn<F>,
     journal: &mut Journal,
 ) -> Result<(), StoreError> {
     let followed = finish_noted_moves(open_list, journal)?;
@@ -75,7 +75,7 @@ pub(super) fn repair<F: DialectFiles>(
 /// Writes out what is in the journal and not in the files. Returns false where a rival wrote at the same moment.
 fn finish<F: DialectFiles>(
     open_list: &OpenList<F>,
-    turn: &mut TranslatedTurn<F>,
+    turn: &mut DialectTurn<F>,
     journal: &mut Journal,
 ) -> Result<bool, StoreError> {
     let Progress { mut applied, newest, rewrite } = Progress::of(journal)?;
@@ -170,7 +170,7 @@ fn finish<F: DialectFiles>(
     rewrites::keep(journal, revision, dialect.rewrite(raw.as_ref(), &after))?;
     journal.end(transaction)?;
     journal.sync()?;
-    reach("translated: repair journaled");
+    reach("dialect: repair journaled");
     if !dialect.save(&open_list.path, turn.held(), raw.as_ref(), &after)? {
         return Ok(false);
     }

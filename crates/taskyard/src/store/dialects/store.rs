@@ -1,6 +1,6 @@
 //! The store itself.
 
-use crate::store::translated::recording;
+use crate::store::dialects::recording;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Task, TaskId,
 
 use super::dialect_files::DialectFiles;
 use super::open_list::OpenList;
-use super::writer::TranslatedWriter;
+use super::writer::DialectWriter;
 use super::{copying, looking, mending, temporary_files, unfinished_moves};
 use crate::clock;
 use crate::store::directories::changed;
@@ -27,14 +27,14 @@ const MOST: usize = 256;
 
 /// Lists in the files of another dialect.
 #[derive(Debug)]
-pub(in crate::store) struct TranslatedStore<F: DialectFiles> {
+pub(in crate::store) struct DialectStore<F: DialectFiles> {
     dialect: Arc<F>,
     data: PathBuf,
     rules: Rules,
     open_lists: Mutex<HashMap<ListId, Arc<OpenList<F>>>>,
 }
 
-impl<F: DialectFiles> TranslatedStore<F> {
+impl<F: DialectFiles> DialectStore<F> {
     /// Opens a store. Nothing is read or made until a list is asked for.
     pub(in crate::store) fn open(dialect: F, data: PathBuf, rules: Rules) -> Self {
         Self { dialect: Arc::new(dialect), data, rules, open_lists: Mutex::default() }
@@ -53,7 +53,7 @@ impl<F: DialectFiles> TranslatedStore<F> {
     }
 }
 
-impl<F: DialectFiles> Store for TranslatedStore<F> {
+impl<F: DialectFiles> Store for DialectStore<F> {
     fn now(&self) -> Result<Moment, StoreError> {
         Ok(clock::moment())
     }
@@ -74,18 +74,18 @@ impl<F: DialectFiles> Store for TranslatedStore<F> {
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
-        Ok(Box::new(TranslatedWriter::begin(self.open_list(list))?))
+        Ok(Box::new(DialectWriter::begin(self.open_list(list))?))
     }
 
     fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
-        Ok(TranslatedWriter::try_begin(self.open_list(list))?.map(|txn| Box::new(txn) as Box<dyn Txn>))
+        Ok(DialectWriter::try_begin(self.open_list(list))?.map(|txn| Box::new(txn) as Box<dyn Txn>))
     }
 
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
         let (from, into) = (self.open_list(from), self.open_list(into));
         let open = |path: &PathBuf| {
             let open_list = if *path == from.path { &from } else { &into };
-            TranslatedWriter::begin(Arc::clone(open_list))
+            DialectWriter::begin(Arc::clone(open_list))
         };
         Ok(Box::new(StagedPair::open((&from.path, &into.path), open)?))
     }
@@ -133,7 +133,7 @@ impl<F: DialectFiles> Store for TranslatedStore<F> {
     }
 }
 
-impl<F: DialectFiles> FileCare for TranslatedStore<F> {
+impl<F: DialectFiles> FileCare for DialectStore<F> {
     fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
         let mut lists = self.dialect.lists_without_a_place(&self.data);
         lists.sort();
