@@ -9,6 +9,8 @@ mod dialects;
 mod directories;
 #[cfg(feature = "sqlite")]
 mod document;
+#[cfg(feature = "sqlite")]
+mod engine;
 mod error;
 #[cfg(feature = "sqlite")]
 mod file;

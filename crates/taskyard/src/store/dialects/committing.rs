@@ -65,11 +65,11 @@ pub(super) fn exist<F: DialectFiles>(
 ) -> Result<(Event, F::Raw), StoreError> {
     let at = clock::now();
     let changes = staging.changes();
-    let dialect = Arc::clone(&writer.open_list.dialect);
+    let dialect = Arc::clone(&writer.open_list.files.dialect);
     let raw = dialect.change(writer.files.raw(), &for_files(&changes), at);
     let conflict = || StoreError::Conflict { task: changes[0].task.clone() };
-    let is_same = dialect.is_still(&writer.open_list.path, writer.files.raw())
-        && dialect.prepare(&writer.open_list.path, writer.turn.held(), writer.files.raw(), &raw)?;
+    let is_same = dialect.is_still(&writer.open_list.files.path, writer.files.raw())
+        && dialect.prepare(&writer.open_list.files.path, writer.turn.held(), writer.files.raw(), &raw)?;
     if !is_same {
         return Err(conflict());
     }
@@ -119,7 +119,7 @@ pub(super) fn write_out<F: DialectFiles>(
 ) -> Result<(), StoreError> {
     reach("dialect: journaled");
     let open_list = Arc::clone(&writer.open_list);
-    let saved = open_list.dialect.save(&open_list.path, writer.turn.held(), writer.files.raw(), raw);
+    let saved = open_list.files.dialect.save(&open_list.files.path, writer.turn.held(), writer.files.raw(), raw);
     if saved? {
         reach("dialect: saved");
         rewrites::note_applied(writer.journal(), event.revision)?;

@@ -15,7 +15,7 @@ pub(super) fn copy_out<F: DialectFiles>(
     open_list: &OpenList<F>,
     to: &mut dyn ListCopyTarget,
 ) -> Result<ListCopy, StoreError> {
-    open_list.must_not_be_foreign()?;
+    open_list.files.must_not_be_foreign()?;
     let (turn, journal) = match open_list.take_turn() {
         Err(error @ (StoreError::JournalDamaged { .. } | StoreError::NewerJournal { .. })) => {
             let mut copy = ListCopy { journal_problem: Some(error.to_string()), ..ListCopy::default() };
@@ -41,9 +41,9 @@ pub(super) fn take_memory<F: DialectFiles>(
     open_list: &OpenList<F>,
     arriving: &ArrivingList<'_>,
 ) -> Result<bool, StoreError> {
-    let installed = install(&open_list.sidecar, &open_list.path, arriving)?;
+    let installed = install(open_list.sidecar()?, &open_list.files.path, arriving)?;
     open_list.journals.forget();
-    *open_list.remembered() = None;
+    *open_list.files.remembered() = None;
     Ok(installed)
 }
 
@@ -52,15 +52,15 @@ fn copy_files<F: DialectFiles>(
     to: &mut dyn ListCopyTarget,
     copy: &mut ListCopy,
 ) -> Result<(), StoreError> {
-    copy.exists = open_list.path.symlink_metadata().is_ok();
+    copy.exists = open_list.files.path.symlink_metadata().is_ok();
     if !copy.exists {
         return Ok(());
     }
     if F::LAYOUT == FileLayout::OneFile {
-        let name = open_list.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        return copy.add_as_it_is(to, &open_list.path, &name);
+        let name = open_list.files.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        return copy.add_as_it_is(to, &open_list.files.path, &name);
     }
-    let temporary = open_list.dialect.temporary(&open_list.path);
+    let temporary = open_list.files.dialect.temporary(&open_list.files.path);
     let is_passed_over = |name: &str, found: &Metadata| name.starts_with(&temporary) || is_lock(name, found);
-    copy.add_folder(to, &open_list.path, &is_passed_over)
+    copy.add_folder(to, &open_list.files.path, &is_passed_over)
 }

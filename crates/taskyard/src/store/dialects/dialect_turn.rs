@@ -22,7 +22,7 @@ const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
 /// The right to write to a list.
 #[derive(Debug)]
-pub(super) struct DialectTurn<F: DialectFiles> {
+pub(in crate::store) struct DialectTurn<F: DialectFiles> {
     /// Given back before the queue moves on.
     held: Option<F::Held>,
     _queue: File,

@@ -13,59 +13,23 @@ use super::present_tasks::FoundChange;
 use super::recording;
 use super::rewrites::{self, Progress};
 use super::taken_names::RenamedTasks;
-use super::unfinished_moves::{finish_arrivals, finish_noted_moves, finish_peer};
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::StoreError;
-use crate::store::journal::{Formed, Journal};
+use crate::store::journal::{Formed, Journal, Move, NewEntry};
 
 /// How often we begin again where a program that knows no lock keeps writing.
 const TRIES: u32 = 20;
 
-impl<F: DialectFiles> OpenList<F> {
-    /// Waits for a turn, and finishes what a dead writer began.
-    pub(super) fn take_turn(&self) -> Result<(DialectTurn<F>, Journal), StoreError> {
-        // Opening it makes the place that the queue is in.
-        let journal = self.journal()?;
-        let mut turn = DialectTurn::take(&*self.dialect, &self.path, &self.queue())?;
-        // The process that had the turn before us may have put another database in the place of this one.
-        let mut journal = self.journals.renewed(journal)?;
-        repair(self, &mut turn, &mut journal)?;
-        Ok((turn, journal))
-    }
-
-    /// Takes a turn where no other writer has one, and finishes what a dead writer began.
-    pub(super) fn try_take_turn(&self) -> Result<Option<(DialectTurn<F>, Journal)>, StoreError> {
-        let journal = self.journal()?;
-        match DialectTurn::try_take(&*self.dialect, &self.path, &self.queue())? {
-            Some(mut turn) => {
-                let mut journal = self.journals.renewed(journal)?;
-                repair(self, &mut turn, &mut journal)?;
-                Ok(Some((turn, journal)))
-            }
-            None => {
-                self.give_back(journal);
-                Ok(None)
-            }
-        }
-    }
-}
-
-/// Finishes what was begun, where something was. Called within a turn.
+/// Finishes what was begun, if something was. Called within a turn.
 pub(super) fn repair<F: DialectFiles>(
     open_list: &OpenList<F>,
     turn: &mut DialectTurn<F>,
     journal: &mut Journal,
 ) -> Result<(), StoreError> {
-    let followed = finish_noted_moves(open_list, journal)?;
     for _ in 0..TRIES {
-        turn.keep_held(&*open_list.dialect, &open_list.path)?;
+        turn.keep_held(&*open_list.files.dialect, &open_list.files.path)?;
         if finish(open_list, turn, journal)? {
-            let finished = followed.into_iter().try_for_each(|peer| finish_peer(open_list, peer).map(drop));
-            // This list is as it should be, whatever keeps the other one of a move from following.
-            if let Err(error) = finished.and_then(|()| finish_arrivals(open_list, journal)) {
-                tracing::warn!(%error, "the other list of a move has not followed yet");
-            }
             return Ok(());
         }
     }
@@ -83,7 +47,7 @@ fn finish<F: DialectFiles>(
         return Ok(true);
     }
     if let Some((revision, rewrite)) = rewrite
-        && open_list.dialect.finish_rewrite(&open_list.path, turn.held(), &rewrite)?
+        && open_list.files.dialect.finish_rewrite(&open_list.files.path, turn.held(), &rewrite)?
     {
         tracing::info!(revision = revision.0, "finished a commit that its writer did not finish");
         rewrites::note_applied(journal, revision)?;
@@ -94,8 +58,8 @@ fn finish<F: DialectFiles>(
         return Ok(true);
     }
     tracing::info!(tasks = pending.len(), "finishing a commit that its writer did not finish");
-    let dialect = &*open_list.dialect;
-    let raw = dialect.load(&open_list.path)?;
+    let dialect = &*open_list.files.dialect;
+    let raw = dialect.load(&open_list.files.path)?;
     let known = journal.forms()?;
     let forms = raw.as_ref().map(|raw| dialect.forms(raw)).unwrap_or_default();
     let mut changes = Changes::new();
@@ -145,7 +109,7 @@ fn finish<F: DialectFiles>(
         }
     }
     let after = dialect.change(raw.as_ref(), &changes, clock::now());
-    if !dialect.prepare(&open_list.path, turn.held(), raw.as_ref(), &after)? {
+    if !dialect.prepare(&open_list.files.path, turn.held(), raw.as_ref(), &after)? {
         return Ok(false);
     }
     let written = dialect.forms(&after);
@@ -171,7 +135,7 @@ fn finish<F: DialectFiles>(
     journal.end(transaction)?;
     journal.sync()?;
     reach("dialect: repair journaled");
-    if !dialect.save(&open_list.path, turn.held(), raw.as_ref(), &after)? {
+    if !dialect.save(&open_list.files.path, turn.held(), raw.as_ref(), &after)? {
         return Ok(false);
     }
     rewrites::note_applied(journal, revision)?;
@@ -187,4 +151,31 @@ fn newest_of_each(journal: &Journal, applied: taskyard_core::Revision) -> Result
         newest.insert(stored.entry.task.clone(), Entry { before, ..stored.entry });
     }
     Ok(newest.into_values().collect())
+}
+
+/// Writes the entries a move should have written; the files follow with everything else that is not written out.
+pub(super) fn follow_move(journal: &Journal, noted: &Move) -> Result<(), StoreError> {
+    let known = journal.forms()?;
+    let before = |task| known.get(task).map(|formed: &Formed| &formed.image);
+    let entries: Vec<NewEntry<'_>> = noted
+        .changes
+        .iter()
+        .map(|(task, after)| NewEntry {
+            task,
+            op: noted.signature.op,
+            before: before(task),
+            after: after.as_ref(),
+            inode: None,
+            mode: None,
+        })
+        .collect();
+    journal.append(journal.newest()?.next(), clock::now(), &noted.signature, &entries)?;
+    for (task, after) in &noted.changes {
+        match after {
+            // Its form is not known before it is written: no form is like it, so it will be.
+            Some(image) => journal.set_form(task, &Formed { form: Some(Vec::new()), image: Image::clone(image) })?,
+            None => journal.forget_form(task)?,
+        }
+    }
+    Ok(())
 }

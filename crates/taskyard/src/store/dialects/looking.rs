@@ -27,15 +27,15 @@ pub(super) fn look<F: DialectFiles>(
 ) -> Result<SeenList<F>, StoreError> {
     let began = clock::wall();
     let Glance { files, applied, held } = load(open_list, journal)?;
-    let home = open_list.dialect.home(&open_list.path);
+    let home = open_list.files.dialect.home(&open_list.files.path);
     let exists = files.raw.is_some();
     let mut state = ListState { home, counts_missing: F::COUNTS_MISSING, exists, ..ListState::default() };
     if let Some(raw) = files.raw() {
-        let place = |id: &TaskId| Some((id.clone(), open_list.dialect.place_of(raw, id)?));
+        let place = |id: &TaskId| Some((id.clone(), open_list.files.dialect.place_of(raw, id)?));
         state.places = files.forms.keys().filter_map(place).collect();
     }
     let Some(journal) = journal else {
-        let present = present(&*open_list.dialect, files.raw(), &files.forms, &BTreeMap::new());
+        let present = present(&*open_list.files.dialect, files.raw(), &files.forms, &BTreeMap::new());
         state.tasks = present.tasks;
         return Ok(SeenList { state, files, outside: present.outside, is_unsettled: false });
     };
@@ -54,7 +54,7 @@ pub(super) fn look<F: DialectFiles>(
         None => {
             let known = journal.forms()?;
             drop(transaction);
-            let present = present(&*open_list.dialect, files.raw(), &files.forms, &known);
+            let present = present(&*open_list.files.dialect, files.raw(), &files.forms, &known);
             (state.tasks, outside) = (present.tasks, present.outside);
             if outside.is_empty() && !is_unsettled {
                 remember(open_list, &files, (standing.newest, applied), &state.tasks, began);
@@ -92,7 +92,7 @@ struct Glance<F: DialectFiles> {
 
 /// Reads the files, where they are not the ones that were read before.
 fn load<F: DialectFiles>(open_list: &OpenList<F>, journal: Option<&Journal>) -> Result<Glance<F>, StoreError> {
-    open_list.must_not_be_foreign()?;
+    open_list.files.must_not_be_foreign()?;
     let started = Instant::now();
     loop {
         // Before the files: whatever is committed from here on is taken from the journal.
@@ -104,12 +104,12 @@ fn load<F: DialectFiles>(open_list: &OpenList<F>, journal: Option<&Journal>) -> 
         let bytes = rewrite.as_ref().map(|(_, bytes)| bytes.as_slice());
         let is_late = started.elapsed() > LOOKING_AGAIN;
         let known = || Ok(journal.map(Journal::all_known).transpose()?.unwrap_or_default().into_iter().collect());
-        let (raw, held) = match open_list.dialect.look(&open_list.path, bytes, &is_quiet, &known)? {
+        let (raw, held) = match open_list.files.dialect.look(&open_list.files.path, bytes, &is_quiet, &known)? {
             Loaded::Absent => (None, applied),
             Loaded::Whole(raw) => (Some(raw), applied),
             Loaded::Completed(raw) => (Some(raw), rewrite.map_or(applied, |(revision, _)| revision)),
             Loaded::Torn(error) if is_late => return Err(*error),
-            Loaded::Moving if is_late => (open_list.dialect.load(&open_list.path)?, applied),
+            Loaded::Moving if is_late => (open_list.files.dialect.load(&open_list.files.path)?, applied),
             Loaded::Torn(_) => {
                 thread::sleep(Duration::from_millis(5));
                 continue;
@@ -119,14 +119,15 @@ fn load<F: DialectFiles>(open_list: &OpenList<F>, journal: Option<&Journal>) -> 
                 continue;
             }
         };
-        let forms = raw.as_ref().map(|raw| open_list.dialect.forms(raw)).unwrap_or_default();
+        let forms = raw.as_ref().map(|raw| open_list.files.dialect.forms(raw)).unwrap_or_default();
         return Ok(Glance { files: ReadFiles { raw: raw.map(Arc::new), forms: Arc::new(forms) }, applied, held });
     }
 }
 
 fn load_remembered<F: DialectFiles>(open_list: &OpenList<F>) -> Option<ReadFiles<F>> {
-    let before = open_list.remembered().as_ref().map(|before| (Arc::clone(&before.raw), Arc::clone(&before.forms)));
-    let (raw, forms) = before.filter(|(raw, _)| open_list.dialect.is_still(&open_list.path, Some(raw)))?;
+    let before =
+        open_list.files.remembered().as_ref().map(|before| (Arc::clone(&before.raw), Arc::clone(&before.forms)));
+    let (raw, forms) = before.filter(|(raw, _)| open_list.files.dialect.is_still(&open_list.files.path, Some(raw)))?;
     Some(ReadFiles { raw: Some(raw), forms })
 }
 
@@ -136,7 +137,7 @@ fn remembered_tasks<F: DialectFiles>(
     newest: Revision,
     applied: Revision,
 ) -> Option<BTreeMap<TaskId, Arc<Kept>>> {
-    let before = open_list.remembered();
+    let before = open_list.files.remembered();
     let before = before.as_ref().filter(|before| (before.newest, before.applied) == (newest, applied))?;
     files.raw.as_ref().is_some_and(|raw| Arc::ptr_eq(raw, &before.raw)).then(|| before.tasks.clone())
 }
@@ -148,7 +149,7 @@ fn remember<F: DialectFiles>(
     tasks: &BTreeMap<TaskId, Arc<Kept>>,
     began: i64,
 ) {
-    let Some(raw) = files.raw.as_ref().filter(|raw| open_list.dialect.is_settled(raw, began)) else { return };
+    let Some(raw) = files.raw.as_ref().filter(|raw| open_list.files.dialect.is_settled(raw, began)) else { return };
     let (raw, forms) = (Arc::clone(raw), Arc::clone(&files.forms));
-    *open_list.remembered() = Some(RestingList { raw, forms, newest, applied, tasks: tasks.clone() });
+    *open_list.files.remembered() = Some(RestingList { raw, forms, newest, applied, tasks: tasks.clone() });
 }

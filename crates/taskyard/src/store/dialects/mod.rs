@@ -9,8 +9,8 @@ mod copying;
 mod dialect_files;
 mod dialect_turn;
 mod finishing;
+mod list_files;
 mod looking;
-mod mending;
 mod open_list;
 mod present_tasks;
 mod recording;
@@ -20,7 +20,6 @@ mod store;
 mod taken_names;
 mod temporary_files;
 mod two_lists;
-mod unfinished_moves;
 mod writer;
 mod writer_contract;
 

@@ -1,12 +1,7 @@
 //! Recording what other programs did, so that history is complete and what they removed can be restored.
 
-use crate::store::HistoryQuery;
 use crate::store::journal::LOOK_IS_OLD;
-use crate::store::kit::Followed;
-use std::path::Path;
 use std::sync::Arc;
-use taskyard_core::Entry;
-use taskyard_core::ListId;
 use taskyard_core::{Revision, TaskId};
 
 use super::dialect_files::DialectFiles;
@@ -66,7 +61,7 @@ pub(super) fn record_in_turn<F: DialectFiles>(
         let recorded = record(open_list, journal, &seen.outside, revision)?;
         journal.set_fact(APPLIED, revision.0.cast_signed())?;
         if let Some(raw) = seen.files.raw() {
-            note_known(journal, open_list.dialect.learned(raw))?;
+            note_known(journal, open_list.files.dialect.learned(raw))?;
         }
         journal.end(transaction)?;
         open_list.journals.note_stale_writes(recorded.stale_writes);
@@ -96,7 +91,7 @@ pub(super) fn record<F: DialectFiles>(
     outside: &[FoundChange],
     revision: Revision,
 ) -> Result<OutsideRecord, StoreError> {
-    let home = open_list.dialect.home(&open_list.path);
+    let home = open_list.files.dialect.home(&open_list.files.path);
     let is_one_file = F::LAYOUT == FileLayout::OneFile;
     let written = |task: &TaskId| changed(&home.path_of(task)).map(|at| at.0 * 1_000_000);
     let written_at_once = outside.first().filter(|_| is_one_file).and_then(|first| written(&first.task));
@@ -158,23 +153,5 @@ fn write_down_look(journal: &Journal) {
     // A process that only reads is not troubled by a journal that cannot be written.
     if let Err(error) = written {
         tracing::debug!(%error, "a look is not written down");
-    }
-}
-
-impl<F: DialectFiles> Followed for OpenList<F> {
-    fn list(&self) -> &ListId {
-        &self.list
-    }
-
-    fn directories(&self) -> Vec<&Path> {
-        vec![self.dialect.directory(&self.path), &self.sidecar]
-    }
-
-    fn observe(&self) -> Result<bool, StoreError> {
-        observe(self)
-    }
-
-    fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        self.journals.ask(|journal| journal.select(query))
     }
 }

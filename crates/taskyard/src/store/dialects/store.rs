@@ -9,11 +9,12 @@ use serde_json::Value;
 use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Task, TaskId, Timestamp};
 
 use super::dialect_files::DialectFiles;
-use super::open_list::OpenList;
+use super::open_list::{OpenList, open_list};
 use super::writer::DialectWriter;
-use super::{copying, looking, mending, temporary_files, unfinished_moves};
+use super::{copying, looking, temporary_files};
 use crate::clock;
 use crate::store::directories::changed;
+use crate::store::engine;
 use crate::store::following::{self, Followed};
 use crate::store::journal::{Journal, has_memory, journal_size, memory_size, sidecar_of};
 use crate::store::kit::{StagedPair, StateSnapshot};
@@ -46,9 +47,9 @@ impl<F: DialectFiles> DialectStore<F> {
             // A caller that comes back to one of them reads it anew.
             open_lists.retain(|_, unused| Arc::strong_count(unused) > 1);
         }
-        let open_list = open_lists.entry(list.clone()).or_insert_with(|| {
-            Arc::new(OpenList::new(Arc::clone(&self.dialect), list.clone(), &self.data, self.rules))
-        });
+        let open_list = open_lists
+            .entry(list.clone())
+            .or_insert_with(|| Arc::new(open_list(Arc::clone(&self.dialect), list.clone(), &self.data, self.rules)));
         Arc::clone(open_list)
     }
 }
@@ -84,10 +85,10 @@ impl<F: DialectFiles> Store for DialectStore<F> {
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
         let (from, into) = (self.open_list(from), self.open_list(into));
         let open = |path: &PathBuf| {
-            let open_list = if *path == from.path { &from } else { &into };
+            let open_list = if *path == from.files.path { &from } else { &into };
             DialectWriter::begin(Arc::clone(open_list))
         };
-        Ok(Box::new(StagedPair::open((&from.path, &into.path), open)?))
+        Ok(Box::new(StagedPair::open((&from.files.path, &into.files.path), open)?))
     }
 
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
@@ -157,12 +158,12 @@ impl<F: DialectFiles> FileCare for DialectStore<F> {
     }
 
     fn file_name(&self, list: &ListId, task: &TaskId) -> String {
-        let path = self.dialect.home(&self.open_list(list).path).path_of(task);
+        let path = self.dialect.home(&self.open_list(list).files.path).path_of(task);
         path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
     fn written_at(&self, list: &ListId, task: &TaskId) -> Option<Timestamp> {
-        changed(&self.dialect.home(&self.open_list(list).path).path_of(task))
+        changed(&self.dialect.home(&self.open_list(list).files.path).path_of(task))
     }
 
     fn elements(&self, list: &ListId) -> Result<Vec<Value>, StoreError> {
@@ -175,15 +176,15 @@ impl<F: DialectFiles> FileCare for DialectStore<F> {
     }
 
     fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {
-        mending::examine(&self.open_list(list))
+        engine::examine(&self.open_list(list))
     }
 
     fn unfinished_move(&self, list: &ListId) -> Result<Option<StoreError>, StoreError> {
-        unfinished_moves::unfinished_move(&self.open_list(list))
+        engine::unfinished_move(&self.open_list(list))
     }
 
     fn mend_journal(&self, list: &ListId) -> Result<(), StoreError> {
-        mending::mend(&self.open_list(list))
+        engine::mend(&self.open_list(list))
     }
 
     fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)> {
@@ -194,7 +195,7 @@ impl<F: DialectFiles> FileCare for DialectStore<F> {
     }
 
     fn journal_size(&self, list: &ListId) -> u64 {
-        journal_size(&self.open_list(list).sidecar)
+        self.open_list(list).sidecar().map_or(0, |sidecar| journal_size(sidecar))
     }
 
     fn gone_memories(&self) -> Result<Vec<(ListId, u64)>, StoreError> {
@@ -215,7 +216,7 @@ impl<F: DialectFiles> FileCare for DialectStore<F> {
     }
 
     fn memory_of(&self, list: &ListId) -> Option<PathBuf> {
-        Some(self.open_list(list).sidecar.clone())
+        self.open_list(list).sidecar().ok().cloned()
     }
 
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {
@@ -241,10 +242,10 @@ impl<F: DialectFiles> FileCare for DialectStore<F> {
     }
 
     fn has_memory(&self, list: &ListId) -> bool {
-        has_memory(&self.open_list(list).sidecar)
+        self.open_list(list).sidecar().is_ok_and(|sidecar| has_memory(sidecar))
     }
 
     fn place_of(&self, list: &ListId) -> PathBuf {
-        self.open_list(list).path.clone()
+        self.open_list(list).files.path.clone()
     }
 }

@@ -25,9 +25,11 @@ pub(super) struct RenamedTasks {
 impl RenamedTasks {
     /// Finds a name for a task whose own is taken.
     pub(super) fn add<F: DialectFiles>(&mut self, open_list: &OpenList<F>, raw: Option<&F::Raw>, task: &TaskId) {
-        let forms = raw.map(|raw| open_list.dialect.forms(raw)).unwrap_or_default();
-        let is_free = |id: &TaskId| !forms.contains_key(id) && !open_list.dialect.is_occupied(&open_list.path, raw, id);
-        let ids = std::iter::repeat_with(|| open_list.dialect.new_id(clock::now()));
+        let forms = raw.map(|raw| open_list.files.dialect.forms(raw)).unwrap_or_default();
+        let is_free = |id: &TaskId| {
+            !forms.contains_key(id) && !open_list.files.dialect.is_occupied(&open_list.files.path, raw, id)
+        };
+        let ids = std::iter::repeat_with(|| open_list.files.dialect.new_id(clock::now()));
         let id = ids.into_iter().find(|id| is_free(id) && !self.new_ids.values().any(|given| given == id));
         self.new_ids.insert(task.clone(), id.expect("there is no end of ids"));
     }
@@ -68,7 +70,7 @@ impl RenamedTasks {
         let taken: Vec<&Entry> = pending.iter().filter(|entry| self.new_ids.contains_key(&entry.task)).collect();
         let (Some(first), Some(before)) = (taken.first(), before) else { return Ok(revision) };
         let [elsewhere, ours] = [revision.next(), revision.next().next()];
-        let dialect = &*open_list.dialect;
+        let dialect = &*open_list.files.dialect;
         let forms = dialect.forms(before);
         let theirs = taken.iter().filter_map(|entry| {
             let bytes = forms.get(&entry.task)?;

@@ -5,19 +5,27 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::dialect_files::DialectFiles;
+use super::dialect_turn::DialectTurn;
 use super::open_list::OpenList;
 use crate::liveness::is_seen_dead;
 use crate::regular_file::special_at;
+use crate::store::engine::ListFiles as _;
 use crate::store::{Litter, StoreError};
 
 /// Finds temporary files of the dead.
 pub(super) fn find<F: DialectFiles>(open_list: &OpenList<F>) -> Result<Vec<Litter>, StoreError> {
-    let directory = open_list.dialect.directory(&open_list.path);
-    let left = leftovers(directory, &open_list.dialect.temporary(&open_list.path));
+    let directory = open_list.files.dialect.directory(&open_list.files.path);
+    let left = leftovers(directory, &open_list.files.dialect.temporary(&open_list.files.path));
     let mut left = left.map_err(StoreError::io("cannot list", directory))?;
     left.sort();
     let mut litter: Vec<Litter> = left.into_iter().map(|path| Litter::Leftover { path }).collect();
-    litter.extend(open_list.dialect.special_files(&open_list.path).map_err(StoreError::io("cannot list", directory))?);
+    litter.extend(
+        open_list
+            .files
+            .dialect
+            .special_files(&open_list.files.path)
+            .map_err(StoreError::io("cannot list", directory))?,
+    );
     Ok(litter)
 }
 
@@ -45,13 +53,19 @@ pub(super) fn sweep<F: DialectFiles>(open_list: &OpenList<F>, litter: &[Litter])
 /// Keeps a file from which nothing can be read under another name, where it still is so.
 fn set_aside<F: DialectFiles>(open_list: &OpenList<F>, torn: &Litter) -> bool {
     let Litter::TornFile { path } = torn else { return false };
-    let is_torn = || matches!(open_list.dialect.load(&open_list.path), Err(StoreError::NoTask { path: found, .. }) if found == *path);
+    let is_torn = || matches!(open_list.files.dialect.load(&open_list.files.path), Err(StoreError::NoTask { path: found, .. }) if found == *path);
     // What is no regular file cannot be locked, and no process works behind it.
     if matches!(special_at(path), Ok(Some(_))) {
         return rename_aside(path);
     }
-    let Ok(mut turn) = open_list.take_bare_turn() else { return false };
-    is_torn() && open_list.dialect.set_aside(turn.held(), path, &name_aside(path)).is_ok()
+    let Ok(mut turn) = take_bare_turn(open_list) else { return false };
+    is_torn() && open_list.files.dialect.set_aside(turn.held(), path, &name_aside(path)).is_ok()
+}
+
+/// Waits for a turn, and leaves what a dead writer began as it is: for files that cannot be read.
+fn take_bare_turn<F: DialectFiles>(open_list: &OpenList<F>) -> Result<DialectTurn<F>, StoreError> {
+    open_list.give_back(open_list.journal()?);
+    open_list.files.take_turn(&open_list.queue_file()?)
 }
 
 /// Gives something from which nothing can be read another name.

@@ -30,7 +30,7 @@ pub(super) fn commit<F: DialectFiles>(
         }
     };
     let token = format!("{}-{:x}", std::process::id(), clock::wall());
-    let origin = from.open_list.as_peer();
+    let origin = from.open_list.as_peer()?;
     let confirm = |journal: &Journal| match journal.confirm_move(&token, &origin)? {
         true => Ok(()),
         false => Err(StoreError::Conflict { task: task.clone() }),
@@ -110,7 +110,7 @@ fn note<F: DialectFiles>(
     let image = |change: &Change| change.image().cloned();
     let coming = Move {
         token: token.to_owned(),
-        peer: into.open_list.as_peer(),
+        peer: into.open_list.as_peer()?,
         signature: signature.clone(),
         changes: leaving.iter().map(|change| (change.task.clone(), image(change))).collect(),
     };

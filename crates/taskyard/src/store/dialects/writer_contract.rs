@@ -31,7 +31,7 @@ impl<F: DialectFiles> Writer for DialectWriter<F> {
     fn new_ids(&self, staging: &Staging, count: usize, _rules: Rules) -> Result<Vec<TaskId>, StoreError> {
         let mut ids = HashSet::with_capacity(count);
         while ids.len() < count {
-            let id = self.open_list.dialect.new_id(clock::now());
+            let id = self.open_list.files.dialect.new_id(clock::now());
             // What the journal knows may be missing, and come back under its id.
             let known = HistoryQuery { task: Some(id.clone()), newest: Some(1), ..HistoryQuery::default() };
             let is_free = staging.get(&id).is_none() && !self.is_occupied(&id);
@@ -50,6 +50,6 @@ impl<F: DialectFiles> Writer for DialectWriter<F> {
     }
 
     fn is_occupied(&self, id: &TaskId) -> bool {
-        self.open_list.dialect.is_occupied(&self.open_list.path, self.files.raw(), id)
+        self.open_list.files.dialect.is_occupied(&self.open_list.files.path, self.files.raw(), id)
     }
 }

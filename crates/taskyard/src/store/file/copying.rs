@@ -56,7 +56,7 @@ pub(in crate::store) fn copy_out(handle: &Handle, to: &mut dyn ListCopyTarget) -
 
 /// Puts a copied journal where the list has none.
 pub(in crate::store) fn take_memory(handle: &Handle, arriving: &ArrivingList<'_>) -> Result<bool, StoreError> {
-    let installed = install(handle.sidecar()?, &handle.place.directory, arriving)?;
+    let installed = install(handle.sidecar()?, &handle.files.place.directory, arriving)?;
     handle.journals.forget();
     Ok(installed)
 }
@@ -65,7 +65,7 @@ pub(in crate::store) fn take_memory(handle: &Handle, arriving: &ArrivingList<'_>
 /// the turn, we give that up: what is not recorded then is no part of the moment, or comes along as it is where the journal knows nothing
 /// of it. Within a transaction of our own nothing is recorded: it would wait for itself.
 pub(super) fn record(handle: &Handle) -> Result<(), StoreError> {
-    if handle.transactions.load(Ordering::Relaxed) > 0 {
+    if handle.files.transactions.load(Ordering::Relaxed) > 0 {
         return Ok(());
     }
     let started = Instant::now();
@@ -95,7 +95,7 @@ fn copy_moment(
     to.take_journal(&mut |copy| journal.copy_to(copy))?;
     let mut copy = ListCopy { revision, has_journal: true, ..ListCopy::default() };
     // A copy takes hidden tasks, too, in whatever rules they are hidden.
-    let place = ListPaths { sees_hidden: true, ..handle.place.clone() };
+    let place = ListPaths { sees_hidden: true, ..handle.files.place.clone() };
     let directory = place.open()?;
     copy.exists = directory.is_some();
     let mut known_names = HashSet::new();
@@ -130,10 +130,10 @@ fn copy_as_it_is(
     to: &mut dyn ListCopyTarget,
     journal_problem: Option<String>,
 ) -> Result<ListCopy, StoreError> {
-    let exists = handle.place.open()?.is_some();
+    let exists = handle.files.place.open()?.is_some();
     let mut copy = ListCopy { exists, journal_problem, ..ListCopy::default() };
     if exists {
-        copy.add_folder(to, &handle.place.directory, &is_passed_over)?;
+        copy.add_folder(to, &handle.files.place.directory, &is_passed_over)?;
     }
     Ok(copy)
 }

@@ -88,14 +88,14 @@ pub(super) fn leave(handle: &Handle, token: &str) -> Result<Vec<String>, StoreEr
     }
     reach("move: noted as gone");
     handle.journals.forget();
-    handle.let_go();
+    handle.files.let_go();
     remove_tasks(handle, sidecar)?;
-    remove_directory(&handle.place.directory)
+    remove_directory(&handle.files.place.directory)
 }
 
 /// Removes every file that is as it was when the list was closed. What another program has written since stays.
 fn remove_tasks(handle: &Handle, sidecar: &Path) -> Result<(), StoreError> {
-    let place = ListPaths { sees_hidden: true, ..handle.place.clone() };
+    let place = ListPaths { sees_hidden: true, ..handle.files.place.clone() };
     let Some(directory) = place.open()? else { return Ok(()) };
     let closed = Journal::open_closed(sidecar)?;
     closed.each_known(|id, known| {
@@ -142,13 +142,13 @@ struct NothingRecorded<'a>(&'a Handle);
 
 impl<'a> NothingRecorded<'a> {
     fn in_turn(handle: &'a Handle) -> Self {
-        handle.transactions.fetch_add(1, Ordering::Relaxed);
+        handle.files.transactions.fetch_add(1, Ordering::Relaxed);
         Self(handle)
     }
 }
 
 impl Drop for NothingRecorded<'_> {
     fn drop(&mut self) {
-        self.0.transactions.fetch_sub(1, Ordering::Relaxed);
+        self.0.files.transactions.fetch_sub(1, Ordering::Relaxed);
     }
 }

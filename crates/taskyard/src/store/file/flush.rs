@@ -41,21 +41,21 @@ pub(in crate::store) fn flush_what_is_old(handle: &Handle, journal: &Journal, wr
 
 /// Does the same, however lately another process looked.
 pub(in crate::store) fn flush_what_is_old_now(handle: &Handle, journal: &Journal) {
-    handle.next_flush_look.store(0, Ordering::Relaxed);
+    handle.files.next_flush_look.store(0, Ordering::Relaxed);
     flush_what_is_old(handle, journal, 0);
 }
 
 fn flush_if_due(handle: &Handle, journal: &Journal, written: u64) -> Result<(), StoreError> {
     // Asked for every commit, and looked into once a second, or when this process has written much since.
     let now = clock::since_boot();
-    let unlooked = handle.written_since_look.fetch_add(written, Ordering::Relaxed) + written;
-    if now < handle.next_flush_look.load(Ordering::Relaxed) && unlooked <= LARGE {
+    let unlooked = handle.files.written_since_look.fetch_add(written, Ordering::Relaxed) + written;
+    if now < handle.files.next_flush_look.load(Ordering::Relaxed) && unlooked <= LARGE {
         return Ok(());
     }
-    handle.written_since_look.store(0, Ordering::Relaxed);
-    handle.next_flush_look.store(now + LOOK_EVERY, Ordering::Relaxed);
+    handle.files.written_since_look.store(0, Ordering::Relaxed);
+    handle.files.next_flush_look.store(now + LOOK_EVERY, Ordering::Relaxed);
     let Some((flushed, applied)) = waiting(handle, journal)? else { return Ok(()) };
-    match handle.place.open()? {
+    match handle.files.place.open()? {
         Some(directory) => flush_since(directory.as_fd(), journal, flushed, applied),
         None => Ok(()),
     }
@@ -68,7 +68,7 @@ pub(in crate::store) fn may_be_due(handle: &Handle, journal: &Journal) -> bool {
 
 /// Returns the commits whose files have waited long enough: after which one they begin, and the last.
 fn waiting(handle: &Handle, journal: &Journal) -> Result<Option<(Revision, Revision)>, StoreError> {
-    let applied = handle.state().map_or(0, |state| state.applied);
+    let applied = handle.files.state().map_or(0, |state| state.applied);
     let flushed = journal.fact::<i64>("flushed")?.unwrap_or(0).unsigned_abs();
     let first = journal.moment_of(Revision(flushed).next())?;
     let is_old = first.is_some_and(|at| clock::now().0.saturating_sub(at) > old());

@@ -1,8 +1,7 @@
-//! What a process keeps open of one list between two operations.
+//! What a process keeps open of one list of the client's files between two operations.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,23 +9,24 @@ use std::time::{Duration, Instant};
 use taskyard_core::{ListId, Rules};
 
 use crate::regular_file;
+use crate::store::engine::OpenList;
 use crate::store::file::reading::live_list::Live;
 use crate::store::file::reading::numbers::HighestFile;
-use crate::store::journal::{Journal, Journals, MovePeer, departure_in, is_same_boot};
+use crate::store::journal::{Journal, departure_in, is_same_boot};
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::turn_record::{self, TurnRecord};
 use crate::store::{StoreClock, StoreError};
 
-/// One list, as this process knows it.
+/// A list of the client's files, as this process knows it.
+pub(in crate::store) type Handle = OpenList<ClientFiles>;
+
+/// A directory with a file for each task, and what this process keeps of it.
 #[derive(Debug)]
-pub(in crate::store) struct Handle {
-    pub(in crate::store) list: ListId,
+pub(in crate::store) struct ClientFiles {
     pub(in crate::store) place: ListPaths,
-    pub(in crate::store) rules: Rules,
     pub(in crate::store) clock: StoreClock,
     pub(in crate::store) highest_file: Mutex<HighestFile>,
     pub(in crate::store) live: Mutex<Live>,
-    pub(in crate::store) journals: Journals,
     queue_to_read: Mutex<Option<File>>,
     /// How many transactions of this process are open.
     pub(in crate::store) transactions: AtomicUsize,
@@ -42,18 +42,14 @@ pub(in crate::store) struct Handle {
     asked: Mutex<Instant>,
 }
 
-impl Handle {
-    /// Finds the list; nothing is opened yet.
-    pub(in crate::store) fn new(list: ListId, place: ListPaths, rules: Rules, clock: StoreClock) -> Self {
-        let journals = Journals::of(place.sidecar.clone(), place.directory.clone());
+impl ClientFiles {
+    /// Finds the files of a list; nothing is opened yet.
+    pub(in crate::store) fn at(place: ListPaths, clock: StoreClock) -> Self {
         Self {
-            list,
             place,
-            rules,
             clock,
             highest_file: Mutex::default(),
             live: Mutex::default(),
-            journals,
             queue_to_read: Mutex::default(),
             transactions: AtomicUsize::new(0),
             next_flush_look: AtomicI64::new(0),
@@ -74,60 +70,17 @@ impl Handle {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
-    /// Lets go of what is kept of the list in memory, where no reader is looking at it.
+    /// Lets go of what is kept of the list in memory, if no reader is looking at it.
     pub(in crate::store) fn let_go(&self) {
         if let Ok(mut live) = self.live.try_lock() {
             *live = Live::default();
         }
     }
 
-    /// Returns our directory for this list.
-    pub(in crate::store) fn sidecar(&self) -> Result<&PathBuf, StoreError> {
-        self.journals.sidecar()
-    }
-
-    /// Returns the list as the other one of a move remembers it.
-    pub(in crate::store) fn as_peer(&self) -> Result<MovePeer, StoreError> {
-        let list = self.list.as_str().to_owned();
-        Ok(MovePeer { list, place: self.place.directory.clone(), sidecar: self.sidecar()?.clone() })
-    }
-
-    /// Returns the file our writers queue on.
-    pub(in crate::store) fn queue_file(&self) -> Result<PathBuf, StoreError> {
-        Ok(self.sidecar()?.join("queue"))
-    }
-
-    /// Takes a connection to the journal out of the pool, or opens one.
-    pub(in crate::store) fn journal(&self) -> Result<Journal, StoreError> {
-        self.journals.take()
-    }
-
     /// Fails if the list has moved to another store, or is on its way.
     pub(in crate::store) fn must_be_here(&self) -> Result<(), StoreError> {
         let departure = self.place.sidecar.as_deref().map_or(Ok(None), departure_in)?;
         departure.map_or(Ok(()), |departure| Err(departure.refusal()))
-    }
-
-    /// Returns a connection for reading, where there is a journal that can be read.
-    pub(in crate::store) fn journal_to_read(&self) -> Option<Journal> {
-        self.journals.take_to_read()
-    }
-
-    /// Asks with a connection to the journal; none where there is no journal that can be read, or nothing was answered.
-    pub(in crate::store) fn reading<T>(
-        &self,
-        ask: impl FnOnce(&Journal) -> Result<Option<T>, StoreError>,
-    ) -> Result<Option<T>, StoreError> {
-        let Some(journal) = self.journal_to_read() else { return Ok(None) };
-        let answer = ask(&journal);
-        journal.copy_log();
-        self.give_back(journal);
-        answer
-    }
-
-    /// Puts a connection back for the next one.
-    pub(in crate::store) fn give_back(&self, journal: Journal) {
-        self.journals.give_back(journal);
     }
 
     /// Returns what this process keeps of the list in memory.
@@ -164,5 +117,46 @@ impl Handle {
     /// Takes note that files of an earlier boot have been looked after.
     pub(in crate::store) fn note_boot(&self) {
         self.boot_is_known.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Handle {
+    /// Names a list; nothing is opened yet.
+    pub(in crate::store) fn of(list: ListId, place: ListPaths, rules: Rules, clock: StoreClock) -> Self {
+        Self::new(list, rules, place.sidecar.clone(), ClientFiles::at(place, clock))
+    }
+
+    /// Asks with a connection to the journal. `None` if there is no journal that can be read, or nothing was answered.
+    pub(in crate::store) fn reading<T>(
+        &self,
+        ask: impl FnOnce(&Journal) -> Result<Option<T>, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let Some(journal) = self.journal_to_read() else { return Ok(None) };
+        let answer = ask(&journal);
+        journal.copy_log();
+        self.give_back(journal);
+        answer
+    }
+
+    /// Finishes what a dead writer began, if one did and no writer has the turn.
+    pub(in crate::store) fn settle(&self) {
+        let is_unsettled = |state: TurnRecord| state.busy || state.sequence % 2 == 1;
+        if !self.files.place.directory.exists() {
+            return;
+        }
+        let unsettled = self.files.state().is_some_and(is_unsettled) || !self.files.is_same_boot().unwrap_or(true);
+        if !unsettled {
+            return;
+        }
+        // The turn is written down beside the journal: where that is a newer Taskyard's, nothing is.
+        let settled = self.try_take_turn().map(|settled| {
+            if let Some((turn, journal)) = settled {
+                drop(turn);
+                self.give_back(journal);
+            }
+        });
+        if let Err(error) = settled {
+            tracing::debug!(%error, "what a dead writer began is left for the next writer");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Claude Code's own task files as a store. `docs/design/commit.md` and `docs/design/locks.md` say how it works and why.
 
+mod client_files;
 mod copying;
 mod departing;
 mod flush;

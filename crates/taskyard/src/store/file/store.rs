@@ -9,6 +9,7 @@ use taskyard_core::rules::looking::summarizing::Summary;
 use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId, Timestamp};
 
 use crate::store::directories::{changed, list_directories, named};
+use crate::store::engine;
 use crate::store::file::copying;
 use crate::store::file::departing;
 use crate::store::file::flush;
@@ -17,8 +18,6 @@ use crate::store::file::reading::outlines;
 use crate::store::file::reading::scan;
 use crate::store::file::reading::snapshot::FileSnapshot;
 use crate::store::file::recovery::litter;
-use crate::store::file::recovery::mending;
-use crate::store::file::recovery::moves;
 use crate::store::file::writing::pair::FilePair;
 use crate::store::file::writing::txn::FileTxn;
 use crate::store::following::{self, Followed};
@@ -93,27 +92,27 @@ impl FileStore {
     /// Returns the lists of which something is kept in memory, and how many bytes of tasks.
     pub fn lists_in_memory(&self) -> Vec<(ListId, usize)> {
         let handles: Vec<_> = self.handles().by_list.values().cloned().collect();
-        let kept = |handle: &Arc<Handle>| Some((handle.list.clone(), handle.live().size()?));
+        let kept = |handle: &Arc<Handle>| Some((handle.list.clone(), handle.files.live().size()?));
         handles.iter().filter_map(kept).collect()
     }
 
     /// Returns where a list's task files are.
     pub fn directory_of(&self, list: &ListId) -> PathBuf {
-        self.handle(list).place.directory.clone()
+        self.handle(list).files.place.directory.clone()
     }
 
     /// Returns where our memory of a list is kept.
     pub fn sidecar_of(&self, list: &ListId) -> Option<PathBuf> {
-        self.handle(list).place.sidecar.clone()
+        self.handle(list).files.place.sidecar.clone()
     }
 
     fn handle(&self, list: &ListId) -> Arc<Handle> {
         let mut handles = self.handles();
         let handle = handles.by_list.entry(list.clone()).or_insert_with(|| {
             let place = ListPaths::of(&self.options.tasks, self.options.data.as_deref(), list, self.options.rules);
-            Arc::new(Handle::new(list.clone(), place, self.options.rules, self.clock.clone()))
+            Arc::new(Handle::of(list.clone(), place, self.options.rules, self.clock.clone()))
         });
-        handle.is_asked_for();
+        handle.files.is_asked_for();
         let handle = Arc::clone(handle);
         handles.let_go_of_those_unasked(self.keeps);
         handle
@@ -122,7 +121,7 @@ impl FileStore {
     /// Returns a list that has not moved to another store.
     fn handle_here(&self, list: &ListId) -> Result<Arc<Handle>, StoreError> {
         let handle = self.handle(list);
-        handle.must_be_here()?;
+        handle.files.must_be_here()?;
         Ok(handle)
     }
 
@@ -142,9 +141,9 @@ impl Handles {
         }
         self.looked_through = Instant::now();
         self.by_list.retain(|_, handle| {
-            let is_asked_for = handle.unasked() < keeps;
+            let is_asked_for = handle.files.unasked() < keeps;
             if !is_asked_for {
-                handle.let_go();
+                handle.files.let_go();
             }
             // A follower of the list keeps it all the same.
             is_asked_for || Arc::strong_count(handle) > 1
@@ -156,12 +155,12 @@ impl Handles {
     /// Lets go of lists that nobody uses until half of the room is free, of those first that no caller has asked for in longest.
     fn make_room(&mut self) {
         let unused = self.by_list.iter().filter(|(_, handle)| Arc::strong_count(handle) == 1);
-        let mut unused: Vec<_> = unused.map(|(list, handle)| (handle.unasked(), list.clone())).collect();
+        let mut unused: Vec<_> = unused.map(|(list, handle)| (handle.files.unasked(), list.clone())).collect();
         unused.sort_by_key(|(unasked, _)| std::cmp::Reverse(*unasked));
         let too_many = self.by_list.len() - MOST / 2;
         for (_, list) in unused.into_iter().take(too_many) {
             if let Some(handle) = self.by_list.remove(&list) {
-                handle.let_go();
+                handle.files.let_go();
             }
         }
     }
@@ -268,7 +267,7 @@ impl ListMoving for FileStore {
 
     fn has_arrived(&self, list: &ListId, token: &str) -> Result<bool, StoreError> {
         let handle = self.handle(list);
-        let came_by = handle.place.sidecar.as_deref().map_or(Ok(None), arrived_by)?;
+        let came_by = handle.files.place.sidecar.as_deref().map_or(Ok(None), arrived_by)?;
         Ok(came_by.as_deref() == Some(token))
     }
 }
@@ -297,8 +296,8 @@ impl FileCare for FileStore {
     fn sighting(&self, list: &ListId) -> Option<Sighting> {
         let handle = self.handle(list);
         // The caller that looks at this moment will know more than we do.
-        let mut live = handle.live.try_lock().ok()?;
-        live.sighting(&handle.place.directory, || handle.state().unwrap_or_default())
+        let mut live = handle.files.live.try_lock().ok()?;
+        live.sighting(&handle.files.place.directory, || handle.files.state().unwrap_or_default())
     }
 
     fn last_look(&self, list: &ListId) -> Option<Timestamp> {
@@ -326,15 +325,15 @@ impl FileCare for FileStore {
     }
 
     fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {
-        mending::examine(&self.handle(list))
+        engine::examine(&self.handle(list))
     }
 
     fn unfinished_move(&self, list: &ListId) -> Result<Option<StoreError>, StoreError> {
-        moves::unfinished_move(&self.handle(list))
+        engine::unfinished_move(&self.handle(list))
     }
 
     fn mend_journal(&self, list: &ListId) -> Result<(), StoreError> {
-        mending::mend(&self.handle(list))
+        engine::mend(&self.handle(list))
     }
 
     fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)> {
@@ -345,7 +344,7 @@ impl FileCare for FileStore {
     }
 
     fn journal_size(&self, list: &ListId) -> u64 {
-        self.handle(list).place.sidecar.as_deref().map_or(0, journal_size)
+        self.handle(list).files.place.sidecar.as_deref().map_or(0, journal_size)
     }
 
     fn gone_memories(&self) -> Result<Vec<(ListId, u64)>, StoreError> {
@@ -424,9 +423,9 @@ impl FileStore {
     fn info(&self, list: ListId, path: PathBuf) -> Result<ListInfo, StoreError> {
         let handle = self.handle(&list);
         // A list that no process has touched for long stays in the archive when many are looked at.
-        let scan = match handle.journals.is_there() && handle.must_be_here().is_ok() {
-            true => handle.journals.glancing(|journal| scan::scan(&handle.place, journal))?,
-            false => scan::scan(&handle.place, None)?,
+        let scan = match handle.journals.is_there() && handle.files.must_be_here().is_ok() {
+            true => handle.journals.glancing(|journal| scan::scan(&handle.files.place, journal))?,
+            false => scan::scan(&handle.files.place, None)?,
         };
         let tasks = scan.tasks;
         let count = |status: Status| tasks.iter().filter(|task| task.status == status && !task.is_internal()).count();

@@ -52,8 +52,8 @@ impl Journals {
     }
 
     /// Names the journal of a list that is kept in another dialect.
-    pub(in crate::store) fn with_forms(sidecar: PathBuf, list: PathBuf) -> Self {
-        Self { has_forms: true, ..Self::of(Some(sidecar), list) }
+    pub(in crate::store) fn with_forms(sidecar: Option<PathBuf>, list: PathBuf) -> Self {
+        Self { has_forms: true, ..Self::of(sidecar, list) }
     }
 
     /// Returns our directory for the list.

@@ -68,7 +68,7 @@ impl Live {
         handle: &'a Handle,
         journal: &Journal,
     ) -> Result<Option<LiveView<'a>>, StoreError> {
-        let mut live = handle.live();
+        let mut live = handle.files.live();
         let revision = match live.catch_up(handle, journal) {
             Ok(Some(seen)) => seen.revision,
             // What the files hold does not depend on the journal.
@@ -80,7 +80,7 @@ impl Live {
 
     /// Makes sure that the kernel tells of the directory that is there now.
     fn is_watching(&mut self, handle: &Handle) -> Result<bool, StoreError> {
-        let Some(directory) = handle.place.open()? else {
+        let Some(directory) = handle.files.place.open()? else {
             (self.watch, self.seen) = (None, None);
             return Ok(false);
         };
@@ -89,9 +89,9 @@ impl Live {
             return Ok(true);
         }
         self.seen = None;
-        let watch = inode.and_then(|inode| watch(directory.as_fd(), &handle.place.directory, inode).ok());
+        let watch = inode.and_then(|inode| watch(directory.as_fd(), &handle.files.place.directory, inode).ok());
         if watch.is_none() && !std::mem::replace(&mut self.is_untold_said, true) {
-            tracing::debug!(path = %handle.place.directory.display(), "changes are looked for instead of being told");
+            tracing::debug!(path = %handle.files.place.directory.display(), "changes are looked for instead of being told");
         }
         self.watch = watch;
         Ok(self.watch.is_some())
@@ -101,10 +101,10 @@ impl Live {
     fn look(&mut self, handle: &Handle, journal: &Journal) -> Result<bool, StoreError> {
         let started = Instant::now();
         for look in 1.. {
-            let before = handle.state().unwrap_or_default();
+            let before = handle.files.state().unwrap_or_default();
             let Some(scan) = self.take_in(handle, journal)? else { return Ok(false) };
             let Some(seen) = &mut self.seen else { return Ok(false) };
-            let after = handle.state().unwrap_or_default();
+            let after = handle.files.state().unwrap_or_default();
             seen.state = after;
             if before.sequence.is_multiple_of(2) && before.sequence == after.sequence {
                 seen.record(handle, journal, &scan)?;
@@ -146,14 +146,14 @@ impl Live {
         let scan = if ids.is_empty() {
             Scan { revision: journal.newest_told()?, ..Scan::default() }
         } else {
-            scan::scan_some(&handle.place, journal, &ids)?
+            scan::scan_some(&handle.files.place, journal, &ids)?
         };
         seen.apply(ids.keys(), &scan);
         Ok(Some(scan))
     }
 
     fn take_in_all(&mut self, handle: &Handle, journal: &Journal) -> Result<Scan, StoreError> {
-        let scan = scan::scan(&handle.place, Some(journal))?;
+        let scan = scan::scan(&handle.files.place, Some(journal))?;
         let mut images: BTreeMap<TaskId, Image> =
             journal.all_known()?.into_iter().map(|(id, known)| (id, known.image)).collect();
         for Change { task, after, .. } in &scan.changes {
@@ -178,7 +178,7 @@ impl Live {
             && !seen.unsettled.is_empty()
         {
             let ids = std::mem::take(&mut seen.unsettled).into_iter().map(|id| (id, Deed::Touched)).collect();
-            let some = scan::scan_some(&handle.place, journal, &ids)?;
+            let some = scan::scan_some(&handle.files.place, journal, &ids)?;
             seen.apply(ids.keys(), &some);
             seen.unsettled.extend(some.changes.into_iter().map(|change| change.task));
         }
@@ -193,7 +193,7 @@ impl Seen {
         if scan.changes.is_empty() {
             return Ok(());
         }
-        if handle.transactions.load(Ordering::Relaxed) == 0 {
+        if handle.files.transactions.load(Ordering::Relaxed) == 0 {
             observe::record(handle, journal, scan);
             self.revision = journal.newest()?;
         }

@@ -1,15 +1,9 @@
 //! Recording what other programs did, so that history is complete and what they removed can be restored.
 
-use crate::store::HistoryQuery;
-use crate::store::kit::Followed;
 use std::os::fd::AsFd;
-use std::path::Path;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
-use taskyard_core::Entry;
-use taskyard_core::ListId;
 
 use taskyard_core::{Revision, TaskId, Timestamp};
 
@@ -28,30 +22,12 @@ const SETTLING: Duration = Duration::from_millis(25);
 /// How often one looks again for that.
 const LOOKS: u32 = 3;
 
-impl Followed for Handle {
-    fn list(&self) -> &ListId {
-        &self.list
-    }
-
-    fn directories(&self) -> Vec<&Path> {
-        [Some(&self.place.directory), self.place.sidecar.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect()
-    }
-
-    fn observe(&self) -> Result<bool, StoreError> {
-        Handle::observe(self)
-    }
-
-    fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        self.journals.ask(|journal| journal.select(query))
-    }
-}
-
 impl Handle {
     /// Records what other programs did, waiting for files that were touched this instant. Returns whether nothing is left.
     ///
     /// Within a transaction of our own nothing is recorded: it would wait for itself.
     pub(in crate::store) fn observe(&self) -> Result<bool, StoreError> {
-        if self.transactions.load(Ordering::Relaxed) > 0 {
+        if self.files.transactions.load(Ordering::Relaxed) > 0 {
             return Ok(false);
         }
         self.settle();
@@ -68,7 +44,7 @@ impl Handle {
 pub(in crate::store) fn observe(handle: &Handle) -> Result<bool, StoreError> {
     let Ok(sidecar) = handle.sidecar() else { return Ok(true) };
     let is_known = sidecar.join("journal.sqlite").exists() || sidecar.join("stamp").exists();
-    if !is_known && handle.place.open()?.is_none() {
+    if !is_known && handle.files.place.open()?.is_none() {
         return Ok(true);
     }
     let journal = match handle.journal() {
@@ -78,7 +54,7 @@ pub(in crate::store) fn observe(handle: &Handle) -> Result<bool, StoreError> {
     };
     let mut is_complete = false;
     for _ in 0..LOOKS {
-        let scan = scan::scan(&handle.place, Some(&journal)).inspect_err(|error| handle.journals.note(error))?;
+        let scan = scan::scan(&handle.files.place, Some(&journal)).inspect_err(|error| handle.journals.note(error))?;
         is_complete = is_all_settled(handle, &scan) && record(handle, &journal, &scan);
         if is_complete {
             break;
@@ -92,7 +68,7 @@ pub(in crate::store) fn observe(handle: &Handle) -> Result<bool, StoreError> {
 
 /// Does the same where the list is kept in memory: only what something was done to is looked at. Returns none where it is not kept.
 pub(in crate::store) fn observe_changed(handle: &Handle) -> Result<Option<bool>, StoreError> {
-    let catch_up = |journal: &Journal| Ok(handle.live().catch_up(handle, journal)?.map(|seen| seen.is_settled()));
+    let catch_up = |journal: &Journal| Ok(handle.files.live().catch_up(handle, journal)?.map(|seen| seen.is_settled()));
     for _ in 1..LOOKS {
         match handle.reading(catch_up)? {
             Some(false) => thread::sleep(SETTLING),
@@ -107,12 +83,12 @@ pub(in crate::store) fn observe_changed(handle: &Handle) -> Result<Option<bool>,
 pub(in crate::store) fn observe_alone(handle: &Handle) -> Result<bool, StoreError> {
     let journal = handle.journal()?;
     let queue = queue::enter(&handle.queue_file()?)?;
-    let scan = scan::scan(&handle.place, Some(&journal)).inspect_err(|error| handle.journals.note(error))?;
+    let scan = scan::scan(&handle.files.place, Some(&journal)).inspect_err(|error| handle.journals.note(error))?;
     let changes = settled(handle, &scan);
     let is_all_settled = changes.len() == scan.changes.len();
     // What a power loss took is not to be taken for what another program did.
     let is_complete =
-        handle.is_same_boot()? && (changes.is_empty() || write(handle, &journal, &scan, &changes, &queue)?);
+        handle.files.is_same_boot()? && (changes.is_empty() || write(handle, &journal, &scan, &changes, &queue)?);
     drop(queue);
     handle.give_back(journal);
     Ok(is_all_settled && is_complete)
@@ -126,7 +102,7 @@ pub(in crate::store) fn record(handle: &Handle, journal: &Journal, scan: &Scan) 
         return true;
     }
     // What a power loss took is not to be taken for what another program did.
-    if !handle.is_same_boot().unwrap_or(false) {
+    if !handle.files.is_same_boot().unwrap_or(false) {
         return false;
     }
     let queue = handle.queue_file().and_then(|path| queue::try_enter(&path));
@@ -150,7 +126,7 @@ pub(in crate::store) fn is_all_settled(handle: &Handle, scan: &Scan) -> bool {
 
 /// Returns what can be recorded by now.
 fn settled<'a>(handle: &Handle, scan: &'a Scan) -> Vec<&'a Change> {
-    let directory = &handle.place.directory;
+    let directory = &handle.files.place.directory;
     let is_gone = |change: &&Change| change.after.is_none();
     // The client raises the mark to the highest number before it resets a list, and to that of a task before it deletes the task: the look may
     // have been in the middle of a reset. If several tasks are gone, they are judged together once the mark has settled.
@@ -185,7 +161,7 @@ fn write(
     let revision = newest.next();
     let gone: Vec<&TaskId> =
         changes.iter().filter(|change| change.after.is_none()).map(|change| &change.task).collect();
-    let deleted = deletions(&handle.place, journal, &gone)?;
+    let deleted = deletions(&handle.files.place, journal, &gone)?;
     let outside: Vec<OutsideChange<'_>> = changes
         .iter()
         .map(|change| OutsideChange {
@@ -236,11 +212,11 @@ fn is_written_out(journal: &Journal, state: &TurnRecord, newest: Revision) -> Re
 
 /// Tells whether the files still are what the look found.
 fn is_still_so(handle: &Handle, changes: &[&Change]) -> Result<bool, StoreError> {
-    let Some(directory) = handle.place.open()? else {
+    let Some(directory) = handle.files.place.open()? else {
         return Ok(changes.iter().all(|change| change.after.is_none()));
     };
     Ok(changes.iter().all(|change| {
-        let now = hidden::find(&handle.place, directory.as_fd(), &change.task);
+        let now = hidden::find(&handle.files.place, directory.as_fd(), &change.task);
         let now = now.ok().and_then(|(_, look)| look).map(|look| look.print);
         now == change.after.as_ref().map(|(_, look)| look.print)
     }))

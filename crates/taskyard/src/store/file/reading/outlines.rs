@@ -39,13 +39,13 @@ const WORTH_A_THREAD: usize = 300;
 /// where we have no memory of the list: then it takes the usual look.
 pub(in crate::store) fn summary(handle: &Handle, rules: Rules) -> Option<Summary> {
     // Where no process of ours has written there is no record of a turn.
-    let state = || Some(handle.state().unwrap_or_default()).filter(is_settled);
+    let state = || Some(handle.files.state().unwrap_or_default()).filter(is_settled);
     let before = state()?;
-    if !handle.journals.is_there() || !handle.is_same_boot().unwrap_or(false) {
+    if !handle.journals.is_there() || !handle.files.is_same_boot().unwrap_or(false) {
         return None;
     }
-    let sidecar = handle.place.sidecar.as_deref()?;
-    let directory = handle.place.open().ok()??;
+    let sidecar = handle.files.place.sidecar.as_deref()?;
+    let directory = handle.files.place.open().ok()??;
     let seen = clock::wall();
     let text = regular_file::read(&sidecar.join(FILE), LARGEST).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let memory = text.as_deref().and_then(Memory::parse);
@@ -71,7 +71,8 @@ fn look_anew(
     memory: Option<Memory<'_>>,
     (rules, seen, folder): (Rules, i64, Fingerprint),
 ) -> Option<Summary> {
-    let Looks { tasks: mut looks, has_hidden: false, .. } = scan::look_at_all(directory, &handle.place).ok()? else {
+    let Looks { tasks: mut looks, has_hidden: false, .. } = scan::look_at_all(directory, &handle.files.place).ok()?
+    else {
         return None;
     };
     let (count, mut outlined) = (looks.len(), Vec::with_capacity(looks.len()));
@@ -89,7 +90,7 @@ fn look_anew(
     }
     is_news |= outlined.len() != count;
     for id in looks.into_keys() {
-        let (print, task) = match files::read_once(&handle.place, directory, &id).ok()? {
+        let (print, task) = match files::read_once(&handle.files.place, directory, &id).ok()? {
             Contents::Task(task, _, look) => (look.print, Some(outline(&task))),
             Contents::Broken(why, _) if why.may_be_torn() => return None,
             Contents::Broken(_, Some((_, look))) => (look.print, None),
@@ -102,7 +103,7 @@ fn look_anew(
     let summary = summarize(&tasks, rules);
     // What was touched at this moment may change again without a trace: it is read the next time, too.
     let is_worth_it = count >= WORTH_REMEMBERING && is_news && outlined.iter().any(|one| one.print.is_settled(seen));
-    if let Some(sidecar) = handle.place.sidecar.as_deref().filter(|_| is_worth_it) {
+    if let Some(sidecar) = handle.files.place.sidecar.as_deref().filter(|_| is_worth_it) {
         let header = Header::new(folder, rules, &summary, seen);
         // Its time tells of the next name that comes or goes only once it is settled.
         let is_all = folder.is_settled(seen) && outlined.iter().all(|one| one.print.is_settled(seen));

@@ -53,18 +53,18 @@ impl FileSnapshot {
         }
         let scan = self.look()?;
         // What was looked at may have been about to leave.
-        self.handle.must_be_here()?;
+        self.handle.files.must_be_here()?;
         Ok(self.scan.get_or_init(|| scan))
     }
 
     fn look(&self) -> Result<Scan, StoreError> {
         let handle = &self.handle;
         // A process that looks once and ends need not be told of anything, nor open the journal for it.
-        if handle.live().is_asked_first() {
+        if handle.files.live().is_asked_first() {
             return self.look_at_files();
         }
         let catch_up = |journal: &Journal| {
-            Ok(handle.live().catch_up(handle, journal)?.map(|seen| (seen.as_scan(), seen.is_settled())))
+            Ok(handle.files.live().catch_up(handle, journal)?.map(|seen| (seen.as_scan(), seen.is_settled())))
         };
         match handle.reading(catch_up) {
             Ok(Some((scan, is_settled))) => {
@@ -117,7 +117,7 @@ impl FileSnapshot {
         let journals = &self.handle.journals;
         let copy = journals.take_copy()?;
         let before = self.sequence();
-        let scan = scan::scan(&self.handle.place, Some(&copy)).ok()?;
+        let scan = scan::scan(&self.handle.files.place, Some(&copy)).ok()?;
         reach_if_named("at rest: looked");
         let is_all = scan.changes.is_empty() && scan.reprints.is_empty() && !flush::may_be_due(&self.handle, &copy);
         // A commit since would have changed the files, and the copy does not know of it.
@@ -130,8 +130,8 @@ impl FileSnapshot {
         let started = Instant::now();
         let mut look = 0;
         loop {
-            let before = self.handle.state().unwrap_or_default();
-            let mut scan = scan::scan(&self.handle.place, journal.as_ref())?;
+            let before = self.handle.files.state().unwrap_or_default();
+            let mut scan = scan::scan(&self.handle.files.place, journal.as_ref())?;
             if before.sequence.is_multiple_of(2) && before.sequence == self.sequence() {
                 return Ok(scan);
             }
@@ -170,13 +170,13 @@ impl FileSnapshot {
 
     /// Returns the number that is odd while one of our writers is writing files out.
     fn sequence(&self) -> u64 {
-        self.handle.state().map_or(0, |state| state.sequence)
+        self.handle.files.state().map_or(0, |state| state.sequence)
     }
 }
 
 impl Snapshot for FileSnapshot {
     fn exists(&self) -> Result<bool, StoreError> {
-        Ok(self.handle.place.open()?.is_some())
+        Ok(self.handle.files.place.open()?.is_some())
     }
 
     fn revision(&self) -> Revision {
@@ -188,13 +188,13 @@ impl Snapshot for FileSnapshot {
     }
 
     fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
-        let Some(directory) = self.handle.place.open()? else { return Ok(Lookup::Missing) };
+        let Some(directory) = self.handle.files.place.open()? else { return Ok(Lookup::Missing) };
         let mut look = 0;
         loop {
             let before = self.sequence();
-            let contents = files::read(&self.handle.place, directory.as_fd(), id)
-                .map_err(StoreError::io("cannot read", self.handle.place.task_file(id)))?;
-            let found = lookup(contents, id, &self.handle.place);
+            let contents = files::read(&self.handle.files.place, directory.as_fd(), id)
+                .map_err(StoreError::io("cannot read", self.handle.files.place.task_file(id)))?;
+            let found = lookup(contents, id, &self.handle.files.place);
             if before.is_multiple_of(2) && before == self.sequence() {
                 return Ok(found);
             }
@@ -243,7 +243,7 @@ impl Snapshot for FileSnapshot {
 
 /// Returns what commits say that are in the journal and, as far as is known, not in every file.
 fn pending(handle: &Handle, journal: &Journal) -> Result<HashMap<TaskId, Option<Image>>, StoreError> {
-    let applied = handle.state().map_or(0, |state| state.applied);
+    let applied = handle.files.state().map_or(0, |state| state.applied);
     Ok(since(journal.after(Revision(applied))?))
 }
 

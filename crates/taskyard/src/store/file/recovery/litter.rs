@@ -29,17 +29,17 @@ use crate::store::{Litter, StoreError};
 
 /// Finds abandoned locks, temporary files and a mark that is broken or too low.
 pub(in crate::store) fn find(handle: &Handle) -> Result<Vec<Litter>, StoreError> {
-    look_for(handle, handle.state().is_some_and(|state| state.busy))
+    look_for(handle, handle.files.state().is_some_and(|state| state.busy))
 }
 
 /// Finds litter, given whether a writer of ours may be in the middle of something.
 fn look_for(handle: &Handle, is_busy: bool) -> Result<Vec<Litter>, StoreError> {
-    let Some(directory) = handle.place.open()? else { return Ok(Vec::new()) };
+    let Some(directory) = handle.files.place.open()? else { return Ok(Vec::new()) };
     let mut litter = Vec::new();
-    let names = list_paths::names(directory.as_fd(), &handle.place.directory)?;
+    let names = list_paths::names(directory.as_fd(), &handle.files.place.directory)?;
     // Most names are tasks, and nothing has to be looked up for those.
     for name in names.iter().filter(|name| name.ends_with(".lock") || name.starts_with('.')) {
-        let path = handle.place.directory.join(name);
+        let path = handle.files.place.directory.join(name);
         let Ok(Some(look)) = look_at(directory.as_fd(), &c_name(name)) else { continue };
         let age = lock::age(&look);
         if is_lock(name) {
@@ -52,8 +52,8 @@ fn look_for(handle: &Handle, is_busy: bool) -> Result<Vec<Litter>, StoreError> {
         } else if name.starts_with(OURS) && (!is_busy || age > LIFE) && maker_is_dead(name) {
             litter.push(Litter::Leftover { path });
         } else if name == ".highwatermark" {
-            litter.extend(bad_mark(&handle.place.directory));
-        } else if let Some(task) = hidden_task_of(name).filter(|_| handle.place.sees_hidden) {
+            litter.extend(bad_mark(&handle.files.place.directory));
+        } else if let Some(task) = hidden_task_of(name).filter(|_| handle.files.place.sees_hidden) {
             litter.extend(hidden_in_vain(handle, directory.as_fd(), path, task)?);
         }
     }
@@ -111,9 +111,11 @@ pub(in crate::store) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<
                 let once = hidden_names(task).next().map(|name| c_name(&name)).unwrap_or_default();
                 rename_to_new(turn.directory.as_fd(), &*name_of(path), &*once).is_ok()
             }
-            Litter::HiddenWork { task, .. } => hidden::unhide(&handle.place, turn.directory.as_fd(), task).is_ok(),
+            Litter::HiddenWork { task, .. } => {
+                hidden::unhide(&handle.files.place, turn.directory.as_fd(), task).is_ok()
+            }
             Litter::BadMark { .. } | Litter::UnreadableMark { .. } | Litter::LowMark { .. } => {
-                let highest = numbers::scan(turn.directory.as_fd(), &handle.place.directory)?;
+                let highest = numbers::scan(turn.directory.as_fd(), &handle.files.place.directory)?;
                 crate::store::file::marks::raise_mark(&turn, highest.max(journal.standing()?.highest_number as f64))
                     .is_ok()
             }
@@ -140,7 +142,7 @@ fn sightings(handle: &Handle) -> Sightings {
 /// Ends locks that would last for ever, and returns those that are gone.
 fn end_locks(handle: &Handle, in_the_way: &[&Litter]) -> Result<Vec<Litter>, StoreError> {
     let mut ended = Vec::new();
-    let Some(directory) = handle.place.open()?.filter(|_| !in_the_way.is_empty()) else { return Ok(ended) };
+    let Some(directory) = handle.files.place.open()?.filter(|_| !in_the_way.is_empty()) else { return Ok(ended) };
     for item in in_the_way {
         let path = path_of(item);
         let is_gone = stuck_lock::end(directory.as_fd(), &name_of(path), &sightings(handle));
@@ -191,11 +193,11 @@ fn hidden_in_vain(
 ) -> Result<Option<Litter>, StoreError> {
     // The file that counts is another one where that has fewer dots.
     let (counting, _) =
-        hidden::find(&handle.place, directory, &task).map_err(StoreError::io("cannot look at", &path))?;
+        hidden::find(&handle.files.place, directory, &task).map_err(StoreError::io("cannot look at", &path))?;
     if counting != name_of(&path) {
         return Ok(Some(Litter::Shadowed { path, task }));
     }
-    let contents = files::read(&handle.place, directory, &task).map_err(StoreError::io("cannot read", &path))?;
+    let contents = files::read(&handle.files.place, directory, &task).map_err(StoreError::io("cannot read", &path))?;
     let is_open = matches!(contents, Contents::Task(found, ..) if found.status.is_open());
     if !is_open && is_hidden_twice(&counting.to_string_lossy()) {
         return Ok(Some(Litter::HiddenTwice { path, task }));
@@ -209,9 +211,9 @@ fn low_mark(handle: &Handle, names: &[String]) -> Result<Option<Litter>, StoreEr
     let hidden = hidden.fold(0.0, f64::max) as u64;
     let standing = handle.journals.reading(|journal| journal.map(Journal::standing).transpose())?;
     let used = standing.map_or(0, |standing| standing.highest_number).max(hidden);
-    let mark = numbers::mark(&handle.place.directory);
+    let mark = numbers::mark(&handle.files.place.directory);
     let highest_file = names.iter().filter_map(|name| number_of_file(name)).fold(0.0, f64::max);
-    let path = handle.place.directory.join(".highwatermark");
+    let path = handle.files.place.directory.join(".highwatermark");
     Ok((used as f64 > mark.max(highest_file)).then_some(Litter::LowMark { path, mark: mark as u64, used }))
 }
 

@@ -1,83 +1,22 @@
-//! Carrying out, on the list that things leave, a move between two lists that its writer did not finish.
+//! What a move between two lists changes in the files of the list that things leave, if its writer did not finish it.
 
-use taskyard_core::{Image, ListId, Op, Rules, TaskId};
+use taskyard_core::{Image, Op, Rules, TaskId};
 
 use super::found_files::{contents, rebased, write_temporary};
 use super::outside_changes::journal_outside_changes;
 use crate::clock;
-use crate::failpoint::reach;
 use crate::store::StoreError;
-use crate::store::file::handle::Handle;
-use crate::store::journal::{Journal, Known, Move, MovePeer, NewEntry};
+use crate::store::journal::{Journal, Known, Move, NewEntry};
 use crate::store::locks::fingerprint::Look;
-use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::turn::WriteTurn;
 
-/// Carries out, on the list that things leave, the moves that did happen, and strikes off those that did not. Returns the lists that
-/// things went to.
-pub(in crate::store) fn finish_noted_moves(
-    turn: &mut WriteTurn,
-    journal: &mut Journal,
-    rules: Rules,
-) -> Result<Vec<MovePeer>, StoreError> {
-    let mut followed = Vec::new();
-    for noted in journal.noted_moves()? {
-        let happened = Journal::decide_move_at(&noted.peer.sidecar, &noted.token)?;
-        reach("move: decided");
-        let transaction = journal.begin()?;
-        if happened {
-            tracing::info!(tasks = noted.changes.len(), "finishing a merge that its writer did not finish");
-            append(turn, journal, &noted, rules)?;
-            followed.push(noted.peer.clone());
-        }
-        journal.forget_move(&noted.token)?;
-        journal.end(transaction)?;
-        reach("move: followed by its note");
-    }
-    Ok(followed)
-}
-
-/// Finishes moves to this list in the lists that the tasks came from, if the writer did not get that far.
-pub(in crate::store) fn finish_arrivals(handle: &Handle, journal: &Journal) -> Result<(), StoreError> {
-    for (token, origin) in journal.arrivals()? {
-        if finish_peer(handle, origin)? {
-            journal.forget_arrival(&token)?;
-        }
-    }
-    Ok(())
-}
-
-/// Has the other list of a move finish what its writer left. Returns false if a process has the turn there: it begins with this very thing.
-pub(in crate::store) fn finish_peer(handle: &Handle, peer: MovePeer) -> Result<bool, StoreError> {
-    let MovePeer { list, place, sidecar } = peer;
-    let is_there = place.try_exists().map_err(StoreError::io("cannot look at", &place))?;
-    let Some(list) = ListId::new(&list).ok().filter(|_| is_there) else { return Ok(true) };
-    let peer = Handle::new(list, ListPaths::at(place, sidecar, handle.rules), handle.rules, handle.clock.clone());
-    let Some((turn, journal)) = peer.try_take_turn()? else { return Ok(false) };
-    drop(turn);
-    peer.give_back(journal);
-    Ok(true)
-}
-
-/// Finishes what is left of moves to and from a list, and returns why that fails.
-pub(in crate::store) fn unfinished_move(handle: &Handle) -> Result<Option<StoreError>, StoreError> {
-    if !handle.journals.ask(Journal::has_pending_moves)? {
-        return Ok(None);
-    }
-    match handle.try_take_turn() {
-        Ok(Some((turn, journal))) => {
-            let failed = finish_arrivals(handle, &journal).err();
-            drop(turn);
-            handle.give_back(journal);
-            Ok(failed)
-        }
-        Ok(None) => Ok(None),
-        Err(error) => Ok(Some(error)),
-    }
-}
-
 /// Writes the entries a move should have written; the files follow with everything else that is not written out.
-fn append(turn: &WriteTurn, journal: &Journal, noted: &Move, rules: Rules) -> Result<(), StoreError> {
+pub(in crate::store) fn follow_move(
+    turn: &WriteTurn,
+    journal: &Journal,
+    noted: &Move,
+    rules: Rules,
+) -> Result<(), StoreError> {
     let at = clock::now();
     let changes: Vec<Followed<'_>> = noted
         .changes

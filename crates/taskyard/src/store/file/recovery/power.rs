@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::AsFd;
-use std::path::Path;
 
 use rustix::fs::AtFlags;
 use taskyard_core::rules::changes::numbering::highest;
-use taskyard_core::{Image, Revision, Rules, TaskId};
+use taskyard_core::{Image, Revision, TaskId};
 
 use super::found_files::{clear_away, contents, is_blank};
-use super::moves::finish_noted_moves;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::StoreError;
+use crate::store::engine::finish_noted_moves;
 use crate::store::file::flush;
+use crate::store::file::handle::Handle;
 use crate::store::file::marks::{mark_applied, raise_mark};
 use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::hidden;
@@ -27,22 +27,17 @@ use crate::store::locks::turn::WriteTurn;
 
 /// Looks at everything since the last flush: what the power loss emptied, removed or brought back is made as the journal
 /// has it.
-pub(in crate::store) fn recover(
-    turn: &mut WriteTurn,
-    journal: &mut Journal,
-    sidecar: &Path,
-    rules: Rules,
-) -> Result<(), StoreError> {
+pub(in crate::store) fn recover(list: &Handle, turn: &mut WriteTurn, journal: &Journal) -> Result<(), StoreError> {
     // A list whose directory had been flushed did not lose it with the power: another program removed it.
     let was_removed = turn.is_new && journal.fact::<i64>("flushed")?.is_some();
     if journal.newest()? > Revision(0) && !was_removed {
         // Whether a merge was under way is told by the journals alone; the words of our processes may be lost.
-        finish_noted_moves(turn, journal, rules)?;
+        finish_noted_moves(list, turn, journal)?;
         let newest = journal.newest()?;
         write_again(turn, journal, newest)?;
     }
     reach("power: before the boot is remembered");
-    remember_boot(sidecar)
+    remember_boot(list.sidecar()?)
 }
 
 fn write_again(turn: &mut WriteTurn, journal: &Journal, newest: Revision) -> Result<(), StoreError> {

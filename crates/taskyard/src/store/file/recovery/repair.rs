@@ -16,23 +16,18 @@ use taskyard_core::{AgentName, Entry, Event, Image, Op, Revision, Rules, TaskId}
 
 use super::collision;
 use super::found_files::{clear_away, contents, copied_temporaries, is_blank, name_in_use, rebased, temporaries};
-use super::moves::finish_noted_moves;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::file::marks::{mark_applied, raise_mark};
 use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::numbers;
-use crate::store::journal::{Journal, MovePeer, NewEntry, StoredEntry};
+use crate::store::journal::{Journal, NewEntry, StoredEntry};
 use crate::store::locks::turn::WriteTurn;
 use crate::store::new_name::rename_to_new;
 use crate::store::{Signature, StoreError};
 
-/// Finishes what was begun, if anything was. Returns the lists that tasks went to in moves which are finished now.
-pub(in crate::store) fn repair(
-    turn: &mut WriteTurn,
-    journal: &mut Journal,
-    rules: Rules,
-) -> Result<Vec<MovePeer>, StoreError> {
+/// Finds out how far the files have followed, and takes over from a writer that died or is suspended.
+pub(in crate::store) fn take_over(turn: &mut WriteTurn, journal: &Journal) -> Result<(), StoreError> {
     let newest = journal.newest()?;
     if turn.state.turns == 1 {
         // The words our processes leave each other are new, or were lost: there is nothing to tell what was not written out.
@@ -48,17 +43,25 @@ pub(in crate::store) fn repair(
         journal.overtake()?;
         reach("repair: overtaken");
     }
-    // Its writer may also have gone on after a failure.
-    let followed = finish_noted_moves(turn, journal, rules)?;
-    let is_behind = !followed.is_empty() || turn.state.applied < newest.0;
+    Ok(())
+}
+
+/// Finishes what was begun, if anything was. A writer may also have gone on after a failure.
+pub(in crate::store) fn finish_if_behind(
+    turn: &mut WriteTurn,
+    journal: &mut Journal,
+    rules: Rules,
+    has_followed: bool,
+) -> Result<(), StoreError> {
+    let is_behind = has_followed || turn.state.applied < journal.newest()?.0;
     if turn.is_after_a_death || is_behind || turn.state.sequence % 2 == 1 {
         finish(turn, journal, rules)?;
     }
-    Ok(followed)
+    Ok(())
 }
 
 /// Carries out every commit that is in the journal and not in every file, and clears away what its writer left.
-pub(in crate::store) fn finish(turn: &mut WriteTurn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
+fn finish(turn: &mut WriteTurn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
     let (pending, temporaries, is_copy) = loop {
         if needs_list_lock(&journal.after(Revision(turn.state.applied))?) {
             turn.lock_list()?;

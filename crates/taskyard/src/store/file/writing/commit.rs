@@ -243,12 +243,12 @@ fn write_entries(
     let has_new = plan.writes.iter().any(|write| write.before.is_none());
     if let Err(error) = plan::verify(&txn.turn, plan) {
         if has_new {
-            txn.handle.crowding.fetch_add(1, Ordering::Relaxed);
+            txn.handle.files.crowding.fetch_add(1, Ordering::Relaxed);
         }
         return Err(error);
     }
     if has_new {
-        txn.handle.crowding.store(0, Ordering::Relaxed);
+        txn.handle.files.crowding.store(0, Ordering::Relaxed);
     }
     if !txn.are_numbers_unused() || !txn.turn.is_ours() {
         return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });

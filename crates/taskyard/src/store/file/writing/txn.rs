@@ -62,12 +62,12 @@ impl FileTxn {
 
     fn begin(handle: Arc<Handle>, mut turn: WriteTurn, journal: Journal) -> Result<Self, StoreError> {
         turn.locks.patience = PATIENCE_IN_TURN;
-        if handle.crowding.load(Ordering::Relaxed) >= CROWDED {
+        if handle.files.crowding.load(Ordering::Relaxed) >= CROWDED {
             // Rivals were faster with the numbers that we had chosen; now they wait until we have chosen.
             turn.lock_list()?;
         }
         let standing = journal.standing()?;
-        handle.transactions.fetch_add(1, Ordering::Relaxed);
+        handle.files.transactions.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             handle,
             turn,
@@ -138,7 +138,7 @@ impl FileTxn {
         let highest_file = if self.handle.rules.is_client() {
             numbers::scan_as_the_client(self.turn.directory.as_fd(), directory)?
         } else {
-            let mut highest = self.handle.highest_file.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut highest = self.handle.files.highest_file.lock().unwrap_or_else(PoisonError::into_inner);
             highest.get(self.turn.directory.as_fd(), directory)?
         };
         let staged = numbering::highest(self.staged.keys().map(TaskId::as_str));
@@ -173,7 +173,7 @@ impl FileTxn {
 
 impl Drop for FileTxn {
     fn drop(&mut self) {
-        self.handle.transactions.fetch_sub(1, Ordering::Relaxed);
+        self.handle.files.transactions.fetch_sub(1, Ordering::Relaxed);
         self.turn.release();
         if let Some(journal) = self.journal.take() {
             self.handle.give_back(journal);

@@ -175,7 +175,7 @@ impl Txn for FileTxn {
     }
 
     fn grant(&mut self, lease: NewLease) -> Result<Lease, StoreError> {
-        let now = self.handle.clock.now();
+        let now = self.handle.files.clock.now();
         Ok(self.leases_to_change()?.grant(lease, &now))
     }
 
