@@ -14,6 +14,7 @@ use super::rewrites::{self, APPLIED, Progress};
 use super::writer::DialectWriter;
 use crate::clock;
 use crate::failpoint::reach;
+use crate::store::engine::Alongside;
 use crate::store::journal::{Formed, Journal, NewEntry};
 use crate::store::kit::{Change, Staging, entries_of};
 use crate::store::{Signature, StoreError};
@@ -34,7 +35,7 @@ pub(super) fn commit<F: DialectFiles>(
         commit_leases(&mut writer, &staging)?;
         return Ok(None);
     }
-    let (event, raw) = exist(&mut writer, &mut staging, signature, None, |_| Ok(()))?;
+    let (event, raw) = exist(&mut writer, &mut staging, signature, Alongside::default())?;
     // The commit exists: whatever fails from here on is told as what is left to do.
     match writer.sync().and_then(|()| write_out(writer, &event, &raw)) {
         Ok(()) => Ok(Some(event)),
@@ -53,15 +54,13 @@ fn commit_leases<F: DialectFiles>(writer: &mut DialectWriter<F>, staging: &Stagi
     writer.sync().map_err(|cause| StoreError::unfinished(None, cause))
 }
 
-/// Writes a commit into the journal: the moment it exists. `with` is written in the same database transaction, and before the commit the
-/// history of `former`, if the list gets its tasks by being renamed. Returns it, and what the files are to be. The caller flushes the journal
-/// before it writes them.
+/// Writes a commit into the journal: the moment it exists. Returns it, and what the files are to be. The caller flushes the journal before it
+/// writes them.
 pub(super) fn exist<F: DialectFiles>(
     writer: &mut DialectWriter<F>,
     staging: &mut Staging,
     signature: &Signature,
-    former: Option<&Journal>,
-    with: impl Fn(&Journal) -> Result<(), StoreError>,
+    Alongside { former, with }: Alongside<'_>,
 ) -> Result<(Event, F::Raw), StoreError> {
     let at = clock::now();
     let changes = staging.changes();
@@ -105,7 +104,7 @@ pub(super) fn exist<F: DialectFiles>(
     recording::note_known(journal, known)?;
     rewrites::keep(journal, revision, dialect.rewrite(writer.files.raw(), &raw))?;
     journal.write_leases(&staging.leases)?;
-    with(journal)?;
+    with.map_or(Ok(()), |with| with(journal))?;
     journal.end(transaction)?;
     let list = writer.open_list.list.clone();
     Ok((Event { list, revision, entries: entries_of(&changes, revision, at, signature) }, raw))

@@ -1,4 +1,4 @@
-//! What is the same for every list that is files: turns, recovery, moves between lists, mending.
+//! What is the same for every list that is files: turns, recovery, changes of two lists, mending.
 //!
 //! How the files of one list are locked, read and replaced is the business of its [`ListFiles`]; nothing here knows a format.
 //! `docs/design/engine.md` has the protocol step by step. Begin reading with `open_list.rs`.
@@ -6,8 +6,10 @@
 mod mending;
 mod moves;
 mod open_list;
+mod pair;
 mod turns;
 
 pub(super) use mending::{examine, mend};
 pub(super) use moves::{finish_noted_moves, unfinished_move};
 pub(super) use open_list::{BareTurn, ListFiles, OpenList};
+pub(super) use pair::{Alongside, PairSide, commit_both};

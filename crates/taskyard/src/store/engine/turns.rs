@@ -28,6 +28,17 @@ impl<F: ListFiles> OpenList<F> {
         }
     }
 
+    /// Waits for another turn to finish a commit that exists: longer than for a first one, and although another program interferes.
+    pub(in crate::store) fn take_turn_again(&self) -> Result<(F::Turn, Journal), StoreError> {
+        let started = Instant::now();
+        loop {
+            match self.take_turn() {
+                Err(StoreError::Busy { .. } | StoreError::Conflict { .. }) if started.elapsed() < PATIENCE => {}
+                taken => return taken,
+            }
+        }
+    }
+
     /// Takes a turn if no other writer has one, and finishes what a dead writer began. Returns `None` if a writer has one, or another
     /// program keeps a lock that is needed to finish.
     pub(in crate::store) fn try_take_turn(&self) -> Result<Option<(F::Turn, Journal)>, StoreError> {

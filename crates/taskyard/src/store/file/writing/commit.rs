@@ -16,6 +16,7 @@ use super::plan::{self, Plan, Write};
 use super::txn::FileTxn;
 use crate::clock;
 use crate::failpoint::reach;
+use crate::store::engine::Alongside;
 use crate::store::file::flush;
 use crate::store::file::recovery::repair;
 use crate::store::journal::{Journal, Known, NewEntry};
@@ -137,18 +138,6 @@ fn write_journal(txn: &mut FileTxn, plan: &mut Plan, signature: &Signature) -> R
     txn.turn.locks.keeps_list |= keeps_others_out;
     txn.turn.lock(&Wanted { list: wanted.list || keeps_others_out, ..wanted })?;
     write_locked(txn, plan, signature, Alongside::default())
-}
-
-/// Writes something to a journal.
-type WritesToJournal<'a> = dyn Fn(&Journal) -> Result<(), StoreError> + 'a;
-
-/// What is written in the same database transaction as a commit.
-#[derive(Clone, Copy, Default)]
-pub(in crate::store) struct Alongside<'a> {
-    /// The journal whose history comes before the commit; only if the list gets its tasks by being renamed.
-    pub(in crate::store) former: Option<&'a Journal>,
-    /// What is written with the entries.
-    pub(in crate::store) with: Option<&'a WritesToJournal<'a>>,
 }
 
 /// Writes a commit into the journal whose locks we have.
@@ -356,19 +345,11 @@ fn finish_by_the_journal(txn: &mut FileTxn, event: &Event, hindrance: Hindrance)
         Hindrance::Failed(error) => return Err(error),
         Hindrance::Changed | Hindrance::LockLost => {}
     }
-    let started = Instant::now();
-    loop {
-        match txn.handle.take_turn() {
-            Ok((mut turn, journal)) => {
-                turn.locks.passed_by = txn.turn.locks.passed_by;
-                let contested = contested(&turn, event);
-                turn.release();
-                txn.handle.give_back(journal);
-                wait_until_decided(&turn, contested);
-                return repair::as_it_became(txn.journal(), event.clone());
-            }
-            Err(StoreError::Busy { .. } | StoreError::Conflict { .. }) if started.elapsed() < PATIENCE => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let (mut turn, journal) = txn.handle.take_turn_again()?;
+    turn.locks.passed_by = txn.turn.locks.passed_by;
+    let contested = contested(&turn, event);
+    turn.release();
+    txn.handle.give_back(journal);
+    wait_until_decided(&turn, contested);
+    repair::as_it_became(txn.journal(), event.clone())
 }
