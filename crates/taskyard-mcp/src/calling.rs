@@ -18,7 +18,7 @@ use taskyard::core::{AgentName, ListId};
 use taskyard::hooks::{HookWarning, Hooks};
 use taskyard::operations::Pruned;
 use taskyard::process::Cancel;
-use taskyard::store::{ExpectedReads, FileCare};
+use taskyard::store::{ExpectedReads, JournalCare};
 use tokio::task::JoinError;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
@@ -249,7 +249,7 @@ fn writes_tasks(tool: &str) -> bool {
 fn tell_of_journals(answer: &mut Answer, served: &ServedList) {
     static TOLD: Mutex<Vec<ListId>> = Mutex::new(Vec::new());
     let care = served.yard().store().care();
-    for (list, damage) in care.map(FileCare::damaged_journals).unwrap_or_default() {
+    for (list, damage) in care.map(JournalCare::damaged_journals).unwrap_or_default() {
         let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
         if told.contains(&list) {
             continue;

@@ -5,7 +5,7 @@ use std::io;
 use taskyard::config::ConfigWarning;
 use taskyard::core::ListId;
 use taskyard::hooks::HookWarning;
-use taskyard::store::{FileCare, JournalDamage};
+use taskyard::store::{JournalCare, JournalDamage};
 
 use super::Context;
 use crate::output::Output;
@@ -18,7 +18,7 @@ impl Context {
         let is_told = self.damage_is_told.replace(true);
         let opened = self.opened.get().filter(|_| !is_told);
         let care = opened.and_then(|opened| opened.store.care());
-        for (list, damage) in care.map(FileCare::damaged_journals).unwrap_or_default() {
+        for (list, damage) in care.map(JournalCare::damaged_journals).unwrap_or_default() {
             if !damaged.iter().any(|(told, _)| *told == list) {
                 damaged.push((list, damage));
             }
@@ -29,7 +29,7 @@ impl Context {
             ))?;
         }
         self.warn_of_newer(output)?;
-        let newer = care.map(FileCare::newer_journals).unwrap_or_default();
+        let newer = care.map(JournalCare::newer_journals).unwrap_or_default();
         for (list, format) in newer {
             output.warn(&format!(
                 "the journal of list {list} was written by a newer taskyard (format {format}); tasks are shown without it: use the newer taskyard"

@@ -12,9 +12,9 @@ use super::{ArrivingList, JournalDamage, ListCopy, ListCopyTarget, Litter, Stale
 
 /// The care for lists that are files, beside the [`super::Store`] that keeps them.
 ///
-/// Nothing here is part of a change: the caller learns what lies about, what other programs left and whether our memory
-/// of the list is whole, and tidies up.
-pub trait FileCare: Debug + Send + Sync {
+/// Nothing here is part of a change: the caller learns what lies about and what other programs left, and tidies up. Whether our memory of
+/// the lists is whole is the business of [`JournalCare`].
+pub trait FileCare: JournalCare {
     /// Returns the lists whose place is gone while our memory of them is there, each with that place, by name.
     fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError>;
 
@@ -33,9 +33,6 @@ pub trait FileCare: Debug + Send + Sync {
         None
     }
 
-    /// Returns when a look that is on record last found tasks in a list of which none is left; none where no look is.
-    fn last_look(&self, list: &ListId) -> Option<Timestamp>;
-
     /// Returns how tasks are laid out in files.
     fn layout(&self) -> FileLayout;
 
@@ -49,43 +46,6 @@ pub trait FileCare: Debug + Send + Sync {
     fn elements(&self, _list: &ListId) -> Result<Vec<Value>, StoreError> {
         Ok(Vec::new())
     }
-
-    /// Takes up the writes of other programs that did not know of ours, as far as this store recorded them since it was last asked; it
-    /// looks at nothing and waits for no lock.
-    fn take_stale_writes(&self, _list: &ListId) -> Vec<StaleWrite> {
-        Vec::new()
-    }
-
-    /// Looks the list's journal over from end to end, and returns what is wrong with it.
-    fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError>;
-
-    /// Finishes a move between this list and another that a process left unfinished, and returns why one cannot be finished. A move
-    /// that a process is making this moment is none.
-    fn unfinished_move(&self, list: &ListId) -> Result<Option<StoreError>, StoreError>;
-
-    /// Puts a whole journal in the place of a damaged one: the old one is kept aside, and what can be read of it is in the new one,
-    /// which goes on above it. The tasks stay as they are.
-    fn mend_journal(&self, list: &ListId) -> Result<(), StoreError>;
-
-    /// Returns the journals that turned out to be damaged while this store was used, and what is wrong with each. Tasks were read
-    /// without them.
-    fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)>;
-
-    /// Returns the lists whose journals turned out to be a newer Taskyard's while this store was used, and the format of each. Tasks were
-    /// read without them.
-    fn newer_journals(&self) -> Vec<(ListId, i64)>;
-
-    /// Returns how many bytes the journal of a list takes up, with its log.
-    fn journal_size(&self, list: &ListId) -> u64;
-
-    /// Returns how many bytes our memory of each list takes up whose place is gone, by name.
-    fn gone_memories(&self) -> Result<Vec<(ListId, u64)>, StoreError>;
-
-    /// Returns the revision up to which the journal was thinned out: of a revision up to it only a part is left.
-    fn thinned(&self, list: &ListId) -> Result<Revision, StoreError>;
-
-    /// Returns our directory for a list, where we may keep one.
-    fn memory_of(&self, list: &ListId) -> Option<PathBuf>;
 
     /// Has the files of a list reach the disk and lets go of its journal, so that what is old can be tidied.
     fn flush(&self, _list: &ListId) {}
@@ -103,13 +63,6 @@ pub trait FileCare: Debug + Send + Sync {
     /// read the files are copied as they are.
     fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError>;
 
-    /// Puts a copy of our memory of a list in its place, if there is none yet or the list comes back after it moved away, and tells whether
-    /// it did. One process at a time does this.
-    fn take_memory(&self, list: &ListId, arriving: &ArrivingList<'_>) -> Result<bool, StoreError>;
-
-    /// Tells whether we remember anything of a list, whatever the state of that.
-    fn has_memory(&self, list: &ListId) -> bool;
-
     /// Removes the place of a list that has no tasks, with what the client and we leave there. What else is in it stays, and is returned by name.
     fn remove_empty_place(&self, _list: &ListId) -> Result<Vec<String>, StoreError> {
         Ok(Vec::new())
@@ -117,6 +70,54 @@ pub trait FileCare: Debug + Send + Sync {
 
     /// Returns where a list is: a directory, or its one file.
     fn place_of(&self, list: &ListId) -> PathBuf;
+}
+
+/// The care for the journals of such lists: our memory of each, which is kept in our data directory.
+pub trait JournalCare: Debug + Send + Sync {
+    /// Returns our directory for a list, where we may keep one.
+    fn memory_of(&self, list: &ListId) -> Option<PathBuf>;
+
+    /// Tells whether we remember anything of a list, whatever the state of that.
+    fn has_memory(&self, list: &ListId) -> bool;
+
+    /// Puts a copy of our memory of a list in its place, if there is none yet or the list comes back after it moved away, and tells whether
+    /// it did. One process at a time does this.
+    fn take_memory(&self, list: &ListId, arriving: &ArrivingList<'_>) -> Result<bool, StoreError>;
+
+    /// Returns how many bytes our memory of each list takes up whose place is gone, by name.
+    fn gone_memories(&self) -> Result<Vec<(ListId, u64)>, StoreError>;
+
+    /// Returns how many bytes the journal of a list takes up, with its log.
+    fn journal_size(&self, list: &ListId) -> u64;
+
+    /// Returns the revision up to which the journal was thinned out: of a revision up to it only a part is left.
+    fn thinned(&self, list: &ListId) -> Result<Revision, StoreError>;
+
+    /// Returns when a look that is on record last found tasks in a list of which none is left; none where no look is.
+    fn last_look(&self, list: &ListId) -> Option<Timestamp>;
+
+    /// Takes up the writes of other programs that did not know of ours, as far as this store recorded them since it was last asked; it
+    /// looks at nothing and waits for no lock.
+    fn take_stale_writes(&self, list: &ListId) -> Vec<StaleWrite>;
+
+    /// Finishes a move between this list and another that a process left unfinished, and returns why one cannot be finished. A move
+    /// that a process is making this moment is none.
+    fn unfinished_move(&self, list: &ListId) -> Result<Option<StoreError>, StoreError>;
+
+    /// Looks the list's journal over from end to end, and returns what is wrong with it.
+    fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError>;
+
+    /// Puts a whole journal in the place of a damaged one: the old one is kept aside, and what can be read of it is in the new one,
+    /// which goes on above it. The tasks stay as they are.
+    fn mend_journal(&self, list: &ListId) -> Result<(), StoreError>;
+
+    /// Returns the journals that turned out to be damaged while this store was used, and what is wrong with each. Tasks were read
+    /// without them.
+    fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)>;
+
+    /// Returns the lists whose journals turned out to be a newer Taskyard's while this store was used, and the format of each. Tasks were
+    /// read without them.
+    fn newer_journals(&self) -> Vec<(ListId, i64)>;
 }
 
 /// How the tasks of a list are laid out in files.

@@ -60,7 +60,7 @@ pub(crate) use document::{read_locked_document, replace_document};
 pub use error::{Cause, StoreError};
 #[cfg(feature = "sqlite")]
 pub use file::{FileStore, FileStoreOptions};
-pub use file_care::{FileCare, FileLayout, Sighting};
+pub use file_care::{FileCare, FileLayout, JournalCare, Sighting};
 pub use history_pages::{HistoryBackwards, HistoryPages, HistorySource};
 pub use history_query::{HistoryQuery, LastEntry};
 #[cfg(feature = "sqlite")]

@@ -6,9 +6,8 @@ use super::dialect_files::DialectFiles;
 use super::open_list::OpenList;
 use super::recording::record_in_turn;
 use crate::failpoint::reach;
-use crate::store::journal::install;
 use crate::store::list_copy::is_lock;
-use crate::store::{ArrivingList, FileLayout, ListCopy, ListCopyTarget, StoreError};
+use crate::store::{FileLayout, ListCopy, ListCopyTarget, StoreError};
 
 /// Copies the list.
 pub(super) fn copy_out<F: DialectFiles>(
@@ -34,17 +33,6 @@ pub(super) fn copy_out<F: DialectFiles>(
     drop(moment);
     open_list.give_back(journal);
     Ok(copy)
-}
-
-/// Puts a copied journal where the list has none.
-pub(super) fn take_memory<F: DialectFiles>(
-    open_list: &OpenList<F>,
-    arriving: &ArrivingList<'_>,
-) -> Result<bool, StoreError> {
-    let installed = install(open_list.sidecar()?, &open_list.files.path, arriving)?;
-    open_list.journals.forget();
-    *open_list.files.remembered() = None;
-    Ok(installed)
 }
 
 fn copy_files<F: DialectFiles>(

@@ -44,7 +44,7 @@ impl<F: DialectFiles> ListFiles for DialectList<F> {
         Ok(raw.map(|raw| self.dialect.forms(&raw).into_keys().collect()).unwrap_or_default())
     }
 
-    fn forget(&self) {
+    fn let_go(&self) {
         *self.remembered() = None;
     }
 

@@ -1,30 +1,25 @@
 //! The store itself.
 
-use crate::store::dialects::recording;
-use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
-use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Task, TaskId, Timestamp};
+use taskyard_core::{Entry, Lease, ListId, Moment, Rules, Task, TaskId, Timestamp};
 
 use super::dialect_files::DialectFiles;
-use super::open_list::{OpenList, open_list};
+use super::open_list::{DialectList, OpenList, open_list};
 use super::writer::DialectWriter;
-use super::{copying, looking, temporary_files};
+use super::{copying, looking, recording, temporary_files};
 use crate::clock;
 use crate::store::directories::changed;
-use crate::store::engine;
-use crate::store::following::{self, Followed};
-use crate::store::journal::{Journal, has_memory, journal_size, memory_size, sidecar_of};
+use crate::store::engine::{OpenLists, OpensLists};
+use crate::store::following;
 use crate::store::kit::{StagedPair, StateSnapshot};
 use crate::store::{
-    ArrivingList, Capabilities, FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget,
-    ListInfo, ListWatch, Litter, Moved, Snapshot, StaleWrite, Store, StoreError, Txn, TxnPair, Watch,
+    Capabilities, FileCare, FileLayout, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo, ListWatch, Litter,
+    Moved, Snapshot, Store, StoreError, Txn, TxnPair, Watch,
 };
-
-/// How many lists stay in memory that nobody uses. Callers ask for any name, and for names of lists that do not exist.
-const MOST: usize = 256;
 
 /// Lists in the files of another dialect.
 #[derive(Debug)]
@@ -32,25 +27,34 @@ pub(in crate::store) struct DialectStore<F: DialectFiles> {
     dialect: Arc<F>,
     data: PathBuf,
     rules: Rules,
-    open_lists: Mutex<HashMap<ListId, Arc<OpenList<F>>>>,
+    open_lists: OpenLists<DialectList<F>>,
 }
 
 impl<F: DialectFiles> DialectStore<F> {
     /// Opens a store. Nothing is read or made until a list is asked for.
     pub(in crate::store) fn open(dialect: F, data: PathBuf, rules: Rules) -> Self {
-        Self { dialect: Arc::new(dialect), data, rules, open_lists: Mutex::default() }
+        Self { dialect: Arc::new(dialect), data, rules, open_lists: OpenLists::new() }
     }
+}
+
+impl<F: DialectFiles> OpensLists for DialectStore<F> {
+    type Files = DialectList<F>;
 
     fn open_list(&self, list: &ListId) -> Arc<OpenList<F>> {
-        let mut open_lists = self.open_lists.lock().unwrap_or_else(PoisonError::into_inner);
-        if open_lists.len() >= MOST && !open_lists.contains_key(list) {
-            // A caller that comes back to one of them reads it anew.
-            open_lists.retain(|_, unused| Arc::strong_count(unused) > 1);
-        }
-        let open_list = open_lists
-            .entry(list.clone())
-            .or_insert_with(|| Arc::new(open_list(Arc::clone(&self.dialect), list.clone(), &self.data, self.rules)));
-        Arc::clone(open_list)
+        let open = || open_list(Arc::clone(&self.dialect), list.clone(), &self.data, self.rules);
+        self.open_lists.get(list, open)
+    }
+
+    fn open_lists(&self) -> Vec<Arc<OpenList<F>>> {
+        self.open_lists.all()
+    }
+
+    fn data(&self) -> Option<&Path> {
+        Some(&self.data)
+    }
+
+    fn places_gone(&self, data: &Path) -> Vec<(ListId, PathBuf)> {
+        self.dialect.lists_without_a_place(data)
     }
 }
 
@@ -92,24 +96,15 @@ impl<F: DialectFiles> Store for DialectStore<F> {
     }
 
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        let open_list = self.open_list(list);
-        if !open_list.journals.ask(|journal| journal.covers(query))? {
-            open_list.observe()?;
-        }
-        open_list.entries(query)
+        self.open_list(list).history(query)
     }
 
     fn last_entries(&self, list: &ListId) -> Result<Vec<LastEntry>, StoreError> {
-        let open_list = self.open_list(list);
-        open_list.observe()?;
-        open_list.journals.ask(Journal::last_entries)
+        self.open_list(list).last_entries()
     }
 
     fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
-        let open_list = self.open_list(list);
-        // A follower of a damaged journal would wait in vain.
-        open_list.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
-        Ok(following::watch(open_list, moved))
+        self.open_list(list).watch(moved)
     }
 
     fn list_names(&self) -> Result<BTreeSet<ListId>, StoreError> {
@@ -122,11 +117,7 @@ impl<F: DialectFiles> Store for DialectStore<F> {
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
-        let open_list = self.open_list(list);
-        let journal = open_list.journal()?;
-        let renewed = journal.renew(leases);
-        open_list.give_back(journal);
-        renewed
+        self.open_list(list).renew(leases)
     }
 
     fn capabilities(&self) -> Capabilities<'_> {
@@ -136,21 +127,13 @@ impl<F: DialectFiles> Store for DialectStore<F> {
 
 impl<F: DialectFiles> FileCare for DialectStore<F> {
     fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
-        let mut lists = self.dialect.lists_without_a_place(&self.data);
+        let mut lists = self.places_gone(&self.data);
         lists.sort();
         Ok(lists)
     }
 
     fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
         self.read(list)?.tasks()
-    }
-
-    fn last_look(&self, list: &ListId) -> Option<Timestamp> {
-        let open_list = self.open_list(list);
-        let journal = open_list.journal_to_read()?;
-        let last = journal.last_look().ok().flatten();
-        open_list.give_back(journal);
-        last
     }
 
     fn layout(&self) -> FileLayout {
@@ -171,54 +154,6 @@ impl<F: DialectFiles> FileCare for DialectStore<F> {
         Ok(raw.map(|raw| self.dialect.elements(&raw)).unwrap_or_default())
     }
 
-    fn take_stale_writes(&self, list: &ListId) -> Vec<StaleWrite> {
-        self.open_list(list).journals.take_stale_writes()
-    }
-
-    fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {
-        engine::examine(&self.open_list(list))
-    }
-
-    fn unfinished_move(&self, list: &ListId) -> Result<Option<StoreError>, StoreError> {
-        engine::unfinished_move(&self.open_list(list))
-    }
-
-    fn mend_journal(&self, list: &ListId) -> Result<(), StoreError> {
-        engine::mend(&self.open_list(list))
-    }
-
-    fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)> {
-        let open_lists = self.open_lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let damaged =
-            open_lists.values().filter_map(|open_list| Some((open_list.list.clone(), open_list.journals.damage()?)));
-        damaged.collect()
-    }
-
-    fn journal_size(&self, list: &ListId) -> u64 {
-        self.open_list(list).sidecar().map_or(0, |sidecar| journal_size(sidecar))
-    }
-
-    fn gone_memories(&self) -> Result<Vec<(ListId, u64)>, StoreError> {
-        let gone = self.lists_without_a_place()?.into_iter();
-        Ok(gone.map(|(list, path)| (list, memory_size(&sidecar_of(&self.data, &path)))).collect())
-    }
-
-    fn newer_journals(&self) -> Vec<(ListId, i64)> {
-        let open_lists = self.open_lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let newer = open_lists
-            .values()
-            .filter_map(|open_list| Some((open_list.list.clone(), open_list.journals.newer_format()?)));
-        newer.collect()
-    }
-
-    fn thinned(&self, list: &ListId) -> Result<Revision, StoreError> {
-        self.open_list(list).journals.thinned()
-    }
-
-    fn memory_of(&self, list: &ListId) -> Option<PathBuf> {
-        self.open_list(list).sidecar().ok().cloned()
-    }
-
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {
         temporary_files::find(&self.open_list(list))
     }
@@ -235,14 +170,6 @@ impl<F: DialectFiles> FileCare for DialectStore<F> {
 
     fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError> {
         copying::copy_out(&self.open_list(list), to)
-    }
-
-    fn take_memory(&self, list: &ListId, arriving: &ArrivingList<'_>) -> Result<bool, StoreError> {
-        copying::take_memory(&self.open_list(list), arriving)
-    }
-
-    fn has_memory(&self, list: &ListId) -> bool {
-        self.open_list(list).sidecar().is_ok_and(|sidecar| has_memory(sidecar))
     }
 
     fn place_of(&self, list: &ListId) -> PathBuf {

@@ -49,7 +49,7 @@ pub(super) fn finish_peer<F: ListFiles>(list: &OpenList<F>, peer: &MovePeer) -> 
 }
 
 /// Finishes what is left of moves to and from a list, and returns why that fails.
-pub(in crate::store) fn unfinished_move<F: ListFiles>(list: &OpenList<F>) -> Result<Option<StoreError>, StoreError> {
+pub(super) fn unfinished_move<F: ListFiles>(list: &OpenList<F>) -> Result<Option<StoreError>, StoreError> {
     if !list.journals.ask(Journal::has_pending_moves)? {
         return Ok(None);
     }

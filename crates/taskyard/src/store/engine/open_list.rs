@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use taskyard_core::{Entry, ListId, Rules, TaskId};
+use taskyard_core::{Entry, Lease, ListId, Rules, TaskId};
 
-use crate::store::following::Followed;
+use crate::store::following::{self, Followed};
 use crate::store::journal::{Journal, Journals, Move, MovePeer};
 use crate::store::locks::queue::Queue;
-use crate::store::{HistoryQuery, StoreError};
+use crate::store::{HistoryQuery, LastEntry, ListWatch, Moved, StoreError};
 
 /// How the files of one list are locked, read and replaced, and what a process keeps of them in memory.
 pub(in crate::store) trait ListFiles: Debug + Send + Sync + Sized + 'static {
@@ -41,7 +42,7 @@ pub(in crate::store) trait ListFiles: Debug + Send + Sync + Sized + 'static {
 
     /// Waits for a turn in which nothing is recovered: the journal or the files cannot be read.
     fn take_bare_turn(&self, queue: &Path) -> Result<BareTurn<Self::Turn>, StoreError> {
-        self.take_turn(queue).map(BareTurn::AtFiles)
+        Ok(BareTurn::at_files(self.take_turn(queue)?))
     }
 
     /// Returns the tasks that have anything in the files, readable or not.
@@ -52,8 +53,8 @@ pub(in crate::store) trait ListFiles: Debug + Send + Sync + Sized + 'static {
         0
     }
 
-    /// Forgets what was kept of the files: there is another journal now.
-    fn forget(&self) {}
+    /// Lets go of what is kept of the files in memory.
+    fn let_go(&self);
 
     /// Records what other programs did, if no writer has the turn. Returns whether nothing is left to record.
     fn observe(list: &OpenList<Self>) -> Result<bool, StoreError>;
@@ -84,11 +85,23 @@ pub(in crate::store) trait ListFiles: Debug + Send + Sync + Sized + 'static {
 
 /// A turn in which nothing was recovered.
 #[derive(Debug)]
-pub(in crate::store) enum BareTurn<T> {
-    /// At the files.
-    AtFiles(T),
-    /// There are no files: only our own writers are kept out.
-    InQueue(Queue),
+pub(in crate::store) struct BareTurn<T> {
+    /// `None` if there are no files.
+    pub(in crate::store) at_files: Option<T>,
+    /// Without files only our own writers are kept out.
+    _in_queue: Option<Queue>,
+}
+
+impl<T> BareTurn<T> {
+    /// Keeps everybody out.
+    pub(in crate::store) fn at_files(turn: T) -> Self {
+        Self { at_files: Some(turn), _in_queue: None }
+    }
+
+    /// Keeps our own writers out of a list that has no files.
+    pub(in crate::store) fn in_queue(queue: Queue) -> Self {
+        Self { at_files: None, _in_queue: Some(queue) }
+    }
 }
 
 /// One list, as this process knows it.
@@ -145,6 +158,35 @@ impl<F: ListFiles> OpenList<F> {
     /// Puts a connection back for the next one.
     pub(in crate::store) fn give_back(&self, journal: Journal) {
         self.journals.give_back(journal);
+    }
+
+    /// Returns a part of the history, which has what other programs did until now.
+    pub(in crate::store) fn history(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+        if !self.journals.ask(|journal| journal.covers(query))? {
+            F::observe(self)?;
+        }
+        self.entries(query)
+    }
+
+    /// Returns the newest entry of each task.
+    pub(in crate::store) fn last_entries(&self) -> Result<Vec<LastEntry>, StoreError> {
+        F::observe(self)?;
+        self.journals.ask(Journal::last_entries)
+    }
+
+    /// Gives leases another time to live.
+    pub(in crate::store) fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
+        let journal = self.journal()?;
+        let renewed = journal.renew(leases);
+        self.give_back(journal);
+        renewed
+    }
+
+    /// Watches the list.
+    pub(in crate::store) fn watch(self: Arc<Self>, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
+        // A follower of a damaged journal would wait in vain.
+        self.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
+        Ok(following::watch(self, moved))
     }
 }
 

@@ -8,6 +8,7 @@ use taskyard_core::dialect::macf::hidden_task_of;
 use taskyard_core::{Rules, TaskId};
 
 use super::handle::{ClientFiles, Handle};
+use super::reading::live_list::Live;
 use super::recovery::{moves, power, repair};
 use crate::store::StoreError;
 use crate::store::engine::{BareTurn, ListFiles};
@@ -50,9 +51,9 @@ impl ListFiles for ClientFiles {
 
     fn take_bare_turn(&self, queue: &Path) -> Result<BareTurn<WriteTurn>, StoreError> {
         match self.place.open()? {
-            Some(_) => self.take_turn(queue).map(BareTurn::AtFiles),
+            Some(_) => Ok(BareTurn::at_files(self.take_turn(queue)?)),
             // The list is not made for this.
-            None => queue::enter(queue).map(BareTurn::InQueue),
+            None => Ok(BareTurn::in_queue(queue::enter(queue)?)),
         }
     }
 
@@ -65,6 +66,13 @@ impl ListFiles for ClientFiles {
 
     fn followed_up_to(&self) -> u64 {
         self.state().map(|state| state.applied).filter(|applied| *applied < MOST_REVISIONS).unwrap_or(0)
+    }
+
+    fn let_go(&self) {
+        // A reader that looks at it this moment keeps it.
+        if let Ok(mut live) = self.live.try_lock() {
+            *live = Live::default();
+        }
     }
 
     fn observe(list: &Handle) -> Result<bool, StoreError> {

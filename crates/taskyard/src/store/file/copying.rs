@@ -18,10 +18,10 @@ use crate::failpoint::reach;
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::hidden;
 use crate::store::file::reading::observe;
-use crate::store::journal::{Journal, install};
+use crate::store::journal::Journal;
 use crate::store::list_copy::is_lock;
 use crate::store::locks::list_paths::{ListPaths, OURS, task_of};
-use crate::store::{ArrivingList, ListCopy, ListCopyTarget, StoreError};
+use crate::store::{ListCopy, ListCopyTarget, StoreError};
 
 /// For so long what other programs did is tried to be recorded, while they go on.
 const RECORDING: Duration = Duration::from_secs(2);
@@ -52,13 +52,6 @@ pub(in crate::store) fn copy_out(handle: &Handle, to: &mut dyn ListCopyTarget) -
     drop(moment);
     handle.give_back(journal);
     copied
-}
-
-/// Puts a copied journal where the list has none.
-pub(in crate::store) fn take_memory(handle: &Handle, arriving: &ArrivingList<'_>) -> Result<bool, StoreError> {
-    let installed = install(handle.sidecar()?, &handle.files.place.directory, arriving)?;
-    handle.journals.forget();
-    Ok(installed)
 }
 
 /// Records what other programs did, so that the journal knows every file. Where a program writes to a file without end, or a writer keeps

@@ -10,6 +10,7 @@ use taskyard_core::Revision;
 
 use crate::failpoint::reach;
 use crate::regular_file;
+use crate::store::engine::ListFiles as _;
 use crate::store::file::copying::record;
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::hidden;

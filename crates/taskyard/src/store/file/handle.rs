@@ -4,7 +4,6 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use taskyard_core::{ListId, Rules};
 
@@ -38,8 +37,6 @@ pub(in crate::store) struct ClientFiles {
     pub(in crate::store) crowding: AtomicU32,
     /// Whether files of an earlier boot have been looked after.
     boot_is_known: AtomicBool,
-    /// When a caller last asked for the list.
-    asked: Mutex<Instant>,
 }
 
 impl ClientFiles {
@@ -56,24 +53,6 @@ impl ClientFiles {
             written_since_look: AtomicU64::new(0),
             crowding: AtomicU32::new(0),
             boot_is_known: AtomicBool::new(false),
-            asked: Mutex::new(Instant::now()),
-        }
-    }
-
-    /// Takes note that a caller asks for the list.
-    pub(in crate::store) fn is_asked_for(&self) {
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-    }
-
-    /// Returns for how long no caller has asked for the list.
-    pub(in crate::store) fn unasked(&self) -> Duration {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
-    }
-
-    /// Lets go of what is kept of the list in memory, if no reader is looking at it.
-    pub(in crate::store) fn let_go(&self) {
-        if let Ok(mut live) = self.live.try_lock() {
-            *live = Live::default();
         }
     }
 

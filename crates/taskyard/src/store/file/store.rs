@@ -1,44 +1,36 @@
 //! The file store: Claude Code's own task files, and beside them our memory of what happened to each.
 
-use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use taskyard_core::rules::looking::summarizing::Summary;
 use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId, Timestamp};
 
 use crate::store::directories::{changed, list_directories, named};
-use crate::store::engine;
+use crate::store::engine::{OpenLists, OpensLists};
 use crate::store::file::copying;
 use crate::store::file::departing;
 use crate::store::file::flush;
-use crate::store::file::handle::Handle;
+use crate::store::file::handle::{ClientFiles, Handle};
 use crate::store::file::reading::outlines;
 use crate::store::file::reading::scan;
 use crate::store::file::reading::snapshot::FileSnapshot;
 use crate::store::file::recovery::litter;
 use crate::store::file::writing::pair::FilePair;
 use crate::store::file::writing::txn::FileTxn;
-use crate::store::following::{self, Followed};
+use crate::store::following;
 use crate::store::foreign_link::must_not_be_foreign;
-use crate::store::journal::{
-    Journal, arrived_by, departure_in, has_memory, is_leaving, journal_size, memory_size, sidecar_of,
-};
+use crate::store::journal::{arrived_by, departure_in, is_leaving};
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::queue::held;
 use crate::store::remembered_places::directories_gone;
 use crate::store::turn_waiting::wait_for_turn;
 use crate::store::{
-    ArrivingList, Capabilities, Closed, Departure, FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry,
-    ListCopy, ListCopyTarget, ListInfo, ListMoving, ListWatch, Litter, Moved, Sighting, Snapshot, StaleWrite, Store,
-    StoreClock, StoreError, Txn, TxnPair, Watch,
+    Capabilities, Closed, Departure, FileCare, FileLayout, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo,
+    ListMoving, ListWatch, Litter, Moved, Sighting, Snapshot, Store, StoreClock, StoreError, Txn, TxnPair, Watch,
 };
-
-/// How long a list that no caller asks for stays in memory.
-const KEEPS: Duration = Duration::from_secs(300);
-/// How many lists stay in memory that nobody follows. Callers ask for any name, and for names of lists that do not exist.
-const MOST: usize = 256;
 
 /// How a file store is opened.
 #[derive(Clone, Debug)]
@@ -56,24 +48,13 @@ pub struct FileStoreOptions {
 pub struct FileStore {
     options: FileStoreOptions,
     clock: StoreClock,
-    handles: Mutex<Handles>,
-    /// How long a list that no caller asks for stays in memory.
-    keeps: Duration,
-}
-
-/// The lists that callers asked for.
-#[derive(Debug)]
-struct Handles {
-    by_list: HashMap<ListId, Arc<Handle>>,
-    /// When we last looked which of them no caller asks for any more.
-    looked_through: Instant,
+    handles: OpenLists<ClientFiles>,
 }
 
 impl FileStore {
     /// Opens a store. Nothing is read or made until a list is asked for.
     pub fn open(options: FileStoreOptions) -> Self {
-        let handles = Mutex::new(Handles { by_list: HashMap::new(), looked_through: Instant::now() });
-        Self { options, clock: StoreClock::default(), handles, keeps: KEEPS }
+        Self { options, clock: StoreClock::default(), handles: OpenLists::new() }
     }
 
     /// Gives leases and ends them by another clock than this machine's.
@@ -86,14 +67,13 @@ impl FileStore {
     /// is said.
     #[must_use]
     pub fn letting_go_after(self, keeps: Duration) -> Self {
-        Self { keeps, ..self }
+        Self { handles: self.handles.letting_go_after(keeps), ..self }
     }
 
     /// Returns the lists of which something is kept in memory, and how many bytes of tasks.
     pub fn lists_in_memory(&self) -> Vec<(ListId, usize)> {
-        let handles: Vec<_> = self.handles().by_list.values().cloned().collect();
         let kept = |handle: &Arc<Handle>| Some((handle.list.clone(), handle.files.live().size()?));
-        handles.iter().filter_map(kept).collect()
+        self.handles.all().iter().filter_map(kept).collect()
     }
 
     /// Returns where a list's task files are.
@@ -107,15 +87,10 @@ impl FileStore {
     }
 
     fn handle(&self, list: &ListId) -> Arc<Handle> {
-        let mut handles = self.handles();
-        let handle = handles.by_list.entry(list.clone()).or_insert_with(|| {
+        self.handles.get(list, || {
             let place = ListPaths::of(&self.options.tasks, self.options.data.as_deref(), list, self.options.rules);
-            Arc::new(Handle::of(list.clone(), place, self.options.rules, self.clock.clone()))
-        });
-        handle.files.is_asked_for();
-        let handle = Arc::clone(handle);
-        handles.let_go_of_those_unasked(self.keeps);
-        handle
+            Handle::of(list.clone(), place, self.options.rules, self.clock.clone())
+        })
     }
 
     /// Returns a list that has not moved to another store.
@@ -124,45 +99,26 @@ impl FileStore {
         handle.files.must_be_here()?;
         Ok(handle)
     }
-
-    fn handles(&self) -> MutexGuard<'_, Handles> {
-        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Handles {
-    /// Lets go of the lists that no caller has asked for in so long, now and then.
-    fn let_go_of_those_unasked(&mut self, keeps: Duration) {
-        if self.by_list.len() > MOST {
-            self.make_room();
-        }
-        if self.looked_through.elapsed() < keeps / 4 {
-            return;
-        }
-        self.looked_through = Instant::now();
-        self.by_list.retain(|_, handle| {
-            let is_asked_for = handle.files.unasked() < keeps;
-            if !is_asked_for {
-                handle.files.let_go();
-            }
-            // A follower of the list keeps it all the same.
-            is_asked_for || Arc::strong_count(handle) > 1
-        });
-    }
-}
+impl OpensLists for FileStore {
+    type Files = ClientFiles;
 
-impl Handles {
-    /// Lets go of lists that nobody uses until half of the room is free, of those first that no caller has asked for in longest.
-    fn make_room(&mut self) {
-        let unused = self.by_list.iter().filter(|(_, handle)| Arc::strong_count(handle) == 1);
-        let mut unused: Vec<_> = unused.map(|(list, handle)| (handle.files.unasked(), list.clone())).collect();
-        unused.sort_by_key(|(unasked, _)| std::cmp::Reverse(*unasked));
-        let too_many = self.by_list.len() - MOST / 2;
-        for (_, list) in unused.into_iter().take(too_many) {
-            if let Some(handle) = self.by_list.remove(&list) {
-                handle.files.let_go();
-            }
-        }
+    fn open_list(&self, list: &ListId) -> Arc<Handle> {
+        self.handle(list)
+    }
+
+    fn open_lists(&self) -> Vec<Arc<Handle>> {
+        self.handles.all()
+    }
+
+    fn data(&self) -> Option<&Path> {
+        self.options.data.as_deref()
+    }
+
+    fn places_gone(&self, data: &Path) -> Vec<(ListId, PathBuf)> {
+        let directories = directories_gone(data, &self.options.tasks).into_iter();
+        directories.filter_map(|path| Some((named(&path)?, path))).collect()
     }
 }
 
@@ -201,24 +157,15 @@ impl Store for FileStore {
     }
 
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        let handle = self.handle_here(list)?;
-        if !handle.journals.ask(|journal| journal.covers(query))? {
-            handle.observe()?;
-        }
-        handle.entries(query)
+        self.handle_here(list)?.history(query)
     }
 
     fn last_entries(&self, list: &ListId) -> Result<Vec<LastEntry>, StoreError> {
-        let handle = self.handle_here(list)?;
-        handle.observe()?;
-        handle.journals.ask(Journal::last_entries)
+        self.handle_here(list)?.last_entries()
     }
 
     fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
-        let handle = self.handle_here(list)?;
-        // A follower of a damaged journal would wait in vain.
-        handle.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
-        Ok(following::watch(handle, moved))
+        self.handle_here(list)?.watch(moved)
     }
 
     fn list_names(&self) -> Result<BTreeSet<ListId>, StoreError> {
@@ -231,11 +178,7 @@ impl Store for FileStore {
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
-        let handle = self.handle_here(list)?;
-        let journal = handle.journal()?;
-        let renewed = journal.renew(leases);
-        handle.give_back(journal);
-        renewed
+        self.handle_here(list)?.renew(leases)
     }
 
     fn capabilities(&self) -> Capabilities<'_> {
@@ -274,9 +217,7 @@ impl ListMoving for FileStore {
 
 impl FileCare for FileStore {
     fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
-        let Some(data) = &self.options.data else { return Ok(Vec::new()) };
-        let directories = directories_gone(data, &self.options.tasks).into_iter();
-        let mut lists: Vec<_> = directories.filter_map(|path| Some((named(&path)?, path))).collect();
+        let mut lists = self.data().map(|data| self.places_gone(data)).unwrap_or_default();
         lists.sort();
         Ok(lists)
     }
@@ -300,14 +241,6 @@ impl FileCare for FileStore {
         live.sighting(&handle.files.place.directory, || handle.files.state().unwrap_or_default())
     }
 
-    fn last_look(&self, list: &ListId) -> Option<Timestamp> {
-        let handle = self.handle(list);
-        let journal = handle.journal_to_read()?;
-        let last = journal.last_look().ok().flatten();
-        handle.give_back(journal);
-        last
-    }
-
     fn layout(&self) -> FileLayout {
         FileLayout::Numbered
     }
@@ -318,54 +251,6 @@ impl FileCare for FileStore {
 
     fn written_at(&self, list: &ListId, task: &TaskId) -> Option<Timestamp> {
         changed(&self.options.tasks.join(list.directory()).join(self.file_name(list, task)))
-    }
-
-    fn take_stale_writes(&self, list: &ListId) -> Vec<StaleWrite> {
-        self.handle(list).journals.take_stale_writes()
-    }
-
-    fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {
-        engine::examine(&self.handle(list))
-    }
-
-    fn unfinished_move(&self, list: &ListId) -> Result<Option<StoreError>, StoreError> {
-        engine::unfinished_move(&self.handle(list))
-    }
-
-    fn mend_journal(&self, list: &ListId) -> Result<(), StoreError> {
-        engine::mend(&self.handle(list))
-    }
-
-    fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)> {
-        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        let damaged =
-            handles.by_list.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.damage()?)));
-        damaged.collect()
-    }
-
-    fn journal_size(&self, list: &ListId) -> u64 {
-        self.handle(list).files.place.sidecar.as_deref().map_or(0, journal_size)
-    }
-
-    fn gone_memories(&self) -> Result<Vec<(ListId, u64)>, StoreError> {
-        let Some(data) = &self.options.data else { return Ok(Vec::new()) };
-        let gone = self.lists_without_a_place()?.into_iter();
-        Ok(gone.map(|(list, path)| (list, memory_size(&sidecar_of(data, &path)))).collect())
-    }
-
-    fn newer_journals(&self) -> Vec<(ListId, i64)> {
-        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        let newer =
-            handles.by_list.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.newer_format()?)));
-        newer.collect()
-    }
-
-    fn thinned(&self, list: &ListId) -> Result<Revision, StoreError> {
-        self.handle(list).journals.thinned()
-    }
-
-    fn memory_of(&self, list: &ListId) -> Option<PathBuf> {
-        self.sidecar_of(list)
     }
 
     fn flush(&self, list: &ListId) {
@@ -393,14 +278,6 @@ impl FileCare for FileStore {
 
     fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError> {
         copying::copy_out(&self.handle(list), to)
-    }
-
-    fn take_memory(&self, list: &ListId, arriving: &ArrivingList<'_>) -> Result<bool, StoreError> {
-        copying::take_memory(&self.handle(list), arriving)
-    }
-
-    fn has_memory(&self, list: &ListId) -> bool {
-        self.sidecar_of(list).is_some_and(|sidecar| has_memory(&sidecar))
     }
 
     fn remove_empty_place(&self, list: &ListId) -> Result<Vec<String>, StoreError> {
