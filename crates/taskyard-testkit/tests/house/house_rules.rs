@@ -181,7 +181,7 @@ const MAKE_FILES_OF_OTHERS: [(&str, &str); 18] = [
     ("taskyard/src/failpoint.rs", "the trace of a test"),
     ("taskyard/src/store/file/reading/files.rs", "task files"),
     ("taskyard/src/store/locks/guarded.rs", "inboxes and team files"),
-    ("taskyard/src/store/locks/lock.rs", "the client's locks"),
+    ("taskyard/src/store/locks/client_lock.rs", "the client's locks"),
     ("taskyard/src/store/locks/list_paths.rs", "the directory of a list"),
     ("taskyard/src/store/file/writing/plan.rs", "the file that locks a list"),
     ("taskyard/src/store/teaching/files.rs", "a teaching folder"),

@@ -10,8 +10,8 @@ use taskyard_core::{
     Timestamp,
 };
 
-use super::attempt::new_attempt;
-use super::turn_waiting::wait_for_turn;
+use super::moving::new_attempt;
+use super::waiting::wait_for_turn;
 use super::{
     FileCare, HistoryPages, HistoryQuery, HistorySource, LastEntry, ListMoving, ListWatch, LiveView, Lookup, Moved,
     Occupant, SharedCare, StoreError, UnreadableTask, Untold, Watch,

@@ -1,17 +1,15 @@
-//! Why a store could not find out, or could not do it.
+//! Why a store could not find out, or could not do it: a list is busy, its journal is damaged, the system refused.
 
 use std::error::Error;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fmt, io};
 
 use taskyard_core::dialect::NewerVersion;
 use taskyard_core::dialect::native::{TooLarge, Unreadable};
 use taskyard_core::rules::changes::numbering::LARGEST_NUMBER;
-use taskyard_core::{Event, SpecialFile, TaskId};
+use taskyard_core::{Event, SpecialFile, TaskId, Timestamp};
 
-use super::Occupant;
-use super::journal_damage::JournalDamage;
 use crate::regular_file::NotRead;
 
 /// What is behind an error, whatever store it comes from.
@@ -226,4 +224,145 @@ fn as_revision(commit: Option<&Event>) -> String {
 
 fn gave_up(waited: Duration) -> String {
     if waited.is_zero() { String::new() } else { format!("; gave up after {} s", waited.as_secs()) }
+}
+
+/// The program that keeps a list busy, as far as we can tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+pub enum Occupant {
+    /// The holder of a lock directory, which says nothing of who that is.
+    LockHolder {
+        /// The lock.
+        lock: PathBuf,
+        /// How long ago its holder last showed a sign of life.
+        age: Duration,
+    },
+    /// A process that keeps a file locked.
+    FileLocker {
+        /// The file.
+        file: PathBuf,
+        /// The process, where the system tells.
+        process: Option<i32>,
+    },
+    /// A process in the middle of writing the journal.
+    JournalWriter {
+        /// The database.
+        journal: PathBuf,
+        /// The process, where the system tells.
+        process: Option<i32>,
+    },
+    /// A process at a store that is no file of ours.
+    Elsewhere {
+        /// Who it is, in the words of that store.
+        who: String,
+    },
+}
+
+impl fmt::Display for Occupant {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LockHolder { lock, age } => {
+                let (seconds, tenths) = (age.as_secs(), age.subsec_millis() / 100);
+                write!(formatter, "lock `{}` is held by another process ({seconds}.{tenths} s old)", lock.display())
+            }
+            Self::FileLocker { file, process } => {
+                write!(formatter, "`{}` is locked by {}", file.display(), in_words(*process))
+            }
+            Self::JournalWriter { journal, process } => {
+                let who = in_words(*process);
+                write!(formatter, "{who} stays in the middle of writing the journal `{}`", journal.display())
+            }
+            Self::Elsewhere { who } => write!(formatter, "{who} is writing to the list"),
+        }
+    }
+}
+
+fn in_words(process: Option<i32>) -> String {
+    process.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"))
+}
+
+/// What is wrong with a journal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+pub enum JournalDamage {
+    /// A row does not match its checksum.
+    #[error("a row of `{table}` does not match its checksum")]
+    WrongSum {
+        /// The table.
+        table: &'static str,
+    },
+    /// A row holds a value that no release writes there.
+    #[error("a row holds what was never written there ({why})")]
+    WrongValue {
+        /// What was found instead.
+        why: String,
+    },
+    /// A file of the journal cannot be opened.
+    #[error("`{file}` cannot be opened ({why})")]
+    Unopenable {
+        /// The file.
+        file: &'static str,
+        /// What the system says.
+        why: String,
+    },
+    /// The journal ends before what was written to it: its log is lost.
+    #[error(
+        "it ends at revision {revision}, token {token} and number {number}, and revision {expected_revision}, token \
+         {expected_token} and number {expected_number} were written"
+    )]
+    Older {
+        /// The newest revision in it.
+        revision: u64,
+        /// The last token in it.
+        token: u64,
+        /// The highest number in it.
+        number: u64,
+        /// The newest revision that was written.
+        expected_revision: u64,
+        /// The last token that was given out.
+        expected_token: u64,
+        /// The highest number that was used.
+        expected_number: u64,
+    },
+    /// The database is not there any more.
+    #[error("the database was removed; a new one was begun")]
+    Gone,
+    /// The stamp beside the database, which tells how far it goes, is not there any more.
+    #[error("the stamp that tells how far it goes was removed")]
+    NoStamp,
+    /// The stamp cannot be read.
+    #[error("the stamp that tells how far it goes cannot be read")]
+    BadStamp,
+    /// An entry is missing between others.
+    #[error("{missing} is missing")]
+    Gap {
+        /// Which one.
+        missing: String,
+    },
+    /// It was found damaged before, and is not mended.
+    #[error("{what}{}", found_at(*.at))]
+    Found {
+        /// When that was found, where that is known.
+        at: Option<Timestamp>,
+        /// What was found.
+        what: String,
+    },
+    /// SQLite finds that the database is not whole.
+    #[error("the database is not whole ({why})")]
+    Malformed {
+        /// What SQLite says.
+        why: String,
+    },
+}
+
+fn found_at(at: Option<Timestamp>) -> String {
+    at.map(|at| format!(" (found {at})")).unwrap_or_default()
+}
+
+impl JournalDamage {
+    /// Tells whether it is kept until `doctor` mends it. What only cannot be opened may be opened again tomorrow, and then nothing was
+    /// lost.
+    pub(in crate::store) fn is_kept(&self) -> bool {
+        !matches!(self, Self::Unopenable { .. } | Self::Found { .. })
+    }
 }

@@ -4,11 +4,10 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use taskyard_core::Rules;
 use taskyard_core::rules::looking::summarizing::Summary;
-use taskyard_core::{ListId, Revision, Task, TaskId, Timestamp};
+use taskyard_core::{Image, ListId, Loss, Revision, Rules, Task, TaskId, Timestamp};
 
-use super::{ArrivingList, JournalDamage, ListCopy, ListCopyTarget, Litter, StaleWrite, StoreError};
+use super::{ArrivingList, JournalDamage, ListCopy, ListCopyTarget, Litter, StoreError};
 
 /// The care for lists that are files, beside the [`super::Store`] that keeps them.
 ///
@@ -135,3 +134,18 @@ pub enum FileLayout {
 /// What a store has seen of a list, as [`FileCare::sighting`] tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting(pub(crate) u64);
+
+/// A write of another program that certainly did not know what it took back: it was made from what the file held before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StaleWrite {
+    /// The task.
+    pub task: TaskId,
+    /// The revision under which the write was recorded.
+    pub revision: Revision,
+    /// What it took back.
+    pub losses: Vec<Loss>,
+    /// What it found there, as far as we know.
+    pub found: Image,
+    /// What it left there.
+    pub left: Image,
+}

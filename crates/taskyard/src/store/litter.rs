@@ -1,11 +1,10 @@
-//! What lies about in a list's place, as every store tells of it.
+//! What lies about in a list's place, as every store tells of it, and why a lock would last for ever.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use taskyard_core::{SpecialFile, TaskId};
-
-use super::StuckLock;
 
 /// Something a list's place would be better without.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,4 +85,36 @@ pub enum Litter {
         /// The task.
         task: TaskId,
     },
+}
+
+/// Why what stands in a lock's place keeps writers waiting, though no process works behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+pub enum StuckLock {
+    /// It is no directory, as every lock of the client is.
+    NotADirectory {
+        /// What it is; none for a regular file.
+        found: Option<SpecialFile>,
+    },
+    /// Its time lies in the future, so that by it the lock never grows old.
+    InTheFuture {
+        /// How far.
+        by: Duration,
+    },
+    /// Its holder showed no sign of life for longer than a lock lives.
+    Silent {
+        /// For how long.
+        age: Duration,
+    },
+}
+
+impl fmt::Display for StuckLock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotADirectory { found: Some(found) } => write!(formatter, "{found} in the place of a lock"),
+            Self::NotADirectory { found: None } => formatter.write_str("a file in the place of a lock"),
+            Self::InTheFuture { by } => write!(formatter, "a lock whose time lies {} s in the future", by.as_secs()),
+            Self::Silent { age } => write!(formatter, "a lock whose holder has been silent for {} s", age.as_secs()),
+        }
+    }
 }

@@ -1,10 +1,13 @@
-//! What is found under a task's name.
+//! What a look at a list finds: one task, or the list as a process keeps it in memory.
 
+use std::fmt;
+use std::ops::Deref;
 use std::path::PathBuf;
 
 use taskyard_core::dialect::native::Unreadable;
+use taskyard_core::live::LiveList;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Image, Task, TaskId};
+use taskyard_core::{Image, Revision, Task, TaskId};
 
 /// What stands under a task's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,5 +67,38 @@ impl UnreadableTask {
     /// Returns the refusal of a change that this stands in the way of.
     pub fn into_refusal(self) -> Refusal {
         Refusal::Unreadable { task: self.task, path: self.path, why: self.why }
+    }
+}
+
+/// A list in memory as it is now. While it is held the list stands still, so it is asked and let go.
+pub struct LiveView<'a> {
+    list: Box<dyn Deref<Target = LiveList> + 'a>,
+    revision: Revision,
+}
+
+impl<'a> LiveView<'a> {
+    /// Shows a list that is at this revision.
+    pub fn new(list: impl Deref<Target = LiveList> + 'a, revision: Revision) -> Self {
+        Self { list: Box::new(list), revision }
+    }
+
+    /// Returns the newest revision it shows.
+    pub const fn revision(&self) -> Revision {
+        self.revision
+    }
+}
+
+impl Deref for LiveView<'_> {
+    type Target = LiveList;
+
+    fn deref(&self) -> &LiveList {
+        &self.list
+    }
+}
+
+impl fmt::Debug for LiveView<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tasks = self.list.len();
+        formatter.debug_struct("LiveView").field("revision", &self.revision).field("tasks", &tasks).finish()
     }
 }

@@ -1,13 +1,13 @@
 //! Taking a list out of service where it is, because it moves to another store.
 
 use std::fmt::{self, Debug};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use taskyard_core::{Lease, ListId, Revision, Timestamp};
+use taskyard_core::{AttemptId, Lease, ListId, Revision, Timestamp};
 
 use super::StoreError;
-use super::attempt::new_attempt;
 
 /// Where a list goes or has gone, as the store that it leaves remembers it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,4 +112,27 @@ pub trait ListMoving: Debug + Send + Sync {
 
     /// Tells whether a list came here with the move of this token.
     fn has_arrived(&self, list: &ListId, token: &str) -> Result<bool, StoreError>;
+}
+
+/// Returns the name of a new attempt. The keys of a [`RandomState`] come from the system's source of randomness, and no two are
+/// alike.
+pub(super) fn new_attempt() -> AttemptId {
+    let [high, low] = [(); 2].map(|()| u128::from(RandomState::new().build_hasher().finish()));
+    AttemptId(high << 64 | low)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::thread;
+
+    use super::new_attempt;
+
+    #[test]
+    fn no_two_attempts_have_one_name() {
+        let threads: Vec<_> =
+            (0..4).map(|_| thread::spawn(|| (0..500).map(|_| new_attempt()).collect::<Vec<_>>())).collect();
+        let names: HashSet<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        assert_eq!(names.len(), 2_000);
+    }
 }

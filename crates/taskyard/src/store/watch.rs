@@ -1,5 +1,6 @@
 //! Being told that a store may hold more than was seen.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use taskyard_core::{Entry, Revision};
@@ -35,5 +36,29 @@ pub struct Untold;
 impl Watch for Untold {
     fn keep_up(&mut self) -> Result<Option<Duration>, StoreError> {
         Ok(Some(UNTOLD))
+    }
+}
+
+/// Keeps a listener listening; dropping it ends that.
+pub struct Subscription(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl Subscription {
+    /// Takes what ends the listening.
+    pub fn new(end: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(end)))
+    }
+}
+
+impl Debug for Subscription {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Subscription")
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if let Some(end) = self.0.take() {
+            end();
+        }
     }
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use serde_json::Value;
 use taskyard_core::dialect::native::Unreadable;

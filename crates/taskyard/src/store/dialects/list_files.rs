@@ -7,8 +7,7 @@ use std::sync::Arc;
 use taskyard_core::{Rules, TaskId};
 
 use super::dialect_files::DialectFiles;
-use super::dialect_turn::DialectTurn;
-use super::open_list::{DialectList, OpenList};
+use super::open_list::{DialectList, DialectTurn, OpenList};
 use super::{finishing, recording};
 use crate::store::StoreError;
 use crate::store::engine::ListFiles;

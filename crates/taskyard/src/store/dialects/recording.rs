@@ -1,17 +1,16 @@
 //! Recording what other programs did, so that history is complete and what they removed can be restored.
 
-use crate::store::journal::LOOK_IS_OLD;
 use std::sync::Arc;
+
 use taskyard_core::{Revision, TaskId};
 
 use super::dialect_files::DialectFiles;
-use super::looking::look;
+use super::looking::{APPLIED, look};
 use super::open_list::OpenList;
-use super::present_tasks::FoundChange;
-use super::rewrites::APPLIED;
+use super::seen_list::FoundChange;
 use crate::clock;
 use crate::store::directories::changed;
-use crate::store::journal::{Extent, Journal, Known, OutsideChange, OutsideRecord};
+use crate::store::journal::{Extent, Journal, Known, LOOK_IS_OLD, OutsideChange, OutsideRecord};
 use crate::store::kit::ListState;
 use crate::store::{FileLayout, StoreError};
 

@@ -1,12 +1,10 @@
 //! What lies about beside a list's files and no program uses: temporary files of dead writers. Old versions that were kept are no litter.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::dialect_files::DialectFiles;
-use super::dialect_turn::DialectTurn;
-use super::open_list::OpenList;
+use super::open_list::{DialectTurn, OpenList};
 use crate::liveness::is_seen_dead;
 use crate::regular_file::special_at;
 use crate::store::engine::ListFiles as _;

@@ -1,17 +1,24 @@
-//! The writer of a list: what it holds, and what it read when its turn began.
+//! The writer of a list, and its commit: everything staged happens, or nothing does.
+//!
+//! In order: what the files will be, a second look at them, the journal (from here on the commit exists), the files, the note that
+//! they are written.
 
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::dialect_files::DialectFiles;
-use super::dialect_turn::DialectTurn;
-use super::finishing;
-use super::looking::look;
-use super::open_list::OpenList;
-use super::present_tasks::FoundChange;
-use super::seen_list::{ReadFiles, SeenList};
-use crate::store::StoreError;
-use crate::store::journal::Journal;
-use crate::store::kit::StagedTxn;
+use taskyard_core::{Event, Image, Moment, Revision, Rules, TaskId};
+
+use super::dialect_files::{Changes, DialectFiles};
+use super::looking::{APPLIED, Progress, keep_rewrite, look, note_applied};
+use super::open_list::{DialectList, DialectTurn, OpenList};
+use super::seen_list::{FoundChange, ReadFiles, SeenList};
+use super::{finishing, recording};
+use crate::clock;
+use crate::failpoint::reach;
+use crate::store::engine::{self, Alongside, PairSide};
+use crate::store::journal::{Formed, Journal, NewEntry};
+use crate::store::kit::{Change, StagedTxn, Staging, Writer, entries_of};
+use crate::store::{HistoryQuery, Signature, StoreError};
 
 /// A writer of a list.
 #[derive(Debug)]
@@ -72,5 +79,273 @@ impl<F: DialectFiles> Drop for DialectWriter<F> {
         if let Some(journal) = self.journal.take() {
             self.open_list.give_back(journal);
         }
+    }
+}
+
+impl<F: DialectFiles> Writer for DialectWriter<F> {
+    fn now(&self) -> Result<Moment, StoreError> {
+        Ok(clock::moment())
+    }
+
+    fn commit(self, staging: Staging, signature: &Signature) -> Result<Option<Event>, StoreError> {
+        commit(self, staging, signature)
+    }
+
+    fn commit_both(
+        from: (Self, Staging),
+        into: (Self, Staging),
+        signature: &Signature,
+    ) -> Result<[Option<Event>; 2], StoreError> {
+        commit_both(from, into, signature)
+    }
+
+    fn new_ids(&self, staging: &Staging, count: usize, _rules: Rules) -> Result<Vec<TaskId>, StoreError> {
+        let mut ids = HashSet::with_capacity(count);
+        while ids.len() < count {
+            let id = self.open_list.files.dialect.new_id(clock::now());
+            // What the journal knows may be missing, and come back under its id.
+            let known = HistoryQuery { task: Some(id.clone()), newest: Some(1), ..HistoryQuery::default() };
+            let is_free = staging.get(&id).is_none() && !self.is_occupied(&id);
+            if is_free && self.journal().select(&known)?.is_empty() {
+                ids.insert(id);
+            }
+        }
+        // Tasks are kept by their names: what comes in one order is to be seen in it.
+        let mut ids: Vec<TaskId> = ids.into_iter().collect();
+        ids.sort();
+        Ok(ids)
+    }
+
+    fn has_met_outside_writes(&self) -> bool {
+        !self.outside.is_empty()
+    }
+
+    fn is_occupied(&self, id: &TaskId) -> bool {
+        self.open_list.files.dialect.is_occupied(&self.open_list.files.path, self.files.raw(), id)
+    }
+}
+
+/// After so many commits what the journal tells of them is packed ...
+const PACKED_TOGETHER: u64 = 64;
+/// ... after fewer, but never fewer than some, where they would be more bytes than this.
+const LARGE: u64 = 1 << 20;
+const FEW: u64 = 4;
+
+/// Makes everything staged happen.
+pub(super) fn commit<F: DialectFiles>(
+    mut writer: DialectWriter<F>,
+    mut staging: Staging,
+    signature: &Signature,
+) -> Result<Option<Event>, StoreError> {
+    if staging.changes().is_empty() {
+        commit_leases(&mut writer, &staging)?;
+        return Ok(None);
+    }
+    let (event, raw) = exist(&mut writer, &mut staging, signature, Alongside::default())?;
+    // The commit exists: whatever fails from here on is told as what is left to do.
+    match writer.sync().and_then(|()| write_out(writer, &event, &raw)) {
+        Ok(()) => Ok(Some(event)),
+        Err(cause) => Err(StoreError::unfinished(Some(event), cause)),
+    }
+}
+
+/// Makes what was staged of leases happen where no task changes.
+fn commit_leases<F: DialectFiles>(writer: &mut DialectWriter<F>, staging: &Staging) -> Result<(), StoreError> {
+    if staging.leases.changed().is_empty() {
+        return Ok(());
+    }
+    let transaction = writer.journal().begin()?;
+    writer.journal().write_leases(&staging.leases)?;
+    writer.journal().end(transaction)?;
+    writer.sync().map_err(|cause| StoreError::unfinished(None, cause))
+}
+
+/// Writes a commit into the journal: the moment it exists. Returns it, and what the files are to be. The caller flushes the journal before it
+/// writes them.
+pub(super) fn exist<F: DialectFiles>(
+    writer: &mut DialectWriter<F>,
+    staging: &mut Staging,
+    signature: &Signature,
+    Alongside { former, with }: Alongside<'_>,
+) -> Result<(Event, F::Raw), StoreError> {
+    let at = clock::now();
+    let changes = staging.changes();
+    let dialect = Arc::clone(&writer.open_list.files.dialect);
+    let raw = dialect.change(writer.files.raw(), &for_files(&changes), at);
+    let conflict = || StoreError::Conflict { task: changes[0].task.clone() };
+    let is_same = dialect.is_still(&writer.open_list.files.path, writer.files.raw())
+        && dialect.prepare(&writer.open_list.files.path, writer.turn.held(), writer.files.raw(), &raw)?;
+    if !is_same {
+        return Err(conflict());
+    }
+    staging.settle_leases(&changes);
+    reach("dialect: before the journal");
+    let journal = writer.journal();
+    let transaction = journal.begin()?;
+    let mut newest = staging.base.revision;
+    if journal.newest()? != newest {
+        return Err(conflict());
+    }
+    if let Some(former) = former {
+        newest = journal.go_on_from(former)?;
+        // None of that is to be written to the files.
+        journal.set_fact(APPLIED, newest.0.cast_signed())?;
+    }
+    let seen_elsewhere = !writer.outside.is_empty();
+    if seen_elsewhere {
+        let recorded = recording::record(&writer.open_list, journal, &writer.outside, newest.next())?;
+        if recorded.changes_judgement() {
+            // The judgement was made on what a stale write left there, or by a lease that ended with it.
+            journal.set_fact(APPLIED, newest.next().0.cast_signed())?;
+            journal.end(transaction)?;
+            writer.open_list.journals.note_stale_writes(recorded.stale_writes);
+            return Err(conflict());
+        }
+    }
+    let revision = if seen_elsewhere { newest.next().next() } else { newest.next() };
+    journal.append(revision, at, signature, &new_entries(&changes, signature))?;
+    remember_forms(writer, staging, &changes, &dialect.forms(&raw))?;
+    let mut known = writer.files.raw().map(|before| dialect.learned(before)).unwrap_or_default();
+    known.extend(changes.iter().map(|change| (change.task.clone(), dialect.about_to_be_known(&raw, &change.task))));
+    recording::note_known(journal, known)?;
+    keep_rewrite(journal, revision, dialect.rewrite(writer.files.raw(), &raw))?;
+    journal.write_leases(&staging.leases)?;
+    with.map_or(Ok(()), |with| with(journal))?;
+    journal.end(transaction)?;
+    let list = writer.open_list.list.clone();
+    Ok((Event { list, revision, entries: entries_of(&changes, revision, at, signature) }, raw))
+}
+
+/// Writes a commit that exists and is flushed out to the files.
+pub(super) fn write_out<F: DialectFiles>(
+    mut writer: DialectWriter<F>,
+    event: &Event,
+    raw: &F::Raw,
+) -> Result<(), StoreError> {
+    reach("dialect: journaled");
+    let open_list = Arc::clone(&writer.open_list);
+    let saved = open_list.files.dialect.save(&open_list.files.path, writer.turn.held(), writer.files.raw(), raw);
+    if saved? {
+        reach("dialect: saved");
+        note_applied(writer.journal(), event.revision)?;
+    } else {
+        // A program that knows no lock wrote since we looked, or put another file there: the commit is made over what it wrote.
+        writer.repair()?;
+    }
+    pack_what_is_applied(writer.journal(), event);
+    writer.journal().copy_log();
+    Ok(())
+}
+
+/// Packs what the journal tells of commits that are in the files, many at once. A failure is for the next one.
+fn pack_what_is_applied(journal: &Journal, event: &Event) {
+    let images = event.entries.iter().filter_map(|entry| entry.after.as_ref());
+    let length: u64 = images.map(|image| image.bytes().len() as u64).sum();
+    let together = (LARGE / length.max(1)).clamp(FEW, PACKED_TOGETHER);
+    if !event.revision.0.is_multiple_of(together) {
+        return;
+    }
+    let since = Revision(event.revision.0.saturating_sub(PACKED_TOGETHER));
+    let packed = Progress::of(journal).and_then(|files| journal.pack(since, files.applied));
+    if let Err(error) = packed {
+        tracing::debug!(%error, "the journal is not packed");
+    }
+}
+
+/// What no task can be read from has no place in the files.
+fn for_files(changes: &[Change]) -> Changes {
+    let task = |change: &Change| change.after.as_ref().and_then(|kept| kept.task.as_ref().ok().cloned());
+    changes.iter().map(|change| (change.task.clone(), task(change))).collect()
+}
+
+/// Remembers the form of everything whose form changes; that of a task may follow from the change of another.
+fn remember_forms<F: DialectFiles>(
+    writer: &DialectWriter<F>,
+    staging: &Staging,
+    changes: &[Change],
+    after: &BTreeMap<TaskId, Vec<u8>>,
+) -> Result<(), StoreError> {
+    let journal = writer.journal();
+    let changed: BTreeMap<&TaskId, &Change> = changes.iter().map(|change| (&change.task, change)).collect();
+    for (task, form) in after {
+        let image = match changed.get(task) {
+            Some(change) => change.image(),
+            None if writer.files.forms.get(task) == Some(form) => continue,
+            None => staging.base.tasks.get(task).map(|kept| &kept.image),
+        };
+        if let Some(image) = image {
+            journal.set_form(task, &Formed { form: Some(form.clone()), image: image.clone() })?;
+        }
+    }
+    for change in changes.iter().filter(|change| !after.contains_key(&change.task)) {
+        match &change.after {
+            Some(kept) => journal.set_form(&change.task, &Formed { form: None, image: kept.image.clone() })?,
+            None => journal.forget_form(&change.task)?,
+        }
+    }
+    Ok(())
+}
+
+fn new_entries<'a>(changes: &'a [Change], signature: &Signature) -> Vec<NewEntry<'a>> {
+    let entry = |change: &'a Change| NewEntry {
+        task: &change.task,
+        op: signature.op,
+        before: change.before.as_ref(),
+        after: change.image(),
+        inode: None,
+        mode: None,
+    };
+    changes.iter().map(entry).collect()
+}
+
+/// Makes what was staged on two lists happen, all of it or nothing.
+pub(super) fn commit_both<F: DialectFiles>(
+    (from, leaving): (DialectWriter<F>, Staging),
+    (into, coming): (DialectWriter<F>, Staging),
+    signature: &Signature,
+) -> Result<[Option<Event>; 2], StoreError> {
+    if leaving.changes().is_empty() || coming.changes().is_empty() {
+        let left = commit(from, leaving, signature)?;
+        return Ok([left, commit(into, coming, signature)?]);
+    }
+    engine::commit_both((from, leaving), (into, coming), signature).map(|events| events.map(Some))
+}
+
+impl<F: DialectFiles> PairSide for DialectWriter<F> {
+    type Files = DialectList<F>;
+    type Plan = Staging;
+    type Journaled = F::Raw;
+
+    fn open_list(&self) -> &Arc<OpenList<F>> {
+        &self.open_list
+    }
+
+    fn journal(&self) -> &Journal {
+        Self::journal(self)
+    }
+
+    fn changes(staging: &Staging) -> Vec<(TaskId, Option<Image>)> {
+        staging.changes().iter().map(|change: &Change| (change.task.clone(), change.image().cloned())).collect()
+    }
+
+    fn write_journal(
+        &mut self,
+        staging: &mut Staging,
+        signature: &Signature,
+        with: Alongside<'_>,
+    ) -> Result<(Event, F::Raw), StoreError> {
+        exist(self, staging, signature, with)
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        Self::sync(self)
+    }
+
+    fn write_out(self, _staging: &Staging, raw: F::Raw, event: &mut Event) -> Result<(), StoreError> {
+        write_out(self, event, &raw)
+    }
+
+    fn leave_to_the_note(self, _staging: &Staging) -> Result<(), StoreError> {
+        Ok(())
     }
 }

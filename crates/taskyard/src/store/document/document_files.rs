@@ -1,6 +1,5 @@
 //! What a document is to the store.
 
-use crate::random::random_number;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,10 +16,11 @@ use super::files;
 use super::held::{self, Held};
 use super::rewrite::Rewrite;
 use crate::clock;
+use crate::random::random_number;
 use crate::store::dialects::{Changes, DialectFiles, DialectStore, KnownFiles, Loaded};
+use crate::store::directories::files_gone;
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::kit::Home;
-use crate::store::remembered_places::files_gone;
 use crate::store::{FileLayout, Store, StoreError};
 
 /// The name of the file.

@@ -1,9 +1,8 @@
 //! The file of a document, opened and read without its lock.
 
-use std::fs;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use taskyard_core::dialect::document::{BadDocument, Document};
 use taskyard_core::dialect::native::Unreadable;
@@ -111,10 +110,9 @@ fn whole(path: &Path, bytes: Vec<u8>, stamp: Option<FileStamp>) -> Result<Loaded
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::path::{Path, PathBuf};
-    use std::thread;
     use std::time::Duration;
+    use std::{fs, thread};
 
     use super::{look, stamp_of};
     use crate::clock;

@@ -4,7 +4,6 @@ mod changing;
 mod document_files;
 mod files;
 mod held;
-mod overwriting;
 mod rewrite;
 
 pub use document_files::{DocumentOptions, DocumentPaths, open_documents};

@@ -10,8 +10,8 @@ use taskyard_core::dialect::native::next_number;
 use super::reading::files;
 use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
+use crate::store::locks::client_lock;
 use crate::store::locks::list_paths::c_name;
-use crate::store::locks::lock;
 use crate::store::locks::turn::WriteTurn;
 
 /// Notes for our other processes that a commit is in every file.
@@ -31,7 +31,7 @@ pub(in crate::store) fn raise_mark(turn: &WriteTurn, mark: f64) -> Result<(), St
     let replaced = files::replace(directory, &name, text.as_bytes()).or_else(|error| match error.kind() {
         // A mark is no directory; whatever is in it stays there, under another name.
         io::ErrorKind::IsADirectory => {
-            lock::set_aside(directory, &name, ".highwatermark.unreadable")?;
+            client_lock::set_aside(directory, &name, ".highwatermark.unreadable")?;
             files::replace(directory, &name, text.as_bytes())
         }
         _ => Err(error),

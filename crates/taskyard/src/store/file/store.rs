@@ -8,6 +8,8 @@ use std::time::Duration;
 use taskyard_core::rules::looking::summarizing::Summary;
 use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId, Timestamp};
 
+use crate::store::directories::directories_gone;
+use crate::store::directories::must_not_be_foreign;
 use crate::store::directories::{changed, list_directories, named};
 use crate::store::engine::{OpenLists, OpensLists};
 use crate::store::file::copying;
@@ -21,12 +23,10 @@ use crate::store::file::recovery::litter;
 use crate::store::file::writing::pair::FilePair;
 use crate::store::file::writing::txn::FileTxn;
 use crate::store::following;
-use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::journal::{arrived_by, departure_in, is_leaving};
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::queue::held;
-use crate::store::remembered_places::directories_gone;
-use crate::store::turn_waiting::wait_for_turn;
+use crate::store::waiting::wait_for_turn;
 use crate::store::{
     Capabilities, Closed, Departure, FileCare, FileLayout, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo,
     ListMoving, ListWatch, Litter, Moved, Sighting, Snapshot, Store, StoreClock, StoreError, Txn, TxnPair, Watch,

@@ -22,7 +22,7 @@ use super::layout::{BEGUN, DATABASE, ENTRIES, FORMAT, JOURNAL, MOVED, THINNED, T
 use super::rows::{self, COLUMNS, ENTRY_BITS, Sequence, WrongSum, first_id, images_of};
 use super::stamp::{FoundStamp, Marks, Stamp, StampFile, Standstill, is_lasting, look_at_stamp};
 use crate::sqlite::{Database, DatabaseError, Table};
-use crate::store::journal_damage::JournalDamage;
+use crate::store::error::JournalDamage;
 use crate::store::{Occupant, StoreError};
 use crate::{clock, private};
 

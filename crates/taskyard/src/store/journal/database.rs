@@ -27,7 +27,7 @@ use super::rows::{self, RecentImages};
 use super::stamp::{Marks, Stamp, StampFile};
 use crate::lock_table::is_locked_by_others;
 use crate::sqlite::{Database, beside};
-use crate::store::journal_damage::JournalDamage;
+use crate::store::error::JournalDamage;
 use crate::store::{Occupant, StoreError};
 
 /// Counts how often a turn was taken from a writer that had not ended it.

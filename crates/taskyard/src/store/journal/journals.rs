@@ -11,7 +11,7 @@ use super::Journal;
 use super::archive::is_archived;
 use super::database::Seats;
 use super::layout::DATABASE;
-use crate::store::journal_damage::JournalDamage;
+use crate::store::error::JournalDamage;
 use crate::store::{StaleWrite, StoreError};
 
 /// A journal that cannot be opened is tried again so often, after so long.

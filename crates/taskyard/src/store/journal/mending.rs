@@ -29,7 +29,7 @@ use super::stamp::{FoundStamp, Marks, StampFile, Standstill};
 use crate::failpoint::reach;
 use crate::private::{self, prepare_database};
 use crate::sqlite::{Alone, Database, Table};
-use crate::store::journal_damage::JournalDamage;
+use crate::store::error::JournalDamage;
 use crate::store::kit::first_token;
 use crate::store::{Signature, StoreError};
 use crate::{clock, regular_file};

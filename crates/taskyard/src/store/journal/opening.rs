@@ -24,7 +24,7 @@ use crate::failpoint::{reach, reach_if_named};
 use crate::private::{has_database, make_directory, prepare_database};
 use crate::sqlite::{Alone, Database, DatabaseError};
 use crate::store::StoreError;
-use crate::store::journal_damage::JournalDamage;
+use crate::store::error::JournalDamage;
 use crate::store::kit::first_token;
 
 /// The stamp beside a journal and what it says, or `None` if there is none.

@@ -15,7 +15,7 @@ use taskyard_core::packing::{Unpackable, needs_base, unpack};
 use taskyard_core::{Image, Revision};
 
 use crate::sqlite::Table;
-use crate::store::journal_damage::JournalDamage;
+use crate::store::error::JournalDamage;
 
 /// Columns are gathered up to this many bytes before they are summed: one long run costs less than many short ones.
 const GATHERED: usize = 256;

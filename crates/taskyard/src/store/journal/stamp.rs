@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use super::layout::{FORMAT, fnv1a};
 use crate::store::StoreError;
-use crate::store::journal_damage::JournalDamage;
+use crate::store::error::JournalDamage;
 use crate::{clock, private, regular_file};
 
 const FILE: &str = "stamp";

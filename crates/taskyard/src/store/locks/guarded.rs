@@ -20,20 +20,19 @@ use rustix::fs::{Access, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use taskyard_core::SpecialFile;
 
+use super::client_lock::temporary_name;
 use super::dead_locks::maker_is_dead;
 use super::fingerprint::{Fingerprint, look_at, look_through};
 use super::list_paths::{self, ListPaths, OURS, c_name};
-use super::lock::temporary_name;
 use super::queue::PATIENCE;
 use super::turn::WriteTurn;
 use super::turn_record;
-use crate::clock;
 use crate::failpoint::reach;
-use crate::private;
 use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
-use crate::store::foreign_link::must_not_be_foreign;
+use crate::store::directories::must_not_be_foreign;
 use crate::store::journal::{canonical, sidecar_name};
+use crate::{clock, private};
 
 /// Fewer bytes than this are looked through sooner than a thread is started.
 const WORTH_A_THREAD: usize = 64 * 1024;

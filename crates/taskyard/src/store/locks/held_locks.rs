@@ -2,13 +2,11 @@
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::io;
-use std::mem;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread;
 use std::time::Duration;
+use std::{io, mem, thread};
 
-use super::lock::{self, Attempt, Candidate, Lock};
+use super::client_lock::{self, Attempt, Candidate, Lock};
 
 /// Well within the 10 s after which the client takes a lock for dead, and our own writers take a turn for abandoned.
 const REFRESH: Duration = Duration::from_millis(2500);
@@ -84,7 +82,7 @@ fn refresh() {
             lock.refresh();
         }
         for turn in turns {
-            lock::touch(&turn);
+            client_lock::touch(&turn);
         }
     }
 }

@@ -1,17 +1,16 @@
 //! Where everything of one list is.
 
 use std::ffi::{CStr, CString};
-use std::fs;
-use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use rustix::fs::{Mode, OFlags};
 use taskyard_core::dialect::macf::hidden_names;
 use taskyard_core::{ListId, Rules, TaskId};
 
 use crate::store::StoreError;
-use crate::store::foreign_link::must_not_be_foreign;
+use crate::store::directories::must_not_be_foreign;
 use crate::store::journal::{canonical, sidecar_of};
 
 /// What the temporary files and set-aside locks of ours begin with. The client looks at no name that begins with a dot.

@@ -1,25 +1,19 @@
 //! The client's lock protocol, and how our own writers take turns within it. `docs/design/locks.md` says how and why.
 //!
-//! Lists and the single files of teams are locked in the same way.
+//! Ours are the queue, the turn and its record. The client's are `client_lock.rs`, `client_locking.rs`, `dead_locks.rs` and
+//! `stuck_lock.rs`. Lists and the single files of teams are locked in the same way.
 
-pub(in crate::store) mod backoff;
-pub(in crate::store) mod client_locks;
+pub(in crate::store) mod client_lock;
+pub(in crate::store) mod client_locking;
 pub(in crate::store) mod dead_locks;
 pub(in crate::store) mod fingerprint;
-pub(in crate::store) mod gap;
 pub(in crate::store) mod guarded;
 pub(in crate::store) mod held_locks;
 pub(in crate::store) mod list_paths;
-pub(in crate::store) mod lock;
-pub(in crate::store) mod locking;
-pub(in crate::store) mod passing;
 pub(in crate::store) mod queue;
-pub(in crate::store) mod queue_waiters;
-pub(in crate::store) mod sightings;
 pub(in crate::store) mod stuck_lock;
 pub(in crate::store) mod turn;
 pub(in crate::store) mod turn_record;
-pub(in crate::store) mod waiting;
 
 pub(crate) use guarded::{Found, Guarded, Print, Replaced, read_unlocked};
 pub use held_locks::release_held_locks;

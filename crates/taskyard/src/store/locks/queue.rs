@@ -1,23 +1,33 @@
 //! The queue of our own writers: a kernel lock on a file of ours, so that waiting costs nothing and dies with the waiter.
 //!
-//! The holder of the turn shows signs of life by the file's time. A waiter that sees none for as long as a lock lives
-//! goes past (`passing.rs`).
+//! The holder of the turn shows signs of life by the file's time. A waiter that sees none for as long as a lock lives goes past: a kernel lock
+//! lasts as long as its process does, also while that is suspended. A link beside the queue's file keeps apart the processes that go past; it
+//! leads nowhere and says whose it is. They leave word that they went past; then the writer that gets to the head makes this link, too,
+//! before it has the turn, and leaves word that all is as it was. A process that was passed finds another count of turns than its own, and
+//! stops.
+//!
+//! The kernel has no flock with a time limit, so threads sleep in it for writers that have only so much time.
 
-use std::fs::File;
-use std::os::unix::fs::MetadataExt;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
-use super::lock::LIFE;
-use super::passing::{self, Passing};
-use super::queue_waiters;
+use super::client_lock::{self, LIFE};
 use super::turn_record::{self, TurnRecord};
 use crate::clock;
+use crate::liveness::{is_seen_dead, space_tag};
 use crate::lock_table::flock_holder;
+use crate::store::new_name::rename_to_new;
 use crate::store::{Occupant, StoreError};
 
 /// How often a waiter looks whether the one ahead still moves.
@@ -48,7 +58,7 @@ impl Queue {
             if !is_doubtful || self.passing.is_some() {
                 return Ok(Some(state));
             }
-            self.passing = passing::take(&self.path, patience).map_err(StoreError::io("cannot lock", &self.path))?;
+            self.passing = take_passing(&self.path, patience).map_err(StoreError::io("cannot lock", &self.path))?;
             if self.passing.is_none() {
                 return Ok(None);
             }
@@ -91,7 +101,7 @@ pub(in crate::store) fn enter(path: &Path) -> Result<Queue, StoreError> {
         }
         Err(error) => return Err(error),
     };
-    let receiver = queue_waiters::lock(waiting).map_err(StoreError::io("cannot wait for", path))?;
+    let receiver = lock_when_free(waiting).map_err(StoreError::io("cannot wait for", path))?;
     let glances = turn_record::open(path).map_err(StoreError::io("cannot open", path))?;
     let mut ahead = Ahead::first_seen(&glances);
     loop {
@@ -127,7 +137,7 @@ fn head(file: File, path: &Path) -> Queue {
 
 /// Goes past the head, if it still is as it was seen.
 fn pass(path: &Path, file: &File, seen: &TurnRecord) -> Result<Option<Passing>, StoreError> {
-    let taken = passing::try_take(path).map_err(StoreError::io("cannot lock", path))?;
+    let taken = try_take_passing(path).map_err(StoreError::io("cannot lock", path))?;
     let now = turn_record::load(file).map_err(StoreError::io("cannot read", path))?.unwrap_or_default();
     // Other processes may have gone past meanwhile, and be done. But where there is a new head, the queue counts again.
     Ok(taken.filter(|_| now.is_past_queue || now.turns == seen.turns))
@@ -203,4 +213,226 @@ pub(in crate::store) fn is_offset(offset: i64) -> bool {
 
 fn nanos(span: Duration) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// The right to go past, or to keep other processes from it. Dropping it gives it back.
+#[derive(Debug)]
+pub(in crate::store) struct Passing {
+    link: PathBuf,
+    /// What the link says: the process, its pid namespace, and what no other link says.
+    text: String,
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        if fs::read_link(&self.link).is_ok_and(|text| text.as_os_str() == self.text.as_str()) {
+            let _ = fs::remove_file(&self.link);
+        }
+    }
+}
+
+/// Makes the link, where no living process has made it.
+pub(in crate::store) fn try_take_passing(queue: &Path) -> io::Result<Option<Passing>> {
+    let link = beside(queue, "passing");
+    for _ in 0..2 {
+        let text = new_link_text();
+        match symlink(&text, &link) {
+            Ok(()) => return Ok(Some(Passing { link, text })),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        let Some(text) = fs::read_link(&link).ok().map(PathBuf::into_os_string) else { continue };
+        if !is_of_dead_process(&text) && !is_silent(queue, &link) {
+            return Ok(None);
+        }
+        take_away(queue, &link, &text)?;
+    }
+    Ok(None)
+}
+
+/// Makes the link, after a wait for the process that has it.
+pub(in crate::store) fn take_passing(queue: &Path, patience: Duration) -> io::Result<Option<Passing>> {
+    let (started, mut backoff) = (Instant::now(), Backoff::default());
+    loop {
+        let taken = try_take_passing(queue)?;
+        if taken.is_some() || started.elapsed() >= patience {
+            return Ok(taken);
+        }
+        thread::sleep(backoff.next());
+    }
+}
+
+/// Removes a link of a dead process; what another process put there in this instant is put back.
+fn take_away(queue: &Path, link: &Path, text: &OsString) -> io::Result<()> {
+    let aside = beside(queue, &format!("passed-{}", new_link_text()));
+    match fs::rename(link, &aside) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    if fs::read_link(&aside).is_ok_and(|found| found.as_os_str() != text) {
+        // Where a third one has it by now, its owner lost it in that instant, and will notice.
+        let _ = rename_to_new(rustix::fs::CWD, &aside, link);
+    }
+    let _ = fs::remove_file(&aside);
+    Ok(())
+}
+
+fn beside(queue: &Path, ending: &str) -> PathBuf {
+    queue.with_added_extension(ending)
+}
+
+fn new_link_text() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{:x}-{count}", client_lock::process(), space_tag(), clock::since_boot())
+}
+
+/// Tells whether a link was made by a process that this one can see to be gone.
+fn is_of_dead_process(text: &OsString) -> bool {
+    let text = text.to_string_lossy();
+    let mut parts = text.split('-').map(str::parse::<u32>);
+    let (Some(Ok(process)), Some(Ok(space))) = (parts.next(), parts.next()) else { return true };
+    space == space_tag() && is_seen_dead(process)
+}
+
+/// Tells whether the process that made a link showed no sign of life for as long as a lock lives: in the queue's file, once it has the
+/// turn.
+fn is_silent(queue: &Path, link: &Path) -> bool {
+    let changed =
+        |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.mtime() * 1_000_000_000 + found.mtime_nsec());
+    let last = changed(queue).max(changed(link));
+    u128::try_from(clock::wall().saturating_sub(last)).is_ok_and(|silence| silence > LIFE.as_nanos())
+}
+
+/// So many threads are kept for the next who wait. Where many processes write at once, every turn is waited for.
+const KEPT: usize = 1;
+/// ... and for how long.
+const KEPT_FOR: Duration = Duration::from_secs(1);
+
+static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
+
+/// A thread that has nothing to wait for.
+struct Idle {
+    thread: ThreadId,
+    next: Sender<Wait>,
+}
+
+/// A file that is to be locked, and the channel to the thread that wants it then. When that thread is gone, the file is dropped and with it
+/// the lock.
+struct Wait {
+    file: File,
+    locked: Sender<Result<File, Errno>>,
+}
+
+/// Has a file locked as soon as every writer ahead has let go of it.
+pub(in crate::store) fn lock_when_free(file: File) -> io::Result<Receiver<Result<File, Errno>>> {
+    let (locked, receiver) = channel();
+    let wait = Wait { file, locked };
+    let unsent = match idle().pop() {
+        Some(idle) => idle.next.send(wait).err().map(|unsent| unsent.0),
+        None => Some(wait),
+    };
+    unsent.map_or(Ok(()), begin)?;
+    Ok(receiver)
+}
+
+fn begin(wait: Wait) -> io::Result<()> {
+    let thread = thread::Builder::new().name("taskyard-queue".to_owned()).stack_size(64 * 1024);
+    thread.spawn(move || lock_one_after_the_other(wait)).map(drop)
+}
+
+fn lock_one_after_the_other(mut wait: Wait) {
+    let (next, waits) = channel();
+    loop {
+        let locked = flock(&wait.file, FlockOperation::LockExclusive);
+        let _ = wait.locked.send(locked.map(|()| wait.file));
+        match stay_for_another(&next, &waits) {
+            Some(another) => wait = another,
+            None => return,
+        }
+    }
+}
+
+/// Waits for a while until there is something else to lock.
+fn stay_for_another(next: &Sender<Wait>, waits: &Receiver<Wait>) -> Option<Wait> {
+    let thread = thread::current().id();
+    let mut all = idle();
+    if all.len() >= KEPT {
+        return None;
+    }
+    all.push(Idle { thread, next: next.clone() });
+    drop(all);
+    if let Ok(another) = waits.recv_timeout(KEPT_FOR) {
+        return Some(another);
+    }
+    let mut all = idle();
+    match all.iter().position(|idle| idle.thread == thread) {
+        Some(place) => {
+            all.remove(place);
+            None
+        }
+        // Another thread has taken this one up and is about to say for what.
+        None => {
+            drop(all);
+            waits.recv().ok()
+        }
+    }
+}
+
+fn idle() -> MutexGuard<'static, Vec<Idle>> {
+    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Pauses that double from 5 to 100 ms, each made a little uneven so that waiters do not march in step.
+#[derive(Debug)]
+pub(in crate::store) struct Backoff {
+    pause: u64,
+    seed: u64,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { pause: 5, seed: crate::clock::since_boot().unsigned_abs() ^ (u64::from(std::process::id()) << 32) | 1 }
+    }
+}
+
+impl Backoff {
+    /// Returns the next pause.
+    pub(in crate::store) fn next(&mut self) -> Duration {
+        self.seed ^= self.seed << 13;
+        self.seed ^= self.seed >> 7;
+        self.seed ^= self.seed << 17;
+        let base = self.pause * 1000;
+        self.pause = (self.pause * 2).min(100);
+        Duration::from_micros(base / 2 + self.seed % base)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
+
+    use super::{new_link_text, space_tag, try_take_passing};
+
+    #[test]
+    fn one_has_it_at_a_time_and_what_a_dead_process_left_is_taken_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = folder.path().join("queue");
+        File::create(&queue).unwrap();
+        let first = try_take_passing(&queue).unwrap().unwrap();
+        assert!(try_take_passing(&queue).unwrap().is_none());
+        drop(first);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        // No process has this id.
+        symlink(format!("4194305-{}-0-0", space_tag()), folder.path().join("queue.passing")).unwrap();
+        let second = try_take_passing(&queue).unwrap().unwrap();
+        // Another process took it over: that one gives it back.
+        fs::remove_file(&second.link).unwrap();
+        symlink(new_link_text(), &second.link).unwrap();
+        drop(second);
+        assert!(try_take_passing(&queue).unwrap().is_none());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
 }

@@ -2,17 +2,16 @@
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
+use super::client_lock::{self, LIFE, temporary_name};
+use super::dead_locks::{Sightings, time_ahead};
 use super::fingerprint::{Look, look_at};
 use super::guarded::queue_of;
 use super::list_paths::c_name;
-use super::lock::{self, LIFE, temporary_name};
-use super::sightings::{Sightings, time_ahead};
 use crate::regular_file::special;
 use crate::store::StuckLock;
 
@@ -22,7 +21,7 @@ const GLANCE: Duration = Duration::from_millis(100);
 /// Returns why a lock is stuck, where it is.
 pub(in crate::store) fn judge(name: &CStr, look: &Look, sightings: &Sightings) -> Option<StuckLock> {
     let silence = sightings.silence(name, look);
-    if !lock::is_directory(look) {
+    if !client_lock::is_directory(look) {
         return Some(StuckLock::NotADirectory { found: special(look.kind) });
     }
     match time_ahead(look) {
@@ -41,8 +40,8 @@ pub(in crate::store) fn end(directory: BorrowedFd<'_>, name: &CStr, sightings: &
         if look.print != first.print || look.born != first.born {
             return Ok(false);
         }
-        if !lock::is_directory(&look) || sightings.silence(name, &look) > LIFE {
-            return lock::take_aside(directory, name, &look, &temporary_name("stale"));
+        if !client_lock::is_directory(&look) || sightings.silence(name, &look) > LIFE {
+            return client_lock::take_aside(directory, name, &look, &temporary_name("stale"));
         }
         if started.elapsed() > LIFE + GLANCE * 2 {
             return Ok(false);

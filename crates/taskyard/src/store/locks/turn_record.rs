@@ -57,13 +57,13 @@ pub(in crate::store) struct TurnRecord {
     pub(in crate::store) held_for: i64,
     /// Wall time minus time since boot, to notice a clock that was set.
     pub(in crate::store) clock_offset: i64,
-    /// Since when our writers have followed each other without leaving the lock free (`gap.rs`).
+    /// Since when our writers have followed each other without leaving the lock free (`client_locking.rs`).
     pub(in crate::store) streak: i64,
     /// When one of ours last found the lock in a rival's hands.
     pub(in crate::store) rival_met: i64,
     /// Whether a writer is between taking the turn and giving it back. Where the next writer finds it set, the one before has died.
     pub(in crate::store) busy: bool,
-    /// Whether the last turn was taken past the queue: then the head of the queue does not say who may write (`passing.rs`).
+    /// Whether the last turn was taken past the queue: then the head of the queue does not say who may write (`queue.rs`).
     pub(in crate::store) is_past_queue: bool,
     /// Whose the locks are that are written down behind the words.
     pub(in crate::store) holder: u32,

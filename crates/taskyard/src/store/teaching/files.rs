@@ -1,23 +1,31 @@
-//! The files of a folder: read and replaced.
+//! The files of a folder: read, replaced, and given up to a rival that was faster.
+//!
+//! No other program keeps to a lock here, so that the last look at a file is the last thing before it is replaced. After a task was taken, a
+//! program that read its file before that writes its own claim a moment later and never looks again. So we look again, and it is
+//! theirs. Such a program opens the file and writes to it. If it opened the file that we replaced, its claim stands in a file that has no
+//! name any more: it is brought back. If it opened ours, its claim stands there, and the next reader sees it. A program that takes longer
+//! than [`MOMENT`] between reading and writing cannot be waited for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::CWD;
 use taskyard_core::dialect::native::{LARGEST, Unreadable};
-use taskyard_core::dialect::teaching::{BadCarried, Folder, parse_carried, print_carried, read, task_of};
-use taskyard_core::{Image, TaskId};
+use taskyard_core::dialect::teaching::{self, BadCarried, Folder, parse_carried, print_carried, read, task_of};
+use taskyard_core::{Image, Status, Task, TaskId};
 
-use super::raw_folder::{RawFolder, Stamps};
-use super::replacing::{TEMPORARY, put, put_new, replace};
-use super::yielding::{is_taken, yield_to_rivals};
 use crate::clock;
+use crate::failpoint::reach;
 use crate::regular_file::{self, NotRead};
+use crate::replacement::create_replacement;
 use crate::store::dialects::{KnownFiles, clear_away};
 use crate::store::journal::{FileStamp, Known};
+use crate::store::new_name::rename_to_new;
 use crate::store::{Litter, StoreError};
 
 /// What the task files have no words for.
@@ -186,5 +194,177 @@ fn remove(folder: &Path, name: &str) -> Result<(), StoreError> {
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io("cannot remove", path)(error)),
         _ => Ok(()),
+    }
+}
+
+/// What our temporary files begin with.
+pub(super) const TEMPORARY: &str = ".taskyard-";
+
+/// A file that was replaced, kept open: a program that opened it before may still write to it.
+#[derive(Debug)]
+pub(super) struct Replaced {
+    /// Its name.
+    pub(super) name: String,
+    /// What was there before.
+    pub(super) old: File,
+    /// What it held.
+    pub(super) before: Vec<u8>,
+    /// What was put in its place.
+    pub(super) ours: Vec<u8>,
+}
+
+/// Writes a file, whatever is there.
+pub(super) fn put(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    write(folder, name, bytes, |from, to| fs::rename(from, to).map(|()| true)).map(drop)
+}
+
+/// Writes a file where there is none.
+pub(super) fn put_new(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    write(folder, name, bytes, |from, to| rename_to_new(CWD, from, to).map(|()| true)).map(drop)
+}
+
+/// Replaces a file that holds this; none where it holds something else at the last moment.
+pub(super) fn replace(folder: &Path, name: &str, before: &[u8], ours: &[u8]) -> Result<Option<Replaced>, StoreError> {
+    let path = folder.join(name);
+    let old = match regular_file::open(&path, LARGEST) {
+        Ok((old, _)) => old,
+        Err(why) if why.is_missing() => return Ok(None),
+        Err(why) => return Err(StoreError::not_read(&path, why)),
+    };
+    let is_put = write(folder, name, ours, |from, to| {
+        // Nothing may come between this look and the renaming.
+        let is_same = is_at(&old, to)? && contents(&old)? == before;
+        if is_same { fs::rename(from, to).map(|()| true) } else { Ok(false) }
+    })?;
+    let replaced = || Replaced { name: name.to_owned(), old, before: before.to_vec(), ours: ours.to_vec() };
+    Ok(is_put.then(replaced))
+}
+
+/// Reads an open file from its beginning.
+pub(super) fn contents(mut file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Tells whether an open file is the one at a path.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let open = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(found) => Ok((open.dev(), open.ino()) == (found.dev(), found.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a file beside its place and lets `rename` put it there. Returns what that said.
+fn write(
+    folder: &Path,
+    name: &str,
+    bytes: &[u8],
+    rename: impl FnOnce(&Path, &Path) -> io::Result<bool>,
+) -> Result<bool, StoreError> {
+    let path = folder.join(name);
+    let temporary = folder.join(format!("{TEMPORARY}{}-{name}.tmp", std::process::id()));
+    let written = || -> io::Result<bool> {
+        regular_file::must_be_replaceable(&path)?;
+        // A process of our number may have died here, and another user may have put a link there.
+        let _ = fs::remove_file(&temporary);
+        let mut file = create_replacement(&temporary, &path)?;
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        reach("dialect: temporary file written");
+        let is_put = rename(&temporary, &path)?;
+        reach("dialect: a file in its place");
+        Ok(is_put)
+    };
+    let is_put = written();
+    if !matches!(is_put, Ok(true)) {
+        let _ = fs::remove_file(&temporary);
+    }
+    is_put.map_err(StoreError::io("cannot write", path))
+}
+
+/// Reads the file at a path; none where there is none.
+pub(super) fn read_file(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match regular_file::read(path, LARGEST) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(why) if why.is_missing() => Ok(None),
+        Err(NotRead::NotRegular { .. } | NotRead::TooLarge { .. }) => Ok(None),
+        Err(why) => Err(StoreError::not_read(path, why)),
+    }
+}
+
+/// How long rivals may take between their look at a file and their writing to it.
+const MOMENT: Duration = Duration::from_millis(50);
+/// How often we look at least: where the machine is so busy that we get to it seldom, so do they.
+const LOOKS: u32 = 40;
+/// How long we wait at most, also for a rival to finish what is half written.
+const LONGEST: Duration = Duration::from_millis(250);
+/// How often we look.
+const STEP: Duration = Duration::from_millis(1);
+
+/// Tells whether a change takes a task that had no owner.
+pub(super) fn is_taken(id: &TaskId, before: &[u8], after: &[u8]) -> bool {
+    let task = |bytes: &[u8]| teaching::read(id, bytes, None, &[]).ok();
+    let is_free = |task: &Task| task.status == Status::Pending && task.owner().is_none();
+    matches!((task(before), task(after)), (Some(before), Some(after)) if is_free(&before) && !is_free(&after))
+}
+
+/// Waits for rivals that looked at these tasks before they were taken, and lets their writing count.
+pub(super) fn yield_to_rivals(folder: &Path, taken: &[Replaced]) -> Result<(), StoreError> {
+    if taken.is_empty() {
+        return Ok(());
+    }
+    let started = Instant::now();
+    for looks in 1.. {
+        let mut is_torn = false;
+        for replaced in taken {
+            is_torn |= bring_back(folder, replaced)?;
+        }
+        let waited = started.elapsed();
+        if waited >= LONGEST || (waited >= MOMENT && looks >= LOOKS && !is_torn) {
+            break;
+        }
+        thread::sleep(STEP);
+    }
+    Ok(())
+}
+
+/// Brings back what a rival wrote to the file that was replaced. Returns whether it is not done yet.
+fn bring_back(folder: &Path, replaced: &Replaced) -> Result<bool, StoreError> {
+    let path = folder.join(&replaced.name);
+    let theirs = contents(&replaced.old).map_err(StoreError::io("cannot read", &path))?;
+    if theirs == replaced.before {
+        return Ok(false);
+    }
+    let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(&theirs).is_ok();
+    // What stands there by now may be newer than both.
+    if is_whole && read_file(&path)?.as_deref() == Some(&replaced.ours) {
+        tracing::info!(file = replaced.name, "a rival took the task at the same moment");
+        put(folder, &replaced.name, &theirs)?;
+    }
+    Ok(!is_whole)
+}
+
+/// What each file looks like without reading it.
+pub(super) type Stamps = BTreeMap<String, FileStamp>;
+
+/// A folder as it was read.
+#[derive(Clone, Debug)]
+pub(super) struct RawFolder {
+    pub(super) folder: Folder,
+    pub(super) stamps: Stamps,
+    pub(super) waiting: HashMap<TaskId, Vec<TaskId>>,
+    /// What the journal did not know of files: how those look that had to be read, `None` for those that are gone.
+    pub(super) learned: BTreeMap<TaskId, Option<Known>>,
+}
+
+impl RawFolder {
+    /// Takes what was read, and looks who waits for whom.
+    pub(super) fn new(folder: Folder, stamps: Stamps, learned: BTreeMap<TaskId, Option<Known>>) -> Self {
+        let waiting = teaching::waiting(&folder);
+        Self { folder, stamps, waiting, learned }
     }
 }

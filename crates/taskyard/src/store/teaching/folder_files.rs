@@ -11,18 +11,16 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde_json::Value;
 use taskyard_core::dialect::native::Unreadable;
-use taskyard_core::dialect::teaching::{self};
+use taskyard_core::dialect::teaching;
 use taskyard_core::{Image, ListId, Rules, Task, TaskId, Timestamp};
 
-use super::files;
-use super::raw_folder::{RawFolder, Stamps};
-use super::replacing::TEMPORARY;
+use super::files::{self, RawFolder, Stamps, TEMPORARY};
 use crate::random::random_number;
 use crate::store::dialects::{Changes, DialectFiles, DialectStore, KnownFiles, Loaded, lock_in_time};
+use crate::store::directories::directories_gone;
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::journal::{Fingerprint, Known};
 use crate::store::kit::Home;
-use crate::store::remembered_places::directories_gone;
 use crate::store::{FileLayout, Litter, Store, StoreError};
 
 /// Which folder each list is in.

@@ -2,8 +2,5 @@
 
 mod files;
 mod folder_files;
-mod raw_folder;
-mod replacing;
-mod yielding;
 
 pub use folder_files::{TeachingOptions, TeachingPaths, open_teaching};

@@ -17,9 +17,9 @@ use taskyard_core::{Image, Task, TaskId};
 use super::hidden;
 use crate::clock;
 use crate::regular_file::{self, NotRead};
+use crate::store::locks::client_lock::temporary_name;
 use crate::store::locks::fingerprint::{Look, look_at, look_through};
 use crate::store::locks::list_paths::{ListPaths, file_name};
-use crate::store::locks::lock::temporary_name;
 use crate::store::new_name::rename_to_new;
 
 /// A file that no program touched for this long is not in the middle of being written.

@@ -17,12 +17,12 @@ use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::hidden;
 use crate::store::file::reading::numbers;
 use crate::store::journal::Journal;
+use crate::store::locks::client_lock::{self, LIFE};
+use crate::store::locks::dead_locks::Sightings;
 use crate::store::locks::dead_locks::maker_is_dead;
 use crate::store::locks::fingerprint::look_at;
 use crate::store::locks::list_paths::{self, OURS, c_name};
-use crate::store::locks::lock::{self, LIFE};
 use crate::store::locks::queue::PATIENCE;
-use crate::store::locks::sightings::Sightings;
 use crate::store::locks::stuck_lock;
 use crate::store::new_name::rename_to_new;
 use crate::store::{Litter, StoreError};
@@ -41,7 +41,7 @@ fn look_for(handle: &Handle, is_busy: bool) -> Result<Vec<Litter>, StoreError> {
     for name in names.iter().filter(|name| name.ends_with(".lock") || name.starts_with('.')) {
         let path = handle.files.place.directory.join(name);
         let Ok(Some(look)) = look_at(directory.as_fd(), &c_name(name)) else { continue };
-        let age = lock::age(&look);
+        let age = client_lock::age(&look);
         if is_lock(name) {
             litter.extend(stuck_lock::judge(&c_name(name), &look, &sightings(handle)).map(|why| match why {
                 StuckLock::Silent { age } => Litter::StaleLock { path, age },
@@ -93,7 +93,7 @@ pub(in crate::store) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<
                 let name = name_of(path);
                 let look = look_at(turn.directory.as_fd(), &name).ok().flatten();
                 look.is_some_and(|look| {
-                    lock::take_aside(turn.directory.as_fd(), &name, &look, &lock::temporary_name("stale"))
+                    client_lock::take_aside(turn.directory.as_fd(), &name, &look, &client_lock::temporary_name("stale"))
                         .unwrap_or(false)
                 })
             }
@@ -160,7 +160,7 @@ fn set_special_aside(directory: BorrowedFd<'_>, path: &Path) -> Result<bool, Sto
     match look_at(directory, &name).map_err(io())? {
         Some(look) if special(look.kind).is_some() => {
             let wanted = format!("{}.unreadable", name.to_string_lossy());
-            lock::set_aside(directory, &name, &wanted).map_err(io())?;
+            client_lock::set_aside(directory, &name, &wanted).map_err(io())?;
             Ok(true)
         }
         Some(_) => Ok(false),

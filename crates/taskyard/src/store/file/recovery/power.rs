@@ -20,9 +20,9 @@ use crate::store::file::reading::hidden;
 use crate::store::file::reading::numbers;
 use crate::store::journal::remember_boot;
 use crate::store::journal::{Journal, Known};
+use crate::store::locks::client_lock::{self, LIFE};
 use crate::store::locks::fingerprint::look_at;
 use crate::store::locks::list_paths::{self, c_name};
-use crate::store::locks::lock::{self, LIFE};
 use crate::store::locks::turn::WriteTurn;
 
 /// Looks at everything since the last flush: what the power loss emptied, removed or brought back is made as the journal
@@ -121,7 +121,7 @@ fn clear_locks_of_the_dead(turn: &WriteTurn) -> Result<(), StoreError> {
         let is_lock = name.ends_with(".json.lock");
         if let Ok(Some(look)) = look_at(turn.directory.as_fd(), &c_name(&name))
             && is_lock
-            && (look.print.mtime < started || lock::age(&look) > LIFE)
+            && (look.print.mtime < started || client_lock::age(&look) > LIFE)
         {
             let _ = rustix::fs::unlinkat(&*turn.directory, &*c_name(&name), AtFlags::REMOVEDIR);
         }

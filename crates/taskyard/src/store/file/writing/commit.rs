@@ -20,10 +20,10 @@ use crate::store::engine::Alongside;
 use crate::store::file::flush;
 use crate::store::file::recovery::repair;
 use crate::store::journal::{Journal, Known, NewEntry};
-use crate::store::locks::locking::{Ready, Wanted};
+use crate::store::locks::client_locking::Waiting;
+use crate::store::locks::client_locking::{Ready, Wanted};
 use crate::store::locks::queue::PATIENCE;
 use crate::store::locks::turn::WriteTurn;
-use crate::store::locks::waiting::Waiting;
 use crate::store::{Signature, StoreError};
 
 /// How often the locks are taken as the last thing before the commit exists, which works where no rival holds them.

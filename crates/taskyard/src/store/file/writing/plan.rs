@@ -18,9 +18,9 @@ use crate::store::StoreError;
 use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::hidden;
 use crate::store::file::reading::numbers;
+use crate::store::locks::client_locking::Wanted;
 use crate::store::locks::fingerprint::Look;
 use crate::store::locks::list_paths::file_name;
-use crate::store::locks::locking::Wanted;
 use crate::store::locks::turn::WriteTurn;
 
 /// More removals than this are not locked one by one.

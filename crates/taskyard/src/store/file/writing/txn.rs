@@ -16,7 +16,7 @@ use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::numbers;
 use crate::store::journal::{Journal, Standing};
 use crate::store::kit::StagedLeases;
-use crate::store::locks::client_locks::PATIENCE_IN_TURN;
+use crate::store::locks::turn::PATIENCE_IN_TURN;
 use crate::store::locks::turn::WriteTurn;
 
 /// Where rivals were faster with new numbers so often in a row, the list is locked before one is chosen.

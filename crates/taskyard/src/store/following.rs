@@ -1,13 +1,30 @@
-//! Watching a list whose journal is a database of ours: the kernel tells that something moved, the journal tells what.
+//! Following a list whose journal is a database of ours, whatever its files are: the kernel tells that something moved, the journal tells what.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use taskyard_core::Entry;
+use taskyard_core::{Entry, ListId};
 
-use super::Followed;
 use crate::store::{HistoryQuery, ListWatch, Moved, StoreError, UNTOLD, Watch};
 use crate::watching::WatchedDirectories;
+
+/// A list whose files and journal can be looked at again and again.
+pub trait Followed: Send + Sync {
+    /// Returns the list.
+    fn list(&self) -> &ListId;
+
+    /// Returns the directories in which something moves when the list changes.
+    fn directories(&self) -> Vec<&Path>;
+
+    /// Records what other programs did, where other programs write to the list's files. Returns whether nothing is left to record.
+    fn observe(&self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    /// Returns a part of the journal as it is, without looking at the files.
+    fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError>;
+}
 
 /// What a writer kept us from recording is tried again after this, then after twice that, and so on.
 const FIRST_TRY: Duration = Duration::from_millis(50);
@@ -61,5 +78,35 @@ impl<F: Followed> Watch for JournalWatch<F> {
 impl<F: Followed> ListWatch for JournalWatch<F> {
     fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
         self.followed.entries(query)
+    }
+}
+
+/// Watches the directories in which lists come and go.
+struct DirectoriesWatch<D> {
+    directories: D,
+    watched: WatchedDirectories,
+}
+
+/// Watches directories by the kernel: those that `directories` returns, which are others when some came and went.
+pub(crate) fn watch_directories(
+    directories: impl Fn() -> Vec<PathBuf> + Send + 'static,
+    moved: Moved,
+) -> Box<dyn Watch> {
+    Box::new(DirectoriesWatch { directories, watched: WatchedDirectories::new(move || moved()) })
+}
+
+impl<D: Fn() -> Vec<PathBuf> + Send> Watch for DirectoriesWatch<D> {
+    fn keep_up(&mut self) -> Result<Option<Duration>, StoreError> {
+        loop {
+            let wanted = (self.directories)();
+            let paths: Vec<&Path> = wanted.iter().map(PathBuf::as_path).collect();
+            if !self.watched.keep_up(&paths) {
+                return Ok(Some(UNTOLD));
+            }
+            // What comes while the watching begins is watched, too.
+            if (self.directories)() == wanted {
+                return Ok(None);
+            }
+        }
     }
 }

@@ -1,13 +1,110 @@
-//! One list in memory: its present state, its journal, and the turn its writers take.
+//! Lists in memory: the reference of the contract, for tests and demonstrations. Nothing outlives the process.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use taskyard_core::{Entry, Event, Lease, ListId, Moment, Op};
+use taskyard_core::{Entry, Event, Lease, ListId, Moment, Op, Revision, Rules};
 
-use crate::store::kit::{Commit, Home, ListState, Staging, Writer, select};
-use crate::store::{HistoryQuery, Signature, StoreClock, StoreError};
-use crate::watching::Watchers;
+use crate::store::kit::{Commit, Home, ListState, StagedPair, StagedTxn, Staging, StateSnapshot, Writer, select};
+use crate::store::{
+    Capabilities, HistoryQuery, ListInfo, ListWatch, Moved, Signature, Snapshot, Store, StoreClock, StoreError, Txn,
+    TxnPair, Watch,
+};
+use crate::watching::{Watchers, Watching};
+
+/// The number of lists above which the store drops those that were read but never written.
+const MOST: usize = 256;
+
+/// Keeps lists in memory, each task by the image a file would hold.
+#[derive(Debug)]
+pub struct MemoryStore {
+    rules: Rules,
+    clock: StoreClock,
+    lists: Mutex<BTreeMap<ListId, Arc<ListCell>>>,
+    /// The callers that want to know that a list has come or gone.
+    watchers: Watchers,
+}
+
+impl MemoryStore {
+    /// Returns a store without lists, in these rules.
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, clock: StoreClock::default(), lists: Mutex::default(), watchers: Watchers::default() }
+    }
+
+    /// Gives leases and ends them by another clock than this machine's.
+    #[must_use]
+    pub fn with_clock(self, clock: StoreClock) -> Self {
+        Self { clock, ..self }
+    }
+
+    fn cell(&self, list: &ListId) -> Arc<ListCell> {
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if lists.len() >= MOST && !lists.contains_key(list) {
+            lists.retain(|_, cell| Arc::strong_count(cell) > 1 || cell.state().revision > Revision(0));
+        }
+        let new = || ListCell::new(list.clone(), self.clock.clone(), self.watchers.clone());
+        Arc::clone(lists.entry(list.clone()).or_insert_with(new))
+    }
+
+    fn begin(&self, turn: MemoryTurn) -> StagedTxn<MemoryTurn> {
+        let state = turn.cell().state();
+        StagedTxn::new(turn, state, self.rules)
+    }
+}
+
+impl Store for MemoryStore {
+    fn now(&self) -> Result<Moment, StoreError> {
+        Ok(self.clock.now())
+    }
+
+    fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
+        let cells: Vec<_> = self.lists.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let info = |cell: &Arc<ListCell>| {
+            let state = cell.state();
+            state.exists.then(|| state.info(&cell.list))
+        };
+        Ok(cells.iter().filter_map(info).collect())
+    }
+
+    fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(StateSnapshot { state: self.cell(list).state() }))
+    }
+
+    fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
+        Ok(Box::new(self.begin(self.cell(list).take_turn())))
+    }
+
+    fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
+        Ok(self.cell(list).try_turn().map(|turn| Box::new(self.begin(turn)) as Box<dyn Txn>))
+    }
+
+    fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
+        Ok(Box::new(StagedPair::open((from, into), |list| Ok(self.begin(self.cell(list).take_turn())))?))
+    }
+
+    fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+        Ok(self.cell(list).history(query))
+    }
+
+    fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
+        Ok(Box::new(CellWatch::of(self.cell(list), moved)))
+    }
+
+    fn watch_names(&self, moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
+        Ok(Box::new(NamesWatch::of(&self.watchers, moved)))
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities::default()
+    }
+
+    fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
+        self.cell(list).renew(leases);
+        Ok(())
+    }
+}
 
 /// A list, shared by all callers that read, write or watch it.
 #[derive(Debug)]
@@ -148,5 +245,46 @@ impl Writer for MemoryTurn {
         let came = into.0.0.commit(into.1, signature, former.as_deref());
         drop(former);
         Ok([from.0.0.commit(from.1, signature, None), came])
+    }
+}
+
+/// Watches one list.
+pub(super) struct CellWatch {
+    cell: Arc<ListCell>,
+    _watching: Watching,
+}
+
+/// Watches which lists there are.
+pub(super) struct NamesWatch {
+    _watching: Watching,
+}
+
+impl CellWatch {
+    pub(super) fn of(cell: Arc<ListCell>, moved: Moved) -> Self {
+        Self { _watching: cell.watchers.add(moved), cell }
+    }
+}
+
+impl NamesWatch {
+    pub(super) fn of(watchers: &Watchers, moved: Moved) -> Self {
+        Self { _watching: watchers.add(moved) }
+    }
+}
+
+impl Watch for CellWatch {
+    fn keep_up(&mut self) -> Result<Option<Duration>, StoreError> {
+        Ok(None)
+    }
+}
+
+impl ListWatch for CellWatch {
+    fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+        Ok(self.cell.history(query))
+    }
+}
+
+impl Watch for NamesWatch {
+    fn keep_up(&mut self) -> Result<Option<Duration>, StoreError> {
+        Ok(None)
     }
 }

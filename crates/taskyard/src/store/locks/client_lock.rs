@@ -3,12 +3,11 @@
 //! This module makes, looks at, takes over and removes single locks. Which writer waits for which is `queue.rs` and `turn.rs`.
 
 use std::ffi::{CStr, CString};
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps};
 use rustix::io::Errno;
@@ -197,7 +196,7 @@ pub(in crate::store) fn touch(handle: impl AsFd) {
     let _ = rustix::fs::futimens(handle, &Timestamps { last_access: time, last_modification: time });
 }
 
-/// Returns how long ago the holder of a lock showed a sign of life, by the lock's own time; one in the future is now (`sightings.rs`).
+/// Returns how long ago the holder of a lock showed a sign of life, by the lock's own time; one in the future is now (`dead_locks.rs`).
 pub(in crate::store) fn age(look: &Look) -> Duration {
     Duration::from_nanos(u64::try_from(clock::wall().saturating_sub(look.print.mtime)).unwrap_or(0))
 }
