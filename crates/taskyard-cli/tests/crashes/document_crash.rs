@@ -69,7 +69,7 @@ fn check(command: &str) {
     let steps = traced.home.steps(&command);
     let after = traced.tasks();
     assert_ne!(before, after);
-    let journaled = steps.iter().position(|step| step.name == "dialect: journaled").unwrap();
+    let journaled = steps.iter().position(|step| step.name == "journal: flushed").unwrap();
     let parts = steps.iter().filter(|step| step.name == "document: a part written").count();
     assert!(command.starts_with("create") || parts > 1, "{steps:?}");
     let scale = Scale::from_environment(0.1);

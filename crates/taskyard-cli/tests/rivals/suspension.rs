@@ -215,7 +215,7 @@ fn a_program_that_keeps_a_list_of_another_dialect_locked_is_named() {
         assert_eq!((ran.code, &error["code"]), (Some(5), &json!("locked")), "{ran:?}");
         assert_eq!(error["process"], std::process::id(), "{ran:?}");
         drop(rival);
-        let sleeper = Suspended::at(&home, "dialect: journaled", &format!("create Sleeper --store {store}"));
+        let sleeper = Suspended::at(&home, "journal: flushed", &format!("create Sleeper --store {store}"));
         let ran = home.run(&format!("create Two --store {store} --json"));
         let error = &ran.json()["error"];
         assert_eq!((ran.code, &error["code"]), (Some(5), &json!("locked")), "{ran:?}");

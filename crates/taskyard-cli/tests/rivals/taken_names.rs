@@ -79,7 +79,7 @@ fn restored_beside(home: &Home, store: &str, take: impl FnOnce(&str)) -> Vec<Val
     let id = created["task"]["id"].as_str().unwrap().to_owned();
     home.ask(&format!("create Waits --blocked-by {id} --store {store}"));
     home.ask(&format!("delete {id} --store {store}"));
-    let killed = home.run_with("dialect: journaled=kill", &format!("undo --store {store}"));
+    let killed = home.run_with("journal: flushed=kill", &format!("undo --store {store}"));
     assert!(killed.was_killed(), "{killed:?}");
     take(&id);
     home.ask(&format!("create Later --store {store}"));

@@ -64,7 +64,7 @@ fn twenty_processes_on_one_document_lose_nothing() {
 /// The steps of a commit to a document, and whether it exists by then.
 const STEPS_OF_A_DOCUMENT: [(&str, bool); 8] = [
     ("dialect: before the journal", false),
-    ("dialect: journaled", true),
+    ("journal: flushed", true),
     ("document: before the overwriting", true),
     ("document: lengthened", true),
     ("document: a part written", true),
@@ -76,7 +76,7 @@ const STEPS_OF_A_DOCUMENT: [(&str, bool); 8] = [
 /// The steps of a commit to a folder, and whether it exists by then.
 const STEPS_OF_A_FOLDER: [(&str, bool); 6] = [
     ("dialect: before the journal", false),
-    ("dialect: journaled", true),
+    ("journal: flushed", true),
     ("dialect: temporary file written", true),
     ("dialect: a file in its place", true),
     ("dialect: a file in its place*2", true),

@@ -15,7 +15,7 @@ use super::seen_list::{FoundChange, ReadFiles, SeenList};
 use super::{finishing, recording};
 use crate::clock;
 use crate::failpoint::reach;
-use crate::store::engine::{self, Alongside, PairSide};
+use crate::store::engine::{self, Alongside, ListWriter};
 use crate::store::journal::{Formed, Journal, NewEntry};
 use crate::store::kit::{Change, StagedTxn, Staging, Writer, entries_of};
 use crate::store::{HistoryQuery, Signature, StoreError};
@@ -133,31 +133,15 @@ const FEW: u64 = 4;
 
 /// Makes everything staged happen.
 pub(super) fn commit<F: DialectFiles>(
-    mut writer: DialectWriter<F>,
-    mut staging: Staging,
+    writer: DialectWriter<F>,
+    staging: Staging,
     signature: &Signature,
 ) -> Result<Option<Event>, StoreError> {
     if staging.changes().is_empty() {
-        commit_leases(&mut writer, &staging)?;
+        engine::commit_leases(writer, &staging.leases)?;
         return Ok(None);
     }
-    let (event, raw) = exist(&mut writer, &mut staging, signature, Alongside::default())?;
-    // The commit exists: whatever fails from here on is told as what is left to do.
-    match writer.sync().and_then(|()| write_out(writer, &event, &raw)) {
-        Ok(()) => Ok(Some(event)),
-        Err(cause) => Err(StoreError::unfinished(Some(event), cause)),
-    }
-}
-
-/// Makes what was staged of leases happen where no task changes.
-fn commit_leases<F: DialectFiles>(writer: &mut DialectWriter<F>, staging: &Staging) -> Result<(), StoreError> {
-    if staging.leases.changed().is_empty() {
-        return Ok(());
-    }
-    let transaction = writer.journal().begin()?;
-    writer.journal().write_leases(&staging.leases)?;
-    writer.journal().end(transaction)?;
-    writer.sync().map_err(|cause| StoreError::unfinished(None, cause))
+    engine::commit(writer, staging, signature).map(Some)
 }
 
 /// Writes a commit into the journal: the moment it exists. Returns it, and what the files are to be. The caller flushes the journal before it
@@ -222,7 +206,6 @@ pub(super) fn write_out<F: DialectFiles>(
     event: &Event,
     raw: &F::Raw,
 ) -> Result<(), StoreError> {
-    reach("dialect: journaled");
     let open_list = Arc::clone(&writer.open_list);
     let saved = open_list.files.dialect.save(&open_list.files.path, writer.turn.held(), writer.files.raw(), raw);
     if saved? {
@@ -311,7 +294,7 @@ pub(super) fn commit_both<F: DialectFiles>(
     engine::commit_both((from, leaving), (into, coming), signature).map(|events| events.map(Some))
 }
 
-impl<F: DialectFiles> PairSide for DialectWriter<F> {
+impl<F: DialectFiles> ListWriter for DialectWriter<F> {
     type Files = DialectList<F>;
     type Plan = Staging;
     type Journaled = F::Raw;
@@ -339,6 +322,11 @@ impl<F: DialectFiles> PairSide for DialectWriter<F> {
 
     fn sync(&mut self) -> Result<(), StoreError> {
         Self::sync(self)
+    }
+
+    fn can_be_halved(_staging: &Staging) -> bool {
+        // The files are flushed as they are written; the journal must not be younger.
+        true
     }
 
     fn write_out(self, _staging: &Staging, raw: F::Raw, event: &mut Event) -> Result<(), StoreError> {

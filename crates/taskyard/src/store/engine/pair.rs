@@ -5,80 +5,17 @@
 
 use std::sync::Arc;
 
-use taskyard_core::{Event, Image, Op, TaskId};
+use taskyard_core::{Event, Op, TaskId};
 
+use super::commit::{Alongside, ListWriter};
 use super::open_list::{ListFiles, OpenList};
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::journal::{Journal, Move};
 use crate::store::{Signature, StoreError};
 
-/// Writes something to a journal.
-type WritesToJournal<'a> = dyn Fn(&Journal) -> Result<(), StoreError> + 'a;
-
-/// What is written in the same database transaction as a commit.
-#[derive(Clone, Copy, Default)]
-pub(in crate::store) struct Alongside<'a> {
-    /// The journal whose history comes before the commit; only if the list gets its tasks by being renamed.
-    pub(in crate::store) former: Option<&'a Journal>,
-    /// What is written with the entries.
-    pub(in crate::store) with: Option<&'a WritesToJournal<'a>>,
-}
-
-/// The writer of one of two lists, with its turn. Dropping it gives everything back.
-pub(in crate::store) trait PairSide: Sized {
-    /// The files of the list.
-    type Files: ListFiles;
-    /// What is to happen to the list.
-    type Plan;
-    /// What is to be written to the files once that is journaled.
-    type Journaled;
-
-    /// Returns the list.
-    fn open_list(&self) -> &Arc<OpenList<Self::Files>>;
-
-    /// Returns the journal of the list.
-    fn journal(&self) -> &Journal;
-
-    /// Returns each task that changes with its image afterwards, `None` if it goes.
-    fn changes(plan: &Self::Plan) -> Vec<(TaskId, Option<Image>)>;
-
-    /// Keeps other programs from what is to change, and checks that it is what the decision was made on.
-    fn hold(&mut self, _plan: &mut Self::Plan) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    /// Has readers of the list wait until it is known what became of a noted move.
-    fn announce_move(&mut self) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    /// Lets readers go on: the note is withdrawn.
-    fn withdraw_move(&mut self) {}
-
-    /// Writes a plan to the journal: the moment it exists.
-    fn write_journal(
-        &mut self,
-        plan: &mut Self::Plan,
-        signature: &Signature,
-        with: Alongside<'_>,
-    ) -> Result<(Event, Self::Journaled), StoreError>;
-
-    /// Flushes the journal.
-    fn sync(&mut self) -> Result<(), StoreError>;
-
-    /// Writes a journaled plan to the files. The event gets other numbers if the tasks did.
-    fn write_out(self, plan: &Self::Plan, journaled: Self::Journaled, event: &mut Event) -> Result<(), StoreError>;
-
-    /// Removes what was prepared for a plan that does not happen.
-    fn discard(&self, _plan: &Self::Plan) {}
-
-    /// Gives the turn back with a move that is noted and not carried out, so that the next writer does it.
-    fn leave_to_the_note(self, plan: &Self::Plan) -> Result<(), StoreError>;
-}
-
 /// Makes what was planned for two lists happen, all of it or nothing. Neither plan is empty.
-pub(in crate::store) fn commit_both<S: PairSide>(
+pub(in crate::store) fn commit_both<S: ListWriter>(
     (mut from, mut leaving): (S, S::Plan),
     (mut into, mut coming): (S, S::Plan),
     signature: &Signature,
@@ -97,7 +34,7 @@ pub(in crate::store) fn commit_both<S: PairSide>(
 }
 
 /// Notes the move on the list that things leave, and commits it to the list that they come to.
-fn exist<S: PairSide>(
+fn exist<S: ListWriter>(
     (from, leaving): (&mut S, &mut S::Plan),
     (into, coming): (&mut S, &mut S::Plan),
     signature: &Signature,
@@ -124,7 +61,7 @@ fn exist<S: PairSide>(
     })
 }
 
-fn note<S: PairSide>(
+fn note<S: ListWriter>(
     from: &mut S,
     into: &S,
     leaving: &S::Plan,
@@ -147,7 +84,7 @@ fn note<S: PairSide>(
 
 /// Carries out a move that has happened. Until the list that things leave has followed, the other one is not marked as written out: so
 /// readers of either finish first what this leaves.
-fn finish<S: PairSide>(
+fn finish<S: ListWriter>(
     (mut from, mut leaving): (S, S::Plan),
     (mut into, coming, journaled, came): (S, S::Plan, S::Journaled, &mut Event),
     signature: &Signature,

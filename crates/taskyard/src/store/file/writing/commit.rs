@@ -16,7 +16,7 @@ use super::plan::{self, Plan, Write};
 use super::txn::FileTxn;
 use crate::clock;
 use crate::failpoint::reach;
-use crate::store::engine::Alongside;
+use crate::store::engine::{self, Alongside};
 use crate::store::file::flush;
 use crate::store::file::recovery::repair;
 use crate::store::journal::{Journal, Known, NewEntry};
@@ -35,54 +35,13 @@ const UNTIL_DECIDED: Duration = PATIENCE;
 
 /// Makes everything staged happen.
 pub(in crate::store) fn commit(mut txn: FileTxn, signature: &Signature) -> Result<Option<Event>, StoreError> {
-    match plan::prepare(&mut txn)? {
-        Some(plan) => commit_plan(txn, plan, signature).map(Some),
-        None => commit_leases(txn).map(|()| None),
+    if let Some(plan) = plan::prepare(&mut txn)? {
+        return engine::commit(txn, plan, signature).map(Some);
     }
-}
-
-/// Makes what was staged of leases happen where no task changes.
-fn commit_leases(mut txn: FileTxn) -> Result<(), StoreError> {
-    let Some(leases) = txn.settled_leases(std::iter::empty())? else { return Ok(()) };
-    let journal = txn.journal();
-    let transaction = journal.begin()?;
-    reach("journal: open");
-    if !journal.stands_as(&txn.standing)? {
-        let task = leases.changed().keys().next().cloned();
-        return Err(StoreError::Conflict { task: task.unwrap_or_else(|| TaskId::number(0)) });
+    if let Some(leases) = txn.settled_leases(std::iter::empty())? {
+        engine::commit_leases(txn, &leases)?;
     }
-    journal.write_leases(&leases)?;
-    journal.end(transaction)?;
-    txn.turn.release();
-    txn.sync().map_err(|cause| StoreError::unfinished(None, cause))?;
-    txn.journal().copy_log();
-    Ok(())
-}
-
-/// Makes a plan happen.
-pub(in crate::store) fn commit_plan(
-    mut txn: FileTxn,
-    mut plan: Plan,
-    signature: &Signature,
-) -> Result<Event, StoreError> {
-    let written = write_journal(&mut txn, &mut plan, signature);
-    let mut event = written.inspect_err(|_| plan::discard(&txn.turn, &plan))?;
-    // The commit exists: whatever fails from here on is told as what is left to do.
-    match finish(txn, &plan, &mut event) {
-        Ok(()) => Ok(event),
-        Err(cause) => Err(StoreError::unfinished(Some(event), cause)),
-    }
-}
-
-/// Flushes a commit that exists and writes it out.
-fn finish(mut txn: FileTxn, plan: &Plan, event: &mut Event) -> Result<(), StoreError> {
-    // A change of several files must be on the disk before the first of them is touched: half of it could survive a power loss otherwise. A
-    // change of one file cannot be halved, so its flush can wait until the locks are free for rivals.
-    if plan.can_be_halved() {
-        txn.sync()?;
-    }
-    reach("journal: flushed");
-    carry_out(txn, plan, event)
+    Ok(None)
 }
 
 /// Writes a journaled commit out to the files, and returns when it will survive anything. Should tasks have got other numbers on the way,
@@ -109,7 +68,11 @@ pub(in crate::store) fn carry_out(mut txn: FileTxn, plan: &Plan, event: &mut Eve
 }
 
 /// Writes the commit into the journal, under the locks it needs: the moment it exists.
-fn write_journal(txn: &mut FileTxn, plan: &mut Plan, signature: &Signature) -> Result<Event, StoreError> {
+pub(in crate::store) fn write_journal(
+    txn: &mut FileTxn,
+    plan: &mut Plan,
+    signature: &Signature,
+) -> Result<Event, StoreError> {
     let (started, wanted) = (Instant::now(), plan.locks_to_commit());
     if plan.needs_list_lock() && !wanted.list {
         // It will be needed as soon as the commit exists. We wait now for a rival that keeps it for long.

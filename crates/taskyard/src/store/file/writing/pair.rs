@@ -1,4 +1,4 @@
-//! A transaction over two lists of the client's files.
+//! How the engine commits a transaction on the client's files, and one on two lists of them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use taskyard_core::{Event, Image, TaskId};
 use super::commit;
 use super::plan::{self, Plan};
 use super::txn::FileTxn;
-use crate::store::engine::{self, Alongside, PairSide};
+use crate::store::engine::{self, Alongside, ListWriter};
 use crate::store::file::handle::{ClientFiles, Handle};
 use crate::store::journal::Journal;
 use crate::store::{Signature, StoreError, Txn, TxnPair};
@@ -58,7 +58,7 @@ impl TxnPair for FilePair {
     }
 }
 
-impl PairSide for FileTxn {
+impl ListWriter for FileTxn {
     type Files = ClientFiles;
     type Plan = Plan;
     type Journaled = ();
@@ -94,6 +94,10 @@ impl PairSide for FileTxn {
         }
     }
 
+    fn write_journal_alone(&mut self, plan: &mut Plan, signature: &Signature) -> Result<(Event, ()), StoreError> {
+        commit::write_journal(self, plan, signature).map(|event| (event, ()))
+    }
+
     fn write_journal(
         &mut self,
         plan: &mut Plan,
@@ -103,12 +107,27 @@ impl PairSide for FileTxn {
         commit::write_locked(self, plan, signature, with).map(|event| (event, ()))
     }
 
+    fn must_stand_as_read(&self, task: &TaskId) -> Result<(), StoreError> {
+        match Self::journal(self).stands_as(&self.standing)? {
+            true => Ok(()),
+            false => Err(StoreError::Conflict { task: task.clone() }),
+        }
+    }
+
     fn sync(&mut self) -> Result<(), StoreError> {
         Self::sync(self)
     }
 
+    fn can_be_halved(plan: &Plan) -> bool {
+        plan.can_be_halved()
+    }
+
     fn write_out(self, plan: &Plan, (): (), event: &mut Event) -> Result<(), StoreError> {
         commit::carry_out(self, plan, event)
+    }
+
+    fn end_turn(&mut self) {
+        self.turn.release();
     }
 
     fn discard(&self, plan: &Plan) {
@@ -128,6 +147,6 @@ fn commit_one_side(
     coming: Option<Plan>,
     signature: &Signature,
 ) -> Result<[Option<Event>; 2], StoreError> {
-    let one = |txn: FileTxn, plan: Option<Plan>| plan.map(|plan| commit::commit_plan(txn, plan, signature)).transpose();
+    let one = |txn: FileTxn, plan: Option<Plan>| plan.map(|plan| engine::commit(txn, plan, signature)).transpose();
     Ok([one(from, leaving)?, one(into, coming)?])
 }
