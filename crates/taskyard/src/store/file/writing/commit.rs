@@ -6,6 +6,7 @@
 
 use crate::store::file::marks::mark_applied;
 use crate::store::file::recovery::outside_changes::journal_outside_changes;
+use std::os::fd::AsFd as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use super::txn::FileTxn;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::file::flush;
+use crate::store::file::reading::{files, hidden};
 use crate::store::file::recovery::repair;
 use crate::store::locks::locking::{Ready, Wanted};
 use crate::store::locks::queue::PATIENCE;
@@ -98,6 +100,9 @@ pub(in crate::store) fn carry_out(mut txn: FileTxn, plan: &Plan, event: &mut Eve
             wait_until_decided(&txn.turn, contested);
         }
         Err(hindrance) => *event = finish_by_the_journal(&mut txn, event, hindrance)?,
+    }
+    for write in &plan.writes {
+        put_overwritten_back(&txn, write)?;
     }
     if !plan.can_be_halved() {
         txn.sync()?;
@@ -241,7 +246,7 @@ fn write_entries(
         return Ok(Written::Held { lock, is_ours_to_take: true });
     }
     let has_new = plan.writes.iter().any(|write| write.before.is_none());
-    if let Err(error) = plan::verify(&txn.turn, plan) {
+    if let Err(error) = plan::verify(&txn.turn, plan, signature.op == Op::Claim) {
         if has_new {
             txn.handle.crowding.fetch_add(1, Ordering::Relaxed);
         }
@@ -288,6 +293,29 @@ fn wait_until_decided(turn: &WriteTurn, contested: Option<Waiting>) {
     if let Some(lock) = contested {
         let _ = lock.wait_until_free(&turn.directory, UNTIL_DECIDED);
     }
+}
+
+/// Puts back what a rival wrote to a claimed file between our last look at it and our rename. A claim that asks whether its agent is idle
+/// holds no lock on the task, and its program was told that it won, so the file has to say so: as if it had been written a moment later.
+fn put_overwritten_back(txn: &FileTxn, write: &Write) -> Result<(), StoreError> {
+    let (Some(file), Some((before, _)), Some(after)) = (&write.replaced, &write.before, &write.after) else {
+        return Ok(());
+    };
+    let failed = || StoreError::io("cannot read", txn.turn.place.task_file(&write.id));
+    let Some(theirs) = files::rewritten(file, before).map_err(failed())? else { return Ok(()) };
+    if theirs.task(&write.id).is_err() {
+        return Ok(());
+    }
+    let (mut turn, journal) = turn_again(txn)?;
+    turn.lock_tasks(std::slice::from_ref(&write.id))?;
+    let (name, look) = hidden::find(&turn.place, turn.directory.as_fd(), &write.id).map_err(failed())?;
+    if look.is_some_and(|look| look.print.inode == after.look.print.inode) {
+        files::replace(turn.directory.as_fd(), &name, theirs.bytes()).map_err(failed())?;
+        reach("overwritten: put back");
+    }
+    turn.release();
+    txn.handle.give_back(journal);
+    Ok(())
 }
 
 /// Returns what a file that is to be changed holds, and when it was written.
@@ -356,19 +384,22 @@ fn finish_by_the_journal(txn: &mut FileTxn, event: &Event, hindrance: Hindrance)
         Hindrance::Failed(error) => return Err(error),
         Hindrance::Changed | Hindrance::LockLost => {}
     }
+    let (mut turn, journal) = turn_again(txn)?;
+    turn.locks.passed_by = txn.turn.locks.passed_by;
+    let contested = contested(&turn, event);
+    turn.release();
+    txn.handle.give_back(journal);
+    wait_until_decided(&turn, contested);
+    repair::as_it_became(txn.journal(), event.clone())
+}
+
+/// Waits for another turn after the commit's own was given back or lost. What the commit left unfinished is finished in it.
+fn turn_again(txn: &FileTxn) -> Result<(WriteTurn, Journal), StoreError> {
     let started = Instant::now();
     loop {
         match txn.handle.take_turn() {
-            Ok((mut turn, journal)) => {
-                turn.locks.passed_by = txn.turn.locks.passed_by;
-                let contested = contested(&turn, event);
-                turn.release();
-                txn.handle.give_back(journal);
-                wait_until_decided(&turn, contested);
-                return repair::as_it_became(txn.journal(), event.clone());
-            }
             Err(StoreError::Busy { .. } | StoreError::Conflict { .. }) if started.elapsed() < PATIENCE => {}
-            Err(error) => return Err(error),
+            taken => return taken,
         }
     }
 }

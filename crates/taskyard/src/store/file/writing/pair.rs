@@ -203,7 +203,7 @@ fn note(
 /// Takes the locks of the tasks that are rewritten or removed, and looks that they are what the decision was made on.
 fn lock(txn: &mut FileTxn, plan: &mut Plan) -> Result<(), StoreError> {
     txn.turn.lock(&plan.locks_to_commit())?;
-    plan::verify(&txn.turn, plan)
+    plan::verify(&txn.turn, plan, false)
 }
 
 fn discard(txn: &FileTxn, plan: Option<&Plan>) {
