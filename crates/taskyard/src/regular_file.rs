@@ -88,7 +88,7 @@ pub(crate) fn must_fit(kind: FileType, size: u64, limit: u64) -> Result<(), NotR
 }
 
 /// Reads an open file of about this size, and no more than the limit however it grows meanwhile.
-pub(crate) fn read_open(file: File, size: u64, limit: u64) -> Result<Vec<u8>, NotRead> {
+pub(crate) fn read_open(file: impl io::Read, size: u64, limit: u64) -> Result<Vec<u8>, NotRead> {
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or(0) + 1);
     file.take(limit + 1).read_to_end(&mut bytes)?;
     let size = bytes.len() as u64;

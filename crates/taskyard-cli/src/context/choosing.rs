@@ -64,12 +64,14 @@ impl Context {
         Ok(checkout.side_branch().map(|branch| format!("{}@{branch}", choice.list.as_str())))
     }
 
-    /// Returns the list of a branch. A list that has the directory of that name already, under this very name, is another one.
+    /// Returns the list of a branch. A list that has the directory of that name already, under this very name, is another one, unless machines
+    /// share the store: there another machine's clone may have made it, and only that machine has recorded the name.
     pub(crate) fn list_of_branch(&self, name: &str) -> Result<ListId, Problem> {
         let Ok(data) = places::data(&self.environment) else { return Ok(ListId::new(name)?) };
         let list = ListId::new(name)?;
         let is_recorded = self.list_names()?.values().any(|known| known == name);
-        if !is_recorded && self.has_tasks(list.directory()) {
+        let is_shared = matches!(self.address()?, Address::Remote(_));
+        if !is_shared && !is_recorded && self.has_tasks(list.directory()) {
             return Ok(Machine::list_named_apart(&data, name, self.recording)?);
         }
         Ok(Machine::list_named(&data, name, self.recording)?)

@@ -1,6 +1,6 @@
 use std::fs;
 
-use taskyard_testkit::Program;
+use taskyard_testkit::{Program, rules_under_test};
 
 use crate::test::Test;
 
@@ -237,6 +237,8 @@ fn on_a_terminal_everybody_has_a_colour_a_state_and_what_it_does() {
         .quietly("team join alpha --as eve")
         .quietly("create Parser --as ana")
         .quietly("update 1 --status in_progress --owner ana --as ana")
+        // Under client rules an assignment is told even to the agent that made it.
+        .quietly("inbox --ack --as ana")
         .quietly("send --to team-lead --request plan 'first the lexer' --as ben")
         .quietly("send --to eve --request shutdown enough")
         .on_terminal(100, "team show alpha", "")
@@ -315,11 +317,24 @@ fn the_other_members_are_told_that_one_was_ended_and_the_actor_is_not() {
         let test = with_work_of_bob("");
         let mut test = test.quietly(&format!("release --agent bob --reason terminated --as {lead} --list alpha"));
         let (told, silent) = if lead == "eve" { ("team-lead", "eve") } else { ("eve", "team-lead") };
-        assert_eq!(said_to(&mut test, told), [BOB_IS_GONE]);
+        assert_eq!(said_to(&mut test, told), told_in_strict_rules());
         assert_eq!((said_to(&mut test, silent), said_to(&mut test, "bob")), (Vec::new(), Vec::new()));
         // A second time there is nothing to tell.
         let mut test = test.quietly("release --agent bob --list alpha");
-        assert_eq!(said_to(&mut test, told).len(), 1);
+        assert_eq!(said_to(&mut test, told), told_in_strict_rules());
+    }
+}
+
+/// Returns what members are told of one that another agent ended, or that died: under client rules nothing.
+fn told_in_strict_rules() -> &'static [&'static str] {
+    if rules_under_test().is_client() { &[] } else { &[BOB_IS_GONE] }
+}
+
+#[test]
+fn a_member_that_leaves_tells_the_others_under_all_rules() {
+    let mut test = with_work_of_bob("").quietly("team leave --as bob");
+    for agent in ["eve", "team-lead"] {
+        assert_eq!(said_to(&mut test, agent), [BOB_IS_GONE.replace("was terminated", "has shut down")], "{agent}");
     }
 }
 
@@ -330,7 +345,7 @@ fn the_rest_is_told_once_that_a_lease_ended_by_time_or_death() {
     process.kill();
     for mut test in [with_work_of_bob("--ttl 1ms"), with_process] {
         for agent in ["eve", "team-lead", "eve"] {
-            assert_eq!(said_to(&mut test, agent), [BOB_IS_GONE], "{agent}");
+            assert_eq!(said_to(&mut test, agent), told_in_strict_rules(), "{agent}");
         }
         assert_eq!(said_to(&mut test, "bob"), [""; 0]);
     }

@@ -48,7 +48,9 @@ fn what_is_no_list_is_refused_in_the_clients_words() {
         .run("todo write")
         .stdin(r#"[{"content":"a","status":"pending"}]"#)
         .run("todo write")
-        .stdin(r#"{"todos":[{"content":"","status":"later","activeForm":"b"}],"x":1}"#)
+        .stdin(r#"{"todos":[{"content":"","status":"later","activeForm":"b"}]}"#)
+        .run("todo write --json")
+        .stdin(r#"{"todos":[],"x":1}"#)
         .run("todo write --json")
         .run("todo read")
         .snapshot();

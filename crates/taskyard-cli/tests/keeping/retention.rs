@@ -96,7 +96,8 @@ fn the_last_state_of_a_removed_task_stays_for_its_time_and_an_open_one_until_it_
     for id in ["2", "3"] {
         fs::remove_file(home.task_file(id)).unwrap();
     }
-    home.ask("list");
+    // History waits until what happened this instant can be recorded.
+    home.ask("history");
     let missing = |later: i64| -> Vec<String> {
         let entries = ask_at(&home, later, "restore --deleted");
         let tasks = entries["restorable"].as_array().or(entries["tasks"].as_array()).unwrap().iter();

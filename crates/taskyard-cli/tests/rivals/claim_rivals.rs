@@ -192,7 +192,7 @@ fn a_claim_yields_to_a_rival_that_decided_before_it_and_takes_long_to_write() {
 
 #[test]
 fn a_claim_yields_to_a_rival_that_decided_just_before_its_rename_and_takes_long_to_write() {
-    side_by_side(&["journal: looked again", "journal: written", "file: before"], |step| {
+    side_by_side(&["journal: looked again", "journal: written", "file: before", "file: looked"], |step| {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
         home.ask("create A");
         let sleeper = Suspended::at(&home, step, "claim 1 --as ours --json");
@@ -200,6 +200,17 @@ fn a_claim_yields_to_a_rival_that_decided_just_before_its_rename_and_takes_long_
         let ran = sleeper.go_on();
         rival.has_won_over(&home, &ran);
     });
+}
+
+#[test]
+fn a_claim_yields_to_a_rival_that_wrote_just_before_its_rename() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.ask("create A");
+    let sleeper = Suspended::at(&home, "file: looked", "claim 1 --as ours --json");
+    let rival = Decided::on_task_1(&home, Duration::ZERO);
+    // It has given the list's lock back before we go on, so nothing but the file that we replace tells of it.
+    assert_eq!(rival.0.end().code, Some(0));
+    yields(&home, &sleeper.go_on());
 }
 
 /// A client that claims with the check for other work, under the list's lock, and has decided, but not written yet.
@@ -223,12 +234,17 @@ impl Decided {
     }
 
     fn has_won_over(self, home: &Home, ours: &Ran) {
-        assert_eq!(ours.code, Some(3), "{ours:?}");
-        let answer = ours.json();
-        assert_eq!((&answer["reason"], &answer["owner"]), (&json!("already_claimed"), &json!(NODE)), "{answer}");
         assert_eq!(self.0.end().code, Some(0));
-        is_the_rivals(home, "a rival that takes its time");
+        yields(home, ours);
     }
+}
+
+/// Checks that a claim of ours was refused because the rival has the task.
+fn yields(home: &Home, ours: &Ran) {
+    assert_eq!(ours.code, Some(3), "{ours:?}");
+    let answer = ours.json();
+    assert_eq!((&answer["reason"], &answer["owner"]), (&json!("already_claimed"), &json!(NODE)), "{answer}");
+    is_the_rivals(home, "a rival that decided first");
 }
 
 /// Claims task 1 the client's way, as often as it takes until the locks of rivals that sleep or are dead have gone stale.

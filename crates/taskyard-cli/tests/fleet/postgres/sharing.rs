@@ -1,10 +1,12 @@
 //! One yard for many machines.
 
+use std::fs;
 use std::io::BufRead;
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde_json::Value;
-use taskyard_testkit::SharedPostgres;
+use taskyard_testkit::{Home, Program, SharedPostgres};
 
 use crate::postgres::{ask, command, home, run};
 
@@ -72,6 +74,33 @@ fn lists_of_branches_of_other_machines_are_renamed() {
     assert_eq!(ask(&here, &store, "lists rename L M"), "Renamed list L to M, and the list of one branch\n");
     assert!(ask(&there, &store, "list --list M@side").contains("branch"));
     assert!(ask(&there, &store, "list --list M").contains("plain"));
+}
+
+#[test]
+fn clones_on_two_machines_share_the_list_of_a_branch() {
+    let store = SharedPostgres::get().fresh_address();
+    let clone_on_side = || {
+        let home = home();
+        let repository = home.path().join("rocket");
+        fs::create_dir_all(home.path().join(".config/taskyard")).unwrap();
+        fs::write(home.path().join(".config/taskyard/taskyard.toml"), "[lists]\nper_branch = true\n").unwrap();
+        for line in ["init -q -b main rocket", "-C rocket checkout -q -b side"] {
+            let mut git = Program::new("git");
+            git.args(line.split(' ')).env("HOME", home.path()).current_dir(home.path());
+            assert_eq!(git.run().code, Some(0));
+        }
+        (home, repository)
+    };
+    let (one, two) = (clone_on_side(), clone_on_side());
+    let ask = |(home, repository): &(Home, PathBuf), words: &str| {
+        let ran = command(home, &store, words).env_remove("TASKYARD_LIST").current_dir(repository).run();
+        assert_eq!(ran.code, Some(0), "`{words}`: {ran:?}");
+        ran.stdout
+    };
+    ask(&one, "create Lexer");
+    assert!(ask(&two, "list").contains("Lexer"));
+    ask(&two, "create Parser");
+    assert!(ask(&one, "list").contains("Parser"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::store::UnreadableTask;
 use crate::store::locks::list_paths;
 use std::ffi::{CStr, CString};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek as _, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::Duration;
@@ -63,6 +63,15 @@ pub(in crate::store) fn read(place: &ListPaths, directory: BorrowedFd<'_>, id: &
 
 /// Reads a task file as it is at this instant.
 pub(in crate::store) fn read_once(place: &ListPaths, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
+    read_and_keep(place, directory, id).map(|(contents, _)| contents)
+}
+
+/// Reads a task file as it is at this instant, and returns it still open.
+pub(in crate::store) fn read_and_keep(
+    place: &ListPaths,
+    directory: BorrowedFd<'_>,
+    id: &TaskId,
+) -> io::Result<(Contents, Option<File>)> {
     let open = |name: &CStr| regular_file::open_at(directory, name);
     let mut opened = open(&file_name(id));
     let mut other_names = hidden::other_names(place, id);
@@ -74,22 +83,34 @@ pub(in crate::store) fn read_once(place: &ListPaths, directory: BorrowedFd<'_>, 
     let read = opened.and_then(|file| {
         let look = look_through(file.as_fd())?;
         regular_file::must_fit(look.kind, look.print.size, LARGEST)?;
-        Ok((regular_file::read_open(file, look.print.size, LARGEST)?, look))
+        Ok((regular_file::read_open(&file, look.print.size, LARGEST)?, look, file))
     });
-    let (bytes, look) = match read {
+    let (bytes, look, file) = match read {
         Ok(read) => read,
-        Err(why) if why.is_missing() => return Ok(Contents::Missing),
+        Err(why) if why.is_missing() => return Ok((Contents::Missing, None)),
         Err(NotRead::System(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
             let why = "permission denied".to_owned();
-            return Ok(Contents::Broken(Unreadable::Unopenable { why }, None));
+            return Ok((Contents::Broken(Unreadable::Unopenable { why }, None), None));
         }
-        Err(why) => return Ok(Contents::Broken(why.of_a_task()?, None)),
+        Err(why) => return Ok((Contents::Broken(why.of_a_task()?, None), None)),
     };
     let image = Image::new(bytes);
-    Ok(match image.task(id) {
+    let contents = match image.task(id) {
         Ok(task) => Contents::Task(Box::new(task), image, look),
         Err(why) => Contents::Broken(why, Some((image, look))),
-    })
+    };
+    Ok((contents, Some(file)))
+}
+
+/// Returns what an open file holds now, if that is no longer what it held before.
+pub(in crate::store) fn rewritten(file: &File, before: &Image) -> io::Result<Option<Image>> {
+    let mut first = vec![0; before.bytes().len() + 1];
+    let length = regular_file::read_at(file, &mut first, 0)?;
+    if first[..length] == *before.bytes() {
+        return Ok(None);
+    }
+    (&*file).rewind()?;
+    Ok(Some(Image::new(regular_file::read_open(file, length as u64, LARGEST)?)))
 }
 
 /// Writes contents to a new file beside the tasks, ready to be renamed into its place.

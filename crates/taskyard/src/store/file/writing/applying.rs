@@ -79,6 +79,7 @@ fn apply_one(turn: &WriteTurn, write: &Write) -> Result<(), Hindrance> {
     if print != write.before.as_ref().map(|(_, look)| look.print) {
         return Err(Hindrance::Changed);
     }
+    reach("file: looked");
     match (&write.before, &write.after) {
         (None, Some(after)) => {
             rename_to_new(directory, &*after.temporary, &*name).map_err(|error| match error.kind() {

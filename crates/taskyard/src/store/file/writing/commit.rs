@@ -6,6 +6,7 @@
 
 use crate::store::file::marks::mark_applied;
 use crate::store::file::recovery::outside_changes::journal_outside_changes;
+use std::os::fd::AsFd as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -18,10 +19,10 @@ use crate::clock;
 use crate::failpoint::reach;
 use crate::store::engine::{self, Alongside};
 use crate::store::file::flush;
+use crate::store::file::reading::{files, hidden};
 use crate::store::file::recovery::repair;
 use crate::store::journal::{Journal, Known, NewEntry};
-use crate::store::locks::client_locking::Waiting;
-use crate::store::locks::client_locking::{Ready, Wanted};
+use crate::store::locks::client_locking::{Ready, Waiting, Wanted};
 use crate::store::locks::queue::PATIENCE;
 use crate::store::locks::turn::WriteTurn;
 use crate::store::{Signature, StoreError};
@@ -58,6 +59,9 @@ pub(in crate::store) fn carry_out(mut txn: FileTxn, plan: &Plan, event: &mut Eve
             wait_until_decided(&txn.turn, contested);
         }
         Err(hindrance) => *event = finish_by_the_journal(&mut txn, event, hindrance)?,
+    }
+    for write in &plan.writes {
+        put_overwritten_back(&txn, write)?;
     }
     if !plan.can_be_halved() {
         txn.sync()?;
@@ -193,7 +197,7 @@ fn write_entries(
         return Ok(Written::Held { lock, is_ours_to_take: true });
     }
     let has_new = plan.writes.iter().any(|write| write.before.is_none());
-    if let Err(error) = plan::verify(&txn.turn, plan) {
+    if let Err(error) = plan::verify(&txn.turn, plan, signature.op == Op::Claim) {
         if has_new {
             txn.handle.files.crowding.fetch_add(1, Ordering::Relaxed);
         }
@@ -240,6 +244,29 @@ fn wait_until_decided(turn: &WriteTurn, contested: Option<Waiting>) {
     if let Some(lock) = contested {
         let _ = lock.wait_until_free(&turn.directory, UNTIL_DECIDED);
     }
+}
+
+/// Puts back what a rival wrote to a claimed file between our last look at it and our rename. A claim that asks whether its agent is idle
+/// holds no lock on the task, and its program was told that it won, so the file has to say so: as if it had been written a moment later.
+fn put_overwritten_back(txn: &FileTxn, write: &Write) -> Result<(), StoreError> {
+    let (Some(file), Some((before, _)), Some(after)) = (&write.replaced, &write.before, &write.after) else {
+        return Ok(());
+    };
+    let failed = || StoreError::io("cannot read", txn.turn.place.task_file(&write.id));
+    let Some(theirs) = files::rewritten(file, before).map_err(failed())? else { return Ok(()) };
+    if theirs.task(&write.id).is_err() {
+        return Ok(());
+    }
+    let (mut turn, journal) = txn.handle.take_turn_again()?;
+    turn.lock_tasks(std::slice::from_ref(&write.id))?;
+    let (name, look) = hidden::find(&turn.place, turn.directory.as_fd(), &write.id).map_err(failed())?;
+    if look.is_some_and(|look| look.print.inode == after.look.print.inode) {
+        files::replace(turn.directory.as_fd(), &name, theirs.bytes()).map_err(failed())?;
+        reach("overwritten: put back");
+    }
+    turn.release();
+    txn.handle.give_back(journal);
+    Ok(())
 }
 
 /// Returns what a file that is to be changed holds, and when it was written.

@@ -78,7 +78,7 @@ impl ListWriter for FileTxn {
 
     fn hold(&mut self, plan: &mut Plan) -> Result<(), StoreError> {
         self.turn.lock(&plan.locks_to_commit())?;
-        plan::verify(&self.turn, plan)
+        plan::verify(&self.turn, plan, false)
     }
 
     fn announce_move(&mut self) -> Result<(), StoreError> {

@@ -2,6 +2,7 @@
 //! everything under them.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -72,6 +73,8 @@ pub(in crate::store) struct Write {
     pub(in crate::store) id: TaskId,
     pub(in crate::store) before: Option<(Image, Look)>,
     pub(in crate::store) after: Option<After>,
+    /// The file that is replaced, still open, if the caller wants to know what was written to it last.
+    pub(in crate::store) replaced: Option<File>,
 }
 
 /// The file that takes another's place.
@@ -134,7 +137,7 @@ fn prepare_one(turn: &WriteTurn, directory: BorrowedFd<'_>, id: TaskId, staged: 
         })
         .transpose()
         .map_err(StoreError::io("cannot write", path()))?;
-    Ok(Write { id, before, after })
+    Ok(Write { id, before, after, replaced: None })
 }
 
 /// Tells whether a task that is done and hidden is open again, so that every program has to see it.
@@ -148,12 +151,14 @@ fn is_to_be_shown(turn: &WriteTurn, write: &Write) -> Result<bool, StoreError> {
     Ok(name != file_name(&write.id))
 }
 
-/// Looks, with the locks in our hands, whether everything still is what the decision was made on.
-pub(in crate::store) fn verify(turn: &WriteTurn, plan: &mut Plan) -> Result<(), StoreError> {
+/// Looks, with the locks in our hands, whether everything still is what the decision was made on. The files stay open if `keeps_files`.
+pub(in crate::store) fn verify(turn: &WriteTurn, plan: &mut Plan, keeps_files: bool) -> Result<(), StoreError> {
     let directory = turn.directory.as_fd();
     for write in &mut plan.writes {
         let path = || turn.place.task_file(&write.id);
-        let now = files::read_once(&turn.place, directory, &write.id).map_err(StoreError::io("cannot read", path()))?;
+        let (now, file) =
+            files::read_and_keep(&turn.place, directory, &write.id).map_err(StoreError::io("cannot read", path()))?;
+        write.replaced = file.filter(|_| keeps_files);
         match (&mut write.before, &now) {
             (None, Contents::Missing) => {}
             (Some((image, look)), now) if now.image().is_some_and(|(found, now)| is_same(image, look, found, now)) => {
