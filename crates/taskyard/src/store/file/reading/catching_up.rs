@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use taskyard_core::live::LiveList;
 use taskyard_core::{Image, Revision, TaskId};
 
-use super::list_watch::{inode_of, watch};
-use super::live_list::{Live, Seen, new_sighting, tasks_of};
+use super::live_list::{Live, Seen, inode_of, new_sighting, tasks_of, watch};
 use super::observe;
 use super::scan::{self, Change, Scan};
 use crate::store::file::handle::Handle;

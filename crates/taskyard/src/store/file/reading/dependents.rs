@@ -9,8 +9,7 @@ use std::os::fd::BorrowedFd;
 use taskyard_core::{Task, TaskId};
 
 use super::files::{self, Contents};
-use super::hidden;
-use super::scan;
+use super::{hidden, scan};
 use crate::clock;
 use crate::store::StoreError;
 use crate::store::journal::Journal;

@@ -1,8 +1,5 @@
 //! Reading and writing single task files.
 
-use crate::store::Lookup;
-use crate::store::UnreadableTask;
-use crate::store::locks::list_paths;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Seek as _, Write};
@@ -19,8 +16,9 @@ use crate::clock;
 use crate::regular_file::{self, NotRead};
 use crate::store::locks::client_lock::temporary_name;
 use crate::store::locks::fingerprint::{Look, look_at, look_through};
-use crate::store::locks::list_paths::{ListPaths, file_name};
+use crate::store::locks::list_paths::{self, ListPaths, file_name};
 use crate::store::new_name::rename_to_new;
+use crate::store::{Lookup, UnreadableTask};
 
 /// A file that no program touched for this long is not in the middle of being written.
 const SURELY_WRITTEN: i64 = 2_000_000_000;

@@ -5,7 +5,9 @@
 //! program's call returns, so a caller that asks afterwards is told. Nothing is decided here for good: a commit reads again what it writes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,12 +15,13 @@ use taskyard_core::dialect::macf::hidden_task_of;
 use taskyard_core::live::LiveList;
 use taskyard_core::{Revision, TaskId};
 
-use super::list_watch::ListWatch;
 use super::scan::Scan;
+use crate::liveness::is_written_here_only;
+use crate::store::locks::fingerprint::look_through;
 use crate::store::locks::list_paths;
 use crate::store::locks::turn_record::TurnRecord;
 use crate::store::{Sighting, UnreadableTask};
-use crate::watching::{Deed, Happened};
+use crate::watching::{self, Deed, DirectoryWatch, Happened};
 
 static SIGHTINGS: AtomicU64 = AtomicU64::new(0);
 
@@ -142,4 +145,35 @@ pub(in crate::store) fn tasks_of(names: &BTreeMap<OsString, Deed>) -> Option<BTr
         return None;
     }
     Some(names.filter_map(|(name, deed)| Some((list_paths::task_of(name)?, deed))).collect())
+}
+
+/// A directory of which the kernel tells what happens in it.
+#[derive(Debug)]
+pub(in crate::store) struct ListWatch {
+    pub(in crate::store) changes: DirectoryWatch,
+    pub(in crate::store) inode: u64,
+}
+
+/// Returns which directory it is.
+pub(in crate::store) fn inode_of(directory: BorrowedFd<'_>) -> Option<u64> {
+    look_through(directory).ok().map(|look| look.print.inode)
+}
+
+/// Begins to watch a list's directory.
+pub(in crate::store) fn watch(directory: BorrowedFd<'_>, path: &Path, inode: u64) -> io::Result<ListWatch> {
+    // Of what other machines, or programs of the user's own, do to a file system the kernel does not tell.
+    if !is_written_here_only(directory) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let changes = watching::watch(path, may_hold_task)?;
+    // The path may have come to lead elsewhere in between.
+    if rustix::fs::stat(path)?.st_ino != inode {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Ok(ListWatch { changes, inode })
+}
+
+/// Tells whether a file may hold a task.
+fn may_hold_task(name: &OsStr) -> bool {
+    name.as_encoded_bytes().ends_with(b".json")
 }

@@ -1,21 +1,25 @@
-//! Recording what other programs did, so that history is complete and what they removed can be restored.
+//! Recording what other programs did, so that history is complete and what they removed can be restored: by a reader that looks, and by a
+//! writer that finds other files than the journal knows.
 
+use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use taskyard_core::{Revision, TaskId, Timestamp};
+use taskyard_core::dialect::team_file;
+use taskyard_core::rules::history::vanishing::{Rest, is_deletion};
+use taskyard_core::{Image, Revision, TaskId, Timestamp};
 
-use super::deletions::deletions;
 use super::scan::{self, Change, Scan};
 use super::{hidden, numbers};
-use crate::clock;
 use crate::store::StoreError;
 use crate::store::file::handle::Handle;
-use crate::store::journal::{Extent, Journal, Known, OutsideChange};
+use crate::store::journal::{Extent, Journal, Known, OutsideChange, OutsideRecord};
+use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::queue::{self, Queue};
 use crate::store::locks::turn_record::{self, TurnRecord};
+use crate::{clock, regular_file};
 
 /// Long enough for a file that was touched this instant to be recognisable by its times.
 const SETTLING: Duration = Duration::from_millis(25);
@@ -159,21 +163,15 @@ fn write(
         return Ok(false);
     }
     let revision = newest.next();
-    let gone: Vec<&TaskId> =
-        changes.iter().filter(|change| change.after.is_none()).map(|change| &change.task).collect();
-    let deleted = deletions(&handle.files.place, journal, &gone)?;
-    let outside: Vec<OutsideChange<'_>> = changes
-        .iter()
-        .map(|change| OutsideChange {
-            task: &change.task,
-            before: change.before.as_ref(),
-            after: change.after.as_ref().map(|(image, _)| image),
-            mode: change.mode,
-            written: change.after.as_ref().map(|(_, look)| look.print.mtime),
-            is_deletion: deleted.contains(&change.task),
-        })
-        .collect();
-    let recorded = journal.append_outside(revision, clock::now(), &outside, Extent::EachItsOwn)?;
+    let outside = changes.iter().map(|change| OutsideChange {
+        task: &change.task,
+        before: change.before.as_ref(),
+        after: change.after.as_ref().map(|(image, _)| image),
+        mode: change.mode,
+        written: change.after.as_ref().map(|(_, look)| look.print.mtime),
+        is_deletion: false,
+    });
+    let recorded = append(journal, &handle.files.place, outside.collect(), revision, clock::now())?;
     let removed = changes.iter().filter(|change| change.after.is_none());
     let seen = removed.map(|change| journal.known(&change.task)).collect::<Result<Vec<_>, _>>()?;
     if let Some(last) = seen.into_iter().flatten().map(|known| known.seen).max() {
@@ -193,9 +191,9 @@ fn write(
     }
     journal.end(transaction)?;
     handle.journals.note_stale_writes(recorded.stale_writes);
-    if !outside.is_empty() {
+    if !changes.is_empty() {
         turn_record::save_applied(&queue.file, revision.0).map_err(StoreError::io("cannot write", &queue.path))?;
-        tracing::info!(revision = revision.0, tasks = outside.len(), "recorded what another program did");
+        tracing::info!(revision = revision.0, tasks = changes.len(), "recorded what another program did");
     }
     Ok(true)
 }
@@ -220,4 +218,88 @@ fn is_still_so(handle: &Handle, changes: &[&Change]) -> Result<bool, StoreError>
         let now = now.ok().and_then(|(_, look)| look).map(|look| look.print);
         now == change.after.as_ref().map(|(_, look)| look.print)
     }))
+}
+
+/// Returns those of the tasks whose files are gone that a client deleted. The journal still knows them.
+fn deletions(place: &ListPaths, journal: &Journal, gone: &[&TaskId]) -> Result<HashSet<TaskId>, StoreError> {
+    let mark = numbers::mark(&place.directory);
+    if !gone.iter().any(|id| is_deletion(id, mark, Rest::Others)) {
+        return Ok(HashSet::new());
+    }
+    let rest = rest(place, journal, gone)?;
+    Ok(gone.iter().filter(|id| is_deletion(id, mark, rest)).map(|id| (*id).clone()).collect())
+}
+
+/// Tells what is left of the list.
+fn rest(place: &ListPaths, journal: &Journal, gone: &[&TaskId]) -> Result<Rest, StoreError> {
+    let mut is_one = gone.len() == 1;
+    if let Some(directory) = place.open()? {
+        let went: HashSet<&TaskId> = gone.iter().copied().collect();
+        for other in journal.known_ids()?.iter().filter(|id| !went.contains(id)) {
+            let found = hidden::find(place, directory.as_fd(), other);
+            if found.map_err(StoreError::io("cannot look at", place.task_file(other)))?.1.is_some() {
+                return Ok(Rest::Others);
+            }
+            is_one = false;
+        }
+    }
+    let known = gone.first().filter(|_| is_one).map(|id| journal.known(id)).transpose()?.flatten();
+    let (Some(known), Some(id)) = (known, gone.first()) else { return Ok(Rest::NoneOfSeveral) };
+    let was_open = known.image.task(id).is_ok_and(|task| task.status.is_open());
+    let last_seen = Timestamp(known.seen / 1_000_000);
+    Ok(Rest::NoneOfOne { was_open, is_for_new_team: team_made(place).is_some_and(|made| made >= last_seen) })
+}
+
+/// Returns when the team that works on the list was made; `None` if there is none.
+fn team_made(place: &ListPaths) -> Option<Timestamp> {
+    let teams = place.directory.parent()?.parent()?.join("teams");
+    let file = teams.join(place.directory.file_name()?).join("config.json");
+    let team = team_file::read(&regular_file::read(&file, team_file::LARGEST).ok()?).ok()?;
+    Some(team.created_at)
+}
+
+/// A file that was not in its last known state when we read it was changed by another program; history says so, and what it took back of
+/// ours. `found` is what each file holds and, if that is known, when it was written, in nanoseconds. Returns `None` if no file was changed.
+pub(in crate::store) fn journal_outside_changes<'a>(
+    journal: &Journal,
+    place: &ListPaths,
+    found: impl Iterator<Item = (&'a TaskId, Option<&'a Image>, Option<i64>)>,
+    revision: Revision,
+    at: Timestamp,
+) -> Result<Option<OutsideRecord>, StoreError> {
+    let mut changed = Vec::new();
+    for (task, before, written) in found {
+        let known = journal.known(task)?;
+        if known.as_ref().map(|known| &known.image) != before {
+            changed.push((task, known, before, written));
+        }
+    }
+    if changed.is_empty() {
+        return Ok(None);
+    }
+    let changes = changed.iter().map(|(task, known, before, written)| OutsideChange {
+        task,
+        before: known.as_ref().map(|known| &known.image),
+        after: *before,
+        mode: known.as_ref().and_then(|known| known.mode),
+        written: *written,
+        is_deletion: false,
+    });
+    append(journal, place, changes.collect(), revision, at).map(Some)
+}
+
+/// Writes into the journal what other programs did, and which of the files that are gone a client deleted.
+fn append(
+    journal: &Journal,
+    place: &ListPaths,
+    mut changes: Vec<OutsideChange<'_>>,
+    revision: Revision,
+    at: Timestamp,
+) -> Result<OutsideRecord, StoreError> {
+    let gone: Vec<&TaskId> = changes.iter().filter(|change| change.after.is_none()).map(|change| change.task).collect();
+    let deleted = deletions(place, journal, &gone)?;
+    for change in &mut changes {
+        change.is_deletion = deleted.contains(change.task);
+    }
+    journal.append_outside(revision, at, &changes, Extent::EachItsOwn)
 }

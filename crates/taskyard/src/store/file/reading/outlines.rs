@@ -3,11 +3,10 @@
 //!
 //! It opens no journal, takes no lock and records nothing of what other programs did.
 
-use std::fs;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
-use std::thread;
+use std::{fs, thread};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -16,13 +15,11 @@ use taskyard_core::{Rules, Status, Task, TaskId};
 
 use super::files::{self, Contents};
 use super::scan::{self, Looks};
-use crate::clock;
-use crate::private;
-use crate::regular_file;
 use crate::store::file::handle::Handle;
 use crate::store::locks::fingerprint::{Fingerprint, look_at, look_through};
 use crate::store::locks::list_paths::c_name;
 use crate::store::locks::turn_record::TurnRecord;
+use crate::{clock, private, regular_file};
 
 /// The file beside the journal in which outlines are remembered.
 const FILE: &str = "outlines";
@@ -269,11 +266,10 @@ fn write<'a>(sidecar: &Path, header: &Header, outlined: impl Iterator<Item = &'a
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::path::Path;
     use std::sync::Arc;
-    use std::thread;
     use std::time::{Duration, SystemTime};
+    use std::{fs, thread};
 
     use taskyard_core::rules::looking::summarizing::{Summary, summarize};
     use taskyard_core::{AgentName, ListId, Rules, TaskId};

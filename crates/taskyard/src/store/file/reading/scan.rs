@@ -1,9 +1,8 @@
 //! Looking at a whole list: every file by its fingerprint, and only what is new by its contents.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::thread;
+use std::{io, thread};
 
 use taskyard_core::dialect::macf::{hidden_task_of, is_hidden_twice};
 use taskyard_core::dialect::native::Unreadable;

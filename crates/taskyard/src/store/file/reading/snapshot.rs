@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use taskyard_core::{Image, Lease, Revision, Task, TaskId};
 
-use super::files;
 use super::live_list::Live;
-use super::observe;
 use super::scan::{self, Scan};
+use super::{files, observe};
 use crate::failpoint::reach_if_named;
 use crate::store::file::flush;
 use crate::store::file::handle::Handle;

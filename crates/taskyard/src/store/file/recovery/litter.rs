@@ -11,21 +11,18 @@ use taskyard_core::dialect::native::parse_int;
 use taskyard_core::rules::changes::numbering::{counted, is_beyond_counting, number_of_file};
 
 use crate::regular_file::{NotRead, special};
-use crate::store::StuckLock;
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::files::{self, Contents};
-use crate::store::file::reading::hidden;
-use crate::store::file::reading::numbers;
+use crate::store::file::reading::{hidden, numbers};
 use crate::store::journal::Journal;
 use crate::store::locks::client_lock::{self, LIFE};
-use crate::store::locks::dead_locks::Sightings;
-use crate::store::locks::dead_locks::maker_is_dead;
+use crate::store::locks::dead_locks::{Sightings, maker_is_dead};
 use crate::store::locks::fingerprint::look_at;
 use crate::store::locks::list_paths::{self, OURS, c_name};
 use crate::store::locks::queue::PATIENCE;
 use crate::store::locks::stuck_lock;
 use crate::store::new_name::rename_to_new;
-use crate::store::{Litter, StoreError};
+use crate::store::{Litter, StoreError, StuckLock};
 
 /// Finds abandoned locks, temporary files and a mark that is broken or too low.
 pub(in crate::store) fn find(handle: &Handle) -> Result<Vec<Litter>, StoreError> {

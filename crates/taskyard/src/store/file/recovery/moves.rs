@@ -3,9 +3,9 @@
 use taskyard_core::{Image, Op, Rules, TaskId};
 
 use super::found_files::{contents, rebased, write_temporary};
-use super::outside_changes::journal_outside_changes;
 use crate::clock;
 use crate::store::StoreError;
+use crate::store::file::reading::observe::journal_outside_changes;
 use crate::store::journal::{Journal, Known, Move, NewEntry};
 use crate::store::locks::fingerprint::Look;
 use crate::store::locks::turn::WriteTurn;

@@ -4,6 +4,9 @@
 //! gone; a removal was done when the file that was to be removed is gone. Both are recognised by their inodes, which the
 //! journal holds; what another program wrote since does not change them. In a copy of a home all inodes are others: there
 //! the contents tell.
+//!
+//! Another program may have taken the number of a new task between our journal and our rename. That can happen only to a writer that was
+//! suspended past the life of its lock, or killed and overtaken. The task keeps everything but its number; a further revision says so.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::CString;
@@ -11,17 +14,19 @@ use std::io;
 use std::os::fd::AsFd;
 
 use rustix::fs::AtFlags;
-use taskyard_core::rules::changes::numbering::counted;
-use taskyard_core::{AgentName, Entry, Event, Image, Op, Revision, Rules, TaskId};
+use taskyard_core::dialect::native;
+use taskyard_core::rules::changes::numbering::{Numbers, counted, next_ids};
+use taskyard_core::{AgentName, Entry, Event, Image, Op, Revision, Rules, TaskId, Timestamp};
 
-use super::collision;
-use super::found_files::{clear_away, contents, copied_temporaries, is_blank, name_in_use, rebased, temporaries};
+use super::found_files::{
+    clear_away, contents, copied_temporaries, is_blank, name_in_use, rebased, temporaries, write_temporary,
+};
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::file::marks::{mark_applied, raise_mark};
 use crate::store::file::reading::files::{self, Contents};
-use crate::store::file::reading::numbers;
-use crate::store::journal::{Journal, NewEntry, StoredEntry};
+use crate::store::file::reading::{hidden, numbers};
+use crate::store::journal::{Journal, Known, NewEntry, StoredEntry};
 use crate::store::locks::turn::WriteTurn;
 use crate::store::new_name::rename_to_new;
 use crate::store::{Signature, StoreError};
@@ -70,7 +75,7 @@ fn finish(turn: &mut WriteTurn, journal: &mut Journal, rules: Rules) -> Result<(
         let is_copy = unfinished.last().is_some_and(|newest| journal.is_copied_since(newest.entry.at));
         let temporaries = if is_copy { copied_temporaries(turn, &unfinished)? } else { temporaries(turn)? };
         let pending = newest_of_each(unfinished, &temporaries);
-        if !collision::renumber(turn, journal, rules, &pending, |stored| is_waiting(stored, &temporaries))? {
+        if !renumber(turn, journal, rules, &pending, |stored| is_waiting(stored, &temporaries))? {
             break (pending, temporaries, is_copy);
         }
         reach("repair: renumbered");
@@ -110,7 +115,7 @@ pub(in crate::store) fn as_it_became(journal: &Journal, mut event: Event) -> Res
         let mut new_ids = HashMap::new();
         let mut revisions = BTreeSet::new();
         for entry in &event.entries {
-            if let Some((revision, new)) = collision::renumbered(journal, entry.revision, &entry.task)? {
+            if let Some((revision, new)) = renumbered(journal, entry.revision, &entry.task)? {
                 revisions.insert(revision);
                 new_ids.insert(entry.task.clone(), new);
             }
@@ -228,4 +233,161 @@ fn journal_last_write(journal: &Journal, stored: &StoredEntry, found: &Image) ->
     journal.append(written, at, &theirs, &[entry(Op::CreatedElsewhere, None, Some(found))])?;
     journal.append(written.next(), at, &Signature::new(actor.clone(), *op), &[entry(*op, Some(found), None)])?;
     journal.end(transaction)
+}
+
+/// Returns the fact under which the journal remembers what a task's creation became.
+fn fact(revision: Revision, task: &TaskId) -> String {
+    format!("renumbered {revision} {task}")
+}
+
+/// Returns the revision and the number a task got instead.
+pub(in crate::store) fn renumbered(
+    journal: &Journal,
+    revision: Revision,
+    task: &TaskId,
+) -> Result<Option<(Revision, TaskId)>, StoreError> {
+    let words: Option<String> = journal.fact(&fact(revision, task))?;
+    Ok(words.as_deref().and_then(|words| {
+        let (revision, number) = words.split_once(' ')?;
+        Some((Revision(revision.parse().ok()?), TaskId::number(number.parse().ok()?)))
+    }))
+}
+
+/// Gives the new tasks whose names are taken other numbers, in a further revision, and returns whether there were some.
+/// `pending` is what may not have been written out; a part of it is known to wait.
+pub(in crate::store) fn renumber(
+    turn: &WriteTurn,
+    journal: &Journal,
+    rules: Rules,
+    pending: &[StoredEntry],
+    is_waiting: impl Fn(&StoredEntry) -> bool,
+) -> Result<bool, StoreError> {
+    let is_new = |entry: &Entry| entry.before.is_none() && entry.after.is_some();
+    let mut taken = Vec::new();
+    for stored in pending.iter().filter(|stored| is_new(&stored.entry) && is_waiting(stored)) {
+        let found = contents(turn, &stored.entry.task)?;
+        // A link that leads nowhere holds nothing, and has the name nevertheless.
+        let is_there = !matches!(found, Contents::Missing) || has_a_file(turn, &stored.entry.task)?;
+        if is_there && found.image().map(|(image, _)| image) != stored.entry.after.as_ref() {
+            taken.push((stored, found));
+        }
+    }
+    if taken.is_empty() {
+        return Ok(false);
+    }
+    write_revision(turn, journal, rules, pending, &taken)?;
+    Ok(true)
+}
+
+fn write_revision(
+    turn: &WriteTurn,
+    journal: &Journal,
+    rules: Rules,
+    pending: &[StoredEntry],
+    taken: &[(&StoredEntry, Contents)],
+) -> Result<(), StoreError> {
+    let old = taken.iter().map(|(stored, _)| stored.entry.task.clone());
+    let new_ids: HashMap<TaskId, TaskId> = old.zip(free_ids(turn, journal, taken.len())?).collect();
+    let newest = journal.newest()?;
+    let [elsewhere, ours] = [newest.next(), newest.next().next()];
+    let at = clock::now();
+    let transaction = journal.begin()?;
+    journal_theirs(journal, elsewhere, at, taken)?;
+    let mut renamed = Vec::new();
+    // Also those that have been written out: they may wait for, or be waited for by, one that gets another number.
+    for stored in pending {
+        let task = new_ids.get(&stored.entry.task).unwrap_or(&stored.entry.task);
+        let Some(image) = with_new_ids(stored, task, &new_ids, rules) else { continue };
+        let look = write_temporary(turn, task, &image)?;
+        let (seen, mode) = (look.print.mtime, Some(look.mode));
+        journal.set_known(task, &Known { print: look.print, seen, image: image.clone(), mode })?;
+        renamed.push((task, &stored.entry, image, look.print.inode));
+    }
+    let entries: Vec<NewEntry<'_>> = renamed
+        .iter()
+        .map(|(task, entry, image, inode)| NewEntry {
+            task,
+            op: entry.op,
+            // Of what stays under its name, the journal has already what the commit made of it.
+            before: entry.after.as_ref().filter(|_| **task == entry.task),
+            after: Some(image),
+            inode: Some(*inode),
+            mode: None,
+        })
+        .collect();
+    let first = &taken[0].0.entry;
+    journal.append(ours, at, &Signature::new(first.actor.clone(), first.op), &entries)?;
+    for (stored, _) in taken {
+        let (old, new) = (&stored.entry.task, &new_ids[&stored.entry.task]);
+        tracing::warn!(task = %old, now = %new, "a new task's number was taken by another program; it got another one");
+        journal.set_fact(&fact(stored.entry.revision, old), format!("{ours} {new}"))?;
+    }
+    journal.end(transaction)
+}
+
+/// Returns ids under which there is nothing.
+fn free_ids(turn: &WriteTurn, journal: &Journal, count: usize) -> Result<Vec<TaskId>, StoreError> {
+    let numbers = Numbers {
+        highest_file: numbers::scan(turn.directory.as_fd(), &turn.place.directory)?,
+        mark: numbers::mark(&turn.place.directory),
+        journaled: journal.standing()?.highest_number as f64,
+    };
+    let ids: Vec<TaskId> = next_ids(numbers, Rules::Strict).take(count).collect();
+    for id in &ids {
+        if has_a_file(turn, id)? {
+            return Err(StoreError::NoNumberLeft);
+        }
+    }
+    if ids.len() < count { Err(StoreError::NoNumberLeft) } else { Ok(ids) }
+}
+
+fn has_a_file(turn: &WriteTurn, id: &TaskId) -> Result<bool, StoreError> {
+    let found = hidden::find(&turn.place, turn.directory.as_fd(), id);
+    Ok(found.map_err(StoreError::io("cannot look at", turn.place.task_file(id)))?.1.is_some())
+}
+
+/// Journals what the other program wrote under the names that were to be ours.
+fn journal_theirs(
+    journal: &Journal,
+    revision: Revision,
+    at: Timestamp,
+    taken: &[(&StoredEntry, Contents)],
+) -> Result<(), StoreError> {
+    let entries: Vec<NewEntry<'_>> = taken
+        .iter()
+        .map(|(stored, found)| NewEntry {
+            task: &stored.entry.task,
+            op: Op::ChangedElsewhere,
+            before: stored.entry.after.as_ref(),
+            after: found.image().map(|(image, _)| image),
+            inode: None,
+            mode: None,
+        })
+        .collect();
+    journal.append(revision, at, &Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere), &entries)?;
+    for (stored, found) in taken {
+        match found.image() {
+            Some((image, look)) => {
+                let (seen, mode) = (look.print.mtime, Some(look.mode));
+                let known = Known { print: look.print, seen, image: image.clone(), mode };
+                journal.set_known(&stored.entry.task, &known)?;
+            }
+            None => journal.forget(&stored.entry.task)?,
+        }
+    }
+    Ok(())
+}
+
+/// Returns the contents a task of a commit gets when some of them have other numbers; none where nothing changes.
+fn with_new_ids(stored: &StoredEntry, id: &TaskId, new_ids: &HashMap<TaskId, TaskId>, rules: Rules) -> Option<Image> {
+    let after = stored.entry.after.as_ref()?;
+    let mut task = after.task(&stored.entry.task).ok()?;
+    for edge in task.blocks.iter_mut().chain(&mut task.blocked_by) {
+        if let Some(new) = new_ids.get(edge) {
+            *edge = new.clone();
+        }
+    }
+    task.id = id.clone();
+    let written = native::write(Some(after), &task, rules).ok()?;
+    (written != *after).then_some(written)
 }

@@ -1,30 +1,34 @@
 //! The commit: everything staged happens, or nothing does.
 //!
 //! In order: the temporary files (`plan.rs`), the journal's rows, the client's locks, a second look at everything, the end of the
-//! journal's transaction (from here on the commit exists), the renames and removals (`applying.rs`), the locks given back, the mark
-//! that all was written out. `docs/design/commit.md` says why in this order.
+//! journal's transaction (from here on the commit exists), the renames and removals, the locks given back, the mark that all was written
+//! out. `docs/design/commit.md` says why in this order.
 
-use crate::store::file::marks::mark_applied;
-use crate::store::file::recovery::outside_changes::journal_outside_changes;
-use std::os::fd::AsFd as _;
+use std::io;
+use std::os::fd::{AsFd, AsFd as _};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
 use taskyard_core::{Entry, Event, Image, Op, Remark, Revision, TaskId, Timestamp};
 
-use super::applying::{self, Hindrance};
 use super::plan::{self, Plan, Write};
 use super::txn::FileTxn;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::engine::{self, Alongside};
 use crate::store::file::flush;
-use crate::store::file::reading::{files, hidden};
+use crate::store::file::marks::{mark_applied, raise_mark};
+use crate::store::file::reading::observe::journal_outside_changes;
+use crate::store::file::reading::{files, hidden, numbers};
 use crate::store::file::recovery::repair;
 use crate::store::journal::{Journal, Known, NewEntry};
 use crate::store::locks::client_locking::{Ready, Waiting, Wanted};
+use crate::store::locks::list_paths::lock_name;
 use crate::store::locks::queue::PATIENCE;
 use crate::store::locks::turn::WriteTurn;
+use crate::store::new_name::rename_to_new;
 use crate::store::{Signature, StoreError};
 
 /// How often the locks are taken as the last thing before the commit exists, which works where no rival holds them.
@@ -48,7 +52,7 @@ pub(in crate::store) fn commit(mut txn: FileTxn, signature: &Signature) -> Resul
 /// Writes a journaled commit out to the files, and returns when it will survive anything. Should tasks have got other numbers on the way,
 /// the event has them.
 pub(in crate::store) fn carry_out(mut txn: FileTxn, plan: &Plan, event: &mut Event) -> Result<(), StoreError> {
-    match applying::lock_names(&mut txn.turn, plan).and_then(|()| applying::apply(&mut txn.turn, plan)) {
+    match lock_names(&mut txn.turn, plan).and_then(|()| apply(&mut txn.turn, plan)) {
         Ok(()) => {
             txn.turn.unlock();
             reach("applied: before");
@@ -342,4 +346,91 @@ fn finish_by_the_journal(txn: &mut FileTxn, event: &Event, hindrance: Hindrance)
     txn.handle.give_back(journal);
     wait_until_decided(&turn, contested);
     repair::as_it_became(txn.journal(), event.clone())
+}
+
+/// Why the files could not be written out in the straight way.
+pub(in crate::store) enum Hindrance {
+    /// The lock was taken over while we slept.
+    LockLost,
+    /// Another program wrote one of the files without asking for its lock.
+    Changed,
+    /// The system refused.
+    Failed(StoreError),
+}
+
+/// Takes the list's lock where names are new or the mark is to be raised, and it was not taken before.
+pub(in crate::store) fn lock_names(turn: &mut WriteTurn, plan: &Plan) -> Result<(), Hindrance> {
+    if !plan.needs_list_lock() || turn.locks.has_list() {
+        return Ok(());
+    }
+    turn.lock_list().map_err(|error| match error {
+        StoreError::Busy { .. } | StoreError::NoLock { .. } | StoreError::Conflict { .. } => Hindrance::LockLost,
+        error => Hindrance::Failed(error),
+    })
+}
+
+/// Writes the files out, each time first looking that the locks are still ours and the file is still the one we read.
+pub(in crate::store) fn apply(turn: &mut WriteTurn, plan: &Plan) -> Result<(), Hindrance> {
+    if let Some(mark) = plan.raise_mark_to.filter(|mark| *mark > numbers::mark(&turn.place.directory)) {
+        reach("mark: before");
+        if !turn.is_ours() {
+            return Err(Hindrance::LockLost);
+        }
+        raise_mark(turn, mark).map_err(|error| match error {
+            // The process that took the turn from us cleared the temporary file away.
+            StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Hindrance::LockLost,
+            error => Hindrance::Failed(error),
+        })?;
+        reach("mark: raised");
+    }
+    // New names come first. Replacing a file may take its time, and no rival that creates a task has to wait for that.
+    let is_new_name = |write: &Write| write.before.is_none();
+    let (new, others) = plan.writes.split_at(plan.writes.partition_point(is_new_name));
+    for write in new {
+        apply_one(turn, write)?;
+    }
+    if !plan.is_reset && !turn.locks.keeps_list {
+        turn.unlock_list();
+    }
+    for write in others {
+        apply_one(turn, write)?;
+    }
+    Ok(())
+}
+
+fn apply_one(turn: &WriteTurn, write: &Write) -> Result<(), Hindrance> {
+    let directory = turn.directory.as_fd();
+    let failed =
+        |doing, source: io::Error| Hindrance::Failed(StoreError::io(doing, turn.place.task_file(&write.id))(source));
+    reach("file: before");
+    if !turn.is_ours_with(&lock_name(&format!("{}.json", write.id.file_stem()))) {
+        return Err(Hindrance::LockLost);
+    }
+    let (name, look) = hidden::find(&turn.place, directory, &write.id).map_err(|_| Hindrance::Changed)?;
+    let print = look.map(|look| look.print);
+    if print != write.before.as_ref().map(|(_, look)| look.print) {
+        return Err(Hindrance::Changed);
+    }
+    reach("file: looked");
+    match (&write.before, &write.after) {
+        (None, Some(after)) => {
+            rename_to_new(directory, &*after.temporary, &*name).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Hindrance::Changed,
+                _ => failed("cannot rename to", error),
+            })?;
+        }
+        (Some(_), Some(after)) => match rustix::fs::renameat(directory, &*after.temporary, directory, &*name) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Err(Hindrance::Changed),
+            Err(error) => return Err(failed("cannot rename to", error.into())),
+        },
+        // There is nothing to remove, and what comes to be there in this instant is another program's.
+        (None, None) => {}
+        (Some(_), None) => match rustix::fs::unlinkat(directory, &*name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(failed("cannot remove", error.into())),
+        },
+    }
+    reach("file: done");
+    Ok(())
 }

@@ -12,13 +12,11 @@ use rustix::io::Errno;
 use taskyard_core::rules::changes::numbering::highest;
 use taskyard_core::{Image, TaskId};
 
-use super::staged::Staged;
-use super::txn::FileTxn;
+use super::txn::{FileTxn, Staged};
 use crate::failpoint::reach;
 use crate::store::StoreError;
 use crate::store::file::reading::files::{self, Contents};
-use crate::store::file::reading::hidden;
-use crate::store::file::reading::numbers;
+use crate::store::file::reading::{hidden, numbers};
 use crate::store::locks::client_locking::Wanted;
 use crate::store::locks::fingerprint::Look;
 use crate::store::locks::list_paths::file_name;

@@ -9,15 +9,14 @@ use std::sync::{Arc, PoisonError};
 use taskyard_core::rules::changes::numbering::{self, Numbers};
 use taskyard_core::{Image, TaskId};
 
-use super::staged::Staged;
 use crate::store::StoreError;
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::numbers;
 use crate::store::journal::{Journal, Standing};
 use crate::store::kit::StagedLeases;
-use crate::store::locks::turn::PATIENCE_IN_TURN;
-use crate::store::locks::turn::WriteTurn;
+use crate::store::locks::fingerprint::Look;
+use crate::store::locks::turn::{PATIENCE_IN_TURN, WriteTurn};
 
 /// Where rivals were faster with new numbers so often in a row, the list is locked before one is chosen.
 const CROWDED: u32 = 3;
@@ -178,5 +177,28 @@ impl Drop for FileTxn {
         if let Some(journal) = self.journal.take() {
             self.handle.give_back(journal);
         }
+    }
+}
+
+/// What is to become of one file.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct Staged {
+    pub(in crate::store) before: Option<(Image, Look)>,
+    pub(in crate::store) after: Option<Image>,
+    /// Whether the journal is to have an entry of it though it neither was nor will be there.
+    pub(in crate::store) is_noted: bool,
+    /// The mode that the file had when it was last there, where it comes back.
+    pub(in crate::store) former_mode: Option<u32>,
+}
+
+impl Staged {
+    /// Returns what is to become of a task, in the place of what was there.
+    pub(in crate::store) fn over(before: Option<(Image, Look)>, after: Option<Image>) -> Self {
+        Self { before, after, is_noted: false, former_mode: None }
+    }
+
+    /// Tells whether the journal is to have an entry of it.
+    pub(in crate::store) fn is_change(&self) -> bool {
+        self.before.as_ref().map(|(image, _)| image) != self.after.as_ref() || (self.is_noted && self.after.is_none())
     }
 }

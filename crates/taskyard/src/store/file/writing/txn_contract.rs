@@ -1,6 +1,5 @@
 //! How a transaction over files keeps the contract of every store.
 
-use crate::store::file::writing::staged::Staged;
 use std::os::fd::AsFd;
 
 use taskyard_core::dialect::macf::hidden_task_of;
@@ -9,11 +8,10 @@ use taskyard_core::{Event, Image, Lease, Revision, Task, TaskId};
 
 use super::commit;
 use super::txn::FileTxn;
-use crate::store::file::reading::dependents;
 use crate::store::file::reading::files::{Contents, lookup};
-use crate::store::file::reading::hidden;
 use crate::store::file::reading::live_list::Live;
-use crate::store::file::reading::scan;
+use crate::store::file::reading::{dependents, hidden, scan};
+use crate::store::file::writing::txn::Staged;
 use crate::store::kit::free_numbers;
 use crate::store::locks::list_paths;
 use crate::store::{LiveView, Lookup, NewLease, Signature, Snapshot, StoreError, Txn, UnreadableTask};
