@@ -11,15 +11,13 @@ use taskyard_core::dialect::document;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
 
-use super::changing::{Raw, changed};
-use super::files;
+use super::files::{self, Raw, changed};
 use super::held::{self, Held};
 use super::rewrite::Rewrite;
 use crate::clock;
 use crate::random::random_number;
 use crate::store::dialects::{Changes, DialectFiles, DialectStore, KnownFiles, Loaded};
-use crate::store::directories::files_gone;
-use crate::store::directories::{list_directories, named, only_list};
+use crate::store::directories::{files_gone, list_directories, named, only_list};
 use crate::store::kit::Home;
 use crate::store::{FileLayout, Store, StoreError};
 

@@ -15,8 +15,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use taskyard_core::dialect::document::{Document, VERSION};
 
-use super::changing::Raw;
-use super::files::{LARGEST, temporary_prefix};
+use super::files::{LARGEST, Raw, temporary_prefix};
 use super::rewrite::{Progress, Rewrite, first_difference};
 use crate::clock;
 use crate::failpoint::reach;

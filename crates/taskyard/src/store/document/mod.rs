@@ -1,6 +1,5 @@
 //! One `tasks.json` per list as a store, specified in `docs/formats/document.md`.
 
-mod changing;
 mod document_files;
 mod files;
 mod held;

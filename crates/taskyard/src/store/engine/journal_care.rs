@@ -1,4 +1,4 @@
-//! The care for the journals of lists that are files, whatever those are.
+//! The care for the journals of lists that are files, whatever those are, and mending a damaged one.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use taskyard_core::{ListId, Revision, Timestamp};
 
-use super::mending::{examine, mend};
-use super::moves::unfinished_move;
 use super::open_list::{ListFiles, OpenList};
-use crate::store::journal::{has_memory, install, journal_size, memory_size, sidecar_of};
+use super::turns::unfinished_move;
+use crate::store::journal::{self, Beside, has_memory, install, journal_size, memory_size, sidecar_of};
 use crate::store::{ArrivingList, JournalCare, JournalDamage, StaleWrite, StoreError};
 
 /// A store whose lists are files.
@@ -95,4 +94,25 @@ impl<S: OpensLists> JournalCare for S {
     fn has_memory(&self, list: &ListId) -> bool {
         self.memory_of(list).is_some_and(|sidecar| has_memory(&sidecar))
     }
+}
+
+/// Looks the journal over from end to end.
+fn examine<F: ListFiles>(list: &OpenList<F>) -> Result<Option<JournalDamage>, StoreError> {
+    let Ok(sidecar) = list.sidecar() else { return Ok(None) };
+    journal::examine(sidecar, list.files.followed_up_to())
+}
+
+/// Puts a whole journal in the place of a damaged one.
+fn mend<F: ListFiles>(list: &OpenList<F>) -> Result<(), StoreError> {
+    let turn = list.files.take_bare_turn(&list.queue_file()?)?;
+    let (present, written) = (list.files.present()?, list.files.followed_up_to());
+    journal::mend(list.sidecar()?, list.files.place(), &Beside { present, written, has_forms: F::HAS_FORMS })?;
+    list.journals.forget();
+    list.files.let_go();
+    let Some(at_files) = turn.at_files else { return Ok(()) };
+    let (turn, journal) = list.settled(at_files, list.journal()?)?;
+    drop(turn);
+    list.give_back(journal);
+    // What other programs did while we could not record it.
+    F::observe(list).map(drop)
 }

@@ -5,8 +5,6 @@
 
 mod commit;
 mod journal_care;
-mod mending;
-mod moves;
 mod open_list;
 mod open_lists;
 mod pair;
@@ -14,7 +12,7 @@ mod turns;
 
 pub(super) use commit::{Alongside, ListWriter, commit, commit_leases};
 pub(super) use journal_care::OpensLists;
-pub(super) use moves::finish_noted_moves;
 pub(super) use open_list::{BareTurn, ListFiles, OpenList};
 pub(super) use open_lists::OpenLists;
 pub(super) use pair::commit_both;
+pub(super) use turns::finish_noted_moves;

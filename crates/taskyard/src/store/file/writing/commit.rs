@@ -5,7 +5,7 @@
 //! out. `docs/design/commit.md` says why in this order.
 
 use std::io;
-use std::os::fd::{AsFd, AsFd as _};
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
