@@ -2,6 +2,7 @@
 //! connections.
 
 mod api;
+mod compression;
 mod delivery;
 mod entering;
 mod events;
@@ -16,6 +17,7 @@ mod site;
 mod tally;
 
 pub(crate) use delivery::Unsent;
+pub(crate) use compression::compressed;
 pub(crate) use entering::{Peer, let_in};
 pub(crate) use routes::routes;
 pub(crate) use site::{Entrance, Site};
