@@ -16,6 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::accepting::accept;
+use super::running::link_to_running;
 use super::tls::Tls;
 use crate::arguments::PublicUrl;
 use crate::context::Context;
@@ -61,7 +62,12 @@ impl Listening {
         let failed = |error: io::Error| {
             let problem = Problem::io(&format!("cannot listen on {address}"), &error);
             match error.kind() {
-                io::ErrorKind::AddrInUse => problem.hint("another server runs there; choose another with --port"),
+                io::ErrorKind::AddrInUse => match link_to_running(address, terms.token.secret()) {
+                    Some(link) => problem.hint(format!(
+                        "your server runs there: {link} lets one more browser in; choose another port with --port"
+                    )),
+                    None => problem.hint("another server runs there; choose another with --port"),
+                },
                 io::ErrorKind::PermissionDenied => problem.hint("choose a port above 1023 with --port"),
                 _ => problem.hint("choose another address with --bind"),
             }

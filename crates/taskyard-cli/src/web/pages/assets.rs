@@ -60,6 +60,11 @@ pub(super) fn address(base: &str, name: &str) -> String {
 
 /// Answers with one. One of another version is not kept: a page that was loaded before the server was replaced asks for it.
 pub(crate) async fn asset(Path((asked, name)): Path<(String, String)>) -> Response {
+/// Tells whether a path is that of the stylesheet.
+pub(crate) fn is_style(path: &str) -> bool {
+    path.starts_with("/assets/") && path.ends_with("/board.css")
+}
+
     let Some((_, kind, text)) = FILES.iter().find(|(known, ..)| *known == name) else {
         return StatusCode::NOT_FOUND.into_response();
     };

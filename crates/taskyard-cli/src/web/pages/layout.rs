@@ -89,36 +89,46 @@ pub(super) fn whole(seen: &Seen) -> Markup {
 }
 
 /// Draws what a page that cannot be shown says instead.
-pub(super) fn problem(base: &str, message: &str, hint: Option<&str>) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" data-base=(base) {
-            (head(base, "Taskyard"))
-            body.alone {
-                main #view {
-                    h1 { "This cannot be shown" }
-                    p { (message) }
-                    @if let Some(hint) = hint { p.dim { (hint) } }
-                    p { a href={ (base) "/lists" } { "All lists" } }
-                }
-            }
-        }
-    }
+pub(crate) fn problem(base: &str, message: &str, hint: Option<&str>) -> Markup {
+    let said = html! {
+        p { (message) }
+        @if let Some(hint) = hint { p.dim { (hint) } }
+        p { a href={ (base) "/lists" } { "All lists" } }
+    };
+    alone(base, &html! {}, "This cannot be shown", &said)
+}
+
+/// Draws what a browser sees that is not let in.
+pub(crate) fn closed(base: &str) -> Markup {
+    let said = html! {
+        p { "Open the link that " code { "taskyard serve" } " printed: it lets one browser in, once." }
+        p { "If it was used already, run " code { "taskyard serve" } " again on the same machine: while the server runs, it prints a new link." }
+        p { a href="" { "Try again" } }
+    };
+    alone(base, &html! {}, "This browser is not let in yet", &said)
 }
 
 /// Draws the page that a link leads to: its script keeps the secret that only the board's own pages have, and goes on to the board.
 pub(crate) fn opening(secret: &str, base: &str) -> Markup {
+    let more = html! {
+        meta name="taskyard-page" content=(secret);
+        script type="module" src=(assets::address(base, "opening.js")) {}
+        // Without scripts the pages can be read.
+        noscript { meta http-equiv="refresh" content={ "0;url=" (base) "/" }; }
+    };
+    alone(base, &more, "You are let in", &html! { p { a href={ (base) "/" } { "Go on to the board" } } })
+}
+
+/// Draws a page with a few words in the frame of the board, and nothing of any list.
+fn alone(base: &str, more_head: &Markup, title: &str, said: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" data-base=(base) {
-            head {
-                (basics(base, "Taskyard"))
-                meta name="taskyard-page" content=(secret);
-                script type="module" src=(assets::address(base, "opening.js")) {}
-                // Without scripts the pages can be read.
-                noscript { meta http-equiv="refresh" content={ "0;url=" (base) "/" }; }
+            head { (basics(base, "Taskyard")) (more_head) }
+            body.alone {
+                header.top { a.home href={ (base) "/lists" } { (logo()) span { "Taskyard" } } }
+                main #view { h1 { (title) } (said) }
             }
-            body.alone { main #view { p { a href={ (base) "/" } { "Go on to the board" } } } }
         }
     }
 }
