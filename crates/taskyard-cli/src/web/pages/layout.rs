@@ -80,7 +80,7 @@ pub(super) fn whole(seen: &Seen) -> Markup {
                 }
                 (Part::Task.draw(seen))
                 (Part::Agents.draw(seen))
-                p #gone role="alert" hidden { "The server does not answer. What you see may be old; it is tried again." }
+                p #gone hidden { span role="alert" {} " " span {} }
                 p #said role="status" aria-live="polite" {}
                 (keys::dialogs(seen))
             }
@@ -202,7 +202,9 @@ fn view(seen: &Seen) -> Markup {
     };
     // Where nothing in it takes the focus, it is scrolled with the keyboard itself.
     let tabindex = if seen.address.view == View::Charts { "0" } else { "-1" };
-    html! { main #view class={ "view-" (seen.address.view.word()) (if has_padding { " padded" } else { "" }) } tabindex=(tabindex) { (shown) } }
+    // A list's page is never turned into that of another list, which has the same numbers.
+    let key = (seen.address.view != View::Lists).then_some(&seen.address.list);
+    html! { main #view data-key=[key] class={ "view-" (seen.address.view.word()) (if has_padding { " padded" } else { "" }) } tabindex=(tabindex) { (shown) } }
 }
 
 /// Draws our sign: three bars of a list, the first of them done.

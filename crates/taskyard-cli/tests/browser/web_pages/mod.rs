@@ -1,5 +1,6 @@
 //! The pages in a real Chromium: two windows, everything by mouse and by keyboard, what comes from outside, and what never runs.
 
+mod belonging;
 mod board;
 mod keyboard;
 mod live;
