@@ -6,6 +6,7 @@ mod compression;
 mod delivery;
 mod entering;
 mod events;
+mod letters;
 mod metrics;
 mod openapi;
 mod pages;
@@ -16,8 +17,8 @@ pub(crate) mod security;
 mod site;
 mod tally;
 
-pub(crate) use delivery::Unsent;
 pub(crate) use compression::compressed;
+pub(crate) use delivery::Unsent;
 pub(crate) use entering::{Peer, let_in};
 pub(crate) use routes::routes;
 pub(crate) use site::{Entrance, Site};

@@ -71,7 +71,7 @@ fn draw(site: &Site, mut address: PageAddress, caller: Caller, parts: &Option<Ve
     site.settle(&context);
     context.do_without_newer();
     let asks_for_lists = parts.as_ref().is_none_or(|parts| parts.contains(&Part::Lists)) || address.view == View::Lists;
-    let seen = Seen::look(address, &context, site.pasts(), asks_for_lists, scope)?;
+    let seen = Seen::look(address, &context, site, asks_for_lists, scope)?;
     Ok(match parts {
         None => layout::whole(&seen).into_string(),
         Some(parts) => parts.iter().map(|part| part.draw(&seen).into_string()).collect(),
