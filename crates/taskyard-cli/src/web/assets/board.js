@@ -35,7 +35,11 @@ follow(({ name, data }) => {
     case "gone":
       isMissing("stream", true);
       break;
-    // The page was drawn before the stream began: what happened in between is told by nobody.
+    // Nothing was missed.
+    case "resumed":
+      isMissing("stream", false);
+      break;
+    // What happened since the page was drawn is told by nobody.
     case "ready":
     case "standing":
     case "back":
@@ -74,11 +78,11 @@ setInterval(() => {
   refresh(parts);
 }, 1000);
 document.addEventListener("visibilitychange", () => document.hidden || refresh());
+addEventListener("online", () => refresh());
 
 addEventListener("popstate", () => refresh(undefined, { quiet: true }));
 
 document.addEventListener("click", (event) => {
-addEventListener("online", () => refresh());
   const source = event.target.closest("[data-act]");
   if (source && !(source.tagName === "A" && (event.ctrlKey || event.metaKey))) {
     if (source.type !== "checkbox") event.preventDefault();
@@ -116,11 +120,11 @@ document.addEventListener("submit", async (event) => {
   try {
     await forms[form.dataset.form](form, text);
     field.value = "";
+    keepDraft(field.dataset.draft, null);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     refuse(error, []);
   }
-    keepDraft(field.dataset.draft, null);
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey || event.target.id === "note") && !event.shiftKey && event.target.form?.dataset.form) {
@@ -130,21 +134,21 @@ document.addEventListener("keydown", (event) => {
 });
 
 let typed = null;
+let explained = null;
 document.addEventListener("input", (event) => {
   if (event.target.id !== "query") return;
   clearTimeout(typed);
   typed = setTimeout(() => choose(), SOON);
-let explained = null;
 });
 
 /** Shows what the query chooses, as it is typed. One that is wrong leaves what is shown, and is explained when nothing more is typed. */
 async function choose(pause = PAUSE) {
   clearTimeout(typed);
+  clearTimeout(explained);
   const address = new URL(location.href);
   const query = document.getElementById("query").value.trim();
   for (const name of ["needs", "from"]) address.searchParams.delete(name);
   if (query) address.searchParams.set("q", query);
-  clearTimeout(explained);
   else address.searchParams.delete("q");
   const mistake = address.href === location.href ? null : await tryGo(address.pathname + address.search, ["views", "truth", "view"]);
   if (mistake === undefined) return;
@@ -164,10 +168,6 @@ keepUp();
 showEnds();
 whenDrawn(showEnds);
 
-/** Brings the view that is shown into sight among the others, where there is little room. */
-function showView() {
-  const [shown, views] = [document.querySelector("#views [aria-current]"), document.querySelector("#views nav")];
-  if (shown && views.scrollWidth > views.clientWidth) views.scrollLeft = shown.offsetLeft - views.clientWidth / 2;
 /** Says that the conversation on the screen was read: that one, and no other. */
 async function markRead() {
   const shown = document.hidden ? null : document.querySelector(".conversation[data-unread]");
@@ -192,6 +192,10 @@ markMain();
 whenDrawn(markMain);
 phone.addEventListener("change", markMain);
 
+/** Brings the view that is shown into sight among the others, where there is little room. */
+function showView() {
+  const [shown, views] = [document.querySelector("#views [aria-current]"), document.querySelector("#views nav")];
+  if (shown && views.scrollWidth > views.clientWidth) views.scrollLeft = shown.offsetLeft - views.clientWidth / 2;
 }
 showView();
 whenDrawn(showView);

@@ -46,13 +46,13 @@ impl Part {
     }
 }
 
-/// Draws the whole page.
-pub(super) fn whole(seen: &Seen) -> Markup {
+/// Draws the whole page, of a list as it was after an event.
+pub(super) fn whole(seen: &Seen, since: Option<&str>) -> Markup {
     let address = &seen.address;
     let base = &*address.base;
     html! {
         (DOCTYPE)
-        html lang="en" data-base=(base) data-scope=(seen.scope.as_str()) data-offers=[keys::offered(seen)] {
+        html lang="en" data-base=(base) data-since=[since] data-scope=(seen.scope.as_str()) data-offers=[keys::offered(seen)] {
             (head(base, &title(seen)))
             body.has-task[address.task.is_some()].all-lists[address.view == View::Lists] {
                 a.skip href="#view" { "Skip to the tasks" }

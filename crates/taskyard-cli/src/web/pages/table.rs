@@ -10,7 +10,7 @@ use super::seen::Seen;
 use super::texts::{agent, mark, one_line, since, state, until};
 
 /// So many rows a page has.
-const ROWS: u64 = 200;
+const ROWS: u64 = 100;
 /// So many completed tasks are shown where the user did not ask for them.
 const COMPLETED: usize = 5;
 

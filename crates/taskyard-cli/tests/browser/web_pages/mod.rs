@@ -3,6 +3,7 @@
 mod belonging;
 mod board;
 mod keyboard;
+mod large_lists;
 mod live;
 mod looks;
 mod proxied;
