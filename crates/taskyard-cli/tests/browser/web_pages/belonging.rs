@@ -134,3 +134,15 @@ fn reading_a_conversation_marks_that_one_alone() {
     assert_eq!(inbox.as_array().map(Vec::len), Some(1), "{inbox}");
     assert_eq!(inbox[0]["from"], json!("bo"));
 }
+
+#[test]
+fn lists_keep_their_places_under_the_pointer() {
+    let board = Board::after(&["create Sails --list boat", "create Wheels"]);
+    let window = board.window();
+    let order = "return [...document.querySelectorAll('#lists li a')].map((link) => link.pathname)";
+    let before = window.script(order, &[]);
+    window.hover(&window.element("#lists li:nth-child(2)"));
+    board.home.ask("create Mast --list boat");
+    window.until("[...document.querySelectorAll('#lists li')].some((list) => list.textContent.includes('0 of 2'))");
+    assert_eq!(window.script(order, &[]), before);
+}
