@@ -24,7 +24,9 @@ const LONGEST: usize = 200_000;
 
 /// Draws it; nothing where no task is open.
 pub(super) fn pane(seen: &Seen) -> Markup {
-    let Some(id) = &seen.address.task else { return html! { section #task role="complementary" aria-label="Task" hidden {} } };
+    let Some(id) = &seen.address.task else {
+        return html! { section #task role="complementary" aria-label="Task" hidden {} };
+    };
     let back = seen.address.with_task(None).href();
     html! {
         section #task role="complementary" data-task=(id) data-key={ (seen.address.list) "/" (id) } aria-label={ "Task " (id) } {
