@@ -36,6 +36,10 @@ pub(crate) struct Inbox {
     #[arg(long, conflicts_with = "ack")]
     pub(crate) sent: bool,
 
+    /// Only messages from this member, and no jobs
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["follow", "sent"])]
+    pub(crate) from: Option<String>,
+
     /// The team, where you are in several
     #[arg(long, value_name = "TEAM")]
     pub(crate) team: Option<String>,
@@ -61,14 +65,17 @@ impl Inbox {
             let yard = context.yard()?.with_teams(Arc::new(teams.lasting())).on(jobs.list().clone());
             return self.follow(&yard, &teams.lasting(), &jobs, output);
         }
-        let ended = jobs.take(&HashSet::new())?;
-        let unfinished = jobs.unfinished()?;
+        let (ended, unfinished) = match self.from {
+            Some(_) => (Vec::new(), Vec::new()),
+            None => (jobs.take(&HashSet::new())?, jobs.unfinished()?),
+        };
         let seat = match seat {
             // An agent in no team has jobs all the same.
             Err(TeamRefusal::NotInATeam { .. }) if self.team.is_none() => None,
             seat => Some(seat?),
         };
-        let received = seat.as_ref().map(|seat| teams.receive(seat)).transpose()?.unwrap_or_default();
+        let mut received = seat.as_ref().map(|seat| teams.receive(seat)).transpose()?.unwrap_or_default();
+        received.deliveries.retain(|delivery| self.from.as_ref().is_none_or(|from| delivery.message.from == *from));
         if output.is_json() {
             let (team, agent) = seat.as_ref().map(|seat| (seat.team.name.as_str(), seat.name.as_str())).unzip();
             output.document(answers::teams::Inbox {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use taskyard::blocking::{allow_blocking, forbid_blocking};
 use taskyard_mcp::serving::{MANY_FILES, open_files};
@@ -16,13 +16,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::accepting::accept;
+use super::running::link_to_running;
 use super::tls::Tls;
 use crate::arguments::PublicUrl;
 use crate::context::Context;
 use crate::problem::Problem;
 use crate::tokens::{LinkTerms, Scope, ServerToken};
 use crate::web::security::{Cookies, Credentials, Guard, Scheme};
-use crate::web::{Entrance, Site, let_in, routes};
+use crate::web::{Entrance, Site, compressed, let_in, routes};
 use taskyard_jobs::signals::hangup_means_reload;
 
 /// How long requests that are being answered when the process is asked to stop have to come to an end.
@@ -61,7 +62,12 @@ impl Listening {
         let failed = |error: io::Error| {
             let problem = Problem::io(&format!("cannot listen on {address}"), &error);
             match error.kind() {
-                io::ErrorKind::AddrInUse => problem.hint("another server runs there; choose another with --port"),
+                io::ErrorKind::AddrInUse => match link_to_running(address, terms.token.secret()) {
+                    Some(link) => problem.hint(format!(
+                        "your server runs there: {link} lets one more browser in; choose another port with --port"
+                    )),
+                    None => problem.hint("another server runs there; choose another with --port"),
+                },
                 io::ErrorKind::PermissionDenied => problem.hint("choose a port above 1023 with --port"),
                 _ => problem.hint("choose another address with --bind"),
             }
@@ -126,7 +132,7 @@ impl Listening {
         }
         let rooms = Router::new()
             .nest_service("/mcp", answering_to(Hosts::judged_before(), hub, stop.clone()))
-            .merge(routes(Arc::clone(&site)));
+            .merge(routes(Arc::clone(&site)).layer(from_fn(compressed)));
         let rooms = rooms.layer(from_fn_with_state(Arc::clone(&site), let_in));
         // Some proxies pass the prefix on, others take it away.
         let rooms = match site.entrance().base() {

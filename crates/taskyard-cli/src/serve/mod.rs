@@ -3,6 +3,7 @@
 mod accepting;
 mod first_bytes;
 mod listening;
+mod running;
 mod serving;
 mod tls;
 mod write_deadline;

@@ -11,10 +11,11 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
+use maud::Markup;
 use tokio_util::sync::CancellationToken;
 
 use super::api::refusal;
-use super::pages::opening;
+use super::pages::{closed, is_style, opening, problem};
 use super::security::{BrowserSecrets, Effort, Identity, Means, Refused, secured};
 use super::site::Site;
 use crate::connections::{Standing, Visit};
@@ -45,7 +46,7 @@ pub(crate) async fn let_in(State(site): State<Arc<Site>>, request: Request, next
                 let response = tokio::select! {
                     biased;
                     response = next.run(Request::from_parts(head, body)) => ending_with(response, end),
-                    () = end.cancelled() => turned_away(Refused::Token, form),
+                    () = end.cancelled() => turned_away(&site, Refused::Token, form),
                 };
                 return secured(response);
             }
@@ -54,7 +55,7 @@ pub(crate) async fn let_in(State(site): State<Arc<Site>>, request: Request, next
         Err(refused) => {
             tracing::warn!(?refused, "a request was turned away");
             site.tally().note_refused(refused.code());
-            secured(turned_away(refused, form))
+            secured(turned_away(&site, refused, form))
         }
     }
 }
@@ -66,7 +67,8 @@ async fn judge(site: &Site, head: &Parts) -> Result<Option<Identity>, Refused> {
     entrance.guard.judge(method, uri, headers)?;
     let is_look = *method == Method::GET || *method == Method::HEAD;
     let peer = head.extensions.get::<Peer>().map(|peer| peer.0);
-    if uri.path() == HEALTH && is_look {
+    // The page that turns a browser away has the look of the others.
+    if (uri.path() == HEALTH || is_style(uri.path())) && is_look {
         return Ok(None);
     }
     if uri.path().starts_with(OPEN) && *method == Method::GET {
@@ -103,14 +105,14 @@ fn ending_with(response: Response, end: CancellationToken) -> Response {
 
 /// How a refusal is said: in a form that the caller can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RefusalForm {
+pub(super) enum RefusalForm {
     Json,
     Page,
     Text,
 }
 
 impl RefusalForm {
-    fn of(head: &Parts) -> Self {
+    pub(super) fn of(head: &Parts) -> Self {
         let accepted = head.headers.get(ACCEPT).and_then(|accepted| accepted.to_str().ok()).unwrap_or_default();
         match head.uri.path().starts_with("/api/") {
             true => Self::Json,
@@ -120,21 +122,18 @@ impl RefusalForm {
     }
 }
 
-/// What a browser shows that is not let in.
-const CLOSED: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-    <meta name=\"color-scheme\" content=\"light dark\"><title>Taskyard</title><main><h1>This browser is not let in yet</h1>\
-    <p>Open the link that <code>taskyard serve</code> printed: it lets one browser in, once. <code>taskyard serve --open</code> prints a new one \
-    and opens it.</p></main></html>\n";
+/// A page, as an answer.
+fn html(status: StatusCode, page: Markup) -> Response {
+    (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], page.into_string()).into_response()
+}
 
-fn turned_away(refused: Refused, form: RefusalForm) -> Response {
+fn turned_away(site: &Site, refused: Refused, form: RefusalForm) -> Response {
+    let base = site.entrance().base();
     let mut response = match (form, refused) {
         (RefusalForm::Json, _) => refusal(refused),
-        (RefusalForm::Page, Refused::Token) => {
-            (refused.status(), [(CONTENT_TYPE, "text/html; charset=utf-8")], CLOSED).into_response()
-        }
-        (RefusalForm::Page | RefusalForm::Text, _) => {
-            (refused.status(), format!("{}\n", refused.advice())).into_response()
-        }
+        (RefusalForm::Page, Refused::Token) => html(refused.status(), closed(base)),
+        (RefusalForm::Page, _) => html(refused.status(), problem(base, refused.advice(), refused.hint())),
+        (RefusalForm::Text, _) => (refused.status(), format!("{}\n", refused.advice())).into_response(),
     };
     match refused {
         Refused::Token => {
@@ -153,22 +152,20 @@ fn turned_away(refused: Refused, form: RefusalForm) -> Response {
 pub(crate) fn open(site: &Site, code: &str, agent: &str, peer: Option<IpAddr>) -> Response {
     let Some(terms) = site.links().take(code) else {
         if peer.is_some_and(|peer| !site.entrance().failures.take(&peer)) {
-            return turned_away(Refused::TooMany, RefusalForm::Page);
+            return turned_away(site, Refused::TooMany, RefusalForm::Page);
         }
-        let words =
-            "This link was used already. Ask for another: POST /api/v1/links, or start `taskyard serve` anew.\n";
-        return (StatusCode::GONE, words).into_response();
+        let hint = "ask for another: run `taskyard serve` again on the same machine, or `POST /api/v1/links`";
+        return html(StatusCode::GONE, problem(site.entrance().base(), "This link was used already.", Some(hint)));
     };
     site.forget_opening_page_to(code);
     match site.entrance().credentials.let_browser_in(agent, terms) {
         Some(BrowserSecrets { cookie, page, .. }) => {
-            let page = opening(&page, site.entrance().base()).into_string();
-            ([(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")), (SET_COOKIE, cookie)], page)
-                .into_response()
+            ([(SET_COOKIE, cookie)], html(StatusCode::OK, opening(&page, site.entrance().base()))).into_response()
         }
         None => {
-            let words = "This browser cannot be let in: the server could not record it. Its log says why.\n";
-            (StatusCode::SERVICE_UNAVAILABLE, words).into_response()
+            let words = "This browser cannot be let in: the server could not record it.";
+            let page = problem(site.entrance().base(), words, Some("its log says why"));
+            html(StatusCode::SERVICE_UNAVAILABLE, page)
         }
     }
 }

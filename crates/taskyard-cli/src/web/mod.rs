@@ -2,9 +2,11 @@
 //! connections.
 
 mod api;
+mod compression;
 mod delivery;
 mod entering;
 mod events;
+mod letters;
 mod metrics;
 mod openapi;
 mod pages;
@@ -15,6 +17,7 @@ pub(crate) mod security;
 mod site;
 mod tally;
 
+pub(crate) use compression::compressed;
 pub(crate) use delivery::Unsent;
 pub(crate) use entering::{Peer, let_in};
 pub(crate) use routes::routes;

@@ -16,7 +16,7 @@ use taskyard::process::Cancel;
 use super::api::{
     self, Caller, Does, FOLLOW_ALL, FOLLOW_LIST, LOG_OUT, MAKE_LINK, NewLink, Operation, problem_response,
 };
-use super::entering::{HEALTH, OPEN, Peer, open};
+use super::entering::{HEALTH, OPEN, Peer, RefusalForm, open};
 use super::events::{EventId, Topic, keep_following, stream};
 use super::metrics;
 use super::openapi::{document, schema_of_input};
@@ -248,8 +248,13 @@ async fn show_metrics(State(site): State<Arc<Site>>) -> Response {
     }
 }
 
-async fn nothing_here(State(site): State<Arc<Site>>) -> Response {
+async fn nothing_here(State(site): State<Arc<Site>>, request: Request) -> Response {
     site.tally().note_answer(NO_OPERATION, StatusCode::NOT_FOUND);
+    let (head, _) = request.into_parts();
+    if RefusalForm::of(&head) == RefusalForm::Page {
+        let page = pages::problem(site.entrance().base(), "There is no page at this address.", None).into_string();
+        return (StatusCode::NOT_FOUND, [(CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response();
+    }
     problem_response(
         &Problem::new(ProblemKind::NotFound, "path_not_found", "there is nothing at this path")
             .hint(format!("{DESCRIPTION} describes what there is")),

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::api::RepeatedRequests;
 use super::events::Feeds;
+use super::letters::Letters;
 use super::pasts::Pasts;
 use super::security::{Credentials, Guard, Links, OpeningPage, Rates};
 use super::tally::Tally;
@@ -48,6 +49,7 @@ pub(crate) struct Site {
     repeats: RepeatedRequests,
     feeds: Feeds,
     pasts: Pasts,
+    letters: Letters,
     tally: Arc<Tally>,
     bodies: Arc<Semaphore>,
     links: Links,
@@ -120,6 +122,7 @@ impl Site {
             repeats: RepeatedRequests::default(),
             feeds: Feeds::new(epoch[..8].to_owned(), Arc::clone(&tally)),
             pasts: Pasts::default(),
+            letters: Letters::default(),
             tally,
             bodies: Arc::new(Semaphore::new(BODIES)),
             links: Links::default(),
@@ -220,6 +223,11 @@ impl Site {
     /// Returns what became of lists over time, as far as a page asked.
     pub(crate) fn pasts(&self) -> &Pasts {
         &self.pasts
+    }
+
+    /// Returns the conversations that pages showed.
+    pub(crate) fn letters(&self) -> &Letters {
+        &self.letters
     }
 
     /// Returns what was counted.

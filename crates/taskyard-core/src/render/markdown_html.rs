@@ -1,40 +1,81 @@
 //! Markdown as a part of a page.
 
-use pulldown_cmark::{Alignment, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{
+    Alignment, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, TextMergeStream, html,
+};
 
-use super::escaping;
+use super::{escaping, web_addresses};
 
 /// Returns a text as HTML. A line break stays one: people and agents mean it. What the text holds of HTML is shown as it was written and
-/// never passed on; links lead to the web or to a mailbox and nowhere else; pictures are links. No element carries a style.
+/// never passed on; links lead to the web or to a mailbox and nowhere else, and addresses of the web are links; pictures are links. No element
+/// carries a style.
 pub fn markdown_html(text: &str) -> String {
+    drawn(text, |_, is_done| Event::Text(if is_done { "✔ " } else { "◻ " }.into()))
+}
+
+/// Returns the same with boxes in place of the marks of `[ ]` and `[x]`, numbered from 0, for a script that changes them.
+pub fn markdown_html_with_boxes(text: &str) -> String {
+    drawn(text, |number, is_done| {
+        let checked = if is_done { " checked" } else { "" };
+        let label = number + 1;
+        let made = format!(
+            "<input type=\"checkbox\" data-act=\"check\" data-number=\"{number}\" aria-label=\"Item {label}\"{checked} />"
+        );
+        Event::InlineHtml(made.into())
+    })
+}
+
+fn drawn(text: &str, mark: fn(usize, bool) -> Event<'static>) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let text = escaping::program_output(text);
     let mut page = String::with_capacity(text.len() + text.len() / 4);
-    let mut open = OpenLinks::default();
-    html::push_html(&mut page, Parser::new_ext(&text, options).filter_map(|event| open.made_safe(event)));
+    let mut safe = Safe { links: Vec::new(), is_code: false, marks: 0, mark };
+    let events = TextMergeStream::new(Parser::new_ext(&text, options));
+    html::push_html(&mut page, events.flat_map(|event| safe.linked(event)));
     page
 }
 
-/// The links that are open, and whether each was passed on.
-#[derive(Default)]
-struct OpenLinks(Vec<bool>);
+/// What is open in a text.
+struct Safe {
+    /// The links, and whether each was passed on.
+    links: Vec<bool>,
+    is_code: bool,
+    /// How many marks of tasks there were.
+    marks: usize,
+    mark: fn(usize, bool) -> Event<'static>,
+}
 
-impl OpenLinks {
+impl Safe {
+    /// Returns an event made safe, in which addresses of the web have become links.
+    fn linked<'a>(&mut self, event: Event<'a>) -> Vec<Event<'a>> {
+        match (self.made_safe(event), self.is_code || !self.links.is_empty()) {
+            (Some(Event::Text(text)), false) => with_links(text),
+            (event, _) => event.into_iter().collect(),
+        }
+    }
+
     fn made_safe<'a>(&mut self, event: Event<'a>) -> Option<Event<'a>> {
         Some(match event {
             Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
             Event::SoftBreak => Event::HardBreak,
-            Event::TaskListMarker(is_done) => Event::Text(if is_done { "✔ " } else { "◻ " }.into()),
+            Event::TaskListMarker(is_done) => {
+                self.marks += 1;
+                (self.mark)(self.marks - 1, is_done)
+            }
+            Event::Start(Tag::CodeBlock(_)) | Event::End(TagEnd::CodeBlock) => {
+                self.is_code = matches!(event, Event::Start(_));
+                event
+            }
             Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
             Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
             Event::Start(Tag::Link { link_type, dest_url, title, id })
             | Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
-                let is_passed_on = !self.0.contains(&true) && is_harmless(&dest_url);
-                self.0.push(is_passed_on);
+                let is_passed_on = !self.links.contains(&true) && is_harmless(&dest_url);
+                self.links.push(is_passed_on);
                 return is_passed_on.then_some(Event::Start(Tag::Link { link_type, dest_url, title, id }));
             }
             Event::End(TagEnd::Link | TagEnd::Image) => {
-                return self.0.pop().unwrap_or(false).then_some(Event::End(TagEnd::Link));
+                return self.links.pop().unwrap_or(false).then_some(Event::End(TagEnd::Link));
             }
             // The page has its own headings above these.
             Event::Start(Tag::Heading { level, id, .. }) => {
@@ -46,6 +87,25 @@ impl OpenLinks {
             other => other,
         })
     }
+}
+
+fn with_links(text: CowStr<'_>) -> Vec<Event<'_>> {
+    let addresses = web_addresses(&text);
+    if addresses.is_empty() {
+        return vec![Event::Text(text)];
+    }
+    let piece = |piece: &str| Event::Text(CowStr::from(piece.to_owned()));
+    let mut events = Vec::new();
+    let mut told = 0;
+    for at in addresses {
+        let address = &text[at.clone()];
+        let (dest_url, none) = (CowStr::from(address.to_owned()), CowStr::from(""));
+        let link = Tag::Link { link_type: LinkType::Autolink, dest_url, title: none.clone(), id: none };
+        events.extend([piece(&text[told..at.start]), Event::Start(link), piece(address), Event::End(TagEnd::Link)]);
+        told = at.end;
+    }
+    events.push(piece(&text[told..]));
+    events
 }
 
 fn is_harmless(address: &str) -> bool {
@@ -64,7 +124,7 @@ fn lower(level: HeadingLevel) -> HeadingLevel {
 
 #[cfg(test)]
 mod tests {
-    use super::markdown_html;
+    use super::{markdown_html, markdown_html_with_boxes};
 
     #[test]
     fn what_people_write_looks_as_they_mean_it() {
@@ -96,6 +156,22 @@ mod tests {
         let page = markdown_html("[a](https://example.com \"t\") ![p](http://example.com/p.png)");
         assert!(page.contains("<a href=\"https://example.com\" title=\"t\">a</a>"), "{page}");
         assert!(page.contains("<a href=\"http://example.com/p.png\">p</a>"), "{page}");
+    }
+
+    #[test]
+    fn addresses_are_links_except_in_code() {
+        let page = markdown_html("See https://a.example/b_c_d. `https://b.example`\n\n    https://c.example\n");
+        assert!(page.contains("<a href=\"https://a.example/b_c_d\">https://a.example/b_c_d</a>."), "{page}");
+        assert_eq!(page.matches("<a ").count(), 1, "{page}");
+        let page = markdown_html("[here](https://a.example) <https://b.example> <i title=https://c.example>");
+        assert_eq!(page.matches("<a ").count(), 3, "{page}");
+    }
+
+    #[test]
+    fn marks_of_tasks_are_boxes_for_a_script() {
+        let page = markdown_html_with_boxes("- [ ] one\n- [x] two\n");
+        assert!(page.contains("data-number=\"0\" aria-label=\"Item 1\" />one"), "{page}");
+        assert!(page.contains("data-number=\"1\" aria-label=\"Item 2\" checked />two"), "{page}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod charts;
 pub mod escaping;
 pub mod graph;
 
+mod addresses;
 mod ansi;
 mod board;
 mod briefing;
@@ -29,6 +30,7 @@ mod title;
 mod wrapping;
 mod xml_text;
 
+pub use addresses::web_addresses;
 pub use ansi::ansi;
 pub use board::{Board, counts_in_words};
 pub use briefing::{brief_lines, brief_names, run_line};
@@ -41,7 +43,7 @@ pub use job_line::{how_job_ended, job_line, job_mark, job_tone};
 pub use line::{Line, Span, Tone, cut_text};
 pub use look::{Look, state_in_words};
 pub use markdown::markdown_lines;
-pub use markdown_html::markdown_html;
+pub use markdown_html::{markdown_html, markdown_html_with_boxes};
 pub use message_lines::{message_lines, said_in_words};
 pub use overview::{Need, Overview, UnderWay};
 pub use revision_line::{is_summed_up, revision_line};

@@ -31,7 +31,7 @@ pub struct Finding {
 /// What axe looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looking {
-    /// Everything it has a rule for.
+    /// Everything it has a rule for, and whether what is clicked is large enough, which it leaves out unless asked.
     ForEverything,
     /// Colours alone: nothing else of a page is different to a reader who prefers other colours.
     ForColours,
@@ -41,7 +41,9 @@ impl Looking {
     /// Returns the options that say so.
     pub(super) fn options(self) -> Value {
         match self {
-            Self::ForEverything => json!({ "resultTypes": ["violations"] }),
+            Self::ForEverything => {
+                json!({ "resultTypes": ["violations"], "rules": { "target-size": { "enabled": true } } })
+            }
             Self::ForColours => {
                 json!({ "resultTypes": ["violations"], "runOnly": ["color-contrast", "link-in-text-block"] })
             }

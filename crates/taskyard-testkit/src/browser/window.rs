@@ -163,6 +163,14 @@ impl Window {
         self.done("POST", "/actions", &keyboard::type_text(text));
     }
 
+    /// Moves the mouse over an element.
+    pub fn hover(&self, element: &Element) {
+        let over = json!({ "type": "pointerMove", "duration": 0, "origin": element.reference(), "x": 0, "y": 0 });
+        let pointer =
+            json!({ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": [over] });
+        self.done("POST", "/actions", &json!({ "actions": [pointer] }));
+    }
+
     /// Drags one element onto another, as a hand does: down, along, up.
     pub fn drag(&self, from: &Element, onto: &Element) {
         self.script("arguments[0].scrollIntoView({ block: 'center', inline: 'center' })", &[from.reference()]);
@@ -216,6 +224,7 @@ impl Window {
     pub fn set_offline(&self, is_offline: bool) {
         let conditions =
             json!({ "offline": is_offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
+        self.devtools("Network.enable", json!({}));
         self.devtools("Network.emulateNetworkConditions", conditions);
     }
 

@@ -191,11 +191,14 @@ fn send(_: &Parts, message: NewMessage) -> Result<Command, Problem> {
 struct Reading {
     /// Acknowledge them: they do not come again
     acknowledge: bool,
+    /// Only messages from this member, and no jobs
+    from: Option<String>,
     team: Option<String>,
 }
 
 fn inbox(_: &Parts, reading: Reading) -> Result<Command, Problem> {
-    Ok(Command::Inbox(Inbox { ack: reading.acknowledge, follow: false, sent: false, team: reading.team }))
+    let Reading { acknowledge: ack, from, team } = reading;
+    Ok(Command::Inbox(Inbox { ack, follow: false, sent: false, from, team }))
 }
 
 /// Which team.
@@ -207,7 +210,7 @@ struct InTeam {
 }
 
 fn sent(_: &Parts, within: InTeam) -> Result<Command, Problem> {
-    Ok(Command::Inbox(Inbox { ack: false, follow: false, sent: true, team: within.team }))
+    Ok(Command::Inbox(Inbox { ack: false, follow: false, sent: true, from: None, team: within.team }))
 }
 
 fn read_todos(_: &Parts) -> Result<Command, Problem> {

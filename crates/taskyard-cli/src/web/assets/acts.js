@@ -1,8 +1,11 @@
 // What people do, through the API. A refusal is said beside the thing that was refused, with what to do next.
 
-import { here, refresh, warn } from "./parts.js";
+import { fetchAgain, warn } from "./fetching.js";
+import { button, here, refresh } from "./parts.js";
 import { base, proof } from "./server.js";
 
+/** How often a request is sent again whose answer was lost. */
+const AGAIN = 3;
 const said = document.getElementById("said");
 /** What was done from this page, newest last: the list, and the revisions that it made. */
 const did = [];
@@ -29,7 +32,11 @@ export class Conflict extends Refusal {
 }
 
 const part = encodeURIComponent;
-export const ofList = (rest = "") => `/lists/${part(here().list)}${rest}`;
+export function ofList(rest = "") {
+  const { list } = here();
+  if (!list) throw new Refusal("Choose a list first");
+  return `/lists/${part(list)}${rest}`;
+}
 export const ofTask = (id, rest = "") => ofList(`/tasks/${part(id)}${rest}`);
 
 /** Calls an operation of the API. */
@@ -39,18 +46,19 @@ export async function call(method, path, body) {
 
 /** Reads a task, with the tag that says which state of it this is. */
 export async function readTask(id) {
-  const { read, tag } = await callWithTag("GET", ofTask(id));
-  return { task: read.task, tag };
+  const path = ofTask(id);
+  const { read, tag } = await callWithTag("GET", path);
+  return { path, task: read.task, tag };
 }
 
 /**
  * Changes fields of a task as it was read. Where somebody changed it meanwhile, and not what `differs` compares, the change is made all the same;
  * else it throws the conflict.
  */
-export async function changeRead(id, { task, tag }, fields, differs) {
+export async function changeRead({ path, task, tag }, fields, differs) {
   for (;;) {
     try {
-      return await callWithTag("PATCH", ofTask(id), fields, tag);
+      return await callWithTag("PATCH", path, fields, tag);
     } catch (error) {
       if (!(error instanceof Conflict) || differs(task, error.current)) throw error;
       ({ tag } = error);
@@ -59,19 +67,22 @@ export async function changeRead(id, { task, tag }, fields, differs) {
 }
 
 async function callWithTag(method, path, body, expected) {
-  const how = { method, headers: proof() };
+  // Sent again after an answer was lost, it is not done again.
+  const how = { method, headers: { ...proof(), "idempotency-key": Array.from(crypto.getRandomValues(new Uint32Array(4)), String).join("-") } };
   if (expected) how.headers["if-match"] = expected;
   if (body !== undefined) {
     how.body = JSON.stringify(body);
     how.headers["content-type"] = "application/json";
   }
-  let answer;
+  const got = await fetchAgain(`${base}/api/v1${path}`, how, AGAIN).catch(() => null);
+  if (!got) throw new Refusal("The server does not answer", "what you did may be lost: look again when it is back");
+  const { answer } = got;
+  let read = {};
   try {
-    answer = await fetch(`${base}/api/v1${path}`, how);
+    read = JSON.parse(got.text);
   } catch {
-    throw new Refusal("The server does not answer", "it is tried again when you do it again");
+    // Something between us and the server answered.
   }
-  const read = await answer.json().catch(() => ({}));
   const tag = answer.headers.get("etag");
   if (answer.ok && !read.error) {
     madeBy.set(read, numbersIn(answer.headers.get("taskyard-revision")));
@@ -107,11 +118,7 @@ export function say(words, made = []) {
   said.textContent = words;
   if (made.length) {
     const { list } = here();
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = "Undo";
-    button.onclick = () => takeBackMade({ list, made });
-    said.append(button);
+    said.append(button("Undo", () => takeBackMade({ list, made })));
   }
   silence = setTimeout(() => (said.textContent = ""), 6000);
 }
@@ -128,7 +135,12 @@ export function refuse(error, ids = []) {
   const id = ids[0];
   const beside = (id && (document.getElementById(`card-${id}`) ?? document.querySelector(`#row-${CSS.escape(id)} td.subject`) ?? besideOpen(id))) || null;
   forgetRefusals();
-  if (!beside) return say(`${error.message}${error.hint ? `: ${error.hint}` : ""}`);
+  if (!beside) {
+    say(`${error.message}${error.hint ? `: ${error.hint}` : ""}`);
+    // It stays until it was read.
+    clearTimeout(silence);
+    return said.append(button("Dismiss", () => (said.textContent = "")));
+  }
   const told = document.createElement("p");
   told.className = "refused";
   told.dataset.keep = "";
@@ -171,11 +183,13 @@ export async function attempt(words, ids, does, { undo = true } = {}) {
   }
 }
 
+/** What is said if something is to be done and no task is meant. */
+export const NO_TASK = "No task is under the cursor: j and k move it";
 export const numbers = (ids) => (ids.length > 4 ? `${ids.length} tasks` : ids.map((id) => `#${id}`).join(", "));
 
 /** Makes a move with one task or several, all or none. */
 export function move(name, words, ids, body = {}) {
-  if (!ids.length) return say("No task is under the cursor: j and k move it");
+  if (!ids.length) return say(NO_TASK);
   const does = () => (ids.length === 1 ? call("POST", ofTask(ids[0], `/${name}`), body) : call("POST", ofList(`/${name}`), { ids, ...body }));
   return attempt(`${words} ${numbers(ids)}`, ids, does);
 }
@@ -186,14 +200,25 @@ export function change(words, ids, fields) {
   return attempt(words, ids, does);
 }
 
-/** Lets a task wait for others. */
+/** Makes tasks wait for another one, all or none. If one of them cannot, the refusal says of each why. */
+export async function addBlocker(ids, on) {
+  const fields = { addBlockedBy: [on] };
+  if (ids.length === 1) return call("PATCH", ofTask(ids[0]), fields);
+  try {
+    return await call("PATCH", ofList("/tasks"), { ids, ...fields });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const why = (id) => call("PATCH", ofTask(id), { ...fields, dryRun: true }).then(() => "", (refusal) => `#${id}: ${refusal.message}`);
+    const reasons = (await Promise.all(ids.map(why))).filter(Boolean);
+    throw reasons.length ? new Refusal(`Nothing was changed. ${reasons.join("; ")}`, error.hint) : error;
+  }
+}
+
+/** Says of which task others wait now. */
+export const waitsNow = (ids, on) => `${numbers(ids)} ${ids.length === 1 ? "waits" : "wait"} for #${on} now`;
+
 export function waitFor(ids, on) {
-  const each = async () => {
-    const answers = [];
-    for (const id of ids) answers.push(await call("POST", ofTask(id, "/dependencies"), { on: [on] }));
-    return answers;
-  };
-  return attempt(`${numbers(ids)} ${ids.length === 1 ? "waits" : "wait"} for #${on} now`, ids, each);
+  return attempt(waitsNow(ids, on), ids, () => addBlocker(ids, on));
 }
 
 /** Puts tasks in a column. */

@@ -1,38 +1,61 @@
 // Asking people for something: a dialog with a few fields, one task among many, or anything by its name.
 
 import { Refusal, call, ofList } from "./acts.js";
-import { go, here } from "./parts.js";
+import { askToDiscard, draftOf, keepDraft } from "./drafts.js";
+import { go, here, whenDrawn } from "./parts.js";
 import { shownSubject } from "./texts.js";
 
 const dialog = document.getElementById("ask");
 const form = document.getElementById("ask-form");
 const fields = document.getElementById("ask-fields");
 const refused = document.getElementById("ask-refused");
-let answer = async () => {};
+/** What is being asked: on which list, what to do with the answer, what the fields began with, and for what drafts of them are kept. */
+let asked = {};
 
 /**
  * Asks for some fields; `does` is given what was typed and may refuse, which is said in the dialog. What it returns is called afterwards. What was
- * typed stays until then.
+ * typed stays until then; for a `target` it is there again if the dialog goes before.
  */
-export function ask(title, goes, wanted, does) {
+export function ask(title, goes, wanted, does, target) {
   document.getElementById("ask-title").textContent = title;
   document.getElementById("ask-go").textContent = goes;
   refused.textContent = "";
   fields.replaceChildren(...wanted.map(field));
-  answer = does;
+  asked = { list: here().list, does, target, begun: typed() };
+  for (const [name, value] of Object.entries((target && draftOf(target)) ?? {})) if (form.elements[name]) form.elements[name].value = value;
   dialog.showModal();
   fields.querySelector("input, textarea, select")?.focus();
 }
+
+const typed = () => Object.fromEntries(new FormData(form));
+
+/** Returns the fields that are not as they began; null if all are. */
+function touched() {
+  const changed = Object.entries(typed()).filter(([name, value]) => value !== asked.begun[name]);
+  return changed.length ? Object.fromEntries(changed) : null;
+}
+
+function close() {
+  if (asked.target) keepDraft(asked.target, null);
+  form.querySelector(".discard")?.remove();
+  dialog.close();
+}
+
+const cancel = () => (touched() ? askToDiscard(form, document.activeElement, close) : close());
+fields.addEventListener("input", () => asked.target && keepDraft(asked.target, touched()));
+// Whoever left the list by the browser's own buttons does not mean the next one.
+whenDrawn(() => dialog.open && asked.list !== here().list && dialog.close());
 
 function field({ name, label, kind = "text", value = "", list, required = false, options, hint = "" }) {
   const around = document.createElement("label");
   around.textContent = label;
   const tag = kind === "long" ? "textarea" : options ? "select" : "input";
   const input = document.createElement(tag);
-  Object.assign(input, { name, required, placeholder: hint });
+  Object.assign(input, { name, required, placeholder: hint, dir: "auto" });
   if (tag === "textarea") input.rows = 4;
   for (const [word, words] of options ?? []) input.append(new Option(words, word));
-  input.value = value;
+  // A choice without a value begins with the first.
+  if (value || !options) input.value = value;
   if (list) input.setAttribute("list", list);
   input.autocomplete = "off";
   around.append(input);
@@ -71,20 +94,22 @@ export function showTheirs(before, now) {
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const values = Object.fromEntries(new FormData(form));
   try {
-    const then = await answer(values);
+    const then = await asked.does(typed());
     // Closing gives the focus back to where it was; what comes next may put it elsewhere.
-    dialog.close();
+    close();
     then?.();
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     refused.textContent = `▲ ${error.message}${error.hint ? `: ${error.hint}` : ""}`;
   }
 });
-dialog.querySelector('[data-act="dismiss"]').addEventListener("click", () => dialog.close());
+dialog.querySelector('[data-act="dismiss"]').addEventListener("click", cancel);
 form.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  if (event.key !== "Escape") return;
+  event.preventDefault();
+  cancel();
 });
 
 /** Returns the open tasks that some words mean. */
@@ -161,7 +186,7 @@ function walk(input, list, choose) {
 }
 
 /** Opens the palette: whatever there is, by its name. */
-export function setUpPalette(perform) {
+export function setUpPalette(perform, isPossible) {
   const palette = document.getElementById("palette");
   const text = document.getElementById("palette-text");
   const list = document.getElementById("palette-list");
@@ -177,7 +202,7 @@ export function setUpPalette(perform) {
   const filter = async () => {
     const words = text.value.trim().toLowerCase();
     list.querySelectorAll(".other").forEach((other) => other.remove());
-    for (const command of commands) command.hidden = !command.textContent.toLowerCase().includes(words);
+    for (const command of commands) command.hidden = !command.textContent.toLowerCase().includes(words) || (command.dataset.act && !isPossible(command.dataset.act));
     for (const link of document.querySelectorAll("#lists li a")) {
       const name = link.querySelector(".name").textContent.trim();
       if (words && name.toLowerCase().includes(words)) list.append(other(option(`list ${name}`, { href: link.getAttribute("href") })));

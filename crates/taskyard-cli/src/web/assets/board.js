@@ -1,19 +1,20 @@
 // The pages at work. The server draws everything; this only asks for parts of it anew, sends what people do, and moves the cursor.
 // Without it every page can be read.
 
-import { Refusal, refuse } from "./acts.js";
+import { Refusal, call, refuse } from "./acts.js";
 import { forms, perform, useTheme } from "./deeds.js";
+import { keepDraft } from "./drafts.js";
 import "./dragging.js";
+import { isMissing } from "./fetching.js";
 import { setUpKeys } from "./keys.js";
 import { follow } from "./live.js";
-import { go, here, refresh, whenDrawn } from "./parts.js";
+import { go, here, refresh, tryGo, whenDrawn } from "./parts.js";
 import { setUpPicture } from "./picture.js";
 import { base } from "./server.js";
 import { keepUp, showEnds } from "./tails.js";
 
-const gone = document.getElementById("gone");
-const goneWords = gone.textContent;
 const SOON = 120;
+const PAUSE = 700;
 const LISTS_APART = 2000;
 let listsAsked = 0;
 let listsWait = null;
@@ -32,15 +33,18 @@ follow(({ name, data }) => {
   const is = here();
   switch (name) {
     case "gone":
-      gone.textContent = goneWords;
-      gone.hidden = false;
+      isMissing("stream", true);
       break;
-    // The page was drawn before the stream began: what happened in between is told by nobody.
+    // Nothing was missed.
+    case "resumed":
+      isMissing("stream", false);
+      break;
+    // What happened since the page was drawn is told by nobody.
     case "ready":
     case "standing":
     case "back":
     case "reset":
-      gone.hidden = true;
+      isMissing("stream", false);
       refresh();
       break;
     case "commit":
@@ -74,6 +78,7 @@ setInterval(() => {
   refresh(parts);
 }, 1000);
 document.addEventListener("visibilitychange", () => document.hidden || refresh());
+addEventListener("online", () => refresh());
 
 addEventListener("popstate", () => refresh(undefined, { quiet: true }));
 
@@ -92,7 +97,7 @@ document.addEventListener("click", (event) => {
   const isSameList = to.pathname === location.pathname;
   go(to.pathname + to.search, isSameList ? { parts: ["views", "truth", "view", "task"] } : {}).then(() => {
     if (!isSameList) document.getElementById("view").scrollTo(0, 0);
-    if (to.searchParams.get("task") && matchMedia("(max-width: 760px)").matches) scrollTo(0, 0);
+    if (to.searchParams.get("task") && phone.matches) scrollTo(0, 0);
   });
 });
 
@@ -105,7 +110,7 @@ document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (form.id === "filter") {
     event.preventDefault();
-    return choose();
+    return choose(0);
   }
   if (!form.dataset.form) return;
   event.preventDefault();
@@ -115,6 +120,7 @@ document.addEventListener("submit", async (event) => {
   try {
     await forms[form.dataset.form](form, text);
     field.value = "";
+    keepDraft(field.dataset.draft, null);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     refuse(error, []);
@@ -128,21 +134,31 @@ document.addEventListener("keydown", (event) => {
 });
 
 let typed = null;
+let explained = null;
 document.addEventListener("input", (event) => {
   if (event.target.id !== "query") return;
   clearTimeout(typed);
-  typed = setTimeout(choose, SOON);
+  typed = setTimeout(() => choose(), SOON);
 });
 
-/** Shows what the query chooses, as it is typed. */
-function choose() {
+/** Shows what the query chooses, as it is typed. One that is wrong leaves what is shown, and is explained when nothing more is typed. */
+async function choose(pause = PAUSE) {
   clearTimeout(typed);
+  clearTimeout(explained);
   const address = new URL(location.href);
   const query = document.getElementById("query").value.trim();
   for (const name of ["needs", "from"]) address.searchParams.delete(name);
   if (query) address.searchParams.set("q", query);
   else address.searchParams.delete("q");
-  if (address.href !== location.href) go(address.pathname + address.search, { replace: true, parts: ["views", "truth", "view"] });
+  const mistake = address.href === location.href ? null : await tryGo(address.pathname + address.search, ["views", "truth", "view"]);
+  if (mistake === undefined) return;
+  const explain = () => {
+    document.querySelectorAll("#chosen .mistake").forEach((old) => old.remove());
+    if (mistake) document.getElementById("chosen")?.append(mistake);
+    document.getElementById("query")?.toggleAttribute("aria-invalid", Boolean(mistake));
+  };
+  if (mistake) explained = setTimeout(explain, pause);
+  else explain();
 }
 
 useTheme();
@@ -151,6 +167,30 @@ setUpPicture();
 keepUp();
 showEnds();
 whenDrawn(showEnds);
+
+/** Says that the conversation on the screen was read: that one, and no other. */
+async function markRead() {
+  const shown = document.hidden ? null : document.querySelector(".conversation[data-unread]");
+  if (!shown) return;
+  const { with: from, team } = shown.dataset;
+  shown.removeAttribute("data-unread");
+  // If that fails it is tried again when the page is drawn next.
+  await call("POST", "/inbox", { acknowledge: true, from, ...(team ? { team } : {}) }).catch(() => {});
+  refresh(["views", "truth", "view"]);
+}
+markRead();
+whenDrawn(markRead);
+
+const phone = matchMedia("(max-width: 760px)");
+
+/** On a phone an open task stands in the place of the list, and is what the page is about. */
+function markMain() {
+  const task = document.getElementById("task");
+  task.setAttribute("role", phone.matches && !task.hidden ? "main" : "complementary");
+}
+markMain();
+whenDrawn(markMain);
+phone.addEventListener("change", markMain);
 
 /** Brings the view that is shown into sight among the others, where there is little room. */
 function showView() {

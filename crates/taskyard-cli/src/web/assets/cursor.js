@@ -1,93 +1,157 @@
-// Which task is meant: the one under the cursor, which is where the focus is, or those that are selected.
+// Which tasks are meant by what is done next: those that are selected, else the one under the cursor, else the open one. A selection belongs to the
+// tasks it was made on, the cursor to its list, and both are drawn for as long as they count.
 
-import { whenDrawn } from "./parts.js";
+import { button, here, whenDrawn } from "./parts.js";
 
-const selected = new Set();
-let last = null;
+const ITEMS = "#view .card, #view tr[data-task], #picture a[data-task]";
+const BULK = [["start", "Start"], ["done", "Done"], ["assign", "Assign"], ["blocked-by", "Blocked by"], ["cancel", "Cancel"], ["delete", "Delete"], ["select-every", ""], ["select-none", "None"]];
 
-/** Returns the tasks that are meant by what is done next. */
-export function targets() {
-  if (selected.size) return [...selected];
+let selection = { of: "", ids: new Set() };
+/** The list, the task, and where it stood: in which list of cards or rows, and how far down. */
+let cursor = null;
+
+/** Returns the selected tasks of what is shown; another list, view or query begins with none. */
+function selected() {
+  const { list, view } = here();
+  const query = new URLSearchParams(location.search);
+  const of = JSON.stringify([list, view, query.get("q"), query.get("needs")]);
+  if (selection.of !== of) selection = { of, ids: new Set() };
+  return selection.ids;
+}
+
+/** Returns the tasks that are meant by what is done next; by a button beside an open task, that task. */
+export function targets(source) {
+  const pane = source?.closest?.("#task");
+  if (pane) return [pane.dataset.task];
+  if (selected().size) return [...selected()];
   const id = current();
   return id ? [id] : [];
 }
 
-/** Returns the selected tasks where a task is one of them, else that task alone. */
+/** Returns the selected tasks if a task is one of them, else that task alone. */
 export function selectedOr(id) {
-  return selected.has(id) ? [...selected] : [id];
+  return selected().has(id) ? [...selected()] : [id];
 }
 
-/** Returns the task under the cursor; the open one where the cursor is nowhere. */
+/** Returns the task under the cursor, or the open one if the cursor is nowhere. */
 export function current() {
   const focused = document.activeElement?.closest?.("[data-task]")?.dataset.task;
   if (focused) return focused;
-  if (last && itemOf(last)) return last;
+  if (underCursor()) return cursor.id;
   const open = document.getElementById("task");
   return open.hidden ? null : open.dataset.task;
 }
 
-const itemOf = (id) => document.getElementById(`card-${id}`) ?? document.getElementById(`row-${id}`);
+const itemOf = (id) => [...document.querySelectorAll(ITEMS)].find((item) => item.dataset.task === id);
+const underCursor = () => (cursor?.list === here().list ? itemOf(cursor.id) : undefined);
 
-document.addEventListener("focusin", (event) => {
-  const item = event.target.closest?.("[data-task]");
-  if (item && item.id !== "task") last = item.dataset.task;
+function setCursor(id) {
+  cursor = id ? { list: here().list, id } : null;
+  draw();
+}
+
+document.addEventListener("focusin", ({ target }) => {
+  const item = target.closest?.("[data-task]");
+  if (item) setCursor(item.dataset.task);
+});
+document.addEventListener("pointerdown", ({ target }) => {
+  const item = target.closest?.("[data-task]");
+  if (item) setCursor(item.dataset.task);
+  // Empty ground: nothing is meant any more.
+  else if (!target.closest?.("a, button, input, textarea, select, dialog, #selected, #said")) setCursor(null);
 });
 
 /** Selects a task, or no longer. */
-export function select(id, isSelected = !selected.has(id)) {
-  if (isSelected) selected.add(id);
-  else selected.delete(id);
-  show();
+export function select(id, isSelected = !selected().has(id)) {
+  if (isSelected) selected().add(id);
+  else selected().delete(id);
+  draw();
 }
 
 export function selectNone() {
-  selected.clear();
-  show();
+  selected().clear();
+  draw();
+}
+
+/** Selects these tasks, besides those that are selected. */
+export function selectThese(ids) {
+  ids.forEach((id) => selected().add(id));
+  draw();
 }
 
 /** Selects all tasks that are shown, or none. */
 export function selectAll(isSelected) {
-  document.querySelectorAll("tr[data-task]").forEach((row) => (isSelected ? selected.add(row.dataset.task) : selected.delete(row.dataset.task)));
-  show();
+  document.querySelectorAll("tr[data-task]").forEach(({ dataset: { task } }) => (isSelected ? selected().add(task) : selected().delete(task)));
+  draw();
 }
 
-function show() {
-  for (const item of document.querySelectorAll(".card, tr[data-task]")) {
-    const isSelected = selected.has(item.dataset.task);
+/** Draws the cursor, the selection, and what can be done with it. */
+function draw() {
+  const [ids, at] = [selected(), underCursor()];
+  let shown = 0;
+  for (const item of document.querySelectorAll(ITEMS)) {
+    const isSelected = ids.has(item.dataset.task);
+    shown += isSelected;
     item.classList.toggle("is-selected", isSelected);
+    item.classList.toggle("is-cursor", item === at);
     const box = item.querySelector('input[data-act="select"]');
     if (box) box.checked = isSelected;
   }
+  if (at) Object.assign(cursor, { among: at.parentElement.id, place: [...at.parentElement.children].indexOf(at) });
   const all = document.querySelector('input[data-act="select-all"]');
-  if (all) all.checked = selected.size > 0;
-  let bar = document.getElementById("selected");
-  if (!selected.size) return bar?.remove();
-  if (!bar) {
-    bar = document.createElement("div");
-    bar.id = "selected";
-    bar.setAttribute("role", "toolbar");
-    bar.setAttribute("aria-label", "What to do with the selected tasks");
-    bar.append(document.createElement("b"));
-    for (const [act, words] of [["start", "Start"], ["done", "Done"], ["assign", "Assign"], ["blocked-by", "Blocked by"], ["cancel", "Cancel"], ["delete", "Delete"], ["select-none", "None"]]) {
-      const button = document.createElement("button");
-      Object.assign(button, { type: "button", textContent: words });
-      button.dataset.act = act;
-      bar.append(button);
-    }
-    document.body.append(bar);
-  }
-  bar.firstChild.textContent = `${selected.size} selected`;
+  if (all) all.checked = ids.size > 0;
+  const bar = document.getElementById("selected");
+  if (!ids.size) return bar?.remove();
+  const shownBar = bar ?? makeBar();
+  shownBar.firstChild.textContent = `${ids.size} selected${shown < ids.size ? `, ${ids.size - shown} not shown` : ""}`;
+  // What is on further pages of the table is offered once all of this one is selected.
+  const total = Number(document.querySelector("table.tasks")?.dataset.total ?? 0);
+  const every = shownBar.querySelector('[data-act="select-every"]');
+  every.hidden = total <= ids.size || shown < document.querySelectorAll("tr[data-task]").length;
+  every.textContent = `All ${total}`;
 }
 
-whenDrawn(() => selected.size && show());
+function makeBar() {
+  const bar = document.createElement("div");
+  bar.id = "selected";
+  bar.setAttribute("role", "toolbar");
+  bar.setAttribute("aria-label", "What to do with the selected tasks");
+  bar.append(document.createElement("b"));
+  for (const [act, words] of BULK) {
+    const made = button(words, null);
+    made.dataset.act = act;
+    bar.append(made);
+  }
+  document.body.append(bar);
+  return bar;
+}
+
+let opened = document.getElementById("task").dataset.key;
+whenDrawn(() => {
+  const { key, task } = document.getElementById("task").dataset;
+  // Whatever opened a task, keys mean that one from then on.
+  if (key !== opened && key) cursor = { list: here().list, id: task };
+  opened = key;
+  // The row of a task that is no longer shown keeps the cursor.
+  if (cursor?.list === here().list && !underCursor()) {
+    const next = [...(document.getElementById(cursor.among)?.children ?? [])].slice(0, cursor.place + 1).at(-1);
+    if (next) cursor.id = next.dataset.task;
+    if (next && document.activeElement === document.body) next.querySelector(".open").focus({ preventScroll: true });
+  }
+  draw();
+});
+
+const LINKS = "#view .card .open, #view tr .open, #picture a[data-task], #view [data-item] a";
+const holderOf = (link) => link?.closest?.(".card, tr, [data-item], a[data-task]");
 
 /** Moves the cursor: up and down among what stands below each other, left and right among columns, in the picture to what is near. */
 export function moveCursor(way) {
-  const items = [...document.querySelectorAll("#view .card .open, #view tr .open, #picture a[data-task], #view [data-item] a")].filter((item) => item.getClientRects().length);
-  const firsts = [...new Map(items.map((item) => [item.closest(".card, tr, [data-item], a[data-task]"), item])).values()];
+  const items = [...document.querySelectorAll(LINKS)].filter((item) => item.getClientRects().length);
+  const firsts = [...new Map(items.map((item) => [holderOf(item), item])).values()];
   if (!firsts.length) return;
-  const at = firsts.find((item) => item.closest(".card, tr, [data-item], a[data-task]") === document.activeElement?.closest?.(".card, tr, [data-item], a[data-task]")) ?? firsts.find((item) => item.closest("[data-task]")?.dataset.task === last);
-  if (!at || !document.contains(at)) return focus(firsts[0]);
+  const under = holderOf(document.activeElement) ?? underCursor();
+  const at = firsts.find((item) => holderOf(item) === under);
+  if (!at) return focus(firsts[0]);
   const columns = at.closest(".columns");
   const picture = at.closest("#picture");
   if (picture) return focus(nearest(firsts, at, way) ?? at);
@@ -129,7 +193,8 @@ function focus(item) {
 
 /** Puts the cursor on a task, once it is shown. */
 export function cursorTo(id) {
-  last = id;
-  itemOf(id)?.querySelector(".open")?.focus({ preventScroll: true });
-  itemOf(id)?.scrollIntoView({ block: "nearest" });
+  setCursor(id);
+  const item = itemOf(id);
+  (item?.querySelector(".open") ?? item)?.focus({ preventScroll: true });
+  item?.scrollIntoView({ block: "nearest" });
 }

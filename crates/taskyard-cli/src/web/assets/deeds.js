@@ -1,16 +1,20 @@
 // Everything that can be done from a page, by the word for it: keys, buttons and the palette all come here.
 
-import { Conflict, Refusal, attempt, call, change, changeRead, forgetRefusals, move, numbers, ofList, ofTask, putIn, readTask, redo, say, sayDone, takeBack, takeBackOwn } from "./acts.js";
+import { Conflict, NO_TASK, Refusal, addBlocker, attempt, call, change, changeRead, forgetRefusals, move, numbers, ofList, ofTask, putIn, readTask, redo, say, sayDone, takeBack, takeBackOwn, waitsNow } from "./acts.js";
 import { ask, setUpPalette, showTheirs, withTask } from "./asking.js";
-import { current, cursorTo, moveCursor, select, selectAll, selectNone, targets } from "./cursor.js";
-import { editDescription, editSubject } from "./editing.js";
+import { current, cursorTo, moveCursor, select, selectAll, selectNone, selectThese, targets } from "./cursor.js";
+import { forgetDrafts } from "./drafts.js";
+import { editDescription, editSubject, toggleBox } from "./editing.js";
 import { go, here, refresh } from "./parts.js";
 import { fit, zoom } from "./picture.js";
 import { base, forgetSecret } from "./server.js";
 import { shownDescription, shownSubject, typedDescription, typedSubject } from "./texts.js";
 
 const COLUMNS = ["pending", "in_progress", "completed"];
-const openPalette = setUpPalette((act) => perform(act));
+/** What can be done where no list is open; `create` asks for one there. */
+const ANYWHERE = ["up", "down", "left", "right", "open", "close", "palette", "help", "filter", "theme", "log-out", "invite", "create", "create-list"];
+const isPossible = (act) => Boolean(here().list) || ANYWHERE.includes(act);
+const openPalette = setUpPalette((act) => perform(act), isPossible);
 
 const deeds = {
   up: () => moveCursor("up"),
@@ -25,18 +29,19 @@ const deeds = {
   theme: nextTheme,
   "log-out": logOut,
   create: () => create(),
+  "create-list": createList,
   "create-part": () => current() && create(current()),
   edit: () => openThen(editSubject),
   describe: () => openThen(editDescription),
   "edit-all": editAll,
   note: () => openThen(() => document.getElementById("note")?.focus()),
-  start: () => move("start", "Started", targets()),
-  done: () => move("done", "Done:", targets()),
-  reopen: () => move("reopen", "Reopened", targets()),
-  cancel: () => move("cancel", "Cancelled", targets()),
-  claim: () => move("claim", "You have", targets()),
-  release: () => move("release", "Gave back", targets()),
-  "put-back": () => putIn("pending", targets()),
+  start: (source) => move("start", "Started", targets(source)),
+  done: (source) => move("done", "Done:", targets(source)),
+  reopen: (source) => move("reopen", "Reopened", targets(source)),
+  cancel: (source) => move("cancel", "Cancelled", targets(source)),
+  claim: (source) => move("claim", "You have", targets(source)),
+  release: (source) => move("release", "Gave back", targets(source)),
+  "put-back": (source) => putIn("pending", targets(source)),
   "move-left": () => moveColumn(-1),
   "move-right": () => moveColumn(1),
   assign,
@@ -51,6 +56,8 @@ const deeds = {
   select: (box) => (box?.matches?.("input") ? select(box.closest("[data-task]").dataset.task, box.checked) : current() && select(current())),
   "select-all": (box) => selectAll(box?.checked ?? true),
   "select-none": selectNone,
+  "select-every": selectEvery,
+  check: toggleBox,
   "next-need": () => {
     const needs = document.querySelector("#truth .counts a.alarm");
     return needs ? needs.click() : say("Nothing needs you");
@@ -58,7 +65,6 @@ const deeds = {
   restore: () => attempt("They are back", [], () => call("POST", ofList("/restore"), { all: true })),
   "release-agent": (button) => attempt("Gave them back", [], () => call("POST", ofList(`/agents/${encodeURIComponent(button.dataset.agent)}/release`), {})),
   "stop-job": (button) => attempt("Stopped", [], () => call("POST", `/jobs/${encodeURIComponent(button.dataset.job)}/stop`, {}), { undo: false }).then(() => refresh(["views"])),
-  acknowledge: () => attempt("Acknowledged", [], () => call("POST", "/inbox", { acknowledge: true }), { undo: false }).then(() => refresh(["views"])),
   join: (button) => attempt("You are in the team", [], () => call("POST", `/teams/${encodeURIComponent(button.dataset.team)}/members`, {}), { undo: false }),
   "zoom-in": () => zoom(1.25),
   "zoom-out": () => zoom(0.8),
@@ -71,6 +77,7 @@ const offered = document.documentElement.dataset.offers?.split(" ");
 /** Does something, by the word for it. */
 export function perform(act, source) {
   if (act.startsWith("show-")) return show(act.slice(5));
+  if (!isPossible(act)) return say("Choose a list first");
   if (offered && !offered.includes(act)) return say("You can only look: the link that let this browser in allows no changes");
   return deeds[act]?.(source);
 }
@@ -119,13 +126,14 @@ function close() {
 /** Opens the task under the cursor, where it is not open, and then does something with it. */
 async function openThen(does) {
   const id = current();
-  if (!id) return say("No task is under the cursor: j and k move it");
+  if (!id) return say(NO_TASK);
   const open = document.getElementById("task");
   if (open.hidden || open.dataset.task !== id) await go(withTask(id), { parts: ["views", "truth", "view", "task"] });
   does();
 }
 
 async function filter() {
+  if (!here().list) return openPalette();
   if (!document.getElementById("query")) await go(`${base}/lists/${encodeURIComponent(here().list)}/table`);
   document.getElementById("query")?.select();
 }
@@ -142,7 +150,7 @@ function asFields(task) {
 /** Lets every field of a task be typed. Only what was changed is sent, and nothing that somebody else changed meanwhile is overwritten unseen. */
 async function editAll() {
   const id = current();
-  if (!id) return say("No task is under the cursor: j and k move it");
+  if (!id) return say(NO_TASK);
   let read = await readTask(id);
   const wanted = [
     { name: "subject", label: "Subject", required: true },
@@ -171,19 +179,35 @@ async function editAll() {
     const differs = (one, other) => touched.some((name) => asFields(one)[name] !== asFields(other)[name]);
     let answer;
     try {
-      answer = await changeRead(id, read, fields, differs);
+      answer = await changeRead(read, fields, differs);
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;
       showTheirs(before, asFields(error.current));
-      read = { task: error.current, tag: error.tag };
+      read = { ...read, task: error.current, tag: error.tag };
       throw new Refusal("Somebody else changed this meanwhile", "choose, and save again");
     }
     sayDone(`Changed #${id}`, answer);
     refresh(["truth", "view", "task", "agents"]);
-  });
+  }, `fields ${read.path}`);
+}
+
+/** Returns the names of all lists, where they are shown. */
+const listNames = () => [...document.querySelectorAll("ul.lists > li")].map(({ id }) => id.slice("list-".length));
+
+/** Asks for a name and a first task: a list is there for as long as it has had tasks. */
+function createList() {
+  const wanted = [{ name: "name", label: "Name", required: true }, { name: "subject", label: "Its first task", required: true }];
+  ask("New list", "Create", wanted, async ({ name, subject }) => {
+    const list = name.trim();
+    if (listNames().includes(list)) throw new Refusal("There is a list of that name already");
+    await call("POST", `/lists/${encodeURIComponent(list)}/tasks`, { subject });
+    return () => go(`${base}/lists/${encodeURIComponent(list)}`);
+  }, "list");
 }
 
 function create(parent) {
+  const { list } = here();
+  if (!list && !listNames().length) return createList();
   const wanted = [
     { name: "subject", label: "Subject", required: true },
     { name: "description", label: "Description, in Markdown", kind: "long" },
@@ -193,32 +217,35 @@ function create(parent) {
     { name: "tags", label: "Tags", hint: "docs, release" },
     { name: "due", label: "Due", hint: "fri 17:00, 3d" },
   ];
+  if (!list) wanted.unshift({ name: "list", label: "List", options: listNames().map((name) => [name, name]) });
   ask(parent ? `A new part of #${parent}` : "New task", "Create", wanted, async (typed) => {
     const task = { subject: typed.subject };
     for (const name of ["description", "owner", "priority", "due"]) if (typed[name].trim()) task[name] = typed[name].trim();
     if (words(typed.blockedBy).length) task.blockedBy = words(typed.blockedBy);
     if (words(typed.tags).length) task.tags = words(typed.tags);
     if (parent) task.parent = parent;
-    const made = await call("POST", ofList("/tasks"), task);
+    const path = `/lists/${encodeURIComponent(list ?? typed.list)}`;
+    const made = await call("POST", `${path}/tasks`, task);
+    if (!list) return () => go(`${base}${path}?task=${encodeURIComponent(made.task.id)}`);
     sayDone(`Made #${made.task.id}`, made);
     await refresh(["truth", "view", "task"]);
     return () => cursorTo(made.task.id);
-  });
+  }, `create ${list ?? ""}/${parent ?? ""}`);
 }
 
-async function assign() {
-  const ids = targets();
-  if (!ids.length) return say("No task is under the cursor: j and k move it");
+async function assign(source) {
+  const ids = targets(source);
+  if (!ids.length) return say(NO_TASK);
   let read = ids.length === 1 ? await readTask(ids[0]) : null;
   const wanted = [{ name: "owner", label: "Owner; nobody where it is empty", list: "people" }];
   ask(`Assign ${numbers(ids)}`, "Assign", wanted, async ({ owner }) => {
     const fields = { owner: owner.trim() };
     let answer;
     try {
-      answer = await (read ? changeRead(ids[0], read, fields, (one, other) => one.owner !== other.owner) : call("PATCH", ofList("/tasks"), { ids, ...fields }));
+      answer = await (read ? changeRead(read, fields, (one, other) => one.owner !== other.owner) : call("PATCH", ofList("/tasks"), { ids, ...fields }));
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;
-      read = { task: error.current, tag: error.tag };
+      read = { ...read, task: error.current, tag: error.tag };
       throw new Refusal(`Meanwhile it became ${read.task.owner ? `${read.task.owner}'s` : "nobody's"}`, "assign it again to overrule that");
     }
     sayDone(`${numbers(ids)} ${ids.length === 1 ? "is" : "are"} ${owner.trim() ? `${owner.trim()}'s` : "nobody's"} now`, answer);
@@ -228,13 +255,11 @@ async function assign() {
 
 function blockedBy() {
   const ids = targets();
-  if (!ids.length) return say("No task is under the cursor: j and k move it");
+  if (!ids.length) return say(NO_TASK);
   const wanted = [{ name: "on", label: "Waits for: a number, or words of its subject", kind: "task", required: true }];
   ask(`${numbers(ids)} blocked by`, "Wait for it", wanted, async ({ on }) => {
     const blocker = on.trim().replace(/^#/, "");
-    const answers = [];
-    for (const id of ids) answers.push(await call("POST", ofTask(id, "/dependencies"), { on: [blocker] }));
-    sayDone(`${numbers(ids)} ${ids.length === 1 ? "waits" : "wait"} for #${blocker} now`, answers);
+    sayDone(waitsNow(ids, blocker), await addBlocker(ids, blocker));
     refresh(["truth", "view", "task"]);
   });
 }
@@ -254,10 +279,20 @@ function unblock(id, on) {
   return attempt(`#${id} no longer waits for #${on}`, [id], () => call("DELETE", `${ofTask(id, "/dependencies")}?on=${encodeURIComponent(on)}`));
 }
 
-function remove() {
+async function remove() {
   const ids = targets();
-  if (!ids.length) return;
-  attempt(`Deleted ${numbers(ids)}`, ids, () => call("POST", ofList("/delete"), { ids })).then(selectNone);
+  if (!ids.length) return say(NO_TASK);
+  if (await attempt(`Deleted ${numbers(ids)}`, ids, () => call("POST", ofList("/delete"), { ids }))) selectNone();
+}
+
+/** Selects what all pages of the table show. */
+async function selectEvery() {
+  const [shown, wanted] = [new URLSearchParams(location.search), new URLSearchParams()];
+  if (shown.get("q")) wanted.set("query", shown.get("q"));
+  // The table leaves out what is long done.
+  else if (!shown.get("sort")) for (const status of ["pending", "in_progress"]) wanted.append("status", status);
+  const found = await attempt("", [], () => call("GET", `${ofList("/tasks")}?${wanted}`));
+  if (found) selectThese(found.tasks.map(({ id }) => id));
 }
 
 function moveColumn(step) {
@@ -272,6 +307,7 @@ function logOut() {
   return attempt("", [], async () => {
     await call("POST", "/logout", {});
     forgetSecret();
+    forgetDrafts();
     location.replace(`${base}/lists`);
   });
 }
@@ -293,7 +329,7 @@ export function useTheme() {
 /** What is written into the forms of the page. */
 export const forms = {
   note: async (form, text) => {
-    const id = document.getElementById("task").dataset.task;
+    const id = form.closest("#task").dataset.task;
     sayDone(`Noted on #${id}`, await call("POST", ofTask(id, "/notes"), { text }));
     refresh(["task", "view"]);
   },

@@ -1,17 +1,31 @@
-// Dragging cards with the pointer: into another column, or onto another card, for which the first then waits.
+// Dragging cards with the pointer: into another column; by the handle at the right edge, or with Alt held, onto another card, for which the first
+// then waits.
 
 import { putIn, waitFor } from "./acts.js";
 import { selectedOr } from "./cursor.js";
 
 const FAR = 6;
+const CARD = ".columns .card";
 let drag = null;
 
+/** The one handle, at the card that the pointer is over. */
+const handle = document.createElement("span");
+Object.assign(handle, { className: "handle", textContent: "⇠", title: "Drag onto the task that this one waits for" });
+handle.dataset.keep = "";
+handle.setAttribute("aria-hidden", "true");
+const mayDrag = ({ pointerType }) => pointerType !== "touch" && document.documentElement.dataset.scope !== "read";
+
+addEventListener("pointerover", (event) => {
+  const card = drag || !mayDrag(event) ? null : event.target.closest?.(CARD);
+  if (card && handle.parentElement !== card) card.append(handle);
+});
+
 addEventListener("pointerdown", (event) => {
-  const card = event.target.closest?.(".columns .card");
+  const card = event.target.closest?.(CARD);
   // A finger scrolls; the task itself has the same moves as buttons.
-  if (!card || document.documentElement.dataset.scope === "read" || event.button !== 0 || event.pointerType === "touch" || event.target.closest("input, button, .refused")) return;
+  if (!card || !mayDrag(event) || event.button !== 0 || event.target.closest("input, button, .refused")) return;
   const box = card.getBoundingClientRect();
-  drag = { card, x: event.clientX, y: event.clientY, inside: [event.clientX - box.left, event.clientY - box.top], width: box.width };
+  drag = { card, binds: event.target === handle, x: event.clientX, y: event.clientY, inside: [event.clientX - box.left, event.clientY - box.top], width: box.width };
 });
 
 addEventListener("pointermove", (event) => {
@@ -50,6 +64,7 @@ function begin() {
   getSelection().removeAllRanges();
   drag.ghost = drag.card.cloneNode(true);
   drag.ghost.removeAttribute("id");
+  drag.ghost.querySelector(".handle")?.remove();
   drag.ghost.classList.add("ghost");
   drag.ghost.style.cssText = `left:0;top:0;width:${drag.width}px`;
   drag.word = document.createElement("p");
@@ -63,12 +78,12 @@ function begin() {
 function aim(event) {
   document.querySelectorAll(".is-target").forEach((target) => target.classList.remove("is-target"));
   const under = document.elementFromPoint(event.clientX, event.clientY);
-  const card = under?.closest(".columns .card");
+  const card = under?.closest(CARD);
   const column = under?.closest(".column");
-  const { id: own } = drag.card;
-  drag.on = card && card.id !== own ? card.dataset.task : null;
-  drag.status = column?.dataset.status ?? null;
-  const moves = !drag.on && drag.status && drag.status !== drag.card.dataset.status;
+  const binds = drag.binds || event.altKey;
+  drag.on = binds && card && card !== drag.card ? card.dataset.task : null;
+  drag.status = binds ? null : (column?.dataset.status ?? null);
+  const moves = drag.status && drag.status !== drag.card.dataset.status;
   (drag.on ? card : moves ? column : null)?.classList.add("is-target");
   const name = { pending: "Pending", in_progress: "In progress", completed: "Done" }[drag.status];
   drag.word.textContent = drag.on ? `#${drag.card.dataset.task} waits for #${drag.on}` : moves ? name : "";

@@ -1,15 +1,23 @@
 // The parts of the page: asked of the server anew when something has changed, and put in place without disturbing a user at work:
 // focus, scroll position and what is being typed stay.
 
+import { fetchAgain, isUpToDate, warn } from "./fetching.js";
+
 const ALL = ["lists", "views", "truth", "view", "task", "agents"];
 // What scripts add to elements, which the server knows nothing of.
-const OWN_CLASSES = ["is-selected", "is-dragged", "is-target", "glow", "moves", "is-moved", "lights", "lit"];
+const OWN_CLASSES = ["is-selected", "is-cursor", "is-dragged", "is-target", "glow", "moves", "is-moved", "lights", "lit"];
 const ITEMS = ".card, tr[data-task], [data-item]";
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const wanted = new Set();
 const listeners = [];
 let running = null;
+/** The request under way: for which address, and what ends it. */
+let asking = null;
+/** Ends the request for an address that is tried. */
+let trying = null;
+/** Whether what is wanted is drawn without showing what changed: it is another page, not another state of the same. */
+let isQuiet = false;
 
 /** Where we are: the list, the view and the revision that the page shows. */
 export function here() {
@@ -21,56 +29,70 @@ export function whenDrawn(listener) {
   listeners.push(listener);
 }
 
-/** Asks for parts of the page anew. What is asked for meanwhile is asked for together. */
-export function refresh(parts = ALL, how = {}) {
+/** Returns a button that does something. */
+export function button(words, does, kind = "") {
+  const made = document.createElement("button");
+  Object.assign(made, { type: "button", className: kind, textContent: words, onclick: does });
+  return made;
+}
+
+/** Asks for parts of the page anew, until the server answers. What is asked for meanwhile is asked for together. */
+export function refresh(parts = ALL, { quiet = false } = {}) {
   parts.forEach((part) => wanted.add(part));
-  running ??= (async () => {
-    try {
-      while (wanted.size) {
-        const now = [...wanted];
-        wanted.clear();
-        await fetchParts(now, how);
-        how = {};
-      }
-    } finally {
-      running = null;
-    }
-  })();
+  isQuiet ||= quiet;
+  // What was asked for another address must not be drawn for this one.
+  if (asking && asking.address !== addressNow()) asking.control.abort();
+  running ??= fetchWanted().finally(() => (running = null));
   return running;
 }
 
 /** Goes to another address of ours, without loading the page anew. */
-export async function go(address, { replace = false, parts = ALL } = {}) {
+export function go(address, { replace = false, parts = ALL } = {}) {
+  trying?.abort();
   if (replace) history.replaceState(null, "", address);
   else history.pushState(null, "", address);
-  // What was asked for the address before must not be drawn for this one.
-  await running;
-  await refresh(parts, { quiet: true });
+  return refresh(parts, { quiet: true });
 }
 
-async function fetchParts(parts, { quiet = false }) {
-  const address = location.pathname + location.search;
-  let answer;
-  try {
-    answer = await fetch(address, { headers: { "taskyard-parts": parts.join(",") } });
-  } catch {
-    return; // The follower of the stream says that the server is gone.
+/**
+ * Shows other tasks in the place of these if the server understands the query of an address. Returns null, or what is wrong with the query, or
+ * undefined if something else was asked for meanwhile.
+ */
+export async function tryGo(address, parts) {
+  trying?.abort();
+  const control = (trying = new AbortController());
+  const got = await fetchAgain(address, { headers: { "taskyard-parts": parts.join(",") }, signal: control.signal }).catch(() => null);
+  if (!got || control.signal.aborted) return undefined;
+  const mistake = new DOMParser().parseFromString(got.text, "text/html").querySelector(".mistake");
+  if (mistake) {
+    mistake.dataset.keep = "";
+    return mistake;
   }
-  const text = await answer.text();
-  if (location.pathname + location.search !== address) return;
-  if (!answer.ok) {
-    if (answer.status === 401) warn("This browser is no longer let in: open the link that taskyard serve prints.");
-    if (answer.status === 404) document.getElementById("gone").hidden = false;
-    return;
-  }
-  put(text, quiet);
+  history.replaceState(null, "", address);
+  put(got.text, true);
+  return null;
 }
 
-/** Says above the page why it is of little use as it is. */
-export function warn(words) {
-  const gone = document.getElementById("gone");
-  gone.textContent = words;
-  gone.hidden = false;
+const addressNow = () => location.pathname + location.search;
+
+async function fetchWanted() {
+  while (wanted.size) {
+    const [parts, quiet] = [[...wanted], isQuiet];
+    wanted.clear();
+    isQuiet = false;
+    asking = { address: addressNow(), control: new AbortController() };
+    const got = await fetchAgain(asking.address, { headers: { "taskyard-parts": parts.join(",") }, signal: asking.control.signal }).catch(() => null);
+    if (!got || asking.address !== addressNow()) {
+      parts.forEach((part) => wanted.add(part));
+      isQuiet ||= quiet;
+      continue;
+    }
+    isUpToDate();
+    if (got.answer.status === 401) warn("This browser is no longer let in: open the link that taskyard serve prints.");
+    // What cannot be shown is explained in the place of the tasks.
+    else put(got.text, quiet || !got.answer.ok);
+  }
+  asking = null;
 }
 
 function put(text, quiet) {
@@ -80,7 +102,9 @@ function put(text, quiet) {
   const focus = focused();
   for (const part of [...next.body.children]) {
     const old = document.getElementById(part.id);
-    if (old) morph(old, part);
+    if (part.id === "lists" && old?.matches(":hover, :focus-within")) keepOrder(old, part);
+    if (old && isSame(old, part)) morph(old, part);
+    else old?.replaceWith(part);
   }
   document.body.classList.toggle("has-task", !document.getElementById("task").hidden);
   document.body.classList.toggle("all-lists", here().view === "lists");
@@ -90,6 +114,18 @@ function put(text, quiet) {
   if (places) slide(places);
   listeners.forEach((listener) => listener());
 }
+
+/** Has the lists beside the page keep their places: somebody is about to click on one. */
+function keepOrder(old, next) {
+  const hrefOf = (item) => item.querySelector("a").getAttribute("href");
+  const places = new Map([...old.querySelectorAll("li")].map((item, place) => [hrefOf(item), place]));
+  const place = (item) => places.get(hrefOf(item)) ?? places.size;
+  const list = next.querySelector("ul");
+  list.append(...[...list.children].sort((one, two) => place(one) - place(two)));
+}
+
+/** Tells whether an element may become another: what belongs to one list, task or conversation is never reused for the next. */
+const isSame = (old, next) => old.nodeName === next.nodeName && old.dataset?.key === next.dataset?.key;
 
 /** Makes an element like another, with as few changes as it takes. */
 export function morph(old, next) {
@@ -119,7 +155,7 @@ function morphChildren(old, next) {
   for (const want of [...next.childNodes]) {
     while (at?.dataset?.keep !== undefined) at = at.nextSibling;
     const found = want.id ? document.getElementById(want.id) : at && !at.id && at.nodeName === want.nodeName ? at : null;
-    if (!found || found.nodeName !== want.nodeName || found.contains(old)) {
+    if (!found || !isSame(found, want) || found.contains(old)) {
       old.insertBefore(document.adoptNode(want), at);
       continue;
     }
@@ -135,16 +171,18 @@ function morphChildren(old, next) {
   }
 }
 
+const keyOf = (element) => element?.closest("[data-key]")?.dataset.key;
+
 function focused() {
   const element = document.activeElement;
   const holder = element?.closest("[id]");
   if (!holder || element === document.body) return null;
-  return { id: holder.id, is: element === holder ? null : element.classList.contains("open") ? ".open" : element.dataset.act ? `[data-act="${element.dataset.act}"]` : null };
+  return { id: holder.id, key: keyOf(holder), is: element === holder ? null : element.classList.contains("open") ? ".open" : element.dataset.act ? `[data-act="${element.dataset.act}"]` : null };
 }
 
-function refocus({ id, is }) {
+function refocus({ id, key, is }) {
   const holder = document.getElementById(id);
-  (is ? holder?.querySelector(is) : holder)?.focus({ preventScroll: true });
+  if (keyOf(holder) === key) (is ? holder?.querySelector(is) : holder)?.focus({ preventScroll: true });
 }
 
 /** Tells what each thing on the page says, times left out: they pass by themselves. */

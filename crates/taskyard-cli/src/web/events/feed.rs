@@ -114,7 +114,7 @@ impl Feed {
     }
 
     /// Has the messages of an agent told, from now on.
-    fn tell_messages_of(&self, agent: &AgentName) {
+    pub(super) fn tell_messages_of(&self, agent: &AgentName) {
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         if agents.len() < INBOXES && agents.insert(agent.clone()) {
             let agents = agents.clone();
@@ -176,7 +176,6 @@ impl Feed {
     }
 
     /// Returns the id of the newest event.
-    #[cfg(test)]
     pub(super) fn newest_id(&self) -> EventId {
         let kept = self.events.kept();
         self.id(kept.revision, kept.ring.newest())

@@ -11,4 +11,4 @@ mod streaming;
 pub(crate) use event_id::EventId;
 pub(crate) use feed::Topic;
 pub(crate) use feeds::Feeds;
-pub(crate) use streaming::{keep_following, stream};
+pub(crate) use streaming::{keep_following, newest_event, stream};

@@ -51,6 +51,17 @@ pub(crate) async fn stream(site: Arc<Site>, topic: Topic, last: Option<EventId>,
     }
 }
 
+/// Returns the id of the newest event of all lists, from which a page that is drawn afterwards can follow what happens next. `None` if that is
+/// not followed.
+pub(crate) async fn newest_event(site: &Arc<Site>, agent: Option<&AgentName>) -> Option<String> {
+    let yard = yard_of(site, &Topic::All);
+    // Followed for a while after this is dropped: the page comes for it soon.
+    let subscription = site.feeds().of(Topic::All, yard).await.ok()?;
+    let feed = subscription.feed()?;
+    agent.iter().for_each(|agent| feed.tell_messages_of(agent));
+    Some(feed.newest_id().to_string())
+}
+
 /// What one browser is told next.
 struct ListenerStream {
     subscription: FeedSubscription,

@@ -113,10 +113,10 @@ fn opening() -> Value {
             "200": text("A page that takes the browser to the board", "text/html"),
             "403": text("The request comes from a page of another site", "text/plain"),
             "405": text("The path answers to GET alone", "application/json"),
-            "410": text("The link was used already, or is too old", "text/plain"),
+            "410": text("The link was used already, or is too old", "text/html"),
             "421": text("The Host is not this server's", "text/plain"),
-            "429": text("Too many links that are none came from this address", "text/plain"),
-            "503": text("The browser cannot be signed in now", "text/plain"),
+            "429": text("Too many links that are none came from this address", "text/html"),
+            "503": text("The browser cannot be signed in now", "text/html"),
         },
     })
 }

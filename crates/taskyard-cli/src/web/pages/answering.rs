@@ -15,6 +15,7 @@ use super::seen::Seen;
 use crate::context::Requested;
 use crate::problem::{Problem, ProblemKind};
 use crate::web::api::{Caller, status_of};
+use crate::web::events::newest_event;
 use crate::web::site::Site;
 use taskyard_mcp::serving::Work;
 
@@ -41,9 +42,11 @@ pub(crate) async fn page(State(site): State<Arc<Site>>, request: Request) -> Res
         Err(problem) => return not_shown(&site, &problem),
     };
     let parts = parts_of(&head.headers);
+    // Before the look at the list: what happens after that is told.
+    let since = if parts.is_none() { newest_event(&site, caller.agent.as_ref()).await } else { None };
     let look = {
         let site = Arc::clone(&site);
-        move || draw(&site, address, caller, &parts)
+        move || draw(&site, address, caller, (&parts, since))
     };
     match site.workers().run(Work::Looks, look).await {
         Ok(Ok(page)) => ([(CONTENT_TYPE, HTML), (VARY, PARTS)], page).into_response(),
@@ -63,7 +66,12 @@ fn parts_of(headers: &HeaderMap) -> Option<Vec<Part>> {
     Some(Part::ALL.into_iter().filter(|part| wanted.contains(&part.id())).collect())
 }
 
-fn draw(site: &Site, mut address: PageAddress, caller: Caller, parts: &Option<Vec<Part>>) -> Result<String, Problem> {
+fn draw(
+    site: &Site,
+    mut address: PageAddress,
+    caller: Caller,
+    (parts, since): (&Option<Vec<Part>>, Option<String>),
+) -> Result<String, Problem> {
     let scope = caller.identity.granted;
     let requested = Requested { list: Some(address.list.clone()), agent: caller.agent, ..Requested::default() };
     let context = site.context(requested, Cancel::new())?;
@@ -71,9 +79,9 @@ fn draw(site: &Site, mut address: PageAddress, caller: Caller, parts: &Option<Ve
     site.settle(&context);
     context.do_without_newer();
     let asks_for_lists = parts.as_ref().is_none_or(|parts| parts.contains(&Part::Lists)) || address.view == View::Lists;
-    let seen = Seen::look(address, &context, site.pasts(), asks_for_lists, scope)?;
+    let seen = Seen::look(address, &context, site, asks_for_lists, scope)?;
     Ok(match parts {
-        None => layout::whole(&seen).into_string(),
+        None => layout::whole(&seen, since.as_deref()).into_string(),
         Some(parts) => parts.iter().map(|part| part.draw(&seen).into_string()).collect(),
     })
 }

@@ -23,15 +23,17 @@ macro_rules! asset {
     };
 }
 
-const FILES: [(&str, &str, &str); 17] = [
+const FILES: [(&str, &str, &str); 19] = [
     asset!("board.css", STYLE),
     asset!("board.js", SCRIPT),
     asset!("acts.js", SCRIPT),
     asset!("asking.js", SCRIPT),
     asset!("cursor.js", SCRIPT),
     asset!("deeds.js", SCRIPT),
+    asset!("drafts.js", SCRIPT),
     asset!("dragging.js", SCRIPT),
     asset!("editing.js", SCRIPT),
+    asset!("fetching.js", SCRIPT),
     asset!("keys.js", SCRIPT),
     asset!("live.js", SCRIPT),
     asset!("opening.js", SCRIPT),
@@ -56,6 +58,11 @@ fn version() -> &'static str {
 /// Returns the address of one, given what paths begin with.
 pub(super) fn address(base: &str, name: &str) -> String {
     format!("{base}/assets/{}/{name}", version())
+}
+
+/// Tells whether a path is that of the stylesheet.
+pub(crate) fn is_style(path: &str) -> bool {
+    path.starts_with("/assets/") && path.ends_with("/board.css")
 }
 
 /// Answers with one. One of another version is not kept: a page that was loaded before the server was replaced asks for it.

@@ -21,7 +21,7 @@ pub(super) fn card(seen: &Seen, task: &Task) -> Markup {
             div.what {
                 (mark(task, is_blocked))
                 span.id { "#" (task.id) }
-                a.open href=(seen.href(&task.id)) draggable="false" aria-current=[is_open.then_some("true")] { (Seen::title(task)) }
+                a.open dir="auto" href=(seen.href(&task.id)) draggable="false" aria-current=[is_open.then_some("true")] { (Seen::title(task)) }
             }
             (facts(seen, task))
             (doing(seen, task))

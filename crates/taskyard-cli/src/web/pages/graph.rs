@@ -12,7 +12,7 @@ use super::page_address::{PageAddress, View};
 use super::seen::Seen;
 
 /// So many tasks the picture has at most.
-const MOST: usize = 400;
+const MOST: usize = 200;
 
 /// Draws it.
 pub(super) fn view(seen: &Seen) -> Markup {

@@ -36,13 +36,14 @@ const KEYS: [(&str, &str, Action); 25] = [
 ];
 
 /// What is done to the page or the list as a whole.
-const WHOLE: [(&str, &str, &str); 9] = [
+const WHOLE: [(&str, &str, &str); 10] = [
     ("E", "edit-all", "change every field of it"),
     ("u", "undo", "take back your newest change, in the history the one that has the focus"),
     ("U", "redo", "take the last undo back"),
     (":", "palette", "find anything by its name; Ctrl-K, too"),
     ("!", "next-need", "show what needs you"),
     ("?", "help", "explain the keys"),
+    ("", "create-list", "make a list and its first task"),
     ("", "invite", "make a link that lets another browser in"),
     ("", "theme", "switch between light, dark and what the system says"),
     ("", "log-out", "log this browser out"),
@@ -92,7 +93,7 @@ pub(super) fn dialogs(seen: &Seen) -> Markup {
                     dt { @for key in view.keys().split(' ') { kbd { (key) } " " } } dd { "show " (view.name()) }
                 }
             }
-            @if seen.may_change() { p.dim { "Cards can be dragged: into another column, or onto another card, for which they then wait." } }
+            @if seen.may_change() { p.dim { "Cards can be dragged into another column; by the handle at their right edge, or with Alt held, onto the card that they wait for." } }
             form method="dialog" { button type="submit" { "Close" } }
         }
         dialog #palette aria-label="Find anything" {

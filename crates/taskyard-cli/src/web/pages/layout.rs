@@ -46,13 +46,13 @@ impl Part {
     }
 }
 
-/// Draws the whole page.
-pub(super) fn whole(seen: &Seen) -> Markup {
+/// Draws the whole page, of a list as it was after an event.
+pub(super) fn whole(seen: &Seen, since: Option<&str>) -> Markup {
     let address = &seen.address;
     let base = &*address.base;
     html! {
         (DOCTYPE)
-        html lang="en" data-base=(base) data-scope=(seen.scope.as_str()) data-offers=[keys::offered(seen)] {
+        html lang="en" data-base=(base) data-since=[since] data-scope=(seen.scope.as_str()) data-offers=[keys::offered(seen)] {
             (head(base, &title(seen)))
             body.has-task[address.task.is_some()].all-lists[address.view == View::Lists] {
                 a.skip href="#view" { "Skip to the tasks" }
@@ -80,7 +80,7 @@ pub(super) fn whole(seen: &Seen) -> Markup {
                 }
                 (Part::Task.draw(seen))
                 (Part::Agents.draw(seen))
-                p #gone role="alert" hidden { "The server does not answer. What you see may be old; it is tried again." }
+                p #gone hidden { span role="alert" {} " " span {} }
                 p #said role="status" aria-live="polite" {}
                 (keys::dialogs(seen))
             }
@@ -89,36 +89,46 @@ pub(super) fn whole(seen: &Seen) -> Markup {
 }
 
 /// Draws what a page that cannot be shown says instead.
-pub(super) fn problem(base: &str, message: &str, hint: Option<&str>) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" data-base=(base) {
-            (head(base, "Taskyard"))
-            body.alone {
-                main #view {
-                    h1 { "This cannot be shown" }
-                    p { (message) }
-                    @if let Some(hint) = hint { p.dim { (hint) } }
-                    p { a href={ (base) "/lists" } { "All lists" } }
-                }
-            }
-        }
-    }
+pub(crate) fn problem(base: &str, message: &str, hint: Option<&str>) -> Markup {
+    let said = html! {
+        p { (message) }
+        @if let Some(hint) = hint { p.dim { (hint) } }
+        p { a href={ (base) "/lists" } { "All lists" } }
+    };
+    alone(base, &html! {}, "This cannot be shown", &said)
+}
+
+/// Draws what a browser sees that is not let in.
+pub(crate) fn closed(base: &str) -> Markup {
+    let said = html! {
+        p { "Open the link that " code { "taskyard serve" } " printed: it lets one browser in, once." }
+        p { "If it was used already, run " code { "taskyard serve" } " again on the same machine: while the server runs, it prints a new link." }
+        p { a href="" { "Try again" } }
+    };
+    alone(base, &html! {}, "This browser is not let in yet", &said)
 }
 
 /// Draws the page that a link leads to: its script keeps the secret that only the board's own pages have, and goes on to the board.
 pub(crate) fn opening(secret: &str, base: &str) -> Markup {
+    let more = html! {
+        meta name="taskyard-page" content=(secret);
+        script type="module" src=(assets::address(base, "opening.js")) {}
+        // Without scripts the pages can be read.
+        noscript { meta http-equiv="refresh" content={ "0;url=" (base) "/" }; }
+    };
+    alone(base, &more, "You are let in", &html! { p { a href={ (base) "/" } { "Go on to the board" } } })
+}
+
+/// Draws a page with a few words in the frame of the board, and nothing of any list.
+fn alone(base: &str, more_head: &Markup, title: &str, said: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" data-base=(base) {
-            head {
-                (basics(base, "Taskyard"))
-                meta name="taskyard-page" content=(secret);
-                script type="module" src=(assets::address(base, "opening.js")) {}
-                // Without scripts the pages can be read.
-                noscript { meta http-equiv="refresh" content={ "0;url=" (base) "/" }; }
+            head { (basics(base, "Taskyard")) (more_head) }
+            body.alone {
+                header.top { a.home href={ (base) "/lists" } { (logo()) span { "Taskyard" } } }
+                main #view { h1 { (title) } (said) }
             }
-            body.alone { main #view { p { a href={ (base) "/" } { "Go on to the board" } } } }
         }
     }
 }
@@ -192,7 +202,9 @@ fn view(seen: &Seen) -> Markup {
     };
     // Where nothing in it takes the focus, it is scrolled with the keyboard itself.
     let tabindex = if seen.address.view == View::Charts { "0" } else { "-1" };
-    html! { main #view class={ "view-" (seen.address.view.word()) (if has_padding { " padded" } else { "" }) } tabindex=(tabindex) { (shown) } }
+    // A list's page is never turned into that of another list, which has the same numbers.
+    let key = (seen.address.view != View::Lists).then_some(&seen.address.list);
+    html! { main #view data-key=[key] class={ "view-" (seen.address.view.word()) (if has_padding { " padded" } else { "" }) } tabindex=(tabindex) { (shown) } }
 }
 
 /// Draws our sign: three bars of a list, the first of them done.

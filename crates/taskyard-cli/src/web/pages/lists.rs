@@ -55,6 +55,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
         @if rows.is_empty() {
             p.empty { "There is no list yet. Make a task and there is one: " code { "taskyard create \"Write the parser\"" } }
         }
+        @if seen.may_change() { p.above { button type="button" data-act="create-list" { "New list" } } }
         ul.lists {
             @for row in rows {
                 @let address = seen.address.at(row.list.clone(), View::Columns);

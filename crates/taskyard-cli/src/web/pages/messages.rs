@@ -1,12 +1,11 @@
 //! Messages as conversations: one with each person or agent, and a box to write.
 
 use maud::{Markup, html};
-use taskyard::core::render::escaping;
 use taskyard::core::view::{LetterState, Thread};
 
 use super::page_address::{PageAddress, View};
 use super::seen::Seen;
-use super::texts::{agent, ago, colour_class, one_line};
+use super::texts::{agent, ago, colour_class, linked, one_line};
 
 /// So many messages of a conversation are shown, the newest.
 const LETTERS: usize = 200;
@@ -71,9 +70,10 @@ fn conversation(seen: &Seen, with: &str, thread: Option<&Thread>) -> Markup {
     let letters = thread.map(|thread| thread.letters.as_slice()).unwrap_or_default();
     let skipped = letters.len().saturating_sub(LETTERS);
     let colour = thread.and_then(|thread| thread.colour.as_deref()).or_else(|| seen.colour(with));
+    let unread = thread.map_or(0, Thread::unread);
     let name = if with == "*" { "everybody" } else { with };
     html! {
-        section.conversation aria-label={ "Conversation with " (name) } {
+        section.conversation data-unread[seen.may_change() && unread > 0] data-with=(with) data-team=[seen.mail.team.as_deref()] data-key={ (seen.address.list) "/" (with) } aria-label={ "Conversation with " (name) } {
             @if letters.is_empty() { p.dim { "Nothing was written yet." } }
             ol.letters {
                 @for letter in letters.iter().skip(skipped) {
@@ -88,16 +88,13 @@ fn conversation(seen: &Seen, with: &str, thread: Option<&Thread>) -> Markup {
                                 LetterState::Acknowledged => {},
                             }
                         }
-                        p.text { (escaping::many_lines(letter.text.trim_end())) }
+                        p.text dir="auto" { (linked(letter.text.trim_end())) }
                     }
                 }
             }
-            @if thread.is_some_and(|thread| thread.unread() > 0) {
-                @if seen.may_change() { button type="button" data-act="acknowledge" { "I have read them" } }
-            }
             @if seen.may_change() {
                 form.write data-form="send" data-to=(with) data-team=[seen.mail.team.as_deref()] {
-                    textarea #letter name="text" rows="2" required aria-label={ "Message to " (name) } placeholder={ "Write to " (name) } {}
+                    textarea #letter name="text" rows="2" dir="auto" required data-draft={ "message " (seen.address.list) "/" (with) } aria-label={ "Message to " (name) } placeholder={ "Write to " (name) } {}
                     button.primary type="submit" { "Send" }
                 }
             }

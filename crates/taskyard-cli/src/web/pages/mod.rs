@@ -24,6 +24,6 @@ mod texts;
 mod truth;
 
 pub(crate) use answering::{go_home, page};
-pub(crate) use assets::{ASSETS, asset, icon};
-pub(crate) use layout::opening;
+pub(crate) use assets::{ASSETS, asset, icon, is_style};
+pub(crate) use layout::{closed, opening, problem};
 pub(crate) use page_address::ROUTES;

@@ -16,7 +16,9 @@ use super::page_address::{PageAddress, View};
 use crate::context::Context;
 use crate::problem::Problem;
 use crate::tokens::Scope;
+use crate::web::letters::Letters;
 use crate::web::pasts::Pasts;
+use crate::web::site::Site;
 
 /// So many tasks that an agent has are told of.
 const HELD: usize = 500;
@@ -71,7 +73,7 @@ impl Seen {
     pub(super) fn look(
         address: PageAddress,
         context: &Context,
-        pasts: &Pasts,
+        site: &Site,
         asks_for_lists: bool,
         scope: Scope,
     ) -> Result<Self, Problem> {
@@ -91,8 +93,8 @@ impl Seen {
         let job_rows = jobs.as_ref().map(|jobs| job_rows(jobs, &address)).transpose()?.unwrap_or_default();
         let mut seen = Self {
             lists: if asks_for_lists { Some(yard.every_list()?) } else { None },
-            past: (address.view == View::Charts).then(|| past(&yard, pasts)),
-            mail: mail(&yard, address.view == View::Messages),
+            past: (address.view == View::Charts).then(|| past(&yard, site.pasts())),
+            mail: mail(&yard, (address.view == View::Messages).then(|| site.letters())),
             address,
             scope,
             yard,
@@ -191,17 +193,20 @@ fn job_rows(jobs: &Jobs, address: &PageAddress) -> Result<Vec<JobRow>, Problem> 
     Ok(jobs.of_list(&address.list)?.iter().rev().map(JobRow::of).collect())
 }
 
-/// Returns the messages of the user who looks; where they are on the screen, their senders can see that they were shown.
-fn mail(yard: &Yard, are_shown: bool) -> Mail {
+/// Returns the messages of the user who looks. If they are on the screen, those that were there before stay, and senders can see that theirs were
+/// shown.
+fn mail(yard: &Yard, shown: Option<&Letters>) -> Mail {
     let look = || -> Result<Mail, Problem> {
         let Some(teams) = yard.teams() else { return Ok(Mail::default()) };
         let team = teams.team_of(yard.list_id())?.map(|team| team.name.as_str().to_owned());
         let Some(seat): Option<Seat> = yard.seat()? else { return Ok(Mail { team, ..Mail::default() }) };
-        if are_shown {
+        if shown.is_some() {
             teams.receive(&seat)?;
         }
         let Correspondence { waiting, had, sent } = teams.correspondence(&seat, SENT)?;
-        Ok(Mail { threads: threads(&waiting, &had, sent), name: Some(seat.name), team, problem: None })
+        let mut threads = threads(&waiting, &had, sent);
+        shown.iter().for_each(|letters| letters.complete(yard.list_id(), yard.actor(), &mut threads));
+        Ok(Mail { threads, name: Some(seat.name), team, problem: None })
     };
     look().unwrap_or_else(|problem| Mail { problem: Some(problem.report().message.clone()), ..Mail::default() })
 }

@@ -10,7 +10,7 @@ use super::seen::Seen;
 use super::texts::{agent, mark, one_line, since, state, until};
 
 /// So many rows a page has.
-const ROWS: u64 = 200;
+const ROWS: u64 = 100;
 /// So many completed tasks are shown where the user did not ask for them.
 const COMPLETED: usize = 5;
 
@@ -54,7 +54,9 @@ pub(super) fn view(seen: &Seen) -> Markup {
         @if rows.is_empty() {
             p.empty { "No task is like that. " a href=(address.at(address.list.clone(), address.view).href()) { "Show all" } }
         } @else {
-            table.tasks {
+            // How many tasks the pages of the table have together, where a query of theirs finds them all.
+            @let total = (!address.needs && tasks.len() > rows.len()).then_some(tasks.len());
+            table.tasks data-total=[total] {
                 caption.sr { "The tasks of " (address.list) }
                 thead { tr {
                     @if seen.may_change() { th scope="col" { input type="checkbox" data-act="select-all" aria-label="Select all"; } }
@@ -65,7 +67,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
                     @if columns.due { (head(address, "Due", "due", "due")) }
                     @if columns.tags { th.tags scope="col" { "Tags" } }
                 } }
-                tbody { @for task in rows { (row(seen, task, &columns)) } }
+                tbody #rows { @for task in rows { (row(seen, task, &columns)) } }
             }
         }
         div.paging {
@@ -109,7 +111,7 @@ fn row(seen: &Seen, task: &Task, columns: &Columns) -> Markup {
             td.subject {
                 div.what {
                     (mark(task, is_blocked)) span.id { "#" (task.id) }
-                    a.open href=(seen.href(&task.id)) aria-current=[is_open.then_some("true")] { (Seen::title(task)) }
+                    a.open dir="auto" href=(seen.href(&task.id)) aria-current=[is_open.then_some("true")] { (Seen::title(task)) }
                     @if let Some(need) = seen.need(task) { span.alarm { "▲ " (need.in_words()) } }
                     @if columns.waits && is_blocked { (waits(seen, blockers)) }
                 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use maud::{Markup, PreEscaped, html};
-use taskyard::core::render::{markdown_html, state_in_words};
+use taskyard::core::render::{markdown_html, markdown_html_with_boxes, state_in_words};
 use taskyard::core::rules::changes::notes::{notes_of, read_note};
 use taskyard::core::rules::graph::chains::Chains;
 use taskyard::core::view::JobRow;
@@ -24,10 +24,12 @@ const LONGEST: usize = 200_000;
 
 /// Draws it; nothing where no task is open.
 pub(super) fn pane(seen: &Seen) -> Markup {
-    let Some(id) = &seen.address.task else { return html! { aside #task hidden {} } };
+    let Some(id) = &seen.address.task else {
+        return html! { section #task role="complementary" aria-label="Task" hidden {} };
+    };
     let back = seen.address.with_task(None).href();
     html! {
-        aside #task data-task=(id) aria-label={ "Task " (id) } {
+        section #task role="complementary" data-task=(id) data-key={ (seen.address.list) "/" (id) } aria-label={ "Task " (id) } {
             @match seen.task(id) {
                 Some(task) => (opened(seen, task, &back)),
                 None => {
@@ -50,7 +52,7 @@ fn opened(seen: &Seen, task: &Task, back: &str) -> Markup {
             span.state { (mark(task, is_blocked)) " " (if is_blocked { "blocked" } else { state_in_words(task) }) }
             @if seen.may_change() { (moves(task)) }
         }
-        h2.subject #subject data-edit=[seen.may_change().then_some("subject")] data-text=(task.subject) { (Seen::title(task)) }
+        h2.subject #subject dir="auto" data-edit=[seen.may_change().then_some("subject")] data-text=(task.subject) { (Seen::title(task)) }
         (card::doing(seen, task))
         @if let Some(need) = seen.need(task) { p.alarm { "▲ " (need.in_words()) } }
         (facts(seen, task))
@@ -63,7 +65,8 @@ fn opened(seen: &Seen, task: &Task, back: &str) -> Markup {
                 }
             } @else {
                 @let shown = &description[..description.floor_char_boundary(LONGEST)];
-                div.prose #description data-edit=[edits] data-text=(task.description) { (PreEscaped(markdown_html(shown))) }
+                @let drawn = if seen.may_change() { markdown_html_with_boxes(shown) } else { markdown_html(shown) };
+                div.prose #description dir="auto" data-edit=[edits] data-text=(task.description) { (PreEscaped(drawn)) }
                 @if shown.len() < description.len() { p.dim { (description.len() - shown.len()) " bytes more" } }
                 @if seen.may_change() { button.link type="button" data-act="describe" { "Edit" } }
             }
@@ -159,13 +162,13 @@ fn notes(seen: &Seen, task: &Task) -> Markup {
                             (agent(author, seen.colour(author)))
                             @if let Some(at) = note.at.and_then(Timestamp::parse) { " " (ago(at, seen.now())) }
                         }
-                        div.prose { (PreEscaped(markdown_html(&note.text))) }
+                        div.prose dir="auto" { (PreEscaped(markdown_html(&note.text))) }
                     }
                 }
             }
             @if seen.may_change() {
                 form.write data-form="note" {
-                    textarea #note name="text" rows="1" required aria-label={ "Note on #" (task.id) } placeholder="Add a note (n)" {}
+                    textarea #note name="text" rows="1" dir="auto" required data-draft={ "note " (seen.address.list) "/" (task.id) } aria-label={ "Note on #" (task.id) } placeholder="Add a note (n)" {}
                     button type="submit" { "Note" }
                 }
             }

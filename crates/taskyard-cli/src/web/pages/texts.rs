@@ -1,7 +1,7 @@
 //! The small things that all pages say in the same way: times, states, agents, lines of the terminal.
 
 use maud::{Markup, html};
-use taskyard::core::render::{Line, Tone, escaping, state_in_words};
+use taskyard::core::render::{Line, Tone, escaping, state_in_words, web_addresses};
 use taskyard::core::view::ListRow;
 use taskyard::core::{COLOURS, Task, TaskId, Timestamp};
 
@@ -19,6 +19,19 @@ pub(super) fn one_line(text: &str) -> String {
     let end = text.floor_char_boundary(LONGEST);
     let more = if end < text.len() { "…" } else { "" };
     format!("{}{more}", escaping::one_line(text[..end].trim()))
+}
+
+/// Returns a text of several lines with nothing in it that hides, in which addresses of the web are links.
+pub(super) fn linked(text: &str) -> Markup {
+    let text = escaping::many_lines(text);
+    let mut told = 0;
+    html! {
+        @for at in web_addresses(&text) {
+            (text[told..at.start]) a href=(text[at.clone()]) { (text[at.clone()]) }
+            @let _ = told = at.end;
+        }
+        (text[told..])
+    }
 }
 
 /// Returns how long ago something was: relative under a day, the day after that, and the exact moment where the mouse

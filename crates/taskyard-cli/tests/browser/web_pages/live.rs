@@ -48,6 +48,29 @@ fn a_page_recovers_by_itself_when_its_server_starts_anew() {
 }
 
 #[test]
+fn a_lost_answer_is_asked_for_again() {
+    let board = Board::after(&["create Wheels"]);
+    let window = board.window();
+    stands_in(&window, "1", "pending");
+    // The next three answers are lost on the way.
+    let lose = "const sent = fetch; let left = 3; window.fetch = (...how) => left-- > 0 ? Promise.reject(new TypeError('lost')) : sent(...how);";
+    window.script(lose, &[]);
+    assert_eq!(board.home.run("start 1").code, Some(0));
+    window.until("document.getElementById('gone').textContent.includes('Last updated')");
+    stands_in(&window, "1", "in_progress");
+    window.until("document.getElementById('gone').hidden");
+    // A click is honoured when the network is back, and what happened meanwhile is there.
+    window.set_offline(true);
+    assert_eq!(board.home.run("done 1").code, Some(0));
+    window.click("link", "Wheels");
+    window.until("!document.getElementById('gone').hidden");
+    window.set_offline(false);
+    window.until("document.querySelector('#task h2')?.textContent === 'Wheels'");
+    stands_in(&window, "1", "completed");
+    window.until("document.getElementById('gone').hidden");
+}
+
+#[test]
 fn what_somebody_types_stays_when_the_list_changes_meanwhile() {
     let board = Board::after(&["create Wheels", "create Engine"]);
     let window = board.window();

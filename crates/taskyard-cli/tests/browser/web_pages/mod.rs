@@ -1,7 +1,9 @@
 //! The pages in a real Chromium: two windows, everything by mouse and by keyboard, what comes from outside, and what never runs.
 
+mod belonging;
 mod board;
 mod keyboard;
+mod large_lists;
 mod live;
 mod looks;
 mod proxied;

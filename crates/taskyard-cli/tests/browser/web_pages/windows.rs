@@ -23,10 +23,17 @@ fn a_task_dragged_in_one_window_moves_in_the_other() {
 }
 
 #[test]
-fn a_card_that_is_dropped_on_another_waits_for_it() {
-    let board = Board::after(&["create Wheels", "create Engine"]);
+fn a_card_moves_where_it_is_dropped_and_waits_by_its_handle() {
+    let board = Board::after(&["create Wheels", "create Engine", "create Paint", "done 3"]);
     let window = board.window();
-    window.drag(&window.element("#card-1"), &window.element("#card-2"));
+    // A card lies where it is dropped.
+    window.drag(&window.element("#card-2"), &window.element("#card-3"));
+    stands_in(&window, "2", "completed");
+    assert_eq!(task(&board, "2")["blockedBy"], serde_json::json!([]));
+    drag_into(&window, "2", "pending");
+    stands_in(&window, "2", "pending");
+    window.hover(&window.element("#card-1"));
+    window.drag(&window.element("#card-1 .handle"), &window.element("#card-2"));
     window.until("document.querySelector('#cards-waiting #card-1 .waits')?.textContent.includes('#2')");
     assert_eq!(task(&board, "1")["blockedBy"], serde_json::json!(["2"]));
     drag_into(&window, "1", "in_progress");

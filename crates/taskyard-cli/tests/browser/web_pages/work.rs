@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::json;
 use taskyard_testkit::StrangeFile;
+use taskyard_testkit::browser::Screen;
 
 use crate::web_pages::board::{Board, enter, stands_in, task};
 
@@ -92,6 +93,58 @@ fn what_is_started_in_a_browser_is_the_persons_own() {
 }
 
 #[test]
+fn blockers_of_several_tasks_are_added_to_all_or_none() {
+    let board = Board::after(&["create Wheels", "create Engine", "create Paint --blocked-by 1"]);
+    let window = board.window();
+    window.show_on(Screen::Phone);
+    for key in ["j", "x", "j", "x"] {
+        window.press(key);
+    }
+    window.until("document.querySelectorAll('.is-selected').length === 2");
+    window.until("(box => box.left >= 0 && box.right <= innerWidth)(document.getElementById('selected').getBoundingClientRect())");
+    window.click("button", "Blocked by");
+    window.element("#ask [name=on]").fill("3");
+    window.click("button", "Wait for it");
+    window.until("document.getElementById('ask-refused').textContent.includes('Nothing was changed. #1: ')");
+    assert_eq!(task(&board, "2")["blockedBy"], json!([]));
+}
+
+#[test]
+fn addresses_are_links_and_boxes_can_be_ticked() {
+    let text = "- [ ] round\n- [ ] see https://a.example/b.\n";
+    let board = Board::after(&["create Wheels"]);
+    board.home.command("update 1 --description").arg(text).output();
+    let window = board.window();
+    window.click("link", "Wheels");
+    window.element("#task .prose a[href='https://a.example/b']");
+    window.element("#task .prose [data-number='1']").click();
+    window.sees("Changed #1");
+    assert_eq!(task(&board, "1")["description"], text.replace("[ ] see", "[x] see"));
+}
+
+#[test]
+fn what_cannot_be_shown_is_explained_in_the_frame_of_the_board() {
+    let board = Board::after(&["create Wheels"]);
+    let window = board.window();
+    window.open(&board.address("/nowhere"));
+    window.sees("There is no page at this address.");
+    window.click("link", "All lists");
+    window.until("location.pathname === '/lists' && document.querySelector('ul.lists')");
+    window.open(board.server.link());
+    window.sees("This link was used already.");
+    window.devtools("Network.clearBrowserCookies", json!({}));
+    window.open(&board.address("/lists/L"));
+    window.sees("This browser is not let in yet");
+    window.until("getComputedStyle(document.querySelector('header.top')).display === 'flex'");
+    // While the server runs, starting another one there tells how to get in.
+    let again = board.home.run(&format!("serve --port {}", board.server.port()));
+    let link =
+        again.stderr.split_whitespace().find(|word| word.contains("/open/")).unwrap_or_else(|| panic!("{again:?}"));
+    enter(&window, link);
+    window.until("document.getElementById('card-1')");
+}
+
+#[test]
 fn the_graph_draws_parts_below_their_parent() {
     let board = Board::after(&[
         "create Storage",
@@ -159,8 +212,9 @@ fn a_message_is_sent_and_one_that_comes_is_seen() {
     let sent = board.home.run("send --to team-lead Very --as bo");
     assert_eq!(sent.code, Some(0), "{sent:?}");
     window.until("document.querySelector('.letters').textContent.includes('Very')");
-    window.click("button", "I have read them");
+    // It is on the screen, so it is read.
     window.until("!document.querySelector('#views .alarm')");
+    assert_eq!(board.home.ask("inbox --as uma")["messages"], json!([]));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::frame::{Chart, IN_PROGRESS, PENDING, WIDTH, share};
-use crate::render::cut_text;
+use crate::render::{cut_text, shown_subject};
 use crate::rules::looking::past::{TaskTimes, TimeInState};
 use crate::timing::span_in_words;
 
@@ -38,7 +38,7 @@ pub fn time_in_state_svg(times: &TimeInState) -> String {
     let scales = [0, 1].map(|column| i128::try_from(greatest(column)).unwrap_or(i128::MAX));
     for (number, task) in (0..).zip(&times.longest) {
         let y = HEAD + number * ROW;
-        let title = format!("#{} {}", task.task, task.subject);
+        let title = format!("#{} {}", task.task, shown_subject(&task.task, &task.subject));
         chart.words("label", (0, y + 15), "start", &cut_text(&title, 32, "…"));
         for (column, class, colour) in [(0, "pending", PENDING), (1, "in_progress", IN_PROGRESS)] {
             let span = spans(task)[column];
