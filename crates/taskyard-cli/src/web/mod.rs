@@ -2,9 +2,11 @@
 //! connections.
 
 mod api;
+mod call;
 mod delivery;
 mod entering;
 mod events;
+mod host;
 mod metrics;
 mod openapi;
 mod pages;
@@ -17,5 +19,6 @@ mod tally;
 
 pub(crate) use delivery::Unsent;
 pub(crate) use entering::{Peer, let_in};
+pub(crate) use host::{BeforeWriting, Host, Served};
 pub(crate) use routes::routes;
 pub(crate) use site::{Entrance, Site};
