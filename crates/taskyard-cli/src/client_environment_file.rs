@@ -4,9 +4,11 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use taskyard::operations::shell_word;
+
 /// Sets a variable for the commands that the client runs later, unless the file sets it to that already.
 pub(crate) fn set(path: &Path, variable: &str, value: &str) -> io::Result<()> {
-    let line = format!("export {variable}={}", quoted(value));
+    let line = format!("export {variable}={}", shell_word(value));
     let present = match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         present => present?,
@@ -19,12 +21,6 @@ pub(crate) fn set(path: &Path, variable: &str, value: &str) -> io::Result<()> {
     let before = if present.is_empty() || present.ends_with('\n') { "" } else { "\n" };
     // In one write: other hooks of the session append to the same file.
     OpenOptions::new().append(true).create(true).open(path)?.write_all(format!("{before}{line}\n").as_bytes())
-}
-
-/// Returns a text so that a shell takes it as one word, as it is.
-pub(crate) fn quoted(value: &str) -> String {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.@/".contains(character);
-    if value.chars().all(is_plain) { value.to_owned() } else { format!("'{}'", value.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]

@@ -4,29 +4,26 @@ mod acting;
 mod choosing;
 mod client_settings;
 mod directory_lists;
-mod input;
 mod list_sources;
 mod meaning;
 mod missing_lists;
 mod newer;
 mod newer_databases;
 mod other_stores;
-mod per_request;
 mod recorder;
-mod requested;
 mod warnings;
 mod writing;
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use taskyard::config::{Config, Project, RuleWord};
 use taskyard::core::rules::lists::list_choice::Choice;
-use taskyard::core::{AgentName, ClientVersion, ListId, ProcessMark, Rules, TaskId, Token};
+use taskyard::core::{AgentName, ClientVersion, ListId, ProcessMark, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::SharedJobs;
-use taskyard::machine::{Checkout, Machine, MachineError, Recording};
+use taskyard::machine::{Checkout, Machine, MachineError};
 use taskyard::notices::Notices;
 use taskyard::opening::{Address, OpenError, Opened, Places};
 use taskyard::operations::AT_ONCE;
@@ -44,12 +41,9 @@ use crate::output::Pager;
 use crate::problem::{Problem, ProblemKind};
 use crate::{candidates, places};
 
-use input::Input;
 use list_sources::{DirectoryLists, SettingsList};
 use newer_databases::NewerDatabases;
 use recorder::Recorder;
-
-pub(crate) use requested::{ExpectedTask, Requested};
 
 /// What a command works with. Everything that costs something is looked up when it is first asked for.
 #[derive(Debug)]
@@ -77,16 +71,6 @@ pub(crate) struct Context {
     newer: NewerDatabases,
     /// The lists that the command wrote to.
     written: WrittenLists,
-    /// The tasks that the command claimed, and that its agent did not have before.
-    claims: RefCell<Vec<(TaskId, Token)>>,
-    /// What `-` stands for.
-    input: Input,
-    /// How a task has to be for a change to be made.
-    expected: Option<ExpectedTask>,
-    /// Whether the names of lists keep the directories that they get.
-    recording: Recording,
-    /// Whether a request comes from a browser; `None` if this is no request.
-    is_browser: Option<bool>,
     /// The process of the client that the command runs in.
     client_process: OnceCell<Option<ProcessMark>>,
     /// The name that the client has, once it was given one.
@@ -121,11 +105,6 @@ impl Context {
             damage_is_told: Cell::new(false),
             newer: NewerDatabases::default(),
             written: WrittenLists::default(),
-            claims: RefCell::default(),
-            input: Input::Stdin,
-            expected: None,
-            recording: Recording::Keeps,
-            is_browser: None,
             client_process: OnceCell::new(),
             client_name: OnceCell::new(),
             names_client_later: false,
@@ -151,6 +130,31 @@ impl Context {
         // The name of the directory means the list whatever names are recorded.
         let globals = Globals { list: Some(list.directory().to_owned()), ..self.globals.clone() };
         Self::new(globals, self.environment.clone(), self.cancel.clone())
+    }
+
+    /// Returns the same context with its configuration still to be read. What lives at the address of the store stays open if the
+    /// configuration does not name another.
+    pub(crate) fn reloaded(&self) -> Self {
+        let fresh = Self::new(self.globals.clone(), self.environment.clone(), self.cancel.clone());
+        let fresh = Self { directory: self.directory.clone(), ..fresh };
+        let is_same = matches!((fresh.address(), self.address()), (Ok(one), Ok(two)) if one == two);
+        match is_same {
+            true => Self { opened: self.opened.clone(), ..fresh },
+            false => fresh,
+        }
+    }
+
+    /// Returns the same context for another agent; what was found out of the list and the teams is found out anew.
+    pub(crate) fn acting_as(&self, agent: &AgentName) -> Self {
+        let globals = Globals { agent: Some(agent.as_str().to_owned()), ..self.globals.clone() };
+        Self {
+            directory: self.directory.clone(),
+            config: self.config.clone(),
+            address: self.address.clone(),
+            places: self.places.clone(),
+            opened: self.opened.clone(),
+            ..Self::new(globals, self.environment.clone(), self.cancel.clone())
+        }
     }
 
     /// Returns what ends the work when the process is asked to stop.
@@ -283,7 +287,7 @@ impl Context {
     }
 
     /// Returns everything that lives at the address of the store.
-    fn opened(&self) -> Result<&Opened, Problem> {
+    pub(crate) fn opened(&self) -> Result<&Opened, Problem> {
         once(&self.opened, || {
             taskyard::open(self.address()?, self.places()?, &self.openers()).map_err(|error| self.not_opened(error))
         })
@@ -315,7 +319,7 @@ impl Context {
     }
 
     /// Tells whether teams count: in the client's rules where it has them switched on, in ours where they are not off.
-    fn has_teams(&self, rules: Rules) -> bool {
+    pub(crate) fn has_teams(&self, rules: Rules) -> bool {
         self.environment.client_teams.unwrap_or(!rules.is_client())
     }
 
@@ -361,12 +365,11 @@ impl Context {
         };
         let yard = yard.in_world(Arc::clone(&self.opened()?.world));
         let yard = if self.config()?.put_back() == Some(false) { yard.without_putting_back() } else { yard };
-        let yard = yard
+        Ok(yard
             .with_start_lease(self.start_lease()?)
             .with_limit(self.claim_limit()?)
             .with_hooks(Arc::clone(self.hooks()?))
-            .in_run(self.run()?);
-        Ok(self.expected.as_ref().map(|expected| expected.on(&yard)).unwrap_or(yard))
+            .in_run(self.run()?))
     }
 
     /// Returns the user's pager; a configuration that cannot be read names none.

@@ -21,6 +21,7 @@ mod problem;
 mod reopening;
 mod run;
 mod serve;
+mod server_host;
 mod setup_problem;
 mod tokens;
 mod web;

@@ -13,13 +13,13 @@ use taskyard::core::answers::access::Version;
 use taskyard::core::render::{Line, escaping};
 use taskyard::failpoint;
 use taskyard::opening::hide_passwords;
+use taskyard::problems::with_way_back;
 use taskyard::process::Cancel;
 use taskyard::tidying::{DailyTidying, Household};
 
 use crate::arguments::{Globals, with_negations};
 use crate::commands::{Arguments, Command, StatusLine, background, grouped, meant_by, overview};
 use crate::context::Context;
-use crate::displays::lost_tasks::with_the_way_back;
 use crate::ended_members::take_out_ended_members;
 use crate::environment::{Environment, TASKYARD_FAILPOINTS};
 use crate::exit::Exit;
@@ -166,7 +166,13 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
     let journals = if is_told { Ok(()) } else { context.warn_of_journals(&mut output).map_err(Problem::from) };
     let exit = match result.and_then(|exit| warned.and(journals).map(|()| exit)) {
         Ok(exit) => exit,
-        Err(problem) => output.problem(&with_the_way_back(after_writing(problem, context.has_written()), &context)),
+        Err(problem) => {
+            let problem = after_writing(problem, context.has_written());
+            output.problem(&match context.yard() {
+                Ok(yard) => with_way_back(problem, &yard),
+                Err(_) => problem,
+            })
+        }
     };
     output.consider_list_named();
     (exit, output, context)

@@ -5,8 +5,9 @@
 //! What is recorded of jobs is [`taskyard::jobs`]; what is on disk is specified in `docs/formats/jobs.md`; why it is done so is
 //! `docs/design/jobs.md` and `docs/design/work.md`.
 //!
-//! This crate knows nothing of tools, and of notices only that the end of a job queues one.
+//! This crate knows nothing of tools.
 
+mod answers;
 mod dispatch;
 mod following;
 mod housekeeping;
@@ -21,6 +22,7 @@ mod starting;
 mod supervising;
 pub mod work;
 
+pub use answers::{JobNotices, OutputRead, incomplete};
 pub use dispatch::dispatch;
 pub use following::{Stopping, Waited};
 pub use housekeeping::Swept;

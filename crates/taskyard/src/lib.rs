@@ -85,6 +85,7 @@
 
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unreachable_pub, unused_imports))]
 
+pub mod answers;
 #[cfg(feature = "teams")]
 pub mod backup;
 pub mod blocking;

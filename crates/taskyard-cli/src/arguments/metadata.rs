@@ -1,13 +1,12 @@
 //! The flags that end up in a task's metadata.
 
-use std::time::Duration;
-
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
+use taskyard::core::forms::extras::{EstimateWord, Extras};
 use taskyard::core::json_text;
-use taskyard::core::{DEFER, DUE, ESTIMATE, Metadata, Priority, TaskId};
+use taskyard::core::{Priority, TaskId};
 
-use super::times::{Estimate, parse_defer, parse_due, parse_estimate};
+use super::times::{parse_defer, parse_due};
 use super::values::parse_id;
 
 /// The flags that end up in a task's metadata.
@@ -39,8 +38,8 @@ pub(crate) struct MetadataFlags {
     pub(crate) defer: Option<Value>,
 
     /// How long it should take: `30m`, `2h`, `1d` (a working day, 8 h by default); `none` takes it away
-    #[arg(long, value_name = "DURATION", value_parser = parse_estimate)]
-    pub(crate) estimate: Option<Estimate>,
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) estimate: Option<EstimateWord>,
 
     /// Anything else to keep with it; the value is JSON, so text needs quotes of its own: 'note="soon"'
     #[arg(long = "meta", value_name = "KEY=JSON", value_parser = parse_meta)]
@@ -53,27 +52,18 @@ impl MetadataFlags {
         self.estimate.is_some()
     }
 
-    /// Returns the metadata, if any was given, with working days of this length. What `--meta` says comes last and counts.
-    pub(crate) fn metadata(self, working_day: Duration) -> Option<Metadata> {
-        let mut metadata = Metadata::new();
-        if let Some(priority) = self.priority {
-            metadata.insert("priority".into(), json!(priority.as_str()));
+    /// Returns what the flags say.
+    pub(crate) fn extras(self) -> Extras {
+        Extras {
+            priority: self.priority,
+            tags: self.tags,
+            parent: self.parent,
+            kind: self.kind,
+            due: self.due,
+            defer: self.defer,
+            estimate: self.estimate,
+            metadata: self.meta,
         }
-        if !self.tags.is_empty() {
-            metadata.insert("tags".into(), json!(self.tags));
-        }
-        if let Some(parent) = self.parent {
-            metadata.insert("parent".into(), json!(parent.as_str()));
-        }
-        if let Some(kind) = self.kind {
-            metadata.insert("kind".into(), json!(kind));
-        }
-        let estimate = self.estimate.map(|estimate| estimate.value(working_day));
-        for (key, value) in [(DUE, self.due), (DEFER, self.defer), (ESTIMATE, estimate)] {
-            metadata.extend(value.map(|value| (key.to_owned(), value)));
-        }
-        metadata.extend(self.meta);
-        (!metadata.is_empty()).then_some(metadata)
     }
 }
 
@@ -97,9 +87,8 @@ fn parse_meta(text: &str) -> Result<(String, Value), String> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use taskyard::core::timing::WORKING_DAY;
 
-    use super::{MetadataFlags, parse_meta};
+    use super::parse_meta;
 
     #[test]
     fn text_without_quotes_is_refused_with_the_way_to_write_it() {
@@ -107,13 +96,5 @@ mod tests {
         assert_eq!(parse_meta("a=null"), Ok(("a".into(), json!(null))));
         assert!(parse_meta("note=soon").unwrap_err().ends_with("'note=\"soon\"'"));
         assert!(parse_meta("note").is_err());
-    }
-
-    #[test]
-    fn no_flags_are_no_metadata() {
-        assert_eq!(MetadataFlags::default().metadata(WORKING_DAY), None);
-        let flags =
-            MetadataFlags { tags: vec!["a".into()], meta: vec![("tags".into(), json!([]))], ..Default::default() };
-        assert_eq!(flags.metadata(WORKING_DAY), json!({"tags": []}).as_object().cloned());
     }
 }

@@ -14,9 +14,9 @@ pub(crate) use lease::LeaseFlags;
 pub(crate) use metadata::MetadataFlags;
 pub(crate) use public_url::PublicUrl;
 pub(crate) use query::with_negations;
-pub(crate) use times::{parse_defer, parse_due, parse_estimate, writers_clock};
+pub(crate) use times::writers_clock;
 pub(crate) use values::{
     ListedState, Since, parse_agent, parse_bytes, parse_id, parse_lifetime, parse_listed_state, parse_pause,
     parse_revisions, parse_since, parse_status,
 };
-pub(crate) use which::{IdRange, WhichTasks, parse_range};
+pub(crate) use which::WhichTasks;

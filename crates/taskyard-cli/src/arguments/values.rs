@@ -2,17 +2,13 @@
 
 use std::time::Duration;
 
-use taskyard::config::{parse_duration, parse_size};
+use taskyard::config::{self, parse_duration, parse_size};
+pub(crate) use taskyard::core::forms::id_range::parse_id;
 use taskyard::core::timing::When;
-use taskyard::core::{AgentName, Revision, Status, TaskId, Timestamp};
+use taskyard::core::{AgentName, Revision, Status, Timestamp};
 use taskyard::operations::UndoRange;
 
 use super::times::writers_clock;
-
-/// Reads a task's id; `#7` and ` 7` are 7.
-pub(crate) fn parse_id(text: &str) -> Result<TaskId, String> {
-    text.trim().parse().map_err(|error: taskyard::core::BadTaskId| error.to_string())
-}
 
 /// Reads the name of an agent.
 pub(crate) fn parse_agent(text: &str) -> Result<AgentName, String> {
@@ -26,10 +22,7 @@ pub(crate) fn parse_pause(text: &str) -> Result<Duration, String> {
 
 /// Reads how long something counts: a lease, a token. What would be over at once is a mistake.
 pub(crate) fn parse_lifetime(text: &str) -> Result<Duration, String> {
-    match parse_pause(text)? {
-        Duration::ZERO => Err(format!("`{}` is over at once; give a second or more", text.escape_debug())),
-        lifetime => Ok(lifetime),
-    }
+    config::parse_lifetime(text).map_err(|error| error.to_string())
 }
 
 /// Reads a size: `16MB`; a bare number is bytes.
@@ -104,17 +97,10 @@ pub(crate) fn parse_revisions(text: &str) -> Result<UndoRange, String> {
 
 #[cfg(test)]
 mod tests {
-    use taskyard::core::{Revision, Status, TaskId};
+    use taskyard::core::{Revision, Status};
     use taskyard::operations::UndoRange;
 
-    use super::{parse_id, parse_revisions, parse_status};
-
-    #[test]
-    fn ids_may_carry_the_mark_that_displays_put_before_them() {
-        assert_eq!(parse_id(" #7"), Ok(TaskId::number(7)));
-        assert!(parse_id("../../x").is_err());
-        assert!(parse_id("").is_err());
-    }
+    use super::{parse_revisions, parse_status};
 
     #[test]
     fn a_status_may_be_written_with_a_hyphen_or_a_space() {

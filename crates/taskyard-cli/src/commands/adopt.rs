@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use taskyard::Yard;
+use taskyard::answers::merged as merged_answer;
 use taskyard::core::ListId;
 use taskyard::core::answers::lists::{Adopted, LeftList, LeftSession, LeftSessions};
 use taskyard::core::answers::values::Shape;
@@ -12,7 +13,7 @@ use taskyard::core::rules::lists::list_choice::is_session_list;
 use taskyard::machine::{Binding, Machine};
 use taskyard::operations::{MergeWhich, Merged, SessionList, SharedBy};
 
-use super::merge::{answer, tell};
+use super::merge::tell;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -86,7 +87,7 @@ fn take_one(sharing: &Sharing<'_>, from: &ListId, is_sure: bool, output: &mut Ou
     let yard = &sharing.yard;
     if from == yard.list_id() {
         if output.is_json() {
-            output.document(answer(&Merged::default(), from, yard.list_id()))?;
+            output.document(merged_answer(&Merged::default(), from, yard.list_id()))?;
         } else {
             let mut line = Line::new().with(Tone::Strong, from.as_str());
             line.push(Tone::Plain, " is the list in use here: there is nothing to bring");
@@ -104,7 +105,7 @@ fn take_one(sharing: &Sharing<'_>, from: &ListId, is_sure: bool, output: &mut Ou
     }
     let merged = take(yard, from, output)?;
     if output.is_json() {
-        output.document(answer(&merged, from, yard.list_id()))?;
+        output.document(merged_answer(&merged, from, yard.list_id()))?;
     } else if let Some(why) = shared {
         output.warn(&format!("others counted on {from}: {why}; they no longer find these tasks there"))?;
     } else if is_any && !is_session_list(from.as_str()) {
@@ -208,7 +209,7 @@ fn take_all(
     }
     if output.is_json() {
         output.document(Adopted {
-            adopted: adopted.iter().map(|(from, merged)| answer(merged, from, yard.list_id())).collect(),
+            adopted: adopted.iter().map(|(from, merged)| merged_answer(merged, from, yard.list_id())).collect(),
             left: left.iter().map(|(list, reason)| LeftList { list: list.as_str(), reason }).collect(),
         })?;
     } else if is_nothing {

@@ -4,20 +4,19 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use taskyard::core::answers::claims::ClaimWon;
-use taskyard::core::answers::values::{Ids, Shape, expires_at};
 use taskyard::core::render::{Line, Tone, numbered, task_text};
 use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::{AgentName, Holder, TaskId};
 use taskyard::leases::Alarm;
 use taskyard::liveness::mark_of;
-use taskyard::operations::{self, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE, Gone, Resuming};
+use taskyard::operations::{self, ClaimOutcome, Claimed, DEFAULT_LEASE};
 
 use super::claim_several::claim_several;
 use super::several::tell_rehearsal;
 use crate::arguments::{WhichTasks, parse_lifetime, parse_pause};
 use crate::context::Context;
 use crate::displays::answers::did;
-use crate::displays::lost_claims::{lost, owned_since};
+use crate::displays::lost_claims::lost;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -95,23 +94,17 @@ impl Claim {
             }
             ClaimOutcome::Claimed(claimed) => {
                 context.note_write(yard.list_id());
-                context.note_claim(&claimed);
                 won(&claimed, output)
             }
             ClaimOutcome::Refused { .. } if self.wait && context.cancel().is_cancelled() => {
                 Err(taskyard::Error::Cancelled.into())
             }
             ClaimOutcome::Refused { refusal, task } => {
-                let is_idle = matches!(refusal, ClaimRefusal::NothingReady { .. });
-                let gone = if is_idle { yard.gone()? } else { None };
-                let gone = gone.filter(Gone::is_loss).map(|gone| (gone, yard.list_id()));
-                let is_unnamed = is_idle && claim.resuming != Resuming::All;
-                let held = if is_unnamed { yard.held()? } else { Vec::new() };
-                if !held.is_empty() && !output.is_json() {
-                    output.warn(&held_already(yard.actor(), &held))?;
+                let claim_lost = yard.explain_lost_claim(&claim, refusal, task)?;
+                if !claim_lost.also_held.is_empty() && !output.is_json() {
+                    output.warn(&held_already(yard.actor(), &claim_lost.also_held))?;
                 }
-                let since = owned_since(&yard, &refusal, task.as_deref())?;
-                lost(only, &refusal, (task.as_deref(), gone, &held), since, output)
+                lost(only, &claim_lost, &yard, output)
             }
         }
     }
@@ -153,19 +146,9 @@ fn process(pid: u32) -> Result<Holder, Problem> {
 }
 
 fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
-    let Claimed { task, lease, is_resumed, why, revision, also_held, is_of_run } = claimed;
+    let Claimed { task, lease, is_resumed, why, also_held, is_of_run, .. } = claimed;
     if output.is_json() {
-        output.document(ClaimWon {
-            claimed: true,
-            task: Shape(task),
-            token: lease.token.0,
-            expires_at: expires_at(lease),
-            agent: lease.agent.as_str(),
-            resumed: *is_resumed,
-            why: why.as_deref(),
-            also_held: Ids(also_held),
-            revision: revision.map(|revision| revision.0),
-        })?;
+        output.document(ClaimWon::from(claimed))?;
         return Ok(Exit::Done);
     }
     if output.is_quiet() {

@@ -2,7 +2,6 @@
 
 use clap::Args;
 use taskyard::core::answers::tasks::Cleared;
-use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Tone};
 
 use crate::context::Context;
@@ -28,11 +27,7 @@ impl Clear {
         let yard = if self.force { yard.overruling() } else { yard };
         let cleared = yard.clear()?.done()?;
         if output.is_json() {
-            output.document(Cleared {
-                tasks: cleared.tasks.iter().map(Shape).collect(),
-                missing: cleared.missing.iter().map(Shape).collect(),
-                revision: cleared.revision.map(|revision| revision.0),
-            })?;
+            output.document(Cleared::from(&cleared))?;
             return Ok(Exit::Done);
         }
         let mut line = Line::plain(&match cleared.tasks.len() {

@@ -41,7 +41,6 @@ use super::ready::Ready;
 use super::release::Release;
 use super::renew::Renew;
 use super::reopen::Reopen;
-use super::resource::Resource;
 use super::restore::Restore;
 use super::search::Search;
 use super::send::Send;
@@ -155,9 +154,6 @@ pub(crate) enum Command {
     Demo(Demo),
     Completions(Completions),
     Man(Man),
-    /// Nobody types this; over HTTP it is a resource.
-    #[command(skip)]
-    Resource(Resource),
 }
 
 impl Command {
@@ -308,7 +304,6 @@ impl Command {
             Self::Demo(command) => command.run(context, output),
             Self::Completions(command) => command.run(output),
             Self::Man(command) => command.run(Arguments::command(), context, output),
-            Self::Resource(resource) => resource.run(context, output),
         }
     }
 }

@@ -1,16 +1,17 @@
 //! `taskyard create`
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use taskyard::config::Marks;
 use taskyard::core::answers::tasks::Created;
-use taskyard::core::dialect::macf::{BadBlock, Block, Kind, UnknownKind, stated_parent, take_facts_of_making};
-use taskyard::core::dialect::native::{LARGEST, Shape};
+use taskyard::core::dialect::macf::{Kind, UnknownKind, describe_making, stated_parent};
+use taskyard::core::dialect::native::LARGEST;
+use taskyard::core::forms::extras::without_taken_times;
 use taskyard::core::render::{Line, Look, Tone};
 use taskyard::core::timing::work_in_words;
-use taskyard::core::{DEFER, DUE, ESTIMATE, Metadata, Task, TaskId};
+use taskyard::core::{Task, TaskId};
 use taskyard::operations::NewTask;
 
 use super::create_batch::create_batch;
@@ -147,7 +148,7 @@ impl Create {
         let claimed = context.claim_list(output)?;
         let context = claimed.as_ref().unwrap_or(context);
         let kind = self.metadata.kind.as_deref().and_then(|word| word.parse::<Kind>().ok());
-        let mut description = self.description.map(|text| description(text, context)).transpose()?.unwrap_or_default();
+        let mut description = self.description.map(description).transpose()?.unwrap_or_default();
         let has_parent = self.metadata.parent.is_some() || stated_parent(&description).is_some();
         if let Some(kind) = kind.filter(|kind| kind.needs_parent() && !has_parent) {
             return Err(Problem::usage("no_parent", format!("a {kind} is always a part of another task"))
@@ -161,29 +162,10 @@ impl Create {
                 .hint("add `--kind mission`, or keep them with `--meta repo='\"NAME\"'`"));
         }
         let mut metadata = context.metadata_of(self.metadata)?;
-        if let Some(metadata) = metadata.as_mut() {
-            // A new task has no time that could be taken away.
-            metadata.retain(|key, value| !value.is_null() || ![DUE, DEFER, ESTIMATE].contains(&key.as_str()));
-        }
+        metadata.iter_mut().for_each(without_taken_times);
         let mut block_left = None;
         if kind.is_some() {
-            let is_given = Block::find(&description).is_some();
-            let mut made = metadata.as_mut().map(take_facts_of_making).unwrap_or_default();
-            // A block that is given is kept as it is.
-            if !is_given && made.iter().all(|(key, _)| key != "created_by") {
-                made.push(("created_by".to_owned(), context.actor()?.as_str().into()));
-            }
-            made.extend(parent_fact(metadata.as_ref()));
-            made.extend(facts);
-            match with_facts(&description, &made) {
-                Ok(told) => description = told,
-                Err(bad) => {
-                    // It cannot be told what the block says, so that the facts stand beside it.
-                    made.retain(|(key, _)| key != PARENT_FACT);
-                    metadata.get_or_insert_default().extend(made);
-                    block_left = Some(bad);
-                }
-            }
+            (description, block_left) = describe_making(description, &mut metadata, &context.actor()?, facts);
         }
         let new = NewTask {
             kind,
@@ -200,11 +182,8 @@ impl Create {
         let yard = context.yard()?;
         let created = yard.create(new)?.done()?;
         if output.is_json() {
-            output.document(Created {
-                task: Shape(&created.task),
-                revision: created.revision.0,
-                block_left: block_left.as_ref().map(ToString::to_string),
-            })?;
+            let block_left = block_left.as_ref().map(ToString::to_string);
+            output.document(Created { block_left, ..(&created).into() })?;
         } else if output.is_quiet() {
             output.line(&Line::plain(created.task.id.as_str()))?;
         } else {
@@ -230,27 +209,14 @@ fn understood(task: &Task, look: &Look) -> Vec<String> {
     [due, defer, estimate].into_iter().flatten().collect()
 }
 
-/// The fact of a block that names the task of which the task is a part.
-const PARENT_FACT: &str = "parent_id";
-
-/// Returns the parent as a fact of the block.
-fn parent_fact(metadata: Option<&Metadata>) -> Option<(String, Value)> {
-    let parent = metadata?.get("parent")?;
-    let id = TaskId::stored(parent.as_str()?);
-    Some((PARENT_FACT.to_owned(), id.as_number().map_or_else(|| parent.clone(), Value::from)))
-}
-
-/// Returns a description with facts in its block.
-fn with_facts(description: &str, facts: &[(String, Value)]) -> Result<String, BadBlock> {
-    facts.iter().try_fold(description.to_owned(), |told, (key, value)| Block::set(&told, key, value))
-}
-
 /// Returns the description that was given, or stdin's where it is `-`.
-pub(super) fn description(text: String, context: &Context) -> Result<String, Problem> {
-    let Some(input) = context.input().filter(|_| text == "-") else { return Ok(text) };
+pub(super) fn description(text: String) -> Result<String, Problem> {
+    if text != "-" {
+        return Ok(text);
+    }
     let mut bytes = Vec::new();
     let failed = |error| Problem::io("cannot read the description from stdin", &error);
-    input.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LARGEST {
         return Err(Problem::usage("too_large", format!("the description on stdin is larger than {LARGEST} bytes"))
             .hint("keep long texts in a file and name the file in the task"));

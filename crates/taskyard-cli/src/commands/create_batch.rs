@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 
-use serde_json::{Map, Value};
 use taskyard::Yard;
-use taskyard::core::answers::tasks::CreatedTogether;
-use taskyard::core::answers::values::Shape;
-use taskyard::core::forms::batch::{BatchEntry, BatchMistake, read};
+use taskyard::core::forms::batch::{BatchMistake, read};
 use taskyard::core::render::{Line, Tone, graph, numbered};
 use taskyard::core::{Task, TaskId};
 use taskyard::operations::CreatedBatch;
@@ -30,12 +27,7 @@ pub(super) fn create_batch(from: &str, dry_run: bool, context: &Context, output:
     let outcome = if dry_run { yard.preview_batch(&batch)? } else { yard.create_batch(&batch)? };
     let created = outcome.done()?.map_err(|mistake| problem(from, &mistake))?;
     if output.is_json() {
-        output.document(CreatedTogether {
-            tasks: created.tasks.iter().map(Shape).collect(),
-            names: names(&batch, &created.tasks),
-            revision: created.revision.map(|revision| revision.0),
-            dry_run,
-        })?;
+        output.document(taskyard::answers::created_batch(&batch, &created, dry_run))?;
         return Ok(Exit::Done);
     }
     if dry_run {
@@ -51,17 +43,6 @@ pub(super) fn create_batch(from: &str, dry_run: bool, context: &Context, output:
         way_back(revision, output)?;
     }
     Ok(Exit::Done)
-}
-
-fn names(batch: &[BatchEntry], tasks: &[Task]) -> Map<String, Value> {
-    let mut names = Map::new();
-    for (entry, task) in batch.iter().zip(tasks) {
-        // Of tasks with one title the first has it here, and one that was given as a name is that task's.
-        if entry.name.is_some() || !names.contains_key(entry.called()) {
-            names.insert(entry.called().to_owned(), task.id.as_str().into());
-        }
-    }
-    names
 }
 
 /// Draws what would wait for what, and tells what would be a part of what.
@@ -100,7 +81,7 @@ fn text_of(from: &str, context: &Context) -> Result<String, Problem> {
     };
     let mut text = String::new();
     let read = match from {
-        "-" => context.input().map_or(Ok(0), |input| input.take(LARGEST + 1).read_to_string(&mut text)),
+        "-" => io::stdin().lock().take(LARGEST + 1).read_to_string(&mut text),
         path => {
             let path = context.directory()?.join(path);
             File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))

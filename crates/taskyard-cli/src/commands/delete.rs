@@ -1,15 +1,14 @@
 //! `taskyard delete`
 
 use clap::Args;
-use taskyard::core::answers::tasks::Deleted;
-use taskyard::core::answers::values::{Ids, Shape};
+use taskyard::answers;
 use taskyard::core::render::{Line, Tone, numbered};
 
 use super::several::{is_agreed, none_is_like_that, tell_rehearsal};
 use crate::arguments::{LeaseFlags, WhichTasks};
 use crate::context::Context;
 use crate::displays::answers::{did, way_back};
-use crate::displays::refused_tasks::{exit_of, refused_tasks, tell_refused};
+use crate::displays::refused_tasks::{exit_of, tell_refused};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -58,14 +57,7 @@ impl Delete {
             return tell_rehearsal("Would delete", &tasks.iter().collect::<Vec<_>>(), &refused, output);
         }
         if output.is_json() {
-            let deleted = deleted.as_ref();
-            output.document(Deleted {
-                tasks: deleted.iter().flat_map(|deleted| &deleted.tasks).map(Shape).collect(),
-                missing: deleted.map(|deleted| Ids(&deleted.missing)).unwrap_or_default(),
-                lifted: deleted.map(|deleted| Ids(&deleted.lifted)).unwrap_or_default(),
-                refused: refused_tasks(&refused),
-                revision: deleted.map(|deleted| deleted.revision.0),
-            })?;
+            output.document(answers::deleted(deleted.as_ref(), &refused))?;
             return Ok(exit_of(&refused));
         }
         let Some(deleted) = deleted else {

@@ -1,12 +1,10 @@
 //! `taskyard doctor`
 
 use clap::Args;
-use taskyard::core::ListId;
+use taskyard::answers::{shared_list, unknown_settings};
 use taskyard::core::answers::maintenance::{self as answers, Findings, Mended};
-use taskyard::core::answers::values::losses;
-use taskyard::core::answers::words::Severity;
 use taskyard::core::render::{Line, Tone};
-use taskyard::operations::{Checkup, Finding, FindingCode, Fix};
+use taskyard::operations::{Checkup, Finding, FindingCode};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -63,8 +61,8 @@ impl Doctor {
             checkup = checkup.with_lint();
         }
         let findings = checkup.examine()?;
-        let settings = unknown_settings(context)?;
-        let shared = shared_list(context, yard.list_id())?;
+        let settings = unknown_settings(context.config()?);
+        let shared = shared_list(yard.list_id(), &context.repositories_of(yard.list_id())?);
         let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();
         if !output.is_json() {
             tell(&findings, &settings, shared.as_ref(), self.fix, output)?;
@@ -73,7 +71,7 @@ impl Doctor {
         if !agreed {
             if output.is_json() {
                 output.document(Findings {
-                    findings: findings.iter().map(answer).chain(settings.iter().cloned()).chain(shared).collect(),
+                    findings: findings.iter().map(Into::into).chain(settings.iter().cloned()).chain(shared).collect(),
                 })?;
             }
             let is_well = findings.iter().all(|finding| finding.code.is_warning());
@@ -82,8 +80,8 @@ impl Doctor {
         let mended = checkup.mend(&findings)?;
         if output.is_json() {
             output.document(Mended {
-                findings: mended.left.iter().map(answer).chain(settings.iter().cloned()).chain(shared).collect(),
-                fixed: mended.fixed.iter().map(answer).collect(),
+                findings: mended.left.iter().map(Into::into).chain(settings.iter().cloned()).chain(shared).collect(),
+                fixed: mended.fixed.iter().map(Into::into).collect(),
                 revision: mended.revision.map(|revision| revision.0),
             })?;
         } else {
@@ -169,55 +167,6 @@ fn tell(
         output.advise("what has no fix needs a person: correct the file, or move it out of the list's directory")?;
     }
     Ok(())
-}
-
-const UNKNOWN_SETTING: &str = "unknown_setting";
-
-/// Returns the keys of the configuration files that mean nothing, as findings.
-fn unknown_settings(context: &Context) -> Result<Vec<answers::Finding>, Problem> {
-    let finding = |path: &std::path::Path, key: &String| {
-        let path = path.display().to_string();
-        let message = format!("`{key}` in {path} means nothing to this version");
-        let means = "it changes nothing; it may be misspelt";
-        answers::Finding { file: Some(path), ..not_of_a_task(UNKNOWN_SETTING, message, means) }
-    };
-    let layers = &context.config()?.layers;
-    Ok(layers.iter().flat_map(|layer| layer.unknown.iter().map(|key| finding(&layer.path, key))).collect())
-}
-
-/// Returns the finding that several repositories have the list, if they do.
-fn shared_list(context: &Context, list: &ListId) -> Result<Option<answers::Finding>, Problem> {
-    let roots = context.repositories_of(list)?;
-    if roots.len() < 2 {
-        return Ok(None);
-    }
-    let roots: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
-    let message = format!(
-        "{} share list {list}; `taskyard use LIST` in one of them gives it a list of its own",
-        roots.join(" and ")
-    );
-    let means = "several repositories have one list, from before each had its own";
-    Ok(Some(answers::Finding { severity: Some(Severity::Warning), ..not_of_a_task("shared_list", message, means) }))
-}
-
-fn not_of_a_task(code: &'static str, message: String, means: &'static str) -> answers::Finding {
-    answers::Finding { code, task: None, file: None, message, means, fix: None, severity: None, lost: None }
-}
-
-fn answer(finding: &Finding) -> answers::Finding {
-    answers::Finding {
-        code: finding.code.as_str(),
-        task: finding.task.as_ref().map(ToString::to_string),
-        file: finding.file.clone(),
-        message: finding.message.clone(),
-        means: finding.code.meaning(),
-        fix: finding.fix.as_ref().map(Fix::describe),
-        severity: finding.code.is_warning().then_some(Severity::Warning),
-        lost: match &finding.fix {
-            Some(Fix::PutBack(lost)) => Some(losses(&lost.entry, &lost.losses)),
-            _ => None,
-        },
-    }
 }
 
 fn things(count: usize) -> String {

@@ -6,17 +6,17 @@ use std::path::Path;
 use clap::Args;
 use taskyard::Yard;
 use taskyard::core::answers::tasks::{Created, NotCreated};
-use taskyard::core::answers::values::Shape;
 use taskyard::core::forms::edit_form::{self, EditFormError};
+use taskyard::core::forms::id_range::IdRange;
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::rules::changes::editing::MergedDraft;
 use taskyard::core::timing::Clock;
 use taskyard::core::{Metadata, Task, TaskId};
 use taskyard::edits::{Desk, Sheet};
-use taskyard::operations::{Draft, Edited, NewTask, Updated};
+use taskyard::operations::{Draft, Edited, NewTask, Possible, Updated};
 
 use super::several::tell_rehearsal;
-use crate::arguments::{IdRange, LeaseFlags, parse_range};
+use crate::arguments::LeaseFlags;
 use crate::context::Context;
 use crate::displays::answers::{self, did};
 use crate::exit::Exit;
@@ -34,7 +34,7 @@ use taskyard_jobs::signals;
 #[derive(Debug, Args)]
 pub(crate) struct Edit {
     /// The tasks: numbers and ranges, `3 4 7-9`
-    #[arg(value_name = "ID", value_parser = parse_range, value_delimiter = ',')]
+    #[arg(value_name = "ID", value_delimiter = ',')]
     ids: Vec<IdRange>,
 
     /// Go on with a text that could not be saved
@@ -108,7 +108,7 @@ impl Edit {
         match &saved[..] {
             _ if !output.is_json() => {}
             [one] if ids.len() == 1 => answers::updated("Updated", one, &yard, output)?,
-            all => answers::updated_all("Updated", all, &yard, output)?,
+            _ => answers::updated_together("Updated", &Possible { done: saved, refused: Vec::new() }, &yard, output)?,
         }
         Ok(Exit::Done)
     }
@@ -206,7 +206,7 @@ impl Editing<'_> {
         let created = created.done().map_err(Problem::from).map_err(keeping)?;
         sheet.put_away();
         if output.is_json() {
-            output.document(Created { task: Shape(&created.task), revision: created.revision.0, block_left: None })?;
+            output.document(Created::from(&created))?;
         } else {
             let mut line = did("Created", &created.task);
             line.push(Tone::Dim, &format!(" in {}", self.yard.list_id()));

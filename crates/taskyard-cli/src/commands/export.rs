@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use taskyard::core::answers;
+use taskyard::answers;
 use taskyard::core::dialect::foreign::ExportFormat;
 use taskyard::core::render::{Line, Tone, escaping};
 use taskyard::core::rules::looking::query::FIELDS;
 use taskyard::interchange::{Written, save};
 
-use super::import::{not_carried, tasks, warn_of_losses};
+use super::import::{tasks, warn_of_losses};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -78,13 +78,7 @@ impl Export {
             _ => None,
         };
         if output.is_json() {
-            output.document(answers::lists::Exported {
-                to: self.to.as_str(),
-                path: path.map(|path| path.display().to_string()),
-                count: exported.count,
-                lost: not_carried(&exported.losses),
-                text: text.map(String::as_str),
-            })?;
+            output.document(answers::exported(&exported, self.to, path.as_deref(), self.dry_run))?;
             return Ok(Exit::Done);
         }
         match (&self.path, text) {

@@ -1,9 +1,7 @@
 //! `taskyard graph`
 
 use clap::{Args, ValueEnum};
-use taskyard::core::answers;
-use taskyard::core::answers::values::Shape;
-use taskyard::core::render::graph;
+use taskyard::core::render::graph as render;
 use taskyard::core::render::{Line, Tone};
 
 use crate::context::Context;
@@ -35,21 +33,22 @@ pub(crate) enum Format {
 impl Graph {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
-        let (tasks, rules) = (yard.graph()?.tasks, yard.rules());
+        let (graph, rules) = (yard.graph()?, yard.rules());
+        let tasks = &graph.tasks;
         let picture = match self.format {
             Format::Text => None,
-            Format::Mermaid => Some(graph::mermaid(&tasks, rules)),
-            Format::Dot => Some(graph::dot(&tasks, rules)),
-            Format::Svg => Some(graph::svg(&tasks, rules)),
+            Format::Mermaid => Some(render::mermaid(tasks, rules)),
+            Format::Dot => Some(render::dot(tasks, rules)),
+            Format::Svg => Some(render::svg(tasks, rules)),
         };
         if output.is_json() {
-            output.document(answers::tasks::Graph { tasks: tasks.iter().map(Shape).collect(), graph: picture })?;
+            output.document(taskyard::answers::graph(&graph, picture))?;
             return Ok(Exit::Done);
         }
         match picture {
             Some(picture) => output.text(&picture)?,
             None if tasks.is_empty() => output.say(&Line::new().with(Tone::Plain, "No tasks found"))?,
-            None => output.lines(&graph::text(&tasks, &output.look(), rules))?,
+            None => output.lines(&render::text(tasks, &output.look(), rules))?,
         }
         Ok(Exit::Done)
     }

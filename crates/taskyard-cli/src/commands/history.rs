@@ -1,6 +1,7 @@
 //! `taskyard history`
 
 use clap::Args;
+use taskyard::answers::StreamedEntries;
 use taskyard::core::render::{Line, Tone, entry_line, entry_lines, is_summed_up, revision_line};
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{Entry, Revision, TaskId, answers};
@@ -9,7 +10,7 @@ use taskyard::store::HistoryQuery;
 use crate::arguments::{Since, parse_id, parse_since};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{Output, StreamedEntries};
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// How many revisions a terminal shows where the user does not say.
@@ -33,10 +34,6 @@ pub(crate) struct History {
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) number: Option<usize>,
 
-    /// Only what happened before this revision; only callers over HTTP say so
-    #[arg(skip)]
-    pub(crate) before: Option<Revision>,
-
     /// Every task of a revision that touched many
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -51,13 +48,8 @@ impl History {
             Some(Since::Revision(revision)) => revision,
             None => Revision::default(),
         };
-        let query = HistoryQuery {
-            task: self.id.clone(),
-            since,
-            until: self.before.map(|before| Revision(before.0.saturating_sub(1))),
-            newest: self.number.or(shown),
-            ..HistoryQuery::default()
-        };
+        let query =
+            HistoryQuery { task: self.id.clone(), since, newest: self.number.or(shown), ..HistoryQuery::default() };
         let mut pages = yard.history_in_pages(query)?;
         // What is wrong from the beginning is told before anything is written.
         let first = pages.next().transpose()?;

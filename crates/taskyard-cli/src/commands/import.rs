@@ -3,16 +3,15 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use taskyard::core::answers::lists::{ImportCounts, MappedWord, NotCarried};
-use taskyard::core::dialect::foreign::{ImportFormat, Imported, Loss, Mapping};
+use taskyard::core::TaskId;
+use taskyard::core::dialect::foreign::{ImportFormat, Imported, Loss};
 use taskyard::core::render::{Line, Tone};
-use taskyard::core::{TaskId, answers};
 use taskyard::interchange::{InterchangeError, read_bytes, read_source};
 use taskyard::operations::{ImportPlan, ImportReport, Source};
 
@@ -70,7 +69,7 @@ impl Import {
         };
         let bar = progress_bar(output, "reading");
         let imported = match is_stdin {
-            true => self.read_stdin(context)?,
+            true => self.read_stdin()?,
             false => read_source(&path, self.from, &mut |done, total| {
                 bar.set_length(total as u64);
                 bar.set_position(done as u64);
@@ -89,51 +88,22 @@ impl Import {
         bar.finish_and_clear();
         let report = report?.done()?;
         if output.is_json() {
-            output.document(self.answer(&report, &imported, &source))?;
+            output.document(taskyard::answers::imported(&report, &imported, &source, self.dry_run))?;
         } else {
             self.tell(&report, &imported, output)?;
         }
         Ok(Exit::Done)
     }
 
-    fn read_stdin(&self, context: &Context) -> Result<Imported, Problem> {
+    fn read_stdin(&self) -> Result<Imported, Problem> {
         if self.from.is_folder() {
             return Err(Problem::usage("no_path", format!("{} is a folder, which cannot come from stdin", self.from))
                 .hint(format!("say where it is: `taskyard import FOLDER --from {}`", self.from)));
         }
         let mut bytes = Vec::new();
         let failed = |error| Problem::io("cannot read stdin", &error);
-        context.input().map_or(Ok(0), |mut input| input.read_to_end(&mut bytes)).map_err(failed)?;
+        io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
         Ok(read_bytes(&bytes, &self.path, self.from)?)
-    }
-
-    fn answer<'a>(
-        &self,
-        report: &'a ImportReport,
-        imported: &'a Imported,
-        source: &'a Source,
-    ) -> answers::lists::Imported<'a> {
-        let plan = &report.plan;
-        let mapped = |(one, count): (&'a Mapping, &usize)| MappedWord {
-            field: one.field,
-            from: &one.from,
-            to: one.to,
-            count: *count,
-        };
-        answers::lists::Imported {
-            from: source.format.as_str(),
-            source: &source.name,
-            dry_run: self.dry_run,
-            counts: ImportCounts {
-                created: plan.created.len(),
-                updated: plan.updated.len(),
-                unchanged: plan.unchanged.len(),
-            },
-            mapping: plan.mapping.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect(),
-            mapped: imported.mapped.iter().map(mapped).collect(),
-            lost: not_carried(&plan.losses),
-            revision: report.revision.map(|revision| revision.0),
-        }
     }
 
     fn tell(&self, report: &ImportReport, imported: &Imported, output: &mut Output) -> Result<(), Problem> {
@@ -187,11 +157,6 @@ pub(super) fn warn_of_losses(losses: &[Loss], output: &mut Output) -> Result<(),
         output.warn(&format!("and {} more things were not carried; --json names all", losses.len() - MOST_LINES))?;
     }
     Ok(())
-}
-
-/// Returns what could not be carried, for programs.
-pub(super) fn not_carried(losses: &[Loss]) -> Vec<NotCarried<'_>> {
-    losses.iter().map(|Loss { of, what }| NotCarried { of, what }).collect()
 }
 
 pub(super) fn tasks(count: usize) -> String {

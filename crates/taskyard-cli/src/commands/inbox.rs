@@ -6,12 +6,13 @@ use std::sync::Arc;
 use clap::Args;
 use taskyard::Yard;
 use taskyard::core::answers::values::Message;
-use taskyard::core::render::{Line, Tone, job_line, message_lines};
-use taskyard::core::{JobId, MessageKey, answers};
+use taskyard::core::render::{Line, Look, Tone, job_line, message_lines};
+use taskyard::core::{JobId, MessageKey, Timestamp, answers};
+use taskyard::notices::Notice;
 use taskyard::stream::{Cursor, Happening, Interest};
-use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Outbox, Seat, TeamRefusal, Teams};
+use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Seat, TeamRefusal, Teams};
+use taskyard_jobs::JobNotices;
 
-use super::inbox_notices::JobNotices;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Output, when_reader_leaves};
@@ -60,7 +61,9 @@ impl Inbox {
             // The reader hears of agents whose leases have ended, though no process has looked at the list since.
             context.yard()?.on(list).return_ended_leases()?;
         }
-        let jobs = JobNotices::of(context)?;
+        let version = context.rules()?.client_version();
+        let list = context.choice()?.list;
+        let jobs = JobNotices::of(context.jobs()?, context.notices()?, context.actor()?, list, version);
         if self.follow {
             let yard = context.yard()?.with_teams(Arc::new(teams.lasting())).on(jobs.list().clone());
             return self.follow(&yard, &teams.lasting(), &jobs, output);
@@ -90,7 +93,7 @@ impl Inbox {
             output.say(&Line::plain("No messages"))?;
         } else {
             for notice in &ended {
-                jobs.show(notice, output)?;
+                show_notice(&jobs, notice, output)?;
             }
             for job in &unfinished {
                 output.line(&job_line("", job, &output.look()))?;
@@ -135,7 +138,7 @@ impl Inbox {
             let ended = jobs.take(&told)?;
             for notice in &ended {
                 if output.is_terminal() && !output.is_json() {
-                    jobs.show(notice, output)?;
+                    show_notice(jobs, notice, output)?;
                 } else {
                     output.document(jobs.notification(notice))?;
                 }
@@ -187,6 +190,16 @@ impl Inbox {
     }
 }
 
+/// Writes a notice for people, or for models in the client's words.
+fn show_notice(jobs: &JobNotices, notice: &Notice, output: &mut Output) -> Result<(), Problem> {
+    if output.is_terminal() {
+        let now = Some(Timestamp(jiff::Timestamp::now().as_millisecond()));
+        let look = Look { now, ..output.look() };
+        return Ok(output.line(&job_line("", &notice.job, &look))?);
+    }
+    Ok(output.text(&format!("{}\n", jobs.block(notice)))?)
+}
+
 /// Says that messages were read, after they were written out.
 fn acknowledge(teams: &Teams, seat: &Seat, deliveries: &[Delivery], output: &mut Output) -> Result<(), Problem> {
     output.flush()?;
@@ -200,27 +213,15 @@ fn acknowledge(teams: &Teams, seat: &Seat, deliveries: &[Delivery], output: &mut
 }
 
 fn sent(teams: &Teams, seat: &Seat, output: &mut Output) -> Result<Exit, Problem> {
-    let Outbox { messages: sent, unreadable } = teams.sent(seat, SENT)?;
-    for (name, error) in &unreadable {
+    let outbox = teams.sent(seat, SENT)?;
+    for (name, error) in &outbox.unreadable {
         output.warn(&format!("how far messages to {name} came cannot be told: {error}"))?;
     }
     if output.is_json() {
-        output.document(answers::teams::Outbox {
-            team: seat.team.name.as_str(),
-            agent: &seat.name,
-            messages: sent
-                .iter()
-                .map(|sent| answers::teams::SentMessage {
-                    id: &sent.key,
-                    to: &sent.to,
-                    timestamp: sent.at.to_string(),
-                    summary: &sent.summary,
-                    state: sent.state,
-                })
-                .collect(),
-        })?;
+        output.document(taskyard::answers::outbox(seat, &outbox))?;
         return Ok(Exit::Done);
     }
+    let sent = outbox.messages;
     if sent.is_empty() {
         output.say(&Line::plain("No messages"))?;
     }

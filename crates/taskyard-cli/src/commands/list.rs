@@ -1,17 +1,14 @@
 //! `taskyard list`
 
 use clap::{Args, ValueEnum as _};
-use taskyard::Yard;
-use taskyard::core::answers::tasks::PartsDone;
-use taskyard::core::answers::values::{Keyed, Shape};
 use taskyard::core::render::{Board, Line, Template, Tone, client_line, escaping, historic_line, historic_mark_line};
-use taskyard::core::rules::graph::parts::Progress;
-use taskyard::core::{Priority, Status, Task, TaskId, answers};
+use taskyard::core::{Priority, Status, Task, TaskId};
 use taskyard::operations::{Filter, Listing, SortOrder};
+use taskyard::{Yard, answers};
 
 use crate::arguments::{ListedState, parse_id, parse_listed_state};
 use crate::context::Context;
-use crate::displays::answers::{unreadable_files, warn_of_defects};
+use crate::displays::answers::warn_of_defects;
 use crate::displays::lost_tasks::{tell_of_clearing, tell_of_loss};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -134,17 +131,9 @@ impl List {
         };
         let listing = yard.list(&filter)?;
         if output.is_json() {
-            output.document(answers::tasks::Listing {
-                tasks: listing.tasks.iter().map(Shape).collect(),
-                counts: listing.counts.into(),
-                list: yard.list_id().as_str(),
-                revision: listing.revision.0,
-                progress: progress(&listing),
-                leases: listing.leases.iter().map(Into::into).collect(),
-                problems: unreadable_files(&listing.problems),
-                gone: listing.gone.as_ref().map(Into::into),
-            })?;
-            output.let_go(listing);
+            output.document(answers::listing(&listing, yard.list_id()))?;
+            // The process ends with its answer, and the system takes the memory back faster than we can.
+            std::mem::forget(listing);
             return Ok(Exit::Done);
         }
         if tell_of_loss(listing.gone.as_ref(), &yard, output)? {
@@ -289,10 +278,4 @@ fn fill(template: &Template, yard: &Yard, listing: &Listing, output: &mut Output
         }
     }
     Ok(())
-}
-
-/// Returns how far the parts of the tasks shown are, for programs.
-fn progress(listing: &Listing) -> Keyed<&str, PartsDone> {
-    let parts = |task: &Task| listing.progress.get(&task.id).map(|&Progress { done, total }| PartsDone { done, total });
-    listing.tasks.iter().filter_map(|task| Some((task.id.as_str(), parts(task)?))).collect()
 }

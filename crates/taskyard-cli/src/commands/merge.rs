@@ -1,9 +1,9 @@
 //! `taskyard merge`
 
 use clap::Args;
-use taskyard::core::answers::values::Shape;
+use taskyard::answers;
+use taskyard::core::ListId;
 use taskyard::core::render::{Line, Look, Tone};
-use taskyard::core::{ListId, answers};
 use taskyard::operations::{MergeWhich, Merged};
 
 use crate::context::Context;
@@ -40,22 +40,11 @@ impl Merge {
         let merged = yard.merge(&from, &into, which)?.done()?;
         output.consider_list_named();
         if output.is_json() {
-            output.document(answer(&merged, &from, &into))?;
+            output.document(answers::merged(&merged, &from, &into))?;
             return Ok(Exit::Done);
         }
         tell(&merged, &from, &into, output)?;
         Ok(Exit::Done)
-    }
-}
-
-/// Returns what moved, for programs.
-pub(super) fn answer<'a>(merged: &'a Merged, from: &'a ListId, into: &'a ListId) -> answers::lists::Merged<'a> {
-    answers::lists::Merged {
-        from: from.as_str(),
-        into: into.as_str(),
-        mapping: merged.mapping.iter().map(|(old, new)| (old.as_str(), new.as_str())).collect(),
-        tasks: merged.tasks.iter().map(Shape).collect(),
-        dropped_edges: merged.dropped_edges.iter().map(|(one, two)| [one.as_str(), two.as_str()]).collect(),
     }
 }
 

@@ -1,10 +1,9 @@
 //! `taskyard note`
 
 use clap::Args;
+use taskyard::core::TaskId;
 use taskyard::core::answers::tasks::Noted;
-use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Tone};
-use taskyard::core::{TaskId, answers};
 use taskyard::operations::TaskMessage;
 
 use super::create::description;
@@ -34,7 +33,7 @@ pub(crate) struct Note {
 impl Note {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let text = match &self.text[..] {
-            [one] => description(one.clone(), context)?,
+            [one] => description(one.clone())?,
             words => words.join(" "),
         };
         if text.trim().is_empty() {
@@ -49,13 +48,7 @@ impl Note {
             }
         }
         if output.is_json() {
-            let note = &noted.note;
-            output.document(Noted {
-                task: Shape(&noted.task),
-                note: answers::tasks::Note { at: note.at.to_string(), author: note.author.as_str(), text: &note.text },
-                told,
-                revision: noted.revision.map(|revision| revision.0),
-            })?;
+            output.document(Noted::from(&noted))?;
             return Ok(Exit::Done);
         }
         output.say(&did("Noted on", &noted.task))?;

@@ -6,7 +6,6 @@ use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, brief_lines, run_line};
 
 use crate::context::Context;
-use crate::displays::lost_tasks::loss_answer;
 use crate::exit::Exit;
 use crate::output::{Output, with_commands};
 use crate::problem::Problem;
@@ -50,7 +49,7 @@ impl Prime {
                 in_progress: brief.in_progress.iter().map(Shape).collect(),
                 best: brief.best.iter().map(|ranked| Shape(&ranked.task)).collect(),
                 run: held.map(|(task, _)| task.id.as_str()),
-                gone: loss_answer(brief.gone.as_ref()),
+                gone: taskyard::answers::loss(brief.gone.as_ref()),
             })?;
             return Ok(Exit::Done);
         }

@@ -1,14 +1,12 @@
 //! `taskyard ready`
 
 use clap::Args;
-use taskyard::core::answers::tasks::Rank;
-use taskyard::core::answers::values::{Ids, Shape};
 use taskyard::core::render::{Line, Tone, client_line, numbered, task_line};
 use taskyard::core::{TaskId, answers};
-use taskyard::operations::{self, Ranked};
+use taskyard::operations;
 
 use crate::context::Context;
-use crate::displays::lost_tasks::{loss_answer, tell_of_loss};
+use crate::displays::lost_tasks::tell_of_loss;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -27,17 +25,13 @@ pub(crate) struct Ready {
 impl Ready {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
-        let operations::Ready { ranked, stale, gone } = yard.ready(self.number)?;
-        let stale_ids: Vec<TaskId> = stale.iter().map(|task| task.id.clone()).collect();
+        let ready = yard.ready(self.number)?;
         if output.is_json() {
-            output.document(answers::tasks::Ready {
-                tasks: ranked.iter().map(|ranked| Shape(&ranked.task)).collect(),
-                ranking: ranked.iter().map(rank).collect(),
-                stale_owner: Ids(&stale_ids),
-                gone: loss_answer(gone.as_ref()),
-            })?;
+            output.document(answers::tasks::Ready::from(&ready))?;
             return Ok(Exit::Done);
         }
+        let operations::Ready { ranked, stale, gone } = ready;
+        let stale_ids: Vec<TaskId> = stale.iter().map(|task| task.id.clone()).collect();
         if tell_of_loss(gone.as_ref(), &yard, output)? {
             return Ok(Exit::Done);
         }
@@ -67,8 +61,4 @@ impl Ready {
         }
         Ok(Exit::Done)
     }
-}
-
-fn rank(ranked: &Ranked) -> Rank<'_> {
-    Rank { task: ranked.task.id.as_str(), why: &ranked.why, chain: ranked.chain, unblocks: Ids(&ranked.unblocks) }
 }

@@ -2,7 +2,6 @@
 
 use clap::{Args, ValueEnum};
 use taskyard::core::answers::claims::{Released, ReleasedTogether};
-use taskyard::core::answers::values::Shape;
 use taskyard::core::{AgentName, Task, answers};
 use taskyard::operations::{Departed, Departure, Possible};
 
@@ -10,8 +9,8 @@ use super::several::{none_is_like_that, tell_rehearsal};
 use crate::arguments::{LeaseFlags, WhichTasks, parse_agent};
 use crate::context::Context;
 use crate::displays::answers::did;
-use crate::displays::departures::{given_back, unassigned};
-use crate::displays::refused_tasks::{exit_of, refused_tasks, tell_refused};
+use crate::displays::departures::given_back;
+use crate::displays::refused_tasks::{exit_of, tell_refused};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -66,38 +65,32 @@ impl Release {
             return none_is_like_that(output);
         }
         let yard = if self.which.dry_run { yard.rehearsing() } else { yard };
-        let Possible { done: released, refused } = match self.which.keep_going {
+        let released = match self.which.keep_going {
             true => yard.release_possible(&ids)?,
             false => Possible { done: yard.release_together(&ids)?.done()?, refused: Vec::new() },
         };
         if self.which.dry_run {
-            let tasks: Vec<&Task> = released.iter().map(|released| &released.task).collect();
-            return tell_rehearsal("Would release", &tasks, &refused, output);
+            let tasks: Vec<&Task> = released.done.iter().map(|released| &released.task).collect();
+            return tell_rehearsal("Would release", &tasks, &released.refused, output);
         }
         if output.is_json() {
-            let revision = released.iter().find_map(|released| released.revision).map(|revision| revision.0);
-            match (self.which.only_one(), released.as_slice()) {
-                (Some(_), [one]) => output.document(Released { task: Shape(&one.task), revision })?,
-                _ => output.document(ReleasedTogether {
-                    tasks: released.iter().map(|released| Shape(&released.task)).collect(),
-                    refused: refused_tasks(&refused),
-                    revision,
-                })?,
+            match (self.which.only_one(), released.done.as_slice()) {
+                (Some(_), [one]) => output.document(Released::from(one))?,
+                _ => output.document(ReleasedTogether::from(&released))?,
             }
-            return Ok(exit_of(&refused));
+            return Ok(exit_of(&released.refused));
         }
-        for released in &released {
+        for released in &released.done {
             output.say(&did(if released.revision.is_some() { "Released" } else { "Nobody had" }, &released.task))?;
         }
-        tell_refused(&refused, output)?;
-        Ok(exit_of(&refused))
+        tell_refused(&released.refused, output)?;
+        Ok(exit_of(&released.refused))
     }
 }
 
 fn departed(agent: &AgentName, departed: &Departed, output: &mut Output) -> Result<Exit, Problem> {
     if output.is_json() {
-        let notification_message = &departed.notice;
-        output.document(answers::claims::Departed { unassigned_tasks: unassigned(departed), notification_message })?;
+        output.document(answers::claims::Departed::from(departed))?;
     } else {
         given_back(agent, departed).iter().try_for_each(|line| output.say(line))?;
     }

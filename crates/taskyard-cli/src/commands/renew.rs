@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use taskyard::core::answers::claims::Renewed;
-use taskyard::core::answers::values::{Shape, expires_at};
+use taskyard::answers::renewed;
 use taskyard::core::render::Tone;
 use taskyard::core::{TaskId, Token};
 
@@ -39,8 +38,7 @@ impl Renew {
         let (task, lease) = yard.renew(&self.id, Token(self.token), self.ttl)?.done()?;
         context.note_write(yard.list_id());
         if output.is_json() {
-            let expires_at = expires_at(&lease);
-            output.document(Renewed { renewed: true, task: Shape(&task), token: lease.token.0, expires_at })?;
+            output.document(renewed(&task, &lease))?;
         } else {
             let mut line = did("Renewed", &task);
             line.push(Tone::Dim, &format!(", yours {}", output.look().lease(&lease, &yard.judge(&lease)?)));

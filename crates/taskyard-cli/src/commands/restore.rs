@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use taskyard::core::answers::history::RestorableTask;
-use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Tone, op_in_words};
 use taskyard::core::{Entry, Op, TaskId, answers};
 use taskyard::opening::Address;
-use taskyard::operations::{Absence, CopiesWanted, Restorable, RestoreWhich, Restored};
+use taskyard::operations::{Absence, CopiesWanted, Restorable, RestoreWhich};
 
 use super::restore_from::RestoreFrom;
 use super::several::tell_rehearsal;
@@ -69,7 +67,7 @@ impl Restore {
             return tell_rehearsal("Would restore", &restored.tasks.iter().collect::<Vec<_>>(), &[], output);
         }
         if output.is_json() {
-            output.document(answer(&restored))?;
+            output.document(answers::history::Restored::from(&restored))?;
             return Ok(Exit::Done);
         }
         if restored.tasks.is_empty() {
@@ -93,8 +91,7 @@ impl Restore {
 
 fn choices(restorable: &[Restorable], with_deleted: bool, output: &mut Output) -> Result<Exit, Problem> {
     if output.is_json() {
-        output
-            .document(answers::history::Restorable { restorable: restorable.iter().map(restorable_task).collect() })?;
+        output.document(taskyard::answers::restorable(restorable))?;
         return Ok(Exit::Done);
     }
     if restorable.is_empty() {
@@ -133,19 +130,5 @@ fn went(absence: Absence, removed: &Entry) -> String {
         Op::Undo => format!("taken away by an undo by {}", removed.actor),
         Op::Mend => "found absent when the damaged journal was mended".to_owned(),
         op => format!("{} by {}", op_in_words(op), removed.actor),
-    }
-}
-
-fn restorable_task(Restorable { task, absence, removed }: &Restorable) -> RestorableTask<'_> {
-    let (deleted, replaced) = (*absence == Absence::Deleted, *absence == Absence::Replaced);
-    RestorableTask { task: Shape(task), deleted, replaced, removed: removed.into() }
-}
-
-fn answer(restored: &Restored) -> answers::history::Restored<'_> {
-    answers::history::Restored {
-        tasks: restored.tasks.iter().map(Shape).collect(),
-        dropped_edges: restored.dropped_edges.iter().map(|(one, two)| [one.as_str(), two.as_str()]).collect(),
-        nothing_is_open: restored.nothing_is_open,
-        revision: restored.revision.map(|revision| revision.0),
     }
 }

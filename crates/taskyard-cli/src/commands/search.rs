@@ -1,14 +1,12 @@
 //! `taskyard search`
 
 use clap::Args;
-use taskyard::core::answers::tasks::Found;
-use taskyard::core::answers::values::Shape;
+use taskyard::core::ListId;
 use taskyard::core::render::{Line, Tone, client_line, cut_text, escaping, task_line};
-use taskyard::core::{ListId, answers};
 use taskyard::operations::{Field, Hit};
 
 use crate::context::Context;
-use crate::displays::lost_tasks::{loss_answer, tell_of_loss};
+use crate::displays::lost_tasks::tell_of_loss;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -49,11 +47,7 @@ impl Search {
         };
         let gone = if hits.is_empty() && !self.everywhere { yard.gone()? } else { None };
         if output.is_json() {
-            output.document(Found {
-                tasks: hits.iter().map(|(_, hit)| Shape(&hit.task)).collect(),
-                hits: hits.iter().map(answer).collect(),
-                gone: loss_answer(gone.as_ref()),
-            })?;
+            output.document(taskyard::answers::found(&hits, gone.as_ref()))?;
             return Ok(Exit::Done);
         }
         if tell_of_loss(gone.as_ref(), &yard, output)? {
@@ -83,14 +77,5 @@ impl Search {
             }
         }
         Ok(Exit::Done)
-    }
-}
-
-fn answer((list, hit): &(Option<ListId>, Hit)) -> answers::tasks::Hit<'_> {
-    answers::tasks::Hit {
-        list: list.as_ref().map(ListId::as_str),
-        task: hit.task.id.as_str(),
-        field: hit.field,
-        excerpt: &hit.excerpt,
     }
 }

@@ -1,13 +1,12 @@
 //! `taskyard send`
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 
 use clap::{Args, ValueEnum};
-use taskyard::core::answers::teams::{SentToAll, SentToOne};
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::{TaskId, answers};
 use taskyard::operations::Departure;
-use taskyard::teams::{DeliveryState, Judged, Letter, Sent};
+use taskyard::teams::{Judged, Letter, Sent};
 
 use crate::arguments::parse_id;
 use crate::context::Context;
@@ -70,7 +69,7 @@ impl Send {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let teams = context.teams()?;
         let seat = teams.seat(&context.actor()?, self.team.as_deref())??;
-        let text = self.words(context)?;
+        let text = self.words()?;
         let to = self.to.as_deref().unwrap_or_default();
         let needs = |what: &str| match text.is_empty() {
             true => Err(Problem::usage("usage", format!("{what} is missing"))),
@@ -125,10 +124,10 @@ impl Send {
         }
     }
 
-    fn words(&self, context: &Context) -> Result<String, Problem> {
-        if let Some(mut input) = context.input().filter(|_| self.text.len() == 1 && self.text[0] == "-") {
+    fn words(&self) -> Result<String, Problem> {
+        if self.text.len() == 1 && self.text[0] == "-" {
             let mut text = String::new();
-            let read = input.read_to_string(&mut text);
+            let read = io::stdin().lock().read_to_string(&mut text);
             read.map_err(|error| Problem::io("cannot read standard input", &error))?;
             return Ok(text.trim_end_matches('\n').to_owned());
         }
@@ -139,7 +138,7 @@ impl Send {
 fn told(sent: Judged<Sent>, output: &mut Output) -> Result<Exit, Problem> {
     let sent = sent??;
     if output.is_json() {
-        output.document(answers::teams::Sent { message: answer(&sent), request: sent.request.as_deref() })?;
+        output.document(answers::teams::Sent::from(&sent))?;
         return Ok(Exit::Done);
     }
     let mut line = Line::plain("Sent to ").with(Tone::Owner, &sent.to);
@@ -153,7 +152,7 @@ fn told(sent: Judged<Sent>, output: &mut Output) -> Result<Exit, Problem> {
 fn broadcast(sent: &[Sent], missed: &[String], output: &mut Output) -> Result<Exit, Problem> {
     let exit = if missed.is_empty() { Exit::Done } else { Exit::CouldNot };
     if output.is_json() {
-        output.document(SentToAll { reached: sent.len(), sent: sent.iter().map(answer).collect(), missed })?;
+        output.document(taskyard::answers::broadcast(sent, missed))?;
         return Ok(exit);
     }
     let names: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
@@ -166,13 +165,4 @@ fn broadcast(sent: &[Sent], missed: &[String], output: &mut Output) -> Result<Ex
         output.warn(&format!("not sent to {missed}"))?;
     }
     Ok(exit)
-}
-
-fn answer(sent: &Sent) -> SentToOne<'_> {
-    SentToOne {
-        to: &sent.to,
-        id: sent.message.msg_id.as_deref(),
-        timestamp: &sent.message.timestamp,
-        state: DeliveryState::Sent,
-    }
 }

@@ -1,12 +1,28 @@
 //! `taskyard serve`
 
 use std::net::{AddrParseError, IpAddr, Ipv4Addr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use clap::Args;
+use taskyard::core::answers::access::Served;
+use taskyard::core::render::{Line, Tone};
+use taskyard_jobs::signals;
+use taskyard_mcp::Leases;
 
 use super::mcp::Offer;
 use crate::arguments::PublicUrl;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::mcp_host::open_hub;
+use crate::output::Output;
+use crate::places;
+use crate::problem::Problem;
+use crate::serve::{Listening, Terms, Tls};
+use crate::server_host::ContextHost;
+use crate::tokens::ServerToken;
+use crate::web::security::OpeningPage;
 
 /// Serve the list over HTTP: a board for the browser, an API at /api/v1, events, metrics, and MCP at /mcp
 ///
@@ -49,6 +65,117 @@ pub(crate) struct Serve {
 
     #[command(flatten)]
     pub(crate) offer: Offer,
+}
+
+impl Serve {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let goes_beyond = !self.bind.to_canonical().is_loopback();
+        let data = places::data(context.environment())?;
+        let token = ServerToken::load_or_make(&data)?;
+        if token.was_readable() {
+            let path = token.path().display();
+            output.warn(&format!("others could read the token; remove `{path}` and start again to have a new one"))?;
+        }
+        let tls = match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => Some(Tls::given(certificate, key)?),
+            _ if goes_beyond && !self.insecure => Some(Tls::own(&data, &self.names())?),
+            _ => None,
+        };
+        let fingerprint = tls.as_ref().map(|tls| tls.fingerprint().to_owned());
+        let options = self.offer.options(context, Leases::Time)?;
+        let here = context.directory()?.to_owned();
+        let hub = open_hub(context.in_directory(here.clone()), options, context.cancel().clone())?;
+        let host = Arc::new(ContextHost::of(context.in_directory(here)));
+        let listening = Listening::open(
+            host,
+            Terms {
+                address: (self.bind, self.port).into(),
+                tls,
+                names: self.hosts.clone(),
+                public_url: self.public_url.clone(),
+                token,
+                data: &data,
+                runs_commands: options.runs_commands,
+            },
+            context.cancel().clone(),
+        )?;
+        let link = listening.link()?;
+        self.tell(&listening, &link, fingerprint.as_deref(), output)?;
+        if self.open {
+            open_in_browser(&listening, &data, &link, output)?;
+        }
+        output.flush()?;
+        let _caretaker = context.caretaker();
+        listening.serve(hub)?;
+        Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
+    }
+
+    /// Says where the server is found.
+    fn tell(
+        &self,
+        listening: &Listening,
+        link: &str,
+        fingerprint: Option<&str>,
+        output: &mut Output,
+    ) -> Result<(), Problem> {
+        let site = listening.site();
+        let (url, list) = (site.entrance().url.as_str(), site.list().as_str());
+        let (api, mcp) = (format!("{url}/api/v1"), format!("{url}/mcp"));
+        let token_file = site.token_file().display().to_string();
+        if output.is_json() {
+            let public_url = self.public_url.as_ref().map(ToString::to_string);
+            output.document(Served { link, token_file, url, public_url, api, mcp, list, fingerprint })?;
+        } else if output.is_quiet() {
+            output.line(&Line::plain(url))?;
+        } else {
+            let mut line = Line::plain("Serving ").with(Tone::Strong, list);
+            line.push(Tone::Plain, " at ");
+            line.push(Tone::Hint, link);
+            output.line(&line)?;
+            let mut say = |words: &str| output.line(&Line::new().with(Tone::Dim, &format!("  {words}")));
+            say("the link opens one browser, once")?;
+            say(&format!(
+                "programs: {api} and {mcp}, with `Authorization: Bearer TOKEN`; the token is in {token_file}"
+            ))?;
+            if let Some(fingerprint) = fingerprint {
+                say(&format!("encrypted; the certificate has SHA-256 {fingerprint}"))?;
+            }
+        }
+        if fingerprint.is_none() && !self.bind.to_canonical().is_loopback() {
+            output.warn("nothing is encrypted: anybody who sees the traffic can read the token and every task")?;
+        }
+        Ok(())
+    }
+
+    /// Returns the names and addresses that a certificate of our own is for.
+    fn names(&self) -> Vec<String> {
+        let system = rustix::system::uname();
+        let host = system.nodename().to_str().ok().filter(|name| !name.is_empty()).map(str::to_owned);
+        let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+        let bind = self.bind.to_canonical();
+        let own = (!bind.is_unspecified()).then(|| bind.to_string());
+        for name in own.into_iter().chain(host).chain(self.hosts.iter().cloned()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}
+
+/// Has the user's browser open a link, by a page that only the user can read.
+fn open_in_browser(listening: &Listening, data: &Path, link: &str, output: &mut Output) -> Result<(), Problem> {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let opened = OpeningPage::write(data, link).and_then(|page| {
+        let mut command = Command::new(program);
+        command.arg(page.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        listening.site().keep_opening_page(page);
+        Ok(())
+    });
+    if let Err(error) = opened {
+        output.warn(&format!("`{program}` cannot be started ({error}); open the link yourself"))?;
+    }
+    Ok(())
 }
 
 /// Reads an address; `localhost` is this machine.

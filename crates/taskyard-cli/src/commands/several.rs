@@ -1,8 +1,8 @@
 //! What commands do that make a move with one task or with several.
 
 use taskyard::Yard;
+use taskyard::answers::rehearsed;
 use taskyard::core::answers::tasks::Unchanged;
-use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Tone, task_line};
 use taskyard::core::{Task, TaskId};
 use taskyard::operations::{Move, Possible, RefusedTask};
@@ -10,7 +10,7 @@ use taskyard::operations::{Move, Possible, RefusedTask};
 use crate::arguments::WhichTasks;
 use crate::context::Context;
 use crate::displays::answers;
-use crate::displays::refused_tasks::{exit_of, refused_tasks, tell_refused};
+use crate::displays::refused_tasks::{exit_of, tell_refused};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -55,13 +55,13 @@ pub(super) fn move_these(
     }
     if which.keep_going {
         let possible = yard.move_possible(ids, wanted)?;
-        answers::updated_some(verb, &possible, yard, output)?;
+        answers::updated_together(verb, &possible, yard, output)?;
         return Ok(exit_of(&possible.refused));
     }
     let updated = yard.move_together(ids, wanted)?.done()?;
     match (which.only_one(), updated.as_slice()) {
         (Some(_), [one]) => answers::updated(verb, one, yard, output)?,
-        _ => answers::updated_all(verb, &updated, yard, output)?,
+        _ => answers::updated_together(verb, &Possible { done: updated, refused: Vec::new() }, yard, output)?,
     }
     Ok(Exit::Done)
 }
@@ -74,8 +74,7 @@ pub(super) fn tell_rehearsal(
     output: &mut Output,
 ) -> Result<Exit, Problem> {
     if output.is_json() {
-        let tasks: Vec<Shape<'_>> = tasks.iter().map(|task| Shape(task)).collect();
-        output.document(Unchanged { dry_run: Some(true), tasks, refused: refused_tasks(refused) })?;
+        output.document(rehearsed(tasks.iter().copied(), refused))?;
         return Ok(exit_of(refused));
     }
     tasks.iter().try_for_each(|task| output.say(&answers::did(would, task)))?;

@@ -4,17 +4,14 @@ use std::iter;
 use std::path::Path;
 
 use clap::Args;
-use taskyard::Yard;
-use taskyard::core::answers::tasks::ClientTokens;
-use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{TaskPage, task_page};
-use taskyard::core::{Task, TaskId, answers};
+use taskyard::core::{Task, TaskId};
 use taskyard::operations::{OwnerSession, Shown};
+use taskyard::{Yard, answers};
 
 use crate::arguments::parse_id;
-use crate::client_environment_file::quoted;
 use crate::context::Context;
-use crate::displays::answers::{unreadable_files, warn_of_defects};
+use crate::displays::answers::warn_of_defects;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::places;
@@ -40,18 +37,7 @@ impl Show {
         let Shown { task, open_blockers, dependents, subtasks, changed, lease, problem } = &shown;
         let problems = problem.as_slice();
         if output.is_json() {
-            output.document(answers::tasks::Shown {
-                task: Shape(task),
-                open_blockers: open_blockers.iter().map(Shape).collect(),
-                dependents: dependents.iter().map(Shape).collect(),
-                subtasks: subtasks.iter().map(Shape).collect(),
-                jobs: jobs.iter().map(Into::into).collect(),
-                lease: lease.as_ref().map(Into::into),
-                session: session.as_ref().map(session_answer),
-                made: made.as_ref().map(Into::into),
-                changed: changed.as_ref().map(Into::into),
-                problems: unreadable_files(problems),
-            })?;
+            output.document(answers::shown(&shown, &jobs, made.as_ref(), session.as_ref()))?;
         } else {
             let page = TaskPage {
                 task,
@@ -81,20 +67,11 @@ fn session_of_owner(context: &Context, yard: &Yard, task: &Task) -> Option<Owner
     found.inspect_err(|error| tracing::debug!(%error, "the session of the owner is not known")).ok().flatten()
 }
 
-/// Returns the command that goes on with a session, in the directory in which it was.
-fn resuming(session: &OwnerSession) -> String {
-    let resume = format!("claude --resume {}", quoted(&session.session));
-    match &session.directory {
-        Some(directory) => format!("cd {} && {resume}", quoted(&directory.to_string_lossy())),
-        None => resume,
-    }
-}
-
 fn session_in_words(session: &OwnerSession) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("session", session.session.clone()),
         ("transcript", session.transcript.display().to_string()),
-        ("resume with", resuming(session)),
+        ("resume with", session.resuming()),
     ];
     if let Some(used) = session.used {
         let cached = used.cache_read.saturating_add(used.cache_creation);
@@ -105,20 +82,4 @@ fn session_in_words(session: &OwnerSession) -> Vec<(&'static str, String)> {
         session.session_cost.map(|cost| ("cost", format!("${cost:.2} for the whole session (the client's figure)")));
     facts.extend(cost);
     facts
-}
-
-fn session_answer(session: &OwnerSession) -> answers::tasks::OwnerSession<'_> {
-    answers::tasks::OwnerSession {
-        id: &session.session,
-        transcript: session.transcript.to_string_lossy().into_owned(),
-        directory: session.directory.as_ref().map(|directory| directory.to_string_lossy().into_owned()),
-        resume: resuming(session),
-        client_tokens: session.used.map(|used| ClientTokens {
-            input: used.input,
-            output: used.output,
-            cache_read: used.cache_read,
-            cache_creation: used.cache_creation,
-        }),
-        client_session_cost_usd: session.session_cost,
-    }
 }

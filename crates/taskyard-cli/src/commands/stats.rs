@@ -4,17 +4,14 @@ use std::time::Duration;
 
 use clap::Args;
 use taskyard::core::TaskId;
-use taskyard::core::answers::lists::{self as answers, AgentTime, TaskTime};
-use taskyard::core::answers::values::Ids;
 use taskyard::core::render::escaping::one_line;
 use taskyard::core::render::{Board, Line, Tone};
-use taskyard::core::rules::looking::past::{AgentAtWork, TaskTimes, agents_at_work, time_in_state};
 use taskyard::core::rules::looking::statistics::Estimate;
 use taskyard::core::timing::span_in_words;
-use taskyard::operations::{self, KnownPast, PastAndPresent};
+use taskyard::operations::{KnownPast, TimeSpent};
 
 use crate::context::Context;
-use crate::displays::lost_tasks::{loss_answer, tell_of_loss};
+use crate::displays::lost_tasks::tell_of_loss;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -27,11 +24,11 @@ impl Stats {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
         let stats = yard.stats()?;
-        let spent = TimeSpent::of(&yard.past(&mut KnownPast::default())?);
+        let spent = yard.past(&mut KnownPast::default())?.time_spent();
         // What a newer Taskyard has is not told as if nothing had happened.
         let is_known = yard.store().care().is_none_or(|care| care.newer_journals().is_empty());
         if output.is_json() {
-            output.document(answer(&stats, &spent, is_known))?;
+            output.document(taskyard::answers::stats(&stats, &spent, is_known))?;
             return Ok(Exit::Done);
         }
         tell_of_loss(stats.gone.as_ref(), &yard, output)?;
@@ -67,7 +64,7 @@ impl Stats {
         for (owner, [pending, in_progress, completed]) in &stats.owners {
             fact("owner", format!("{owner}: {in_progress} in progress, {pending} pending, {completed} completed"));
         }
-        spent.in_words().into_iter().for_each(|(name, value)| fact(name, value));
+        time_in_words(&spent).into_iter().for_each(|(name, value)| fact(name, value));
         for (name, counted) in [("priority", &stats.priorities), ("tag", &stats.tags)] {
             counted.iter().for_each(|(word, count)| fact(name, format!("{word}: {count}")));
         }
@@ -106,60 +103,21 @@ fn estimates_in_words(estimates: &[Estimate]) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// How long agents had tasks in progress.
-struct TimeSpent {
-    agents: Vec<AgentAtWork>,
-    tasks: Vec<TaskTimes>,
-}
-
-impl TimeSpent {
-    fn of(PastAndPresent { past, tasks, now }: &PastAndPresent) -> Self {
-        let agents = agents_at_work(past, past.begun().unwrap_or(*now), *now);
-        Self { agents, tasks: time_in_state(past, tasks, *now, usize::MAX).longest }
-    }
-
-    /// Returns what is worth saying: whole minutes, and the tasks that took longest.
-    fn in_words(&self) -> Vec<(&'static str, String)> {
-        let is_worth = |time: Duration| time >= Duration::from_secs(60);
-        let agents = self.agents.iter().filter(|agent| is_worth(agent.at_work)).map(|agent| {
-            let tasks = if agent.tasks == 1 { "task" } else { "tasks" };
-            let name = one_line(&agent.agent);
-            ("time spent", format!("{name}: {} on {} {tasks}", span_in_words(agent.at_work), agent.tasks))
-        });
-        let tasks = self.tasks.iter().filter(|times| is_worth(times.in_progress)).take(NAMED).map(|times| {
-            let by = |(agent, time): &(String, Duration)| format!("{} {}", one_line(agent), span_in_words(*time));
-            let agents: Vec<String> = times.agents.iter().map(by).collect();
-            let agents = if agents.is_empty() { String::new() } else { format!(" ({})", agents.join(", ")) };
-            ("in progress", format!("#{}: {}{agents}", times.task, span_in_words(times.in_progress)))
-        });
-        agents.chain(tasks).collect()
-    }
-
-    fn answer<'a>(&'a self) -> answers::TimeSpent<'a> {
-        let agent = |agent: &'a AgentAtWork| AgentTime {
-            agent: &agent.agent,
-            seconds: agent.at_work.as_secs(),
-            tasks: agent.tasks,
-        };
-        let task = |times: &'a TaskTimes| TaskTime {
-            task: times.task.as_str(),
-            seconds: times.in_progress.as_secs(),
-            agents: times.agents.iter().map(|(agent, time)| (agent.as_str(), time.as_secs())).collect(),
-        };
-        answers::TimeSpent {
-            agents: self.agents.iter().map(agent).collect(),
-            tasks: self.tasks.iter().map(task).collect(),
-        }
-    }
-}
-
-fn estimate(Estimate { task, is_completed, expected, in_progress }: &Estimate) -> answers::Estimate<'_> {
-    answers::Estimate {
-        task: task.as_str(),
-        completed: *is_completed,
-        estimate: expected.as_secs(),
-        in_progress: in_progress.as_secs(),
-    }
+/// Returns what is worth saying: whole minutes, and the tasks that took longest.
+fn time_in_words(spent: &TimeSpent) -> Vec<(&'static str, String)> {
+    let is_worth = |time: Duration| time >= Duration::from_secs(60);
+    let agents = spent.agents.iter().filter(|agent| is_worth(agent.at_work)).map(|agent| {
+        let tasks = if agent.tasks == 1 { "task" } else { "tasks" };
+        let name = one_line(&agent.agent);
+        ("time spent", format!("{name}: {} on {} {tasks}", span_in_words(agent.at_work), agent.tasks))
+    });
+    let tasks = spent.tasks.iter().filter(|times| is_worth(times.in_progress)).take(NAMED).map(|times| {
+        let by = |(agent, time): &(String, Duration)| format!("{} {}", one_line(agent), span_in_words(*time));
+        let agents: Vec<String> = times.agents.iter().map(by).collect();
+        let agents = if agents.is_empty() { String::new() } else { format!(" ({})", agents.join(", ")) };
+        ("in progress", format!("#{}: {}{agents}", times.task, span_in_words(times.in_progress)))
+    });
+    agents.chain(tasks).collect()
 }
 
 fn chain(tasks: &[TaskId], arrow: &str) -> String {
@@ -171,26 +129,4 @@ fn chain(tasks: &[TaskId], arrow: &str) -> String {
         _ => tasks.iter().map(name).collect(),
     };
     format!("{} tasks: {}", tasks.len(), shown.join(&format!(" {arrow} ")))
-}
-
-fn answer<'a>(stats: &'a operations::Stats, spent: &'a TimeSpent, is_known: bool) -> answers::Stats<'a> {
-    let counted = |pairs: &'a [(String, usize)]| pairs.iter().map(|(word, count)| (word.as_str(), *count)).collect();
-    answers::Stats {
-        counts: stats.counts.into(),
-        ready: stats.ready,
-        blocked: stats.blocked,
-        cancelled: stats.cancelled,
-        overdue: stats.overdue,
-        deferred: stats.deferred,
-        estimates: stats.estimates.iter().map(estimate).collect(),
-        unreadable: stats.unreadable,
-        edges: stats.edges,
-        longest_chain: Ids(&stats.longest_chain),
-        owners: stats.owners.iter().map(|(owner, counts)| (owner.as_str(), (*counts).into())).collect(),
-        priorities: counted(&stats.priorities),
-        tags: counted(&stats.tags),
-        revision: is_known.then_some(stats.revision.0),
-        time_spent: spent.answer(),
-        gone: loss_answer(stats.gone.as_ref()),
-    }
 }

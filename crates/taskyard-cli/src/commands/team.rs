@@ -1,7 +1,7 @@
 //! `taskyard team`
 
 use clap::{Args, Subcommand, ValueEnum};
-use taskyard::core::answers::teams::{MendedFile, TeamCreated, TeamDeleted, TeamJoined, TeamLeft, TeamsMended};
+use taskyard::core::answers::teams::{MendedFile, TeamCreated, TeamDeleted, TeamJoined, TeamsMended};
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::{AgentName, Holder, ListId, TeamName, answers};
 use taskyard::liveness::mark_of;
@@ -10,7 +10,7 @@ use taskyard::teams::{Backend, Mended, NewMember, NewTeam, Presence, TeamRefusal
 
 use crate::arguments::parse_agent;
 use crate::context::Context;
-use crate::displays::departures::{given_back, taken_out, unassigned};
+use crate::displays::departures::{given_back, taken_out};
 use crate::displays::shown_teams;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -206,7 +206,7 @@ fn show(name: Option<&str>, context: &Context, output: &mut Output) -> Result<Ex
         output.warn(problem)?;
     }
     if output.is_json() {
-        output.document(shown_teams::answer(&shown))?;
+        output.document(answers::teams::TeamShown::from(&shown))?;
     } else {
         output.lines(&shown_teams::lines(&shown, &output.look()))?;
     }
@@ -348,12 +348,7 @@ impl Leave {
         };
         let departed: Departed = context.yard()?.leave_team(&teams, &seat, departure)??;
         if output.is_json() {
-            output.document(TeamLeft {
-                team: seat.team.name.as_str(),
-                agent: &seat.name,
-                unassigned_tasks: unassigned(&departed),
-                notification_message: &departed.notice,
-            })?;
+            output.document(taskyard::answers::team_left(&seat, &departed))?;
         } else {
             let mut line = Line::new().with(Tone::Owner, &seat.name);
             line.push(Tone::Plain, " left team ");

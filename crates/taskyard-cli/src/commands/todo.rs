@@ -1,6 +1,6 @@
 //! `taskyard todo`
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn write(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let rules = context.rules()?;
     let (list, agent) = context.todo_list()?;
     // The file is the client's, so the command takes what the client takes.
-    let given = todo_write::read(&list_on_stdin(context)?, Rules::Client(rules.client_version())).map_err(|error| {
+    let given = todo_write::read(&list_on_stdin()?, Rules::Client(rules.client_version())).map_err(|error| {
         Problem::usage("bad_input", "what came on stdin is no todo list")
             .hint("`taskyard help todo` says what a list looks like")
             .said(error.to_string())
@@ -90,10 +90,10 @@ fn read(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
 }
 
 /// Reads what came on stdin as the input of the tool: a bare array is the list.
-fn list_on_stdin(context: &Context) -> Result<Value, Problem> {
+fn list_on_stdin() -> Result<Value, Problem> {
     let mut bytes = Vec::new();
     let failed = |error| Problem::io("cannot read the list from stdin", &error);
-    context.input().map_or(Ok(0), |input| input.take(LARGEST).read_to_end(&mut bytes)).map_err(failed)?;
+    io::stdin().lock().take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
     match json_text::from_slice(&bytes) {
         Ok(list @ Value::Array(_)) => Ok(json!({ "todos": list })),
         Ok(input) => Ok(input),

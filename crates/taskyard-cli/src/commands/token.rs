@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use taskyard::core::Timestamp;
-use taskyard::core::answers::access::{BrowserShown, TokenCreated, TokenRevoked, TokenShown, Tokens};
+use taskyard::core::answers::access::TokenRevoked;
 use taskyard::core::render::{Line, Tone};
 
 use crate::arguments::parse_lifetime;
@@ -12,8 +12,8 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::places;
-use crate::problem::{Problem, ProblemKind};
-use crate::tokens::{BrowserRecord, Scope, TokenBook, TokenProblem, TokenRecord};
+use crate::problem::Problem;
+use crate::tokens::{BrowserRecord, Scope, TokenBook, TokenProblem, TokenRecord, token_created, tokens_shown};
 
 /// Say who may use the server: tokens by name, and browsers
 ///
@@ -55,15 +55,15 @@ impl Token {
         match self.action {
             Action::Create { name, scope, expires } => {
                 let (record, secret) =
-                    book.create(&name, scope, expires, now).map_err(|problem| told(problem, &name))?;
+                    book.create(&name, scope, expires, now).map_err(|problem| problem.about(&name))?;
                 created(&record, &secret, output)?;
             }
             Action::List => {
-                let failed = |problem| told(problem, "");
+                let failed = |problem: TokenProblem| problem.about("");
                 list(&book.all().map_err(failed)?, &book.browsers(now).map_err(failed)?, now, output)?;
             }
             Action::Revoke { name } => {
-                book.revoke(&name).map_err(|problem| told(problem, &name))?;
+                book.revoke(&name).map_err(|problem| problem.about(&name))?;
                 match output.is_json() {
                     true => output.document(TokenRevoked { name: &name, revoked: true })?,
                     false => output.say(&Line::plain("Revoked ").with(Tone::Strong, &name))?,
@@ -76,12 +76,7 @@ impl Token {
 
 fn created(record: &TokenRecord, secret: &str, output: &mut Output) -> Result<(), Problem> {
     if output.is_json() {
-        return Ok(output.document(TokenCreated {
-            name: &record.name,
-            scope: record.scope.into(),
-            expires_at: record.expires.map(|at| Timestamp(at).to_string()),
-            token: secret,
-        })?);
+        return Ok(output.document(token_created(record, secret))?);
     }
     if !output.is_quiet() {
         let mut line = Line::plain("Made ").with(Tone::Strong, &record.name);
@@ -92,32 +87,14 @@ fn created(record: &TokenRecord, secret: &str, output: &mut Output) -> Result<()
     Ok(output.line(&Line::plain(secret))?)
 }
 
-fn list<'a>(
-    records: &'a [TokenRecord],
-    browsers: &'a [BrowserRecord],
+fn list(
+    records: &[TokenRecord],
+    browsers: &[BrowserRecord],
     now: Timestamp,
     output: &mut Output,
 ) -> Result<(), Problem> {
     if output.is_json() {
-        let token = |record: &'a TokenRecord| TokenShown {
-            name: &record.name,
-            scope: record.scope.into(),
-            made: Timestamp(record.made).to_string(),
-            expires_at: record.expires.map(|at| Timestamp(at).to_string()),
-            counts: record.counts(now),
-        };
-        let browser = |browser: &'a BrowserRecord| BrowserShown {
-            name: &browser.name,
-            made: Timestamp(browser.made).to_string(),
-            used: Timestamp(browser.used).to_string(),
-            agent: &browser.agent,
-            actor: browser.actor.as_deref(),
-            scope: browser.scope().into(),
-        };
-        return Ok(output.document(Tokens {
-            tokens: records.iter().map(token).collect(),
-            browsers: browsers.iter().map(browser).collect(),
-        })?);
+        return Ok(output.document(tokens_shown(records, browsers, now))?);
     }
     if records.is_empty() {
         output.say(&Line::plain("No tokens"))?;
@@ -146,27 +123,4 @@ fn list<'a>(
 
 fn until(record: &TokenRecord, output: &Output) -> String {
     record.expires.map(|at| format!(", counts until {}", output.look().planned(Timestamp(at)))).unwrap_or_default()
-}
-
-fn told(problem: TokenProblem, name: &str) -> Problem {
-    match problem {
-        TokenProblem::Io { path, source } => Problem::io(&format!("cannot use `{}`", path.display()), &source)
-            .hint("see who owns it and what its permissions are (`ls -ld`)"),
-        TokenProblem::NotOurs { path, why } => {
-            Problem::new(ProblemKind::CouldNot, "token_file", format!("`{}` cannot be read: {why}", path.display()))
-                .hint("use the Taskyard that wrote it, or remove the file and make tokens anew")
-        }
-        TokenProblem::Taken => Problem::new(ProblemKind::Refused, "token_exists", format!("there is a token `{name}`"))
-            .hint(format!("`taskyard token revoke {name}` first, or choose another name")),
-        TokenProblem::Unknown => Problem::new(
-            ProblemKind::NotFound,
-            "token_not_found",
-            format!("there is no token or browser `{}`", name.escape_debug()),
-        )
-        .hint("`taskyard token list` shows those there are"),
-        TokenProblem::BadName => {
-            Problem::usage("bad_token_name", format!("`{}` is no name for a token", name.escape_debug()))
-                .hint("use up to 64 letters, digits and `-_.@`")
-        }
-    }
 }

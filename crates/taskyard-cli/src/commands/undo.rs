@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use taskyard::Yard;
-use taskyard::core::answers::values::Shape;
 use taskyard::core::render::{Line, Tone, is_summed_up, revision_line};
 use taskyard::core::rules::agents::naming::is_same_agent;
 use taskyard::core::{Entry, Timestamp, answers};
@@ -57,7 +56,7 @@ impl Undo {
         };
         let undone = yard.undo(range)?.done()?;
         if output.is_json() {
-            output.document(answer(&undone))?;
+            output.document(answers::history::Undone::from(&undone))?;
             return Ok(Exit::Done);
         }
         let revisions: Vec<String> = undone.revisions.iter().map(ToString::to_string).collect();
@@ -128,15 +127,5 @@ fn summed_up(undone: &Undone) -> String {
         (back, 0) => format!("{} as before", counted(back)),
         (0, gone) => format!("{} gone again", counted(gone)),
         (back, gone) => format!("{} as before, {gone} gone again", counted(back)),
-    }
-}
-
-fn answer(undone: &Undone) -> answers::history::Undone<'_> {
-    answers::history::Undone {
-        undone: undone.revisions.iter().map(|signed| signed.revision.0).collect(),
-        actors: undone.revisions.iter().map(|signed| signed.actor.as_str()).collect(),
-        revision: undone.revision.0,
-        tasks: undone.tasks.iter().filter_map(|(_, task)| task.as_ref().map(Shape)).collect(),
-        removed: undone.tasks.iter().filter(|(_, task)| task.is_none()).map(|(id, _)| id.as_str()).collect(),
     }
 }

@@ -91,7 +91,7 @@ impl Update {
         let update = operations::Update {
             patch: Patch {
                 subject: self.subject,
-                description: self.description.map(|text| description(text, context)).transpose()?,
+                description: self.description.map(description).transpose()?,
                 active_form: self.active_form,
                 status: self.status,
                 owner,

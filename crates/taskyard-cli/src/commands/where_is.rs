@@ -1,8 +1,9 @@
 //! `taskyard where`
 
 use clap::Args;
+use taskyard::answers::ignored_setting;
 use taskyard::config::ConfigWarning;
-use taskyard::core::answers::lists::{IgnoredSetting, OtherTeam};
+use taskyard::core::answers::lists::OtherTeam;
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::{AgentName, ListId, answers};
 use taskyard::opening::Address;
@@ -47,7 +48,7 @@ impl Where {
                     .iter()
                     .map(|(team, list, joined)| OtherTeam { team, list: list.as_str(), joined_in: joined.as_deref() })
                     .collect(),
-                ignored: warnings.iter().map(ignored).collect(),
+                ignored: warnings.iter().map(ignored_setting).collect(),
                 name,
             })?;
             return Ok(Exit::Done);
@@ -109,13 +110,4 @@ fn other_teams(context: &Context, chosen: &ListId) -> Result<Vec<(String, ListId
         Some((seat.team.name.to_string(), list, seat.member().and_then(|member| member.cwd.clone())))
     };
     Ok(teams.seats_of(&agent)?.into_iter().filter_map(of_seat).collect())
-}
-
-/// Returns what of a configuration file does not count; without keys, the whole file.
-fn ignored(warning: &ConfigWarning) -> IgnoredSetting<'_> {
-    let (path, keys) = match warning {
-        ConfigWarning::Untrusted { path, keys } => (path, Some(keys.as_slice())),
-        ConfigWarning::TrustUnknown { directory: path, .. } | ConfigWarning::NotCounted { path, .. } => (path, None),
-    };
-    IgnoredSetting { path: path.display().to_string(), keys, reason: warning.to_string() }
 }

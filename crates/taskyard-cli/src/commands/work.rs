@@ -24,7 +24,7 @@ use super::several::tell_rehearsal;
 use crate::arguments::{parse_lifetime, parse_pause};
 use crate::context::Context;
 use crate::displays::departures::taken_out;
-use crate::displays::lost_tasks::{loss_answer, tell_of_loss};
+use crate::displays::lost_tasks::tell_of_loss;
 use crate::displays::work_progress::{WorkDisplay, summary};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -309,7 +309,7 @@ fn conclude(report: &WorkReport, gone: Option<&Gone>, output: &mut Output) -> Re
             passed_over: Ids(&report.passed_over),
             left_behind: Ids(&report.left_behind),
             stopped: report.was_stopped,
-            gone: loss_answer(gone),
+            gone: taskyard::answers::loss(gone),
         })?;
     } else {
         output.lines(&summary(report))?;

@@ -56,7 +56,7 @@ impl Context {
     /// Gives the client its name if it has none yet, and takes note of its session. A name of an older release under which it holds tasks of the
     /// list stays its name.
     pub(crate) fn name_client(&self, list: &ListId) -> Result<(), Problem> {
-        if self.client_name.get().is_some() || self.is_browser.is_some() {
+        if self.client_name.get().is_some() {
             return Ok(());
         }
         let (Some(names), Some(mut client)) = (self.client_names(), self.unnamed_client()) else { return Ok(()) };
@@ -108,17 +108,16 @@ impl Context {
     /// Returns with what the leases of an agent live that claims in the client's shell: with the process of the client, on stores whose processes
     /// can be seen from here. `None` if they live by time.
     pub(crate) fn client_holder(&self) -> Result<Option<Holder>, Problem> {
-        let client = self.client_process().filter(|_| self.is_browser.is_none());
-        let Some(client) = client else { return Ok(None) };
+        let Some(client) = self.client_process() else { return Ok(None) };
         Ok(self.store()?.care().is_some().then(|| Holder::Process(client.clone())))
     }
 
-    /// Tells whether a person acts: at a terminal and not in a process of the client, or in a browser. Everything else is an agent, which gets a
-    /// lease with a task that it starts.
+    /// Tells whether a person acts: at a terminal and not in a process of the client. Everything else is an agent, which gets a lease with a
+    /// task that it starts.
     pub(crate) fn is_person(&self) -> bool {
         let is_in_client = self.is_started_by_client() || self.environment.hook_turn.is_some();
         let is_at_terminal = || io::stdin().is_terminal() || io::stdout().is_terminal();
-        self.is_browser.unwrap_or_else(|| !is_in_client && is_at_terminal())
+        !is_in_client && is_at_terminal()
     }
 
     /// Returns the lease that comes with a task which the actor starts; `None` for a person.
@@ -131,14 +130,14 @@ impl Context {
         Ok(Some(StartLease { ttl, holder }))
     }
 
-    /// Returns what `work` started this process for. It says nothing of the callers of a server, nor of another store.
+    /// Returns what `work` started this process for. It says nothing of another store.
     pub(super) fn run(&self) -> Result<Option<Run>, Problem> {
         let environment = &self.environment;
         let (Some(list), Some(task), Some(token)) = (&environment.list, &environment.run_task, environment.run_token)
         else {
             return Ok(None);
         };
-        if self.is_browser.is_some() || (self.globals.store.is_some() && !self.is_in_store_of_environment()?) {
+        if self.globals.store.is_some() && !self.is_in_store_of_environment()? {
             return Ok(None);
         }
         let Ok(list) = ListId::new(list.clone()) else { return Ok(None) };
@@ -162,11 +161,10 @@ impl Context {
         if self.globals.agent.as_deref().is_some_and(|name| name.trim().is_empty()) {
             return Err(Problem::usage("bad_agent", "--as needs a name"));
         }
-        let given = if self.is_browser.is_some() { NameSource::Request } else { NameSource::Flag };
         let read = |name: Option<&str>, source| Some((AgentName::new(name?).ok()?, source));
         let variable = || read(self.environment.agent.as_deref(), NameSource::Variable);
         let named = match self.globals.agent.as_deref() {
-            Some(name) => read(Some(name), given),
+            Some(name) => read(Some(name), NameSource::Flag),
             None => variable(),
         };
         let user = || read(self.environment.user.as_deref(), NameSource::Login);

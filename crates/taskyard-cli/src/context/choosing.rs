@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use taskyard::core::rules::lists::list_choice::{self, Candidates, Choice, Reason};
 use taskyard::core::{AgentName, ListId, Rules};
-use taskyard::machine::Machine;
+use taskyard::machine::{Machine, Recording};
 use taskyard::opening::Address;
 use taskyard::teams::ChosenBy;
 
@@ -27,7 +27,7 @@ impl Context {
     /// Returns the list that a name means which a person or a program gave us: every such name goes through here.
     pub(crate) fn list_named(&self, name: &str) -> Result<ListId, Problem> {
         match places::data(&self.environment) {
-            Ok(data) => Ok(Machine::list_named(&data, name, self.recording)?),
+            Ok(data) => Ok(Machine::list_named(&data, name, Recording::Keeps)?),
             Err(_) => Ok(ListId::new(name)?),
         }
     }
@@ -72,9 +72,9 @@ impl Context {
         let is_recorded = self.list_names()?.values().any(|known| known == name);
         let is_shared = matches!(self.address()?, Address::Remote(_));
         if !is_shared && !is_recorded && self.has_tasks(list.directory()) {
-            return Ok(Machine::list_named_apart(&data, name, self.recording)?);
+            return Ok(Machine::list_named_apart(&data, name, Recording::Keeps)?);
         }
-        Ok(Machine::list_named(&data, name, self.recording)?)
+        Ok(Machine::list_named(&data, name, Recording::Keeps)?)
     }
 
     fn choose(&self, flag: Option<&String>) -> Result<Choice, Problem> {

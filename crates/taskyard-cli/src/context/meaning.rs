@@ -1,12 +1,13 @@
 //! What words mean that choose tasks or say when: in the zone of the user, with working days as configured.
 
 use taskyard::Yard;
+use taskyard::core::forms::id_range::IdRange;
 use taskyard::core::timing::Clock;
 use taskyard::core::{Metadata, TaskId};
 use taskyard::operations::Query;
 
 use super::Context;
-use crate::arguments::{IdRange, MetadataFlags, WhichTasks, writers_clock};
+use crate::arguments::{MetadataFlags, WhichTasks, writers_clock};
 use crate::output::local_zone;
 use crate::problem::Problem;
 
@@ -55,6 +56,6 @@ impl Context {
     pub(crate) fn metadata_of(&self, flags: MetadataFlags) -> Result<Option<Metadata>, Problem> {
         let working_day =
             if flags.has_estimate() { self.config()?.working_day() } else { taskyard::core::timing::WORKING_DAY };
-        Ok(flags.metadata(working_day))
+        Ok(flags.extras().metadata(working_day))
     }
 }

@@ -1,7 +1,6 @@
 //! Which lists a command wrote to, so that its answer can name one that is not the directory's own.
 
-use taskyard::core::{ListId, Revision, TaskId, Token};
-use taskyard::operations::Claimed;
+use taskyard::core::ListId;
 
 use super::Context;
 use crate::output::OtherLists;
@@ -12,26 +11,9 @@ impl Context {
         self.written.add(list);
     }
 
-    /// Takes note that the command claimed a task.
-    pub(crate) fn note_claim(&self, claimed: &Claimed) {
-        if !claimed.is_resumed {
-            self.claims.borrow_mut().push((claimed.task.id.clone(), claimed.lease.token));
-        }
-    }
-
-    /// Returns the tasks that the command claimed and that its agent did not have before, each with the token of its lease.
-    pub(crate) fn claims(&self) -> Vec<(TaskId, Token)> {
-        self.claims.borrow().clone()
-    }
-
     /// Takes it that what was written so far was none of the command's doing.
     pub(crate) fn forget_writes(&self) {
         self.written.clear();
-    }
-
-    /// Returns the revisions that the command of a request made on its list, oldest first.
-    pub(crate) fn revisions_made(&self) -> Vec<Revision> {
-        self.choice().map(|choice| self.written.revisions(&choice.list)).unwrap_or_default()
     }
 
     /// Tells whether the command wrote to a list.

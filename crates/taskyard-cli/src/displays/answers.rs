@@ -3,22 +3,22 @@
 use std::io;
 
 use taskyard::Yard;
-use taskyard::core::answers::tasks::{FieldChange, StatusChange, UnreadableFile, UpdatedTogether};
-use taskyard::core::answers::values::{Ids, Shape, expires_at};
+use taskyard::answers::unreadable_files;
+use taskyard::core::answers::tasks::UpdatedTogether;
 use taskyard::core::render::{Line, Tone, changes_in_words, numbered};
 use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::{Revision, Task, TaskId, answers};
-use taskyard::operations::{Possible, RefusedTask, TaskMessage, Updated, now_ready};
+use taskyard::operations::{Possible, TaskMessage, Updated, now_ready};
 use taskyard::store::UnreadableTask;
 
-use super::refused_tasks::{refused_tasks, tell_refused};
+use super::refused_tasks::tell_refused;
 use crate::output::Output;
 use crate::problem::Problem;
 
 /// Tells what became of one task, beginning with the verb.
 pub(crate) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut Output) -> Result<(), Problem> {
     if output.is_json() {
-        return Ok(output.document(answer(updated))?);
+        return Ok(output.document(answers::tasks::Updated::from(updated))?);
     }
     // One of several may be what the others became.
     let nothing = updated.revision.is_none() || (updated.before == updated.task && updated.lease.is_none());
@@ -57,63 +57,24 @@ pub(crate) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
     Ok(())
 }
 
-/// Tells what became of tasks of which those were changed with which it could be done, and of the others.
-pub(crate) fn updated_some(
+/// Tells what became of tasks that changed together, beginning each with the verb, and of those that were refused.
+pub(crate) fn updated_together(
     verb: &str,
     possible: &Possible<Updated>,
     yard: &Yard,
     output: &mut Output,
 ) -> Result<(), Problem> {
-    told_together(verb, &possible.done, &possible.refused, yard, output)?;
-    if output.is_json() { Ok(()) } else { tell_refused(&possible.refused, output) }
-}
-
-/// Tells what became of tasks that changed together, beginning each with the verb.
-pub(crate) fn updated_all(verb: &str, all: &[Updated], yard: &Yard, output: &mut Output) -> Result<(), Problem> {
-    told_together(verb, all, &[], yard, output)
-}
-
-fn told_together(
-    verb: &str,
-    all: &[Updated],
-    refused: &[RefusedTask],
-    yard: &Yard,
-    output: &mut Output,
-) -> Result<(), Problem> {
-    let ready = now_ready(all);
     if output.is_json() {
-        let changed = all.iter().filter(|updated| updated.before != updated.task);
-        return Ok(output.document(UpdatedTogether {
-            tasks: all.iter().map(|updated| Shape(&updated.task)).collect(),
-            changes: changed.map(|one| (one.task.id.as_str(), FieldChange::between(&one.before, &one.task))).collect(),
-            now_ready: Ids(&ready),
-            refused: refused_tasks(refused),
-            revision: all.iter().find_map(|updated| updated.revision).map(|revision| revision.0),
-        })?);
+        return Ok(output.document(UpdatedTogether::from(possible))?);
     }
-    for one in all {
+    let ready = now_ready(&possible.done);
+    for one in &possible.done {
         updated(verb, &Updated { now_ready: Vec::new(), ..one.clone() }, yard, output)?;
     }
-    if let Some(first) = all.first().filter(|_| !ready.is_empty()) {
+    if let Some(first) = possible.done.first().filter(|_| !ready.is_empty()) {
         output.say(&ready_line(&ready, &first.task.id, yard, output)?)?;
     }
-    Ok(())
-}
-
-fn answer(updated: &Updated) -> answers::tasks::Updated<'_> {
-    answers::tasks::Updated {
-        task: Shape(&updated.task),
-        updated: &updated.updated,
-        changes: FieldChange::between(&updated.before, &updated.task),
-        status_change: updated.status_change.map(|(from, to)| StatusChange { from, to }),
-        now_ready: Ids(&updated.now_ready),
-        open_blockers: Ids(&updated.open_blockers),
-        dependents_started: Ids(&updated.dependents_started),
-        token: updated.lease.as_ref().map(|lease| lease.token.0),
-        expires_at: updated.lease.as_ref().and_then(expires_at),
-        block_left: updated.block_left.as_ref().map(ToString::to_string),
-        revision: updated.revision.map(|revision| revision.0),
-    }
+    tell_refused(&possible.refused, output)
 }
 
 /// So many tasks that can start now are named; programs are told of all.
@@ -167,33 +128,11 @@ pub(crate) fn way_back(revision: Revision, output: &mut Output) -> io::Result<()
     output.say(&Line::new().with(Tone::Dim, "  take it back with ").with(Tone::Hint, &undo))
 }
 
-/// Returns the files among the tasks that cannot be read, for programs.
-pub(crate) fn unreadable_files<'a>(problems: &'a [UnreadableTask]) -> Vec<UnreadableFile<'a>> {
-    let answer = |problem: &'a UnreadableTask| UnreadableFile {
-        task: problem.task.as_str(),
-        file: file_name(problem),
-        path: problem.path.display().to_string(),
-        message: problem.why.to_string(),
-    };
-    problems.iter().map(answer).collect()
-}
-
 /// Tells on stderr what lies among the tasks and is none.
 pub(crate) fn warn_of_defects(problems: &[UnreadableTask], output: &mut Output) -> io::Result<()> {
-    for problem in problems {
+    for (problem, file) in problems.iter().zip(unreadable_files(problems)) {
         let shown = if problem.last_known.is_some() { ", its last known state is shown" } else { "" };
-        output.warn(&format!(
-            "{} cannot be read: {}{shown}; run `taskyard doctor`",
-            file_name(problem),
-            problem.why
-        ))?;
+        output.warn(&format!("{} cannot be read: {}{shown}; run `taskyard doctor`", file.file, problem.why))?;
     }
     Ok(())
-}
-
-fn file_name(problem: &UnreadableTask) -> String {
-    match problem.path.file_name() {
-        Some(name) => name.to_string_lossy().into_owned(),
-        None => format!("{}.json", problem.task),
-    }
 }

@@ -1,6 +1,5 @@
 //! What is said to people of an agent that is gone; agents are told in the client's words, which name its tools.
 
-use taskyard::core::answers::claims::UnassignedTask;
 use taskyard::core::render::{Line, Tone, numbered};
 use taskyard::core::{AgentName, Task, TaskId};
 use taskyard::operations::{Departed, Departure, Pruned};
@@ -32,9 +31,4 @@ pub(crate) fn taken_out(gone: &Pruned) -> String {
 
 fn ids_of(tasks: &[Task]) -> Vec<TaskId> {
     tasks.iter().map(|task| task.id.clone()).collect()
-}
-
-/// Returns the tasks an agent has left behind, for programs.
-pub(crate) fn unassigned(departed: &Departed) -> Vec<UnassignedTask<'_>> {
-    departed.tasks.iter().map(|task| UnassignedTask { id: task.shown_id(), subject: &task.subject }).collect()
 }

@@ -1,49 +1,24 @@
 //! Telling why a task could not be claimed.
 
 use taskyard::Yard;
-use taskyard::core::answers::claims::{ClaimLost, ClaimRefused};
-use taskyard::core::answers::values::{Ids, Shape};
+use taskyard::core::TaskId;
+use taskyard::core::answers::claims::ClaimLost;
 use taskyard::core::render::{loss_in_words, numbered};
-use taskyard::core::{ListId, Task, TaskId, Timestamp};
-use taskyard::operations::{ClaimRefusal, Gone};
+use taskyard::operations::{ClaimRefusal, LostClaim};
 
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::{Problem, ProblemKind, exit_of};
 
-/// Returns since when the agent has a task that was not claimed because of that.
-pub(crate) fn owned_since(
-    yard: &Yard,
-    refusal: &ClaimRefusal,
-    task: Option<&Task>,
-) -> Result<Option<Timestamp>, Problem> {
-    match (refusal, task) {
-        (ClaimRefusal::AlreadyClaimed { .. }, Some(task)) if !yard.rules().is_client() => {
-            Ok(yard.owned_since(task).map_err(taskyard::Error::from)?)
-        }
-        _ => Ok(None),
-    }
-}
-
-/// Tells why a task was not claimed; `since` is when its owner got it, if that is known.
-pub(crate) fn lost(
-    id: Option<&TaskId>,
-    refusal: &ClaimRefusal,
-    (task, gone, held): (Option<&Task>, Option<(Gone, &ListId)>, &[TaskId]),
-    since: Option<Timestamp>,
-    output: &mut Output,
-) -> Result<Exit, Problem> {
+/// Tells why a task was not claimed.
+pub(crate) fn lost(id: Option<&TaskId>, claim: &LostClaim, yard: &Yard, output: &mut Output) -> Result<Exit, Problem> {
+    let LostClaim { refusal, since, gone, .. } = claim;
     let kind = match refusal {
         ClaimRefusal::TaskNotFound => ProblemKind::NotFound,
         _ => ProblemKind::Refused,
     };
     if output.is_json() {
-        output.document(ClaimLost {
-            refused: ClaimRefused { since: since.map(|since| since.to_string()), ..refusal.into() },
-            task: task.map(Shape),
-            also_held: Ids(held),
-            gone: gone.map(|(gone, _)| (&gone).into()),
-        })?;
+        output.document(ClaimLost::from(claim))?;
         return Ok(exit_of(kind));
     }
     let message = match (id, refusal) {
@@ -67,7 +42,7 @@ pub(crate) fn lost(
         (None, refusal) => refusal.to_string(),
     };
     let look = output.look();
-    let loss = gone.and_then(|(gone, list)| loss_in_words(&gone, list, |moment| look.time(moment)));
+    let loss = gone.as_ref().and_then(|gone| loss_in_words(gone, yard.list_id(), |moment| look.time(moment)));
     let problem = Problem::new(kind, refusal.as_str(), message).hint(loss.unwrap_or_else(|| advice(refusal)));
     Err(match id {
         Some(id) => problem.detail("task", id.as_str()),

@@ -1,6 +1,5 @@
 //! Telling of tasks with which nothing was done.
 
-use taskyard::core::answers;
 use taskyard::operations::RefusedTask;
 
 use crate::exit::Exit;
@@ -13,15 +12,6 @@ pub(crate) fn tell_refused(refused: &[RefusedTask], output: &mut Output) -> Resu
         output.warn(&format!("#{id} is left as it is: {refusal}"))?;
     }
     Ok(())
-}
-
-/// Returns the tasks with which nothing was done, for programs.
-pub(crate) fn refused_tasks<'a>(refused: &'a [RefusedTask]) -> Vec<answers::tasks::RefusedTask<'a>> {
-    let answer = |(id, refusal): &'a RefusedTask| answers::tasks::RefusedTask {
-        task: id.as_str(),
-        error: Problem::from(refusal.clone()).report().clone(),
-    };
-    refused.iter().map(answer).collect()
 }
 
 /// Returns how a command ends that did what it could: as the first refusal would have ended it.

@@ -1,8 +1,8 @@
 //! How teams are shown.
 
+use taskyard::core::Team;
 use taskyard::core::render::{Line, Look, Tone};
 use taskyard::core::rules::leases::liveness::Standing;
-use taskyard::core::{Team, answers};
 use taskyard::teams::{MemberShown, MemberState, TeamShown};
 
 /// Returns a team as lines: its name, and a line for every member.
@@ -69,45 +69,6 @@ fn standing_in_words(shown: &MemberShown, look: &Look) -> Option<String> {
         Standing::LivesUnseen(_) => Some(format!("process {process} cannot be seen from here")),
         Standing::Ended => Some(format!("process {process} has ended")),
         Standing::Silent => Some(format!("process {process} cannot be seen from here and shows no life")),
-    }
-}
-
-/// Returns a team for programs.
-pub(crate) fn answer(shown: &TeamShown) -> answers::teams::TeamShown<'_> {
-    answers::teams::TeamShown {
-        team: shown.team.name.as_str(),
-        description: shown.team.description.as_deref(),
-        members: shown.members.iter().map(member_answer).collect(),
-    }
-}
-
-fn member_answer(shown: &MemberShown) -> answers::teams::Member<'_> {
-    let member = &shown.member;
-    answers::teams::Member {
-        name: &member.name,
-        lead: member.is_lead(),
-        color: member.colour(),
-        state: shown.state,
-        alive: match shown.standing {
-            Some(Standing::Lives) => Some(true),
-            Some(Standing::Ended | Standing::Lapses(_)) => Some(false),
-            Some(Standing::LivesUnseen(_) | Standing::Silent) | None => None,
-        },
-        leaves_at: match &shown.standing {
-            Some(Standing::Lapses(end) | Standing::LivesUnseen(end)) => Some(end.wall.to_string()),
-            _ => None,
-        },
-        process: shown.process,
-        tasks: shown.tasks.iter().map(|(id, _)| id.as_str()).collect(),
-        unread: shown.unread,
-        inbox_problem: shown.inbox_problem.as_deref(),
-        plan_mode_required: member.plan_mode_required,
-        plan: shown.plan,
-        joined_at: member.joined_at.to_string(),
-        seen: shown.seen.map(|seen| seen.to_string()),
-        activity: shown.activity.as_deref(),
-        tool_uses: shown.tool_uses,
-        tokens: shown.tokens,
     }
 }
 

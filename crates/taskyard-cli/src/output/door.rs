@@ -3,14 +3,12 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use serde::Serialize;
-use serde_json::Serializer;
 use taskyard::core::ListId;
 use taskyard::core::answers::access::{ErrorAnswer, Help};
-use taskyard::core::answers::document::Document;
+use taskyard::core::answers::document::{Document, write_line};
 use taskyard::core::problem::Report;
 use taskyard::core::render::{Line, Look, Tone, ansi};
 
-use super::careful::Careful;
 use super::other_lists::{LookForOtherLists, OtherLists, quoted};
 use super::pager::{Pager, Sink};
 use super::terminal::Terminal;
@@ -36,26 +34,6 @@ impl Output {
     /// Opens the door.
     pub(crate) fn new(terminal: Terminal, json: bool, quiet: bool) -> Self {
         Self { stdout: Sink::direct(), held: Vec::new(), terminal, json, quiet, other_lists: None }
-    }
-
-    /// Opens a door to nowhere: the answer is JSON and is taken with [`Self::into_kept`], and what people would be warned of is logged.
-    pub(crate) fn keeping() -> Self {
-        let stdout = Sink::Kept(Vec::new());
-        Self { stdout, held: Vec::new(), terminal: Terminal::none(), json: true, quiet: false, other_lists: None }
-    }
-
-    /// Returns the answer that was kept.
-    pub(crate) fn into_kept(self) -> Vec<u8> {
-        self.stdout.into_kept()
-    }
-
-    /// Lets go of something large that the answer was made of. Where the process ends with its answer, the system takes the memory
-    /// back faster than we can.
-    pub(crate) fn let_go<T>(&self, used: T) {
-        match self.stdout.keeps() {
-            true => drop(used),
-            false => std::mem::forget(used),
-        }
     }
 
     /// Has the answer go to a pager where it is longer than the screen; only a terminal has one.
@@ -227,15 +205,12 @@ impl Output {
     pub(crate) fn document(&mut self, body: impl Serialize) -> io::Result<()> {
         let other = self.other_lists.as_ref().and_then(|look| (look.0)());
         let list = other.as_ref().and_then(|other| other.lists.first());
-        let mut serializer = Serializer::with_formatter(&mut self.stdout, Careful);
-        Document::new(body, list.map(ListId::as_str)).serialize(&mut serializer).map_err(io::Error::from)?;
-        self.stdout.write_all(b"\n")
+        write_line(Document::new(body, list.map(ListId::as_str)), &mut self.stdout)
     }
 
     /// Writes a JSON object whose form is not ours to choose, on one line.
     pub(crate) fn bare_document(&mut self, body: impl Serialize) -> io::Result<()> {
-        body.serialize(&mut Serializer::with_formatter(&mut self.stdout, Careful)).map_err(io::Error::from)?;
-        self.stdout.write_all(b"\n")
+        write_line(body, &mut self.stdout)
     }
 
     /// Tells whether a person can be asked.
@@ -300,10 +275,6 @@ impl Output {
 
     /// Writes a line to stderr, on a terminal in as many lines as it needs, below its label.
     fn error_line(&mut self, line: Line, label: usize) -> io::Result<()> {
-        if self.stdout.keeps() {
-            tracing::warn!("{line}");
-            return Ok(());
-        }
         let lines = match self.terminal.error_width {
             Some(width) => line.wrapped(width, label),
             None => vec![line],

@@ -21,8 +21,6 @@ pub(super) enum Sink {
     Direct(BufWriter<Stdout>),
     /// To stdout while it fits the screen, and to the pager once it does not.
     Paged(Box<Paged>),
-    /// Nowhere: the caller takes it in the end.
-    Kept(Vec<u8>),
 }
 
 /// An answer that may go to a pager.
@@ -86,19 +84,6 @@ impl Sink {
         Self::Paged(Box::new(paged))
     }
 
-    /// Returns what was written, where it was kept.
-    pub(super) fn into_kept(self) -> Vec<u8> {
-        match self {
-            Self::Kept(bytes) => bytes,
-            Self::Direct(_) | Self::Paged(_) => Vec::new(),
-        }
-    }
-
-    /// Tells whether what is written is kept.
-    pub(super) fn keeps(&self) -> bool {
-        matches!(self, Self::Kept(_))
-    }
-
     /// Tells whether a pager has the screen.
     pub(super) fn has_pager(&self) -> bool {
         matches!(self, Self::Paged(paged) if paged.child.is_some())
@@ -130,7 +115,6 @@ impl Write for Sink {
         match self {
             Self::Direct(stdout) => stdout.write(bytes),
             Self::Paged(paged) => paged.take(bytes).map(|()| bytes.len()),
-            Self::Kept(kept) => kept.write(bytes),
         }
     }
 
@@ -138,7 +122,7 @@ impl Write for Sink {
         match self {
             Self::Direct(stdout) => stdout.flush(),
             // Nothing is shown before it is known where.
-            Self::Paged(_) | Self::Kept(_) => Ok(()),
+            Self::Paged(_) => Ok(()),
         }
     }
 }

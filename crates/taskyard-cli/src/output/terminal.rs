@@ -48,19 +48,6 @@ pub(crate) fn local_zone() -> &'static TimeZone {
 }
 
 impl Terminal {
-    /// Returns what a program is shown that asks for JSON.
-    pub(crate) const fn none() -> Self {
-        Self {
-            is_terminal: false,
-            color: false,
-            client_color: false,
-            error_color: false,
-            error_width: None,
-            look: Look::PIPE,
-            screen: None,
-        }
-    }
-
     /// Looks at stdout, stderr and what the environment says of them.
     pub(crate) fn detect(choice: ColorChoice, environment: &Environment, now: Timestamp) -> Self {
         let is_terminal = std::io::stdout().is_terminal();

@@ -10,6 +10,7 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use taskyard::blocking::{allow_blocking, forbid_blocking};
+use taskyard::process::Cancel;
 use taskyard_mcp::serving::{MANY_FILES, open_files};
 use taskyard_mcp::{Hosts, Hub, answering_to};
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,11 +20,10 @@ use super::accepting::accept;
 use super::running::link_to_running;
 use super::tls::Tls;
 use crate::arguments::PublicUrl;
-use crate::context::Context;
-use crate::problem::Problem;
 use crate::tokens::{LinkTerms, Scope, ServerToken};
 use crate::web::security::{Cookies, Credentials, Guard, Scheme};
-use crate::web::{Entrance, Site, compressed, let_in, routes};
+use crate::web::{Entrance, Host, Site, compressed, let_in, routes};
+use taskyard::core::problem::Problem;
 use taskyard_jobs::signals::hangup_means_reload;
 
 /// How long requests that are being answered when the process is asked to stop have to come to an end.
@@ -57,7 +57,7 @@ pub(crate) struct Terms<'a> {
 
 impl Listening {
     /// Takes a port.
-    pub(crate) fn open(context: Context, terms: Terms<'_>) -> Result<Self, Problem> {
+    pub(crate) fn open(host: Arc<dyn Host>, terms: Terms<'_>, cancel: Cancel) -> Result<Self, Problem> {
         let address = terms.address;
         let failed = |error: io::Error| {
             let problem = Problem::io(&format!("cannot listen on {address}"), &error);
@@ -85,7 +85,7 @@ impl Listening {
         let guard = Guard::new(address, scheme, terms.names, terms.public_url.clone());
         let entrance = Entrance::new(guard, credentials, url_of(address, scheme), terms.public_url);
         let stop = CancellationToken::new();
-        let site = Site::open(context, entrance, terms.runs_commands, stop.clone())?;
+        let site = Site::open(host, entrance, terms.runs_commands, (cancel, stop.clone()))?;
         Ok(Self { socket, tls: terms.tls, site, stop })
     }
 

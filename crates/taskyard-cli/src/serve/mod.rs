@@ -4,6 +4,8 @@ mod accepting;
 mod first_bytes;
 mod listening;
 mod running;
-mod serving;
 mod tls;
 mod write_deadline;
+
+pub(crate) use listening::{Listening, Terms};
+pub(crate) use tls::Tls;

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use taskyard::private;
 use tokio_rustls::TlsAcceptor;
 
-use crate::problem::{Problem, ProblemKind};
+use taskyard::core::problem::{Problem, ProblemKind};
 
 /// The files of our own certificate, in our data directory.
 const OWN: [&str; 2] = ["serve-certificate.pem", "serve-key.pem"];

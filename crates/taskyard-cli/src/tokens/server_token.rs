@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use taskyard::private::{self, NotPrivate};
 
 use super::digest::random_secret;
-use crate::problem::{Problem, ProblemKind};
+use taskyard::core::problem::{Problem, ProblemKind};
 
 /// The file in our data directory.
 const NAME: &str = "serve-token";

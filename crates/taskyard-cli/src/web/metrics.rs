@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use taskyard::core::Status;
 use taskyard::store::{SharedCare, lock_waits};
 
+use super::call::Requested;
 use super::site::Site;
 use super::tally::{Counted, LAGS};
-use crate::context::Requested;
-use crate::problem::Problem;
+use taskyard::core::problem::Problem;
 
 /// Returns everything that is counted. May wait for the disk.
 pub(crate) fn page(site: &Site) -> Result<String, Problem> {
     let mut page = Page::default();
-    let yard = site.context(Requested::default(), site.cancel().clone())?.yard()?;
+    let yard = site.call(Requested::default(), site.cancel().clone())?.yard;
     page.family("taskyard_tasks", "gauge", "Tasks by list and state.");
     let lists = yard.lists()?;
     for info in &lists {

@@ -2,10 +2,12 @@
 //! connections.
 
 mod api;
+mod call;
 mod compression;
 mod delivery;
 mod entering;
 mod events;
+mod host;
 mod letters;
 mod metrics;
 mod openapi;
@@ -20,5 +22,6 @@ mod tally;
 pub(crate) use compression::compressed;
 pub(crate) use delivery::Unsent;
 pub(crate) use entering::{Peer, let_in};
+pub(crate) use host::{BeforeWriting, Host, Served};
 pub(crate) use routes::routes;
 pub(crate) use site::{Entrance, Site};

@@ -10,21 +10,21 @@ use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, get, on};
 use taskyard::core::answers::access::{LinkCreated, TokenRevoked};
+use taskyard::core::answers::document::to_vec;
+use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard::core::{AgentName, ListId};
 use taskyard::process::Cancel;
 
 use super::api::{
     self, Caller, Does, FOLLOW_ALL, FOLLOW_LIST, LOG_OUT, MAKE_LINK, NewLink, Operation, problem_response,
 };
+use super::call::Requested;
 use super::entering::{HEALTH, OPEN, Peer, RefusalForm, open};
 use super::events::{EventId, Topic, keep_following, stream};
 use super::metrics;
 use super::openapi::{document, schema_of_input};
 use super::pages;
 use super::site::Site;
-use crate::context::Requested;
-use crate::output::json_document;
-use crate::problem::{Problem, ProblemKind};
 use crate::tokens::{LinkTerms, Scope};
 use taskyard_mcp::serving::{Work, spawn};
 
@@ -74,7 +74,7 @@ fn method_of(operation: Operation) -> MethodRouter<Arc<Site>> {
             let scope = operation.scope;
             on(filter, move |site, request| log_out(site, scope, request))
         }
-        (_, Does::Command(_) | Does::Itself) => {
+        (_, Does::Call(_) | Does::Itself) => {
             let schema = schema_of_input(operation.input);
             let operation = Arc::new((operation, schema));
             on(filter, move |State(site): State<Arc<Site>>, request: Request| {
@@ -110,7 +110,7 @@ async fn follow_list(
         let site = Arc::clone(&site);
         move || {
             let requested = Requested { list: Some(ListId::new(list)?), ..Requested::default() };
-            Ok(site.context(requested, Cancel::new())?.choice()?.list)
+            Ok(site.call(requested, Cancel::new())?.yard.list_id().clone())
         }
     };
     let problem = match site.workers().run(Work::Looks, look).await {
@@ -185,7 +185,7 @@ async fn read_new_link(body: Body) -> Result<NewLink, Problem> {
 fn link_response(site: &Site, terms: LinkTerms) -> Response {
     match site.make_link(terms) {
         Ok((link, terms)) => {
-            let body = json_document(LinkCreated {
+            let body = to_vec(LinkCreated {
                 link: &link,
                 agent: terms.actor.as_deref().unwrap_or_default(),
                 scope: terms.scope.into(),
@@ -222,7 +222,7 @@ async fn end_browser(site: &Arc<Site>, browser: Option<String>) -> Response {
     };
     match ended {
         Ok(Ok(cookie)) => {
-            let body = json_document(TokenRevoked { name: &name, revoked: true });
+            let body = to_vec(TokenRevoked { name: &name, revoked: true });
             let mut response = ([(CONTENT_TYPE, "application/json")], body).into_response();
             response.headers_mut().extend(cookie.map(|cookie| (SET_COOKIE, cookie)));
             response

@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use taskyard::core::problem::Problem;
 use taskyard::core::{AgentName, ListId};
 use taskyard::leases::Warden;
 use taskyard::process::Cancel;
@@ -13,17 +14,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::api::RepeatedRequests;
+use super::call::{Call, Requested};
 use super::events::Feeds;
+use super::host::{Host, Served};
 use super::letters::Letters;
 use super::pasts::Pasts;
 use super::security::{Credentials, Guard, Links, OpeningPage, Rates};
 use super::tally::Tally;
 use crate::arguments::PublicUrl;
-use crate::context::{Context, Requested};
-use crate::ended_members::take_out_ended_members;
-use crate::output::Output;
-use crate::problem::Problem;
-use crate::reopening::reopen_tasks;
 use crate::tokens::{LinkTerms, random_secret};
 
 /// The maximum number of requests that look, and of requests that change something, which are answered at once.
@@ -40,7 +38,8 @@ const REQUESTS: (u32, u32) = (5_000, 10_000);
 /// What all requests of one server share.
 #[derive(Debug)]
 pub(crate) struct Site {
-    origin: Mutex<Context>,
+    host: Arc<dyn Host>,
+    served: Mutex<Arc<Served>>,
     list: ListId,
     actor: AgentName,
     cancel: Cancel,
@@ -102,21 +101,22 @@ impl Entrance {
 }
 
 impl Site {
-    /// Opens what a context leads to. The server is ended by cancelling, and its streams by the stop.
+    /// Opens what a program serves. The server is ended by cancelling, and its streams by the stop.
     pub(crate) fn open(
-        origin: Context,
+        host: Arc<dyn Host>,
         entrance: Entrance,
         runs_commands: bool,
-        stop: CancellationToken,
+        (cancel, stop): (Cancel, CancellationToken),
     ) -> Result<Self, Problem> {
-        origin.prepare()?;
+        let served = host.served(None)?;
         let epoch = random_secret().map_err(|error| Problem::io("cannot read random bytes", &error))?;
         let tally = Arc::new(Tally::default());
         Ok(Self {
-            list: origin.choice()?.list,
-            actor: origin.actor()?,
-            cancel: origin.cancel().clone(),
-            origin: Mutex::new(origin),
+            list: served.list.clone(),
+            actor: served.agent.0.clone(),
+            cancel,
+            host,
+            served: Mutex::new(Arc::new(served)),
             stop,
             workers: Workers::new(MOST_SEATS, open_files()),
             repeats: RepeatedRequests::default(),
@@ -134,36 +134,47 @@ impl Site {
         })
     }
 
-    /// Returns the context of one request, which cancelling ends.
-    pub(crate) fn context(&self, requested: Requested, cancel: Cancel) -> Result<Context, Problem> {
-        self.origin().for_request(requested, cancel)
+    /// Prepares one request, which cancelling ends.
+    pub(crate) fn call(&self, requested: Requested, cancel: Cancel) -> Result<Call, Problem> {
+        Call::new(Arc::clone(&self.host), self.served(), requested, cancel)
     }
 
-    /// Reads the configuration anew. Where that cannot be done, everything stays as it is. May wait for the disk.
+    /// Reads the configuration anew. If that cannot be done, everything stays as it is. May wait for the disk.
     pub(crate) fn reload(&self) {
-        let reloaded = self.origin().reloaded();
-        match reloaded.prepare() {
-            Ok(()) => *self.origin() = reloaded,
+        match self.host.served(Some(&self.served())) {
+            Ok(served) => *self.served.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(served),
             Err(problem) => {
                 tracing::error!(why = problem.report().message, "the configuration is not read anew");
             }
         }
     }
 
-    /// Does what the end of jobs and of members of teams means, now and then.
-    pub(crate) fn settle(&self, context: &Context) {
+    /// Does what the end of jobs and of members of teams means, now and then. What keeps us from it keeps no request from its own work.
+    pub(crate) fn settle(&self, call: &Call) {
         let Ok(mut looked) = self.looked.try_lock() else { return };
         if looked.is_some_and(|looked| looked.elapsed() < BETWEEN_LOOKS) {
             return;
         }
         *looked = Some(Instant::now());
         drop(looked);
-        reopen_tasks(context);
-        take_out_ended_members(context, &mut Output::keeping());
+        let jobs = call.jobs();
+        if jobs.may_reopen_tasks()
+            && let Err(error) = jobs.reopen_tasks(&call.yard, &call.served.address)
+        {
+            tracing::warn!(%error, "what the end of jobs means is not settled yet");
+        }
+        if call.teams().is_ok_and(|teams| teams.new_lead_mail().is_some()) {
+            match call.yard.take_out_ended() {
+                Ok(gone) => gone
+                    .iter()
+                    .for_each(|gone| tracing::warn!(name = gone.name, "a member that has ended is taken out")),
+                Err(error) => tracing::warn!(%error, "a member that has ended stays in its team"),
+            }
+        }
         let warden = self.warden.get_or_init(|| {
             // What the dead held on the served list comes back though no client asks for it.
             let requested = Requested { list: Some(self.list.clone()), ..Requested::default() };
-            let yard = self.context(requested, self.cancel.clone()).and_then(|context| context.yard()).ok()?.lasting();
+            let yard = self.call(requested, self.cancel.clone()).ok()?.yard.lasting();
             Warden::guarding(&yard, |lease| lease.holder.is_none()).ok()
         });
         warden.iter().for_each(Warden::look_again);
@@ -271,7 +282,7 @@ impl Site {
         self.entrance.credentials.token().path()
     }
 
-    fn origin(&self) -> MutexGuard<'_, Context> {
-        self.origin.lock().unwrap_or_else(PoisonError::into_inner)
+    fn served(&self) -> Arc<Served> {
+        Arc::clone(&self.served.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -1,12 +1,15 @@
 //! The object around every answer, and the settings for schemas of answers.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Serializer, Value};
+
+use super::careful::Careful;
 
 /// The version of all answers.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
@@ -31,6 +34,21 @@ impl<'a, T> Document<'a, T> {
     pub fn new(body: T, other_list: Option<&'a str>) -> Self {
         Self { schema: AnswerVersion::V1, body, list: other_list }
     }
+}
+
+/// Writes something as JSON on one line, with every character escaped that could steer a terminal.
+pub fn write_line(body: impl Serialize, writer: &mut impl Write) -> io::Result<()> {
+    body.serialize(&mut Serializer::with_formatter(&mut *writer, Careful))?;
+    writer.write_all(b"\n")
+}
+
+/// Returns an answer as its bytes, on one line without its end.
+pub fn to_vec(body: impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Writing to memory does not fail, and the keys of answers are text.
+    let _ = write_line(Document::new(body, None), &mut bytes);
+    bytes.pop();
+    bytes
 }
 
 /// The schema has the name of the answer, and its keys.

@@ -5,6 +5,7 @@
 //! subject. Nothing here finds anything out: an answer is filled with what an operation returned.
 
 pub mod access;
+mod careful;
 pub mod claims;
 pub mod document;
 pub mod history;

@@ -244,7 +244,7 @@ pub struct UpdatedTogether<'a> {
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub changes: Keyed<&'a str, Vec<FieldChange>>,
     /// Tasks that can start because of it
-    pub now_ready: Ids<'a>,
+    pub now_ready: Vec<&'a str>,
     /// With `--keep-going`, the tasks that could not be changed
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedTask<'a>>,
@@ -341,8 +341,8 @@ pub struct Ready<'a> {
     /// Why each comes where it does, in the same order
     pub ranking: Vec<Rank<'a>>,
     /// Tasks in progress for a session that has ended
-    #[serde(skip_serializing_if = "Ids::is_empty")]
-    pub stale_owner: Ids<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stale_owner: Vec<&'a str>,
     /// What the list has lost, if open tasks are gone
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone: Option<Gone>,

@@ -19,7 +19,7 @@ pub use layer::{Layer, Origin};
 pub use layers::Config;
 pub(crate) use ownership::{Ownership, ownership};
 pub use project::{Project, TrustError};
-pub use quantity::{BadQuantity, parse_duration, parse_size};
+pub use quantity::{BadQuantity, parse_duration, parse_lifetime, parse_size};
 pub use reading::read;
 pub use settings::{
     Board, BoardKeys, Claims, Display, Gc, Hook, HookInput, Jobs, Journal, Kinds, Lists, Marks, Mcp, Merge, RuleWord,

@@ -11,12 +11,26 @@ pub enum BadQuantity {
         /// What was given.
         text: String,
     },
+    /// A duration of nothing, where something is to last.
+    #[error("`{}` is over at once; give a second or more", .text.escape_debug())]
+    OverAtOnce {
+        /// What was given.
+        text: String,
+    },
     /// No size.
     #[error("`{}` is no size; write a number and B, KB, MB or GB (`30MB`)", .text.escape_debug())]
     Size {
         /// What was given.
         text: String,
     },
+}
+
+/// Reads how long something counts, such as a lease or a token. What would be over at once is refused.
+pub fn parse_lifetime(text: &str) -> Result<Duration, BadQuantity> {
+    match parse_duration(text)? {
+        Duration::ZERO => Err(BadQuantity::OverAtOnce { text: text.to_owned() }),
+        lifetime => Ok(lifetime),
+    }
 }
 
 /// Reads a duration: a number with `ms`, `s`, `m`, `h` or `d`, or several of them, the longest first (`1h30m`); a bare number is

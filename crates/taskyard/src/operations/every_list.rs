@@ -6,7 +6,7 @@ use taskyard_core::rules::leases::leasing::LeaseState;
 use taskyard_core::view::{AgentRow, HeldTask, ListRow, agent_rows, held_tasks};
 use taskyard_core::{Lease, ListId, Status, Task, TaskId};
 
-use super::GoneList;
+use super::gone::GoneList;
 use crate::teams::MemberState;
 use crate::{Error, Yard};
 

@@ -11,7 +11,7 @@ use crate::{Error, StoreError, Yard};
 
 /// A list that lost its open tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GoneList {
+pub(crate) struct GoneList {
     /// The list.
     pub list: ListId,
     /// Where it is or was kept, where that is a place.
@@ -27,7 +27,7 @@ impl Yard {
     }
 
     /// Returns those of some lists that lost open tasks and have no task file left, then all whose place is gone.
-    pub fn gone_among(&self, lists: &[ListInfo]) -> Result<Vec<GoneList>, Error> {
+    pub(super) fn gone_among(&self, lists: &[ListInfo]) -> Result<Vec<GoneList>, Error> {
         // Where there are no files, no program removes a task without meaning to.
         let Some(care) = self.store().care() else { return Ok(Vec::new()) };
         let mut candidates = Vec::new();

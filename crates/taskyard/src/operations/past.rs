@@ -1,6 +1,6 @@
 //! What became of a list over time.
 
-use taskyard_core::rules::looking::past::ListPast;
+use taskyard_core::rules::looking::past::{AgentAtWork, ListPast, TaskTimes, agents_at_work, time_in_state};
 use taskyard_core::{Revision, Task, Timestamp};
 
 use super::reading::Reading;
@@ -23,6 +23,24 @@ pub struct PastAndPresent {
     pub tasks: Vec<Task>,
     /// The moment.
     pub now: Timestamp,
+}
+
+/// How long agents had tasks in progress.
+#[derive(Clone, Debug)]
+pub struct TimeSpent {
+    /// The agents.
+    pub agents: Vec<AgentAtWork>,
+    /// The tasks, those that took longest first.
+    pub tasks: Vec<TaskTimes>,
+}
+
+impl PastAndPresent {
+    /// Adds up how long agents had tasks in progress.
+    pub fn time_spent(&self) -> TimeSpent {
+        let Self { past, tasks, now } = self;
+        let agents = agents_at_work(past, past.begun().unwrap_or(*now), *now);
+        TimeSpent { agents, tasks: time_in_state(past, tasks, *now, usize::MAX).longest }
+    }
 }
 
 impl Yard {

@@ -45,6 +45,23 @@ pub struct OwnerSession {
     pub session_cost: Option<f64>,
 }
 
+impl OwnerSession {
+    /// Returns the shell command that goes on with the session, in the directory in which it was.
+    pub fn resuming(&self) -> String {
+        let resume = format!("claude --resume {}", shell_word(&self.session));
+        match &self.directory {
+            Some(directory) => format!("cd {} && {resume}", shell_word(&directory.to_string_lossy())),
+            None => resume,
+        }
+    }
+}
+
+/// Returns a text so that a shell takes it as one word, as it is.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.@/".contains(character);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
 /// How many sessions are looked through for one that claimed a task.
 const SESSIONS: usize = 8;
 /// How much of the end of each.

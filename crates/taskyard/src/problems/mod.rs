@@ -11,5 +11,7 @@ mod interchange;
 mod jobs;
 mod stores;
 mod teams;
+mod way_back;
 
 pub use errors::advice;
+pub use way_back::with_way_back;

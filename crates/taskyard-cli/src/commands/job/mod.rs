@@ -13,10 +13,4 @@ mod wait;
 mod waiting;
 
 pub(crate) use background::background;
-pub(crate) use command::{Action as JobAction, Job};
-pub(crate) use gc::Gc as JobGc;
-pub(crate) use list::List as JobList;
-pub(crate) use meaning::Meant as JobMeant;
-pub(crate) use output::ShowOutput as JobOutput;
-pub(crate) use run::Run as JobRun;
-pub(crate) use stop::Stop as JobStop;
+pub(crate) use command::Job;

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use taskyard::core::answers::jobs::JobOutput;
 use taskyard::core::render::{Line, Tone, escaping};
 use taskyard::core::{Gap, Job};
-use taskyard_jobs::{Jobs, Waited};
+use taskyard_jobs::{Jobs, OutputRead, Waited, incomplete};
 
 use super::acknowledging::acknowledge_end;
 use super::meaning::Meant;
@@ -73,7 +72,9 @@ impl ShowOutput {
         };
         let mut page = Page { raw: self.raw, held: Vec::new() };
         let end = if output.is_json() && !self.follow {
-            answer(&jobs, &job, start, timed_out, output)?.next
+            let answer = jobs.read_output(&job, start, timed_out)?.answer;
+            output.document(&answer)?;
+            answer.next_offset
         } else if output.is_json() {
             let (end, last) = follow_as_json(&jobs, job, start, context, output)?;
             job = last;
@@ -101,50 +102,6 @@ impl ShowOutput {
     }
 }
 
-/// How far an answer went.
-struct Reach {
-    /// Where to go on.
-    next: u64,
-    /// How much there was: the beginning of a character waits for its rest.
-    there: u64,
-}
-
-/// Answers with everything from a place on, in one object.
-fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &mut Output) -> Result<Reach, Problem> {
-    let reader = jobs.output(job)?;
-    let (mut bytes, mut at, mut from, mut gap) = (Vec::new(), start, None, None);
-    loop {
-        let part = reader.read(at, PART)?;
-        // One that opened while we read is for the reader that goes on from here: the answer tells of one.
-        if gap.is_some() && part.gap.is_some() {
-            break;
-        }
-        gap = gap.or(part.gap);
-        from = from.or(Some(part.from));
-        if part.bytes.is_empty() {
-            at = at.max(part.next);
-            break;
-        }
-        bytes.extend_from_slice(&part.bytes);
-        at = part.next;
-    }
-    let there = at;
-    if !job.state().is_over() {
-        let held = incomplete(&bytes);
-        bytes.truncate(bytes.len() - held);
-        at -= held as u64;
-    }
-    output.document(JobOutput {
-        job: job.into(),
-        output: String::from_utf8_lossy(&bytes).into_owned(),
-        offset: from.unwrap_or(start),
-        next_offset: at,
-        gap: gap.map(Into::into),
-        timed_out,
-    })?;
-    Ok(Reach { next: at, there })
-}
-
 /// Answers with one object for each part that comes, and one at the end.
 fn follow_as_json(
     jobs: &Jobs,
@@ -155,13 +112,14 @@ fn follow_as_json(
 ) -> Result<(u64, Job), Problem> {
     let mut at = start;
     loop {
-        let reach = answer(jobs, &job, at, None, output)?;
-        at = reach.next;
+        let OutputRead { answer, there } = jobs.read_output(&job, at, None)?;
+        at = answer.next_offset;
+        output.document(&answer)?;
         output.flush()?;
         if job.state().is_over() || context.cancel().is_cancelled() {
             return Ok((at, job));
         }
-        job = jobs.wait_for_output(&job.id, reach.there, context.cancel())?;
+        job = jobs.wait_for_output(&job.id, there, context.cancel())?;
     }
 }
 
@@ -220,36 +178,5 @@ impl Page {
         }
         output.line(&Line::new())?;
         Ok(output.line(&Line::new().with(Tone::Warning, &text))?)
-    }
-}
-
-/// Returns how many bytes at the end are the beginning of a character.
-fn incomplete(bytes: &[u8]) -> usize {
-    let last = &bytes[bytes.len().saturating_sub(3)..];
-    let Some(at) = last.iter().rposition(|byte| byte & 0xc0 != 0x80) else { return 0 };
-    let needed = match last[at] {
-        0xc2..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xf4 => 4,
-        _ => 1,
-    };
-    let there = last.len() - at;
-    if there < needed { there } else { 0 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::incomplete;
-
-    #[test]
-    fn only_the_beginning_of_a_character_is_held_back() {
-        assert_eq!(incomplete(b"abc"), 0);
-        assert_eq!(incomplete("ü".as_bytes()), 0);
-        assert_eq!(incomplete(&"ü".as_bytes()[..1]), 1);
-        assert_eq!(incomplete(&"a日".as_bytes()[..3]), 2);
-        assert_eq!(incomplete(&"👩".as_bytes()[..3]), 3);
-        assert_eq!(incomplete(b"\xff\xff"), 0);
-        assert_eq!(incomplete(b"\x80\x80\x80\x80"), 0);
-        assert_eq!(incomplete(b""), 0);
     }
 }

@@ -3,13 +3,12 @@
 use clap::Args;
 use taskyard::core::answers::jobs::JobStopped;
 use taskyard::core::render::{Line, Tone};
-use taskyard_jobs::Stopping;
 
 use super::meaning::Meant;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::Problem;
 
 /// Stop a job, with everything it started
 ///
@@ -24,24 +23,14 @@ pub(crate) struct Stop {
 impl Stop {
     pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let (jobs, job) = self.meant.find(context)?;
-        match jobs.stop(&job.id, &context.actor()?)? {
-            Stopping::Stopped(job) => {
-                if output.is_json() {
-                    output.document(JobStopped { job: (&job).into(), stopped: true })?;
-                } else {
-                    let mut line = Line::plain("Stopped ").with(Tone::Id, job.id.as_str());
-                    line.push(Tone::Plain, &format!(" {}", job.description));
-                    output.say(&line)?;
-                }
-                Ok(Exit::Done)
-            }
-            Stopping::WasOver(job) => {
-                let message = format!("job {} is not running (status: {})", job.id, job.state());
-                Err(Problem::new(ProblemKind::Refused, "job_not_running", message)
-                    .hint(format!("see what it wrote with `taskyard job output {}`", job.id))
-                    .detail("job", job.id.as_str())
-                    .detail("status", job.state().as_str()))
-            }
+        let job = jobs.stop(&job.id, &context.actor()?)?.stopped()?;
+        if output.is_json() {
+            output.document(JobStopped { job: (&job).into(), stopped: true })?;
+        } else {
+            let mut line = Line::plain("Stopped ").with(Tone::Id, job.id.as_str());
+            line.push(Tone::Plain, &format!(" {}", job.description));
+            output.say(&line)?;
         }
+        Ok(Exit::Done)
     }
 }

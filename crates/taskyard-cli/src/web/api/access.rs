@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use taskyard::core::answers;
+use taskyard::core::problem::{Problem, ProblemKind};
 
 use super::inputs::lifetime;
-use super::operation::{Operation, Parts};
-use crate::commands::{Command, Token, TokenAction};
-use crate::problem::Problem;
-use crate::tokens::{LinkTerms, Scope};
+use super::operation::{Asked, Operation, Parts, Reply};
+use crate::tokens::{LinkTerms, Scope, TokenBook, TokenProblem, token_created, tokens_shown};
+use crate::web::call::{Call, now};
 use crate::web::security::{Identity, Refused};
 
 /// The operation that makes a link.
@@ -75,8 +75,18 @@ impl NewLink {
     }
 }
 
-fn list(_: &Parts) -> Result<Command, Problem> {
-    Ok(token(TokenAction::List))
+/// Returns the book of tokens.
+fn book(call: &Call) -> Result<TokenBook, Problem> {
+    let no_data = || Problem::new(ProblemKind::CouldNot, "no_place", "there is no place for tokens");
+    Ok(TokenBook::of(call.served.data().ok_or_else(no_data)?))
+}
+
+fn list(_: &Parts) -> Result<Asked, Problem> {
+    Ok(Asked::to(|call| {
+        let (book, now) = (book(call)?, now());
+        let failed = |problem: TokenProblem| problem.about("");
+        Reply::of(tokens_shown(&book.all().map_err(failed)?, &book.browsers(now).map_err(failed)?, now))
+    }))
 }
 
 /// A new token.
@@ -92,15 +102,19 @@ struct NewToken {
     expires: Option<String>,
 }
 
-fn create(_: &Parts, new: NewToken) -> Result<Command, Problem> {
+fn create(_: &Parts, new: NewToken) -> Result<Asked, Problem> {
     let expires = lifetime(new.expires.as_deref())?;
-    Ok(token(TokenAction::Create { name: new.name, scope: new.scope, expires }))
+    Ok(Asked::to(move |call| {
+        let made = book(call)?.create(&new.name, new.scope, expires, now());
+        let (record, secret) = made.map_err(|problem| problem.about(&new.name))?;
+        Reply::of(token_created(&record, &secret))
+    }))
 }
 
-fn revoke(parts: &Parts) -> Result<Command, Problem> {
-    Ok(token(TokenAction::Revoke { name: parts.text("name").to_owned() }))
-}
-
-fn token(action: TokenAction) -> Command {
-    Command::Token(Token { action })
+fn revoke(parts: &Parts) -> Result<Asked, Problem> {
+    let name = parts.text("name").to_owned();
+    Ok(Asked::to(move |call| {
+        book(call)?.revoke(&name).map_err(|problem| problem.about(&name))?;
+        Reply::of(answers::access::TokenRevoked { name: &name, revoked: true })
+    }))
 }

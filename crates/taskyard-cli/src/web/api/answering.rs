@@ -13,21 +13,20 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use taskyard::Outcome;
+use taskyard::core::answers::access::ErrorAnswer;
+use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard::core::{AgentName, ListId, TaskId, Token, json_text};
 use taskyard::machine::Recording;
+use taskyard::problems::with_way_back;
 use taskyard::process::Cancel;
 use taskyard_mcp::serving::Work;
 
 use super::entity_tags::{EntityTag, NamedTags};
-use super::operation::{AnswerForm, Asked, Does, Operation, Parts, ROOT};
+use super::operation::{AnswerForm, Asked, Does, Operation, Parts, ROOT, Reply};
 use super::query;
 use super::repeats::{Answered, BegunRequest, KeyedRequest, RequestRecorder, digest_of};
-use crate::context::{Context, Requested};
-use crate::displays::lost_tasks::with_the_way_back;
-use crate::exit::Exit;
-use crate::output::Output;
-use crate::problem::{Problem, ProblemKind};
 use crate::tokens::Scope;
+use crate::web::call::{Call, Requested};
 use crate::web::delivery::Delivery;
 use crate::web::paths::filled;
 use crate::web::security::{Identity, Means, Refused};
@@ -79,7 +78,7 @@ impl Caller {
     }
 }
 
-/// Answers a request for an operation that a command does.
+/// Answers a request for an operation.
 pub(crate) async fn answer(site: Arc<Site>, operation: Arc<(Operation, Value)>, request: Request) -> Response {
     let id = operation.0.id;
     let response = judge_and_answer(Arc::clone(&site), operation, request).await;
@@ -125,10 +124,10 @@ async fn ask(
         true => query::as_object(head.uri.query().unwrap_or_default(), schema)?,
         false => object_of(&head.headers, body)?,
     };
-    let Does::Command(command) = &operation.does else {
+    let Does::Call(read) = &operation.does else {
         return Err(Problem::new(ProblemKind::CouldNot, "not_served", "nothing does this here"));
     };
-    let asked = command(&parts, input)?;
+    let asked = read(&parts, input)?;
     if operation.starts_commands && !site.runs_commands() {
         return Err(Problem::new(ProblemKind::Refused, "exec_not_allowed", "this server starts no commands")
             .hint("start it with `taskyard serve --allow-exec`"));
@@ -262,7 +261,7 @@ fn no_longer_wanted() -> Problem {
     Problem::new(ProblemKind::Stopped, "cancelled", "nobody waits for it any longer")
 }
 
-/// Runs a command on this thread. The answer to a claim has to reach its caller, and comes with what undoes the claim if it does not.
+/// Does what was asked for on this thread. The answer to a claim has to reach its caller, and comes with what undoes the claim if it does not.
 fn run(
     site: &Arc<Site>,
     operation: &Operation,
@@ -272,28 +271,33 @@ fn run(
     cancel: Cancel,
     (key, recorder): (Option<KeyedRequest>, Option<RequestRecorder>),
 ) -> (Answered, Option<Delivery>) {
-    let Asked { command, input, .. } = asked;
     let agent = caller.agent.clone();
     let recording = if operation.scope > Scope::Read { Recording::Keeps } else { Recording::Nothing };
     let is_browser = caller.identity.means == Means::Cookie;
-    let requested = |list| Requested { list, agent: caller.agent, is_browser, input, recording };
-    let context = parts.list().and_then(|list| Ok((list.clone(), site.context(requested(list), cancel.clone())?)));
-    let (list, context) = match context {
-        Ok(context) => context,
+    let requested = |list| Requested { list, agent: caller.agent, is_browser, recording };
+    let call = parts.list().and_then(|list| Ok((list.clone(), site.call(requested(list), cancel.clone())?)));
+    let (list, call) = match call {
+        Ok(call) => call,
         Err(problem) => return (problem_answer(&problem), None),
     };
-    site.settle(&context);
-    let expectation = expected.as_ref().and_then(|tags| tags.expectation(parts.task().ok()?));
-    let context = context.expecting(expectation);
-    let mut output = Output::keeping();
-    let answered = match command.run(&context, &mut output) {
-        Ok(exit) => {
-            let (status, body) = (status_of_answer(exit, operation), Bytes::from(output.into_kept()));
-            Answered { status, body, revisions: context.revisions_made() }
-        }
-        Err(problem) => problem_answer(&with_base(with_the_way_back(problem, &context), expected, parts, &context)),
+    site.settle(&call);
+    let task = parts.task().ok();
+    let call = match expected.as_ref().zip(task.as_ref()).and_then(|(tags, task)| Some((task, tags.expectation()?))) {
+        Some((task, is_met)) => call.expecting(task.clone(), is_met),
+        None => call,
     };
-    let claims = context.claims();
+    let answered = match (asked.run)(&call) {
+        Ok(Reply { body, refusal }) => Answered {
+            status: status_of_answer(refusal, operation),
+            body: body.into(),
+            revisions: call.revisions_made(),
+        },
+        Err(problem) => {
+            let problem = with_way_back(problem, &call.yard);
+            problem_answer(&with_base(problem, expected, task.as_ref(), &call))
+        }
+    };
+    let claims = call.claims();
     if cancel.is_cancelled() && !claims.is_empty() {
         give_back(site, list, agent, &claims);
         return (problem_answer(&no_longer_wanted()), None);
@@ -314,9 +318,9 @@ fn run(
 /// Gives tasks back that were claimed for a caller which has left before it heard of them.
 fn give_back(site: &Site, list: Option<ListId>, agent: Option<AgentName>, claims: &[(TaskId, Token)]) {
     let requested = Requested { list, agent, ..Requested::default() };
-    let yard = site.context(requested, site.cancel().clone()).and_then(|context| context.yard());
+    let call = site.call(requested, site.cancel().clone());
     for (task, token) in claims {
-        let released = yard.as_ref().map(|yard| yard.proving(*token).release(task));
+        let released = call.as_ref().map(|call| call.yard.proving(*token).release(task));
         match released {
             Ok(Ok(Outcome::Done(_))) => tracing::info!(%task, "given back: the caller that claimed it has left"),
             // It ended, or another agent has it.
@@ -330,22 +334,20 @@ fn give_back(site: &Site, list: Option<ListId>, agent: Option<AgentName>, claims
 }
 
 /// Adds the task as the caller knew it to the refusal of a change that expected it, if the journal still has it.
-fn with_base(problem: Problem, expected: Option<NamedTags>, parts: &Parts, context: &Context) -> Problem {
+fn with_base(problem: Problem, expected: Option<NamedTags>, task: Option<&TaskId>, call: &Call) -> Problem {
     if problem.report().code != NOT_AS_EXPECTED {
         return problem;
     }
-    let base = expected.and_then(|tags| tags.base(&context.yard().ok()?, &parts.task().ok()?));
+    let base = expected.and_then(|tags| tags.base(&call.yard, task?));
     base.into_iter().fold(problem, |problem, base| problem.detail("base", base))
 }
 
 /// Returns the status of an answer: that of a lost claim says so, all others are answers.
-fn status_of_answer(exit: Exit, operation: &Operation) -> StatusCode {
-    let may_refuse = operation.refusal.is_some();
-    match exit {
-        Exit::Refused if may_refuse => StatusCode::CONFLICT,
-        Exit::NotFound if may_refuse => StatusCode::NOT_FOUND,
-        Exit::Stopped => StatusCode::SERVICE_UNAVAILABLE,
-        _ => operation.success,
+fn status_of_answer(refusal: Option<ProblemKind>, operation: &Operation) -> StatusCode {
+    match refusal.filter(|_| operation.refusal.is_some()) {
+        Some(ProblemKind::NotFound) => StatusCode::NOT_FOUND,
+        Some(_) => StatusCode::CONFLICT,
+        None => operation.success,
     }
 }
 
@@ -369,9 +371,8 @@ pub(crate) fn status_of(problem: &Problem) -> StatusCode {
 }
 
 fn problem_answer(problem: &Problem) -> Answered {
-    let mut output = Output::keeping();
-    output.problem(problem);
-    Answered { status: status_of(problem), body: Bytes::from(output.into_kept()), revisions: Vec::new() }
+    let body = Reply::of(ErrorAnswer { error: problem.report() }).map(|reply| reply.body).unwrap_or_default();
+    Answered { status: status_of(problem), body: body.into(), revisions: Vec::new() }
 }
 
 /// Returns the answer that tells of a problem.

@@ -1,16 +1,19 @@
 //! Claims: taking tasks, keeping them, giving them back.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use taskyard::core::answers;
+use taskyard::Error;
+use taskyard::answers::{rehearsed, renewed};
+use taskyard::core::problem::{Problem, ProblemKind};
+use taskyard::core::{Token, answers};
+use taskyard::leases::Alarm;
+use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, DEFAULT_LEASE, LostClaim, Possible, RefusedClaim};
 
-use super::inputs::{Departure, DepartureReason, Proof, SeveralTasks, lease, lifetime, only, pause, several};
-use super::operation::{Asked, Operation, Parts};
-use crate::arguments::WhichTasks;
-use crate::commands::{Claim, Command, Release, ReleaseReason, Renew};
-use crate::problem::Problem;
+use super::inputs::{Chosen, Departure, Proof, SeveralTasks, lifetime, none_chosen, pause, where_query};
+use super::operation::{Asked, Operation, Parts, Reply};
+use crate::web::call::Call;
 
 /// So long a request sleeps at most until there is something to take; then it is told that there is nothing, and asks again.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -80,15 +83,68 @@ struct Terms {
     roles: Vec<String>,
 }
 
-fn claim(parts: &Parts, terms: Terms) -> Result<Command, Problem> {
-    Ok(Command::Claim(Box::new(Claim {
-        which: only(parts)?,
-        if_idle: terms.if_idle,
-        reserve: terms.reserve,
-        ttl: lifetime(terms.ttl.as_deref())?,
-        roles: terms.roles,
-        ..Claim::default()
-    })))
+impl Terms {
+    fn read(self) -> Result<ClaimTerms, Problem> {
+        let ttl = lifetime(self.ttl.as_deref())?;
+        Ok(ClaimTerms { if_idle: self.if_idle, reserve: self.reserve, ttl, roles: self.roles })
+    }
+}
+
+/// The terms that all requests for tasks have, as they are meant.
+struct ClaimTerms {
+    if_idle: bool,
+    reserve: bool,
+    ttl: Option<Duration>,
+    roles: Vec<String>,
+}
+
+impl ClaimTerms {
+    /// Returns the terms of a claim by the caller.
+    fn of(self, call: &Call) -> Claim {
+        let config = &call.served.config;
+        let mut roles = self.roles;
+        roles.extend(config.roles(call.yard.actor()).iter().cloned());
+        Claim {
+            roles,
+            limit: call.served.claim_limit,
+            only_when_idle: self.if_idle,
+            reserve: self.reserve,
+            ttl: self.ttl.or(config.lease()).or(Some(DEFAULT_LEASE)),
+            resuming: call.resuming(),
+            ..Claim::default()
+        }
+    }
+}
+
+/// Answers with what became of a claim.
+fn claimed(outcome: ClaimOutcome, claim: &Claim, call: &Call) -> Result<Reply, Problem> {
+    match outcome {
+        ClaimOutcome::Claimed(claimed) => {
+            call.note_claim(&claimed);
+            Reply::of(answers::claims::ClaimWon::from(&*claimed))
+        }
+        ClaimOutcome::Refused { refusal, task } => lost(call.yard.explain_lost_claim(claim, refusal, task)?),
+    }
+}
+
+fn lost(lost: LostClaim) -> Result<Reply, Problem> {
+    let refusal = kind_of(&lost.refusal);
+    Ok(Reply::of(answers::claims::ClaimLost::from(&lost))?.refused(Some(refusal)))
+}
+
+fn kind_of(refusal: &ClaimRefusal) -> ProblemKind {
+    match refusal {
+        ClaimRefusal::TaskNotFound => ProblemKind::NotFound,
+        _ => ProblemKind::Refused,
+    }
+}
+
+fn claim(parts: &Parts, terms: Terms) -> Result<Asked, Problem> {
+    let (id, terms) = (parts.task()?, terms.read()?);
+    Ok(Asked::to(move |call| {
+        let claim = terms.of(call);
+        claimed(call.yard.claim(&id, &claim)?, &claim, call)
+    }))
 }
 
 /// On what terms the next task is taken.
@@ -106,20 +162,23 @@ struct NextTerms {
     roles: Vec<String>,
 }
 
-fn claim_next(_: &Parts, terms: NextTerms) -> Result<Asked, Problem> {
-    let timeout = pause(terms.wait.as_deref())?.map(|wait| wait.min(LONGEST_WAIT));
-    let command = Command::Claim(Box::new(Claim {
-        which: WhichTasks { query: terms.query, ..WhichTasks::default() },
-        next: true,
-        wait: timeout.is_some(),
-        timeout,
-        if_idle: terms.if_idle,
-        reserve: terms.reserve,
-        ttl: lifetime(terms.ttl.as_deref())?,
-        roles: terms.roles,
-        ..Claim::default()
-    }));
-    Ok(if timeout.is_some() { Asked::sleeping(command) } else { command.into() })
+fn claim_next(_: &Parts, next: NextTerms) -> Result<Asked, Problem> {
+    let wait = pause(next.wait.as_deref())?.map(|wait| wait.min(LONGEST_WAIT));
+    let terms = Terms { if_idle: next.if_idle, reserve: next.reserve, ttl: next.ttl, roles: next.roles }.read()?;
+    let asked = Asked::to(move |call| {
+        let query = where_query(next.query.as_deref(), call)?.unwrap_or_default();
+        let claim = Claim { query, ..terms.of(call) };
+        let Some(wait) = wait else { return claimed(call.yard.claim_next(&claim)?, &claim, call) };
+        let until = Instant::now() + wait;
+        let mut alarm = Alarm::set(&call.yard)?;
+        let bell = alarm.bell();
+        let _stopped = call.cancel.on_cancel(move || bell.stop());
+        match call.yard.claim_next_in_time(&claim, &mut alarm, Some(until))? {
+            ClaimOutcome::Refused { .. } if call.cancel.is_cancelled() => Err(Error::Cancelled.into()),
+            outcome => claimed(outcome, &claim, call),
+        }
+    });
+    Ok(asked.sleeping(wait.is_some()))
 }
 
 /// Which tasks are taken, and on what terms.
@@ -140,15 +199,33 @@ struct SeveralTerms {
     roles: Vec<String>,
 }
 
-fn claim_several(_: &Parts, terms: SeveralTerms) -> Result<Command, Problem> {
-    let which = several(&terms.ids, terms.query, terms.keep_going, terms.dry_run)?;
-    Ok(Command::Claim(Box::new(Claim {
-        which,
-        reserve: terms.reserve,
-        ttl: lifetime(terms.ttl.as_deref())?,
-        roles: terms.roles,
-        ..Claim::default()
-    })))
+fn claim_several(_: &Parts, given: SeveralTerms) -> Result<Asked, Problem> {
+    let chosen = Chosen::several(&given.ids, given.query, given.keep_going, given.dry_run)?;
+    let terms = Terms { if_idle: false, reserve: given.reserve, ttl: given.ttl, roles: given.roles }.read()?;
+    Ok(Asked::to(move |call| {
+        let claim = terms.of(call);
+        let ids = chosen.ids(call)?;
+        if ids.is_empty() {
+            return none_chosen();
+        }
+        let yard = if chosen.dry_run { call.yard.clone().rehearsing() } else { call.yard.clone() };
+        let mut outcome = match chosen.keep_going {
+            true => yard.claim_possible(&ids, &claim)?,
+            false => yard.claim_together(&ids, &claim)?,
+        };
+        // All or none: what is refused leaves nothing claimed.
+        if !chosen.keep_going && !outcome.refused.is_empty() {
+            let RefusedClaim { refusal, task, .. } = outcome.refused.swap_remove(0);
+            return lost(yard.explain_lost_claim(&claim, refusal, task)?);
+        }
+        let refusal = outcome.refused.first().map(|refused| kind_of(&refused.refusal));
+        if chosen.dry_run {
+            let tasks = outcome.claimed.iter().map(|claimed| &claimed.task);
+            return Ok(Reply::of(rehearsed(tasks, &[]))?.refused(refusal));
+        }
+        outcome.claimed.iter().for_each(|claimed| call.note_claim(claimed));
+        Ok(Reply::of(answers::claims::ClaimedTogether::from(&outcome))?.refused(refusal))
+    }))
 }
 
 /// For how long a task is kept.
@@ -162,27 +239,50 @@ struct Renewal {
     ttl: Option<String>,
 }
 
-fn renew(parts: &Parts, renewal: Renewal) -> Result<Command, Problem> {
-    let ttl = lifetime(renewal.ttl.as_deref())?;
-    Ok(Command::Renew(Renew { id: parts.task()?, token: renewal.token, ttl }))
+fn renew(parts: &Parts, renewal: Renewal) -> Result<Asked, Problem> {
+    let (id, ttl) = (parts.task()?, lifetime(renewal.ttl.as_deref())?);
+    Ok(Asked::to(move |call| {
+        let (task, lease) = call.yard.renew(&id, Token(renewal.token), ttl)?.done()?;
+        call.note_write();
+        Reply::of(renewed(&task, &lease))
+    }))
 }
 
-fn release(parts: &Parts, proof: Proof) -> Result<Command, Problem> {
-    let lease = lease(proof.token, proof.force);
-    Ok(Command::Release(Release { which: only(parts)?, departed: None, reason: ReleaseReason::Shutdown, lease }))
+fn release(parts: &Parts, proof: Proof) -> Result<Asked, Problem> {
+    releasing(Chosen::only(parts)?, (proof.token, proof.force))
 }
 
-fn release_several(_: &Parts, given: SeveralTasks) -> Result<Command, Problem> {
-    let which = several(&given.ids, given.query, given.keep_going, given.dry_run)?;
-    let lease = lease(given.token, given.force);
-    Ok(Command::Release(Release { which, departed: None, reason: ReleaseReason::Shutdown, lease }))
+fn release_several(_: &Parts, given: SeveralTasks) -> Result<Asked, Problem> {
+    let chosen = Chosen::several(&given.ids, given.query, given.keep_going, given.dry_run)?;
+    releasing(chosen, (given.token, given.force))
 }
 
-fn release_agent(parts: &Parts, departure: Departure) -> Result<Command, Problem> {
-    let reason = match departure.reason {
-        DepartureReason::Shutdown => ReleaseReason::Shutdown,
-        DepartureReason::Terminated => ReleaseReason::Terminated,
-    };
-    let departed = Some(parts.agent()?);
-    Ok(Command::Release(Release { which: WhichTasks::default(), departed, reason, lease: lease(None, false) }))
+fn releasing(chosen: Chosen, (token, force): (Option<u64>, bool)) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let yard = call.proving(token, force);
+        let ids = chosen.ids(call)?;
+        if ids.is_empty() {
+            return none_chosen();
+        }
+        let yard = if chosen.dry_run { yard.rehearsing() } else { yard };
+        let possible = match chosen.keep_going {
+            true => yard.release_possible(&ids)?,
+            false => Possible { done: yard.release_together(&ids)?.done()?, refused: Vec::new() },
+        };
+        match possible.done.as_slice() {
+            _ if chosen.dry_run => {
+                Reply::of(rehearsed(possible.done.iter().map(|released| &released.task), &possible.refused))
+            }
+            [one] if chosen.is_one => Reply::of(answers::claims::Released::from(one)),
+            _ => Reply::of(answers::claims::ReleasedTogether::from(&possible)),
+        }
+    }))
+}
+
+fn release_agent(parts: &Parts, departure: Departure) -> Result<Asked, Problem> {
+    let agent = parts.agent()?;
+    Ok(Asked::to(move |call| {
+        let departed = call.yard.depart(&agent, departure.reason.into())?;
+        Reply::of(answers::claims::Departed::from(&departed))
+    }))
 }

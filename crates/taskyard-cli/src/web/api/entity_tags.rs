@@ -3,8 +3,6 @@
 //! A tag is a digest of the task. The answer to `GET` appends a dot and a digest of the whole answer, because blockers, jobs and the lease are
 //! part of the answer and not of the task. `If-None-Match` compares the whole tag, `If-Match` only the digest of the task.
 
-use std::sync::Arc;
-
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
@@ -15,8 +13,6 @@ use taskyard::core::answers::values::Shape;
 use taskyard::core::{Task, TaskId, answers};
 use taskyard::random::hexadecimal;
 use taskyard::store::HistoryQuery;
-
-use crate::context::ExpectedTask;
 
 /// Number of revisions in which the state that a caller has is looked for.
 const SEARCHED: usize = 1_000;
@@ -49,10 +45,10 @@ impl NamedTags {
         Some(Self::OneOf(tags))
     }
 
-    /// Returns what a task has to be like.
-    pub(crate) fn expectation(&self, task: TaskId) -> Option<ExpectedTask> {
+    /// Returns what has to be true of a task for a change to be made; `None` if nothing has to be.
+    pub(crate) fn expectation(&self) -> Option<impl Fn(&Task) -> bool + Send + Sync + use<>> {
         let Self::OneOf(tags) = self.clone() else { return None };
-        Some(ExpectedTask { task, is_met: Arc::new(move |task| are_of(&tags, &digest_of_task(task))) })
+        Some(move |task: &Task| are_of(&tags, &digest_of_task(task)))
     }
 
     /// Returns the state of a task that the caller has, as far back as it is looked for.
@@ -143,8 +139,8 @@ mod tests {
         let changed = EntityTag::of(&shown("One", "a"), "/task", false).unwrap();
         for tag in [&tags[0], &tags[1], &changed] {
             let headers = HeaderMap::from_iter([(IF_MATCH, tag.header().unwrap())]);
-            let expected = NamedTags::to_match(&headers).unwrap().expectation(TaskId::number(7)).unwrap();
-            assert!((expected.is_met)(&task("One")) && !(expected.is_met)(&task("Two")));
+            let expected = NamedTags::to_match(&headers).unwrap().expectation().unwrap();
+            assert!(expected(&task("One")) && !expected(&task("Two")));
         }
     }
 
@@ -155,11 +151,11 @@ mod tests {
         let named =
             |text: &str| NamedTags::to_match(&HeaderMap::from_iter([(IF_MATCH, text.parse().unwrap())])).unwrap();
         for wrong in ["", "x", &format!("W/{text}"), text.trim_matches('"')] {
-            let expected = named(wrong).expectation(TaskId::number(7)).unwrap();
-            assert!(!(expected.is_met)(&task("One")), "{wrong}");
+            let expected = named(wrong).expectation().unwrap();
+            assert!(!expected(&task("One")), "{wrong}");
         }
-        let several = named(&format!("\"x\", {text}")).expectation(TaskId::number(7)).unwrap();
-        assert!((several.is_met)(&task("One")));
+        let several = named(&format!("\"x\", {text}")).expectation().unwrap();
+        assert!(several(&task("One")));
         assert_eq!(named("*"), NamedTags::Any);
         assert_eq!(NamedTags::to_match(&HeaderMap::new()), None);
     }

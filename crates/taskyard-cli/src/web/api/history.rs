@@ -2,13 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use taskyard::answers::{StreamedEntries, restorable};
+use taskyard::core::problem::Problem;
+use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{Revision, answers};
-use taskyard::operations::UndoRange;
+use taskyard::operations::{RestoreWhich, UndoRange};
+use taskyard::store::HistoryQuery;
 
-use super::operation::{Operation, Parts, id, ids};
-use crate::arguments::Since;
-use crate::commands::{Command, History, Restore, Undo};
-use crate::problem::Problem;
+use super::operation::{Asked, Operation, Parts, Reply, id, ids};
 
 /// So many of the newest revisions are told where the request does not say how many.
 const NEWEST: usize = 100;
@@ -41,7 +42,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "/lists/{list}/restorable",
             "What could be brought back",
         )
-        .with(restorable),
+        .with(list_restorable),
         Operation::post::<answers::history::Restored<'_>>(
             "restoreTasks",
             "/lists/{list}/restore",
@@ -66,13 +67,28 @@ struct HowMuch {
     task: Option<String>,
 }
 
-fn history(_: &Parts, wanted: HowMuch) -> Result<Command, Problem> {
-    Ok(Command::History(History {
-        id: wanted.task.as_deref().map(id).transpose()?,
-        since: Some(Since::Revision(Revision(wanted.since))),
-        before: wanted.before.map(Revision),
-        number: Some(wanted.limit.unwrap_or(NEWEST).clamp(1, MOST)),
-        verbose: false,
+fn history(_: &Parts, wanted: HowMuch) -> Result<Asked, Problem> {
+    let task = wanted.task.as_deref().map(id).transpose()?;
+    Ok(Asked::to(move |call| {
+        let mut pages = call.yard.history_in_pages(HistoryQuery {
+            task: task.clone(),
+            since: Revision(wanted.since),
+            until: wanted.before.map(|before| Revision(before.saturating_sub(1))),
+            newest: Some(wanted.limit.unwrap_or(NEWEST).clamp(1, MOST)),
+            ..HistoryQuery::default()
+        })?;
+        let first = pages.next().transpose()?;
+        if let Some(task) = task.filter(|_| first.is_none())
+            && !call.yard.is_known(&task)?
+        {
+            return Err(Refusal::NoSuchTask { task }.into());
+        }
+        let entries = StreamedEntries::of(first.map(Ok).into_iter().chain(pages));
+        let reply = Reply::of(answers::history::History { entries: &entries });
+        match entries.into_failure() {
+            Some(error) => Err(error.into()),
+            None => reply,
+        }
     }))
 }
 
@@ -89,7 +105,7 @@ struct HowMuchOfTask {
     limit: Option<usize>,
 }
 
-fn history_of_task(parts: &Parts, wanted: HowMuchOfTask) -> Result<Command, Problem> {
+fn history_of_task(parts: &Parts, wanted: HowMuchOfTask) -> Result<Asked, Problem> {
     let HowMuchOfTask { since, before, limit } = wanted;
     history(parts, HowMuch { since, before, limit, task: Some(parts.task()?.as_str().to_owned()) })
 }
@@ -108,11 +124,11 @@ struct Undoing {
     force: bool,
 }
 
-fn undo(_: &Parts, undoing: Undoing) -> Result<Command, Problem> {
-    let revisions = match (undoing.revision, undoing.last, undoing.mine) {
-        (None, None, true) => Some(UndoRange::OwnNewest),
-        (Some(one), None, false) => Some(UndoRange::One(Revision(one))),
-        (Some(first), Some(last), false) if first <= last => Some(UndoRange::Range(Revision(first), Revision(last))),
+fn undo(_: &Parts, undoing: Undoing) -> Result<Asked, Problem> {
+    let range = match (undoing.revision, undoing.last, undoing.mine) {
+        (None, None, true) => UndoRange::OwnNewest,
+        (Some(one), None, false) => UndoRange::One(Revision(one)),
+        (Some(first), Some(last), false) if first <= last => UndoRange::Range(Revision(first), Revision(last)),
         (Some(_), Some(_), false) | (None, Some(_), _) => {
             return Err(Problem::usage("bad_input", "`last` is a revision after `revision`"));
         }
@@ -121,7 +137,10 @@ fn undo(_: &Parts, undoing: Undoing) -> Result<Command, Problem> {
                 .hint("`\"mine\": true` takes back your own newest revision"));
         }
     };
-    Ok(Command::Undo(Undo { revisions, anyone: false, yes: true, force: undoing.force, verbose: false }))
+    Ok(Asked::to(move |call| {
+        let undone = call.proving(None, undoing.force).undo(range)?.done()?;
+        Reply::of(answers::history::Undone::from(&undone))
+    }))
 }
 
 /// What may come back.
@@ -132,8 +151,11 @@ struct Choice {
     deleted: bool,
 }
 
-fn restorable(_: &Parts, choice: Choice) -> Result<Command, Problem> {
-    Ok(Command::Restore(Restore { deleted: choice.deleted, ..Restore::default() }))
+fn list_restorable(_: &Parts, choice: Choice) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let tasks = if choice.deleted { call.yard.restorable_with_deleted() } else { call.yard.restorable() };
+        Reply::of(restorable(&tasks?))
+    }))
 }
 
 /// What comes back.
@@ -147,10 +169,14 @@ struct Return {
     deleted: bool,
 }
 
-fn restore(_: &Parts, wanted: Return) -> Result<Command, Problem> {
+fn restore(_: &Parts, wanted: Return) -> Result<Asked, Problem> {
     if wanted.ids.is_empty() != wanted.all {
         return Err(Problem::usage("bad_input", "give either `ids` or `all`"));
     }
-    let ids = ids(&wanted.ids)?;
-    Ok(Command::Restore(Restore { ids, all: wanted.all, deleted: wanted.deleted, ..Restore::default() }))
+    let which = if wanted.all { RestoreWhich::All } else { RestoreWhich::Some(ids(&wanted.ids)?) };
+    Ok(Asked::to(move |call| {
+        let yard = &call.yard;
+        let restored = if wanted.deleted { yard.restore_with_deleted(which) } else { yard.restore(which) };
+        Reply::of(answers::history::Restored::from(&restored?.done()?))
+    }))
 }

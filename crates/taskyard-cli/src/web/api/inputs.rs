@@ -5,14 +5,16 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use taskyard::core::{Priority, Status};
+use taskyard::config::{BadQuantity, parse_duration, parse_lifetime};
+use taskyard::core::answers::tasks::Unchanged;
+use taskyard::core::forms::extras::{Extras, parse_defer, parse_due};
+use taskyard::core::forms::id_range::IdRange;
+use taskyard::core::problem::Problem;
+use taskyard::core::{Priority, Status, TaskId};
+use taskyard::operations::{self, Query};
 
-use super::operation::{Parts, id};
-use crate::arguments::{
-    IdRange, LeaseFlags, MetadataFlags, WhichTasks, parse_defer, parse_due, parse_estimate, parse_lifetime,
-    parse_pause, parse_range,
-};
-use crate::problem::Problem;
+use super::operation::{Parts, Reply, id};
+use crate::web::call::{Call, clock_of_machine};
 
 /// What proves the lease on a task, or overrules that of another.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
@@ -85,6 +87,15 @@ pub(crate) enum DepartureReason {
     Terminated,
 }
 
+impl From<DepartureReason> for operations::Departure {
+    fn from(reason: DepartureReason) -> Self {
+        match reason {
+            DepartureReason::Shutdown => Self::Shutdown,
+            DepartureReason::Terminated => Self::Terminated,
+        }
+    }
+}
+
 /// How an agent leaves its tasks or its team.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -92,47 +103,89 @@ pub(crate) struct Departure {
     pub(crate) reason: DepartureReason,
 }
 
-/// Returns what a write brings against leases.
-pub(crate) fn lease(token: Option<u64>, force: bool) -> LeaseFlags {
-    LeaseFlags { token, force }
-}
-
-/// Returns the one task that the path names.
-pub(crate) fn only(parts: &Parts) -> Result<WhichTasks, Problem> {
-    Ok(WhichTasks { ids: vec![IdRange::One(parts.task()?)], ..WhichTasks::default() })
-}
-
-/// Returns the tasks that a body names.
-pub(crate) fn several(
-    texts: &[String],
+/// The tasks that a request is about.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    named: Vec<IdRange>,
     query: Option<String>,
-    keep_going: bool,
-    dry_run: bool,
-) -> Result<WhichTasks, Problem> {
-    match (texts.is_empty(), &query) {
-        (true, None) => Err(Problem::usage("no_tasks", "no task is named: give `ids` or `where`")),
-        (false, Some(_)) => Err(Problem::usage("bad_input", "`ids` and `where` do not go together")),
-        _ => {
-            let range = |text: &String| parse_range(text).map_err(|why| Problem::usage("bad_id", why));
-            let ids: Vec<IdRange> = texts.iter().map(range).collect::<Result<_, _>>()?;
-            Ok(WhichTasks { ids, query, keep_going, dry_run, is_several: true })
+    /// Whether those are changed that can be, and the others reported.
+    pub(crate) keep_going: bool,
+    /// Whether nothing is done.
+    pub(crate) dry_run: bool,
+    /// Whether the answer is about one task.
+    pub(crate) is_one: bool,
+}
+
+impl Chosen {
+    /// Chooses the one task that the path names.
+    pub(crate) fn only(parts: &Parts) -> Result<Self, Problem> {
+        let named = vec![IdRange::One(parts.task()?)];
+        Ok(Self { named, query: None, keep_going: false, dry_run: false, is_one: true })
+    }
+
+    /// Says whether nothing is done.
+    pub(crate) fn rehearsed(self, dry_run: bool) -> Self {
+        Self { dry_run, ..self }
+    }
+
+    /// Chooses the tasks that a body names.
+    pub(crate) fn several(
+        texts: &[String],
+        query: Option<String>,
+        keep_going: bool,
+        dry_run: bool,
+    ) -> Result<Self, Problem> {
+        match (texts.is_empty(), &query) {
+            (true, None) => Err(Problem::usage("no_tasks", "no task is named: give `ids` or `where`")),
+            (false, Some(_)) => Err(Problem::usage("bad_input", "`ids` and `where` do not go together")),
+            _ => {
+                let range = |text: &String| text.parse().map_err(|why: String| Problem::usage("bad_id", why));
+                let named = texts.iter().map(range).collect::<Result<_, _>>()?;
+                Ok(Self { named, query, keep_going, dry_run, is_one: false })
+            }
+        }
+    }
+
+    /// Returns the ids, in the order in which they were given or by number; those of a query as the list is now.
+    pub(crate) fn ids(&self, call: &Call) -> Result<Vec<TaskId>, Problem> {
+        match where_query(self.query.as_deref(), call)? {
+            Some(query) => Ok(call.yard.chosen(&query)?.into_iter().map(|task| task.id).collect()),
+            None => Ok(self.named.iter().flat_map(IdRange::ids).collect()),
         }
     }
 }
 
+/// Reads the query of `where`. An empty one is true of every task, and no more than a variable that is not set.
+pub(crate) fn where_query(text: Option<&str>, call: &Call) -> Result<Option<Query>, Problem> {
+    match text.map(|text| call.query(Some(text))).transpose()? {
+        Some(query) if query.is_empty() => Err(Problem::usage("bad_query", "`where` stands without a query")
+            .hint("`status:open` chooses everything that is open")),
+        query => Ok(query),
+    }
+}
+
+/// Answers that no task matches, so that nothing has changed.
+pub(crate) fn none_chosen() -> Result<Reply, Problem> {
+    Reply::of(Unchanged { dry_run: None, tasks: Vec::new(), refused: Vec::new() })
+}
+
 /// Reads how long something takes.
 pub(crate) fn pause(text: Option<&str>) -> Result<Option<Duration>, Problem> {
-    text.map(|text| parse_pause(text).map_err(|why| Problem::usage("bad_duration", why))).transpose()
+    text.map(|text| parse_duration(text).map_err(bad_duration)).transpose()
 }
 
 /// Reads how long a lease or a token counts.
 pub(crate) fn lifetime(text: Option<&str>) -> Result<Option<Duration>, Problem> {
-    text.map(|text| parse_lifetime(text).map_err(|why| Problem::usage("bad_duration", why))).transpose()
+    text.map(|text| parse_lifetime(text).map_err(bad_duration)).transpose()
 }
 
-/// What a task has besides its texts, as a body says it.
+fn bad_duration(why: BadQuantity) -> Problem {
+    Problem::usage("bad_duration", why.to_string())
+}
+
+/// What a body says of a task besides its texts.
 #[derive(Debug, Default)]
-pub(crate) struct Extras {
+pub(crate) struct ExtrasGiven {
     pub(crate) priority: Option<PriorityWord>,
     pub(crate) tags: Vec<String>,
     pub(crate) parent: Option<String>,
@@ -143,21 +196,22 @@ pub(crate) struct Extras {
     pub(crate) metadata: Map<String, Value>,
 }
 
-impl Extras {
-    /// Returns the same as flags of the commands say it.
-    pub(crate) fn flags(self) -> Result<MetadataFlags, Problem> {
-        fn time<T>(text: Option<String>, read: fn(&str) -> Result<T, String>) -> Result<Option<T>, Problem> {
+impl ExtrasGiven {
+    /// Reads it.
+    pub(crate) fn read(self) -> Result<Extras, Problem> {
+        fn time<T>(text: Option<String>, read: impl Fn(&str) -> Result<T, String>) -> Result<Option<T>, Problem> {
             text.map(|text| read(&text).map_err(|why| Problem::usage("bad_time", why))).transpose()
         }
-        Ok(MetadataFlags {
+        let clock = clock_of_machine();
+        Ok(Extras {
             priority: self.priority.map(Priority::from),
             tags: self.tags,
             parent: self.parent.as_deref().map(id).transpose()?,
             kind: self.kind,
-            due: time(self.due, parse_due)?,
-            defer: time(self.defer, parse_defer)?,
-            estimate: time(self.estimate, parse_estimate)?,
-            meta: self.metadata.into_iter().collect(),
+            due: time(self.due, |text| parse_due(text, &clock))?,
+            defer: time(self.defer, |text| parse_defer(text, &clock))?,
+            estimate: time(self.estimate, str::parse)?,
+            metadata: self.metadata.into_iter().collect(),
         })
     }
 }

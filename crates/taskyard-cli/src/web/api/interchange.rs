@@ -1,13 +1,17 @@
 //! Other formats.
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
+use taskyard::answers::{exported, imported};
 use taskyard::core::answers;
 use taskyard::core::dialect::foreign::{ExportFormat, ImportFormat};
+use taskyard::core::problem::Problem;
+use taskyard::interchange::read_bytes;
+use taskyard::operations::Source;
 
-use super::operation::{Asked, Operation, Parts};
-use crate::commands::{Command, Export, Import};
-use crate::problem::Problem;
+use super::operation::{Asked, Operation, Parts, Reply};
 use crate::tokens::Scope;
 
 /// Returns the operations.
@@ -41,9 +45,15 @@ struct Wanted {
     query: Option<String>,
 }
 
-fn export(_: &Parts, wanted: Wanted) -> Result<Command, Problem> {
+fn export(_: &Parts, wanted: Wanted) -> Result<Asked, Problem> {
     let to = wanted.to.parse::<ExportFormat>().map_err(|()| no_format(&wanted.to))?;
-    Ok(Command::Export(Export { path: None, query: wanted.query, dry_run: false, to }))
+    if to.is_folder() {
+        return Err(Problem::usage("no_path", format!("{to} is a folder, which cannot be sent")));
+    }
+    Ok(Asked::to(move |call| {
+        let written = call.yard.export(to, &call.query(wanted.query.as_deref())?)?;
+        Reply::of(exported(&written, to, None, false))
+    }))
 }
 
 /// What is taken in.
@@ -67,10 +77,20 @@ struct Given {
 
 fn import(_: &Parts, given: Given) -> Result<Asked, Problem> {
     let from = given.from.parse::<ImportFormat>().map_err(|()| no_format(&given.from))?;
-    let Given { text, source, dry_run, force, .. } = given;
-    let command = Import { path: "-".into(), from, dry_run, source, force };
-    Ok(Asked::reading(Command::Import(command), text.into_bytes()))
+    if from.is_folder() {
+        return Err(Problem::usage("no_path", format!("{from} is a folder, which cannot be sent")));
+    }
+    let source = Source { format: from, name: given.source.unwrap_or_else(|| NO_NAME.to_owned()) };
+    Ok(Asked::to(move |call| {
+        let read = read_bytes(given.text.as_bytes(), Path::new(NO_NAME), from)?;
+        let yard = call.proving(None, given.force);
+        let report = if given.dry_run { yard.preview_import(&read, &source) } else { yard.import(&read, &source) };
+        Reply::of(imported(&report?.done()?, &read, &source, given.dry_run))
+    }))
 }
+
+/// What a source is called that was given no name: as one that comes on stdin.
+const NO_NAME: &str = "-";
 
 fn no_format(word: &str) -> Problem {
     Problem::usage("bad_format", format!("`{}` is no format", word.escape_debug()))

@@ -4,14 +4,18 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use taskyard::core::answers;
+use taskyard::Error;
+use taskyard::config::parse_size;
+use taskyard::core::problem::{Problem, ProblemKind};
+use taskyard::core::rules::history::elapsed::ClockTrust;
+use taskyard::core::{Job, ListId, answers};
+use taskyard::jobs::JobError;
+use taskyard_jobs::{Jobs, NewJob, Waited};
 
 use super::inputs::pause;
-use super::operation::{Asked, Operation, Parts, id};
-use crate::arguments::parse_bytes;
-use crate::commands::{Command, Job, JobAction, JobGc, JobList, JobMeant, JobOutput, JobRun, JobStop};
-use crate::problem::Problem;
+use super::operation::{Asked, Operation, Parts, Reply, id};
 use crate::tokens::Scope;
+use crate::web::call::Call;
 
 /// So long a request sleeps at most until a job ends.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -59,8 +63,29 @@ struct Wanted {
     running: bool,
 }
 
-fn list_all(_: &Parts, wanted: Wanted) -> Result<Command, Problem> {
-    Ok(job(JobAction::List(JobList { running: wanted.running, here: false, task: None })))
+fn list_all(_: &Parts, wanted: Wanted) -> Result<Asked, Problem> {
+    listing(wanted.running, |jobs, _| jobs.list())
+}
+
+/// Lists the jobs that a look finds.
+fn listing(
+    only_running: bool,
+    look: impl Fn(&Jobs, &ListId) -> Result<Vec<Job>, JobError> + Send + 'static,
+) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let jobs = call.shared_jobs();
+        let list = call.yard.list_id();
+        let mut found = match look(&jobs, list) {
+            Err(JobError::Store(error)) => {
+                tracing::warn!(%error, "jobs of other machines are not shown");
+                look(&call.jobs(), list)?
+            }
+            found => found?,
+        };
+        call.host.reopen_tasks_everywhere(&jobs)?;
+        found.retain(|job| !only_running || !job.state().is_over());
+        Reply::of(answers::jobs::Jobs { jobs: found.iter().map(Into::into).collect() })
+    }))
 }
 
 /// Which jobs of a list.
@@ -73,15 +98,19 @@ struct WantedHere {
     task: Option<String>,
 }
 
-fn list_here(_: &Parts, wanted: WantedHere) -> Result<Command, Problem> {
+fn list_here(_: &Parts, wanted: WantedHere) -> Result<Asked, Problem> {
     let task = wanted.task.as_deref().map(id).transpose()?;
-    Ok(job(JobAction::List(JobList { running: wanted.running, here: true, task })))
+    listing(wanted.running, move |jobs, list| match &task {
+        Some(task) => jobs.of_task(list, task),
+        None => jobs.of_list(list),
+    })
 }
 
 /// A command to run. The server runs it as its own user, where it was started with `--allow-exec`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct NewJob {
+#[schemars(rename = "NewJob")]
+struct NewJobGiven {
     /// The program and its arguments; no shell reads them
     #[schemars(length(min = 1))]
     command: Vec<String>,
@@ -103,25 +132,41 @@ struct NewJob {
     timeout: Option<String>,
 }
 
-fn start(_: &Parts, new: NewJob) -> Result<Command, Problem> {
+fn start(_: &Parts, new: NewJobGiven) -> Result<Asked, Problem> {
     if new.command.is_empty() {
         return Err(Problem::usage("no_command", "there is no command to run"));
     }
     if new.reopen_on_failure && new.task.is_none() {
         return Err(Problem::usage("bad_input", "`reopenOnFailure` needs `task`"));
     }
-    let size = |text: &str| parse_bytes(text).map_err(|why| Problem::usage("bad_size", why));
-    Ok(job(JobAction::Run(Box::new(JobRun {
-        wait: false,
-        name: new.name,
-        description: new.description,
-        task: new.task.as_deref().map(id).transpose()?,
-        reopen_on_failure: new.reopen_on_failure,
-        max_output: new.max_output.as_deref().map(size).transpose()?,
-        timeout: pause(new.timeout.as_deref())?,
-        kind: taskyard::core::JobKind::LocalBash,
-        command: new.command,
-    }))))
+    let size = |text: &str| parse_size(text).map_err(|why| Problem::usage("bad_size", why.to_string()));
+    let max_output = new.max_output.as_deref().map(size).transpose()?;
+    let (task, time_limit) = (new.task.as_deref().map(id).transpose()?, pause(new.timeout.as_deref())?);
+    Ok(Asked::to(move |call| {
+        call.host.let_children_in()?;
+        let jobs = call.jobs();
+        jobs.reconcile_few()?;
+        call.host.reopen_tasks_everywhere(&jobs)?;
+        if let Some(task) = &task {
+            // A job for a task that is not there is a mistake, and the best time to say so is now.
+            call.yard.show(task)?.done()?;
+        }
+        let no_directory = || Problem::new(ProblemKind::CouldNot, "no_directory", "the server has no directory");
+        let directory = call.served.places.directory.clone().ok_or_else(no_directory)?;
+        let (actor, list) = (call.yard.actor().clone(), call.yard.list_id().clone());
+        let job = jobs.start(NewJob {
+            description: new.description,
+            name: new.name,
+            store: call.served.address.to_string(),
+            task,
+            reopens_task: new.reopen_on_failure,
+            session: call.served.session.clone(),
+            time_limit,
+            max_output,
+            ..NewJob::command(new.command, directory, actor, list)
+        })?;
+        Reply::of(answers::jobs::JobStarted { job: (&job).into(), timed_out: None })
+    }))
 }
 
 /// How much of what a job wrote.
@@ -140,21 +185,64 @@ fn output(parts: &Parts, wanted: HowMuch) -> Result<Asked, Problem> {
     if wanted.offset.is_some() && wanted.tail.is_some() {
         return Err(Problem::usage("bad_input", "`offset` and `tail` do not go together"));
     }
-    let timeout = pause(wanted.wait.as_deref())?.map(|wait| wait.min(LONGEST_WAIT));
-    let command = job(JobAction::Output(JobOutput {
-        meant: meant(parts),
-        offset: wanted.offset,
-        tail: wanted.tail,
-        follow: false,
-        wait: timeout.is_some(),
-        timeout,
-        raw: false,
-    }));
-    Ok(if timeout.is_some() { Asked::sleeping(command) } else { command.into() })
+    let wait = pause(wanted.wait.as_deref())?.map(|wait| wait.min(LONGEST_WAIT));
+    let name = parts.text("job").to_owned();
+    let asked = Asked::to(move |call| {
+        let (jobs, mut job) = find(&name, call)?;
+        let mut timed_out = None;
+        if let Some(wait) = wait {
+            let waited = jobs.wait(&job.id, Some(wait), &call.cancel)?;
+            if matches!(waited, Waited::Cancelled(_)) {
+                return Err(Error::Cancelled.into());
+            }
+            timed_out = Some(matches!(waited, Waited::TimedOut(_)));
+            job = waited.job();
+        }
+        let start = match (wanted.offset, wanted.tail) {
+            (Some(offset), _) => offset,
+            (None, Some(lines)) => jobs.output(&job)?.last_lines(lines)?,
+            (None, None) => 0,
+        };
+        let answer = jobs.read_output(&job, start, timed_out)?.answer;
+        let end = answer.next_offset;
+        let reply = Reply::of(answer)?;
+        if *call.yard.actor() == job.agent {
+            // A caller that asks for output that is not there yet has read nothing. If it cannot be remembered, it was read all the same.
+            if end > start && end > job.output_offset {
+                let _ = jobs.note_read(&job.id, end);
+            }
+            acknowledge_end(&job, call)?;
+        }
+        Ok(reply)
+    });
+    Ok(asked.sleeping(wait.is_some()))
 }
 
-fn stop(parts: &Parts) -> Result<Command, Problem> {
-    Ok(job(JobAction::Stop(JobStop { meant: meant(parts) })))
+/// Finds a job by its id, or the newest of a name, as it truly stands.
+fn find(name: &str, call: &Call) -> Result<(Jobs, Job), Problem> {
+    let jobs = call.shared_jobs();
+    let job = jobs.find(name.trim())?;
+    call.host.reopen_tasks_everywhere(&jobs)?;
+    Ok((jobs, job))
+}
+
+/// Acknowledges the end of a job that its agent is shown: the agent needs no notification any more.
+fn acknowledge_end(job: &Job, call: &Call) -> Result<(), Problem> {
+    if job.state().is_over()
+        && let Err(error) = call.notices()?.acknowledge(std::slice::from_ref(&job.id))
+    {
+        tracing::warn!(%error, "a notification will come though it is not needed");
+    }
+    Ok(())
+}
+
+fn stop(parts: &Parts) -> Result<Asked, Problem> {
+    let name = parts.text("job").to_owned();
+    Ok(Asked::to(move |call| {
+        let (jobs, job) = find(&name, call)?;
+        let job = jobs.stop(&job.id, call.yard.actor())?.stopped()?;
+        Reply::of(answers::jobs::JobStopped { job: (&job).into(), stopped: true })
+    }))
 }
 
 /// Which jobs are forgotten.
@@ -167,15 +255,32 @@ struct Tidying {
     dry_run: bool,
 }
 
-fn tidy(_: &Parts, wanted: Tidying) -> Result<Command, Problem> {
+fn tidy(_: &Parts, wanted: Tidying) -> Result<Asked, Problem> {
     let older_than = pause(wanted.older_than.as_deref())?;
-    Ok(job(JobAction::Gc(JobGc { older_than, dry_run: wanted.dry_run })))
-}
-
-fn meant(parts: &Parts) -> JobMeant {
-    JobMeant { id: parts.text("job").to_owned() }
-}
-
-fn job(action: JobAction) -> Command {
-    Command::Job(Job { action })
+    Ok(Asked::to(move |call| {
+        let jobs = call.shared_jobs();
+        // What a job still has to do for its task is done before it is forgotten.
+        jobs.reconcile()?;
+        call.host.reopen_tasks_everywhere(&jobs)?;
+        let age = older_than.unwrap_or(jobs.options().settings.keep);
+        let count = call.household().map(|household| household.try_to_count_time(ClockTrust::Plausible));
+        // What does not have to be old goes whatever the clock says.
+        let doubt = count.and_then(|count| count.elapsed.in_doubt()).filter(|_| !age.is_zero());
+        let (removed, bytes) = match doubt {
+            Some(doubt) => {
+                tracing::warn!(%doubt, "no job goes because it is old");
+                (Vec::new(), 0)
+            }
+            None if wanted.dry_run => (jobs.ended_before(age)?, 0),
+            None => {
+                let swept = jobs.gc(age)?;
+                for job in &swept.foreign {
+                    tracing::warn!(job = %job.id, file = %job.output_file.display(), "the file is not the job's any more");
+                }
+                (swept.jobs, swept.bytes)
+            }
+        };
+        let jobs = removed.iter().map(Into::into).collect();
+        Reply::of(answers::jobs::JobsTidied { jobs, bytes, dry_run: wanted.dry_run })
+    }))
 }

@@ -2,14 +2,22 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use taskyard::core::{ListId, answers};
+use taskyard::Yard;
+use taskyard::answers::{found, graph, ignored_setting, list_summary, merged, shared_list, stats, unknown_settings};
+use taskyard::core::answers::lists::OtherTeam;
+use taskyard::core::problem::{Problem, ProblemKind};
+use taskyard::core::rules::agents::naming::is_same_agent;
+use taskyard::core::rules::lists::list_choice::Reason;
+use taskyard::core::rules::refusal::Refusal;
+use taskyard::core::view::AgentRow;
+use taskyard::core::{ListId, answers, render};
+use taskyard::operations::{Checkup, Filter, KnownList, KnownPast, MergeWhich, Query};
+use taskyard::store::HistoryQuery;
+use taskyard::teams::Seat;
 
-use super::operation::{Operation, Parts};
-use crate::commands::{
-    Clear, Command, Doctor, Graph, GraphFormat, Lists, Merge, Ready, Resource, Search, Stats, Where, Whoami,
-};
-use crate::problem::Problem;
+use super::operation::{Asked, Operation, Parts, Reply};
 use crate::tokens::Scope;
+use crate::web::call::Call;
 
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
@@ -41,7 +49,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "/lists/{list}/stats",
             "How a list stands, in numbers",
         )
-        .runs(stats),
+        .runs(show_stats),
         Operation::get::<answers::tasks::Ready<'_>>(
             "listReady",
             "/lists/{list}/ready",
@@ -53,7 +61,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get::<answers::tasks::Found<'_>>("searchEverywhere", "/search", "Full text over all lists")
             .with(search_all),
         Operation::get::<answers::tasks::Graph<'_>>("showGraph", "/lists/{list}/graph", "What waits for what")
-            .with(graph),
+            .with(show_graph),
         Operation::file("drawGraph", "/lists/{list}/graph.svg", "The same as a picture", ("graph", "image/svg+xml"))
             .runs(picture),
         Operation::post::<answers::tasks::Cleared<'_>>(
@@ -94,36 +102,118 @@ struct HowMany {
     after: Option<String>,
 }
 
-fn lists(_: &Parts, wanted: HowMany) -> Result<Command, Problem> {
+fn lists(_: &Parts, wanted: HowMany) -> Result<Asked, Problem> {
     if wanted.limit == Some(0) {
         return Err(Problem::usage("bad_input", "`limit` is 1 at least"));
     }
     let after = wanted.after.map(ListId::new).transpose()?;
-    Ok(Command::Lists(Lists { action: None, limit: wanted.limit, after }))
+    Ok(Asked::to(move |call| {
+        let limit = wanted.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let (lists, has_more) = call.yard.some_lists(after.as_ref(), limit)?;
+        let names = call.list_names()?;
+        let name = |known: &KnownList| names.get(known.info.list.directory()).map(String::as_str);
+        Reply::of(answers::lists::Lists {
+            lists: lists.iter().map(|known| list_summary(known, call.yard.list_id(), name(known))).collect(),
+            more: (wanted.limit.is_some() || after.is_some()).then_some(has_more),
+        })
+    }))
 }
 
-fn list(_: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Resource(Resource::List))
+fn list(_: &Parts) -> Result<Asked, Problem> {
+    Ok(Asked::to(|call| {
+        let yard = &call.yard;
+        let listing = yard.list(&Filter { limit: Some(0), ..Filter::default() })?;
+        if !listing.exists && listing.gone.is_none() {
+            return Err(Refusal::NoSuchList { list: yard.list_id().to_string() }.into());
+        }
+        let path = call.served.address.path_of_list(yard.list_id(), &call.served.places);
+        let newest = yard.history(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
+        Reply::of(answers::lists::ListShown {
+            list: yard.list_id().as_str(),
+            path: path.map(|path| path.display().to_string()),
+            counts: listing.counts.into(),
+            revision: listing.revision.0,
+            changed: newest.last().map(|entry| entry.at.to_string()),
+            gone: listing.gone.as_ref().map(Into::into),
+        })
+    }))
 }
 
-fn agents(_: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Resource(Resource::Agents))
+fn rows(yard: &Yard) -> Result<Vec<AgentRow>, Problem> {
+    let listing = yard.list(&Filter { internal: true, ..Filter::default() })?;
+    Ok(yard.agents_on(&listing.tasks, &listing.leases, usize::MAX))
 }
 
-fn agent(parts: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Resource(Resource::Agent(parts.agent()?)))
+fn agents(_: &Parts) -> Result<Asked, Problem> {
+    Ok(Asked::to(|call| {
+        Reply::of(answers::lists::Agents { agents: rows(&call.yard)?.iter().map(Into::into).collect() })
+    }))
 }
 
-fn whoami(_: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Whoami(Whoami {}))
+fn agent(parts: &Parts) -> Result<Asked, Problem> {
+    let name = parts.agent()?;
+    Ok(Asked::to(move |call| {
+        let rows = rows(&call.yard)?;
+        let found = rows.iter().find(|row| is_same_agent(&row.name, name.as_str()));
+        let row = found.ok_or_else(|| {
+            let message = format!("list {} has no agent `{name}`", call.yard.list_id());
+            Problem::new(ProblemKind::NotFound, "agent_not_found", message)
+                .hint("an agent is on a list while it holds a task or is a member of its team")
+                .detail("agent", name.as_str())
+        })?;
+        Reply::of(answers::lists::AgentShown { agent: row.into() })
+    }))
 }
 
-fn where_is(_: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Where(Where {}))
+fn whoami(_: &Parts) -> Result<Asked, Problem> {
+    Ok(Asked::to(|call| {
+        let agent = call.yard.actor().as_str();
+        Reply::of(answers::lists::Whoami { agent, source: call.source, person: call.is_person })
+    }))
 }
 
-fn stats(_: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Stats(Stats {}))
+fn where_is(_: &Parts) -> Result<Asked, Problem> {
+    Ok(Asked::to(|call| {
+        let (served, list) = (&call.served, call.yard.list_id());
+        let path = served.address.path_of_list(list, &served.places);
+        let other_teams = other_teams(call)?;
+        Reply::of(answers::lists::Where {
+            list: list.as_str(),
+            store: served.address.to_string(),
+            reason: Reason::Flag.words(),
+            directory_list: served.directory_list.as_ref().map(ListId::as_str),
+            directories: call.directories()?.iter().map(|path| path.display().to_string()).collect(),
+            path: path.map(|path| path.display().to_string()),
+            data: served.data().map(|data| data.display().to_string()),
+            agent: call.yard.actor().as_str(),
+            other_teams: other_teams
+                .iter()
+                .map(|(team, list, joined)| OtherTeam { team, list: list.as_str(), joined_in: joined.as_deref() })
+                .collect(),
+            ignored: served.ignored.iter().map(ignored_setting).collect(),
+            name: call.list_names()?.remove(list.directory()),
+        })
+    }))
+}
+
+/// Returns the teams that the caller is in and whose lists are not the one that is served: the name, the list, and where it joined.
+fn other_teams(call: &Call) -> Result<Vec<(String, ListId, Option<String>)>, Problem> {
+    let (Ok(teams), Some(agent)) = (call.teams(), call.named_agent()) else { return Ok(Vec::new()) };
+    let of_seat = |seat: Seat| {
+        let list = teams.list_of(&seat.team.name).ok().filter(|list| list != call.yard.list_id())?;
+        Some((seat.team.name.to_string(), list, seat.member().and_then(|member| member.cwd.clone())))
+    };
+    Ok(teams.seats_of(agent)?.into_iter().filter_map(of_seat).collect())
+}
+
+fn show_stats(_: &Parts) -> Result<Asked, Problem> {
+    Ok(Asked::to(|call| {
+        let counted = call.yard.stats()?;
+        let spent = call.yard.past(&mut KnownPast::default())?.time_spent();
+        // What a newer Taskyard has is not told as if nothing had happened.
+        let is_known = call.yard.store().care().is_none_or(|care| care.newer_journals().is_empty());
+        Reply::of(stats(&counted, &spent, is_known))
+    }))
 }
 
 /// How many of those that are ready.
@@ -135,8 +225,8 @@ struct Best {
     limit: Option<usize>,
 }
 
-fn ready(_: &Parts, wanted: Best) -> Result<Command, Problem> {
-    Ok(Command::Ready(Ready { number: wanted.limit }))
+fn ready(_: &Parts, wanted: Best) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| Reply::of(answers::tasks::Ready::from(&call.yard.ready(wanted.limit)?))))
 }
 
 /// What is searched for.
@@ -150,12 +240,29 @@ struct Sought {
     all: bool,
 }
 
-fn search(_: &Parts, sought: Sought) -> Result<Command, Problem> {
-    Ok(Command::Search(Search { query: vec![sought.query], everywhere: false, all: sought.all }))
+fn search(_: &Parts, sought: Sought) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let query = words(&sought, call)?;
+        let hits: Vec<_> = call.yard.search(&query, sought.all)?.into_iter().map(|hit| (None, hit)).collect();
+        let gone = if hits.is_empty() { call.yard.gone()? } else { None };
+        Reply::of(found(&hits, gone.as_ref()))
+    }))
 }
 
-fn search_all(_: &Parts, sought: Sought) -> Result<Command, Problem> {
-    Ok(Command::Search(Search { query: vec![sought.query], everywhere: true, all: sought.all }))
+fn search_all(_: &Parts, sought: Sought) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let hits = call.yard.search_everywhere(&words(&sought, call)?, sought.all)?;
+        let hits: Vec<_> = hits.into_iter().map(|(list, hit)| (Some(list), hit)).collect();
+        Reply::of(found(&hits, None))
+    }))
+}
+
+fn words(sought: &Sought, call: &Call) -> Result<Query, Problem> {
+    let query = call.query_of_words(&sought.query)?;
+    match query.is_empty() {
+        true => Err(Problem::usage("no_words", "there are no words to search for")),
+        false => Ok(query),
+    }
 }
 
 /// As what the graph is drawn besides.
@@ -177,18 +284,25 @@ struct Picture {
     format: Drawn,
 }
 
-fn graph(_: &Parts, picture: Picture) -> Result<Command, Problem> {
-    let format = match picture.format {
-        Drawn::None => GraphFormat::Text,
-        Drawn::Mermaid => GraphFormat::Mermaid,
-        Drawn::Dot => GraphFormat::Dot,
-        Drawn::Svg => GraphFormat::Svg,
-    };
-    Ok(Command::Graph(Graph { format }))
+fn show_graph(_: &Parts, picture: Picture) -> Result<Asked, Problem> {
+    Ok(drawn_as(picture.format))
 }
 
-fn picture(_: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Graph(Graph { format: GraphFormat::Svg }))
+fn picture(_: &Parts) -> Result<Asked, Problem> {
+    Ok(drawn_as(Drawn::Svg))
+}
+
+fn drawn_as(format: Drawn) -> Asked {
+    Asked::to(move |call| {
+        let (found, rules) = (call.yard.graph()?, call.yard.rules());
+        let picture = match format {
+            Drawn::None => None,
+            Drawn::Mermaid => Some(render::graph::mermaid(&found.tasks, rules)),
+            Drawn::Dot => Some(render::graph::dot(&found.tasks, rules)),
+            Drawn::Svg => Some(render::graph::svg(&found.tasks, rules)),
+        };
+        Reply::of(graph(&found, picture))
+    })
 }
 
 /// Whether leases are overruled.
@@ -199,8 +313,11 @@ struct Clearing {
     force: bool,
 }
 
-fn clear(_: &Parts, clearing: Clearing) -> Result<Command, Problem> {
-    Ok(Command::Clear(Clear { force: clearing.force }))
+fn clear(_: &Parts, clearing: Clearing) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let cleared = call.proving(None, clearing.force).clear()?.done()?;
+        Reply::of(answers::tasks::Cleared::from(&cleared))
+    }))
 }
 
 /// What is moved here.
@@ -216,15 +333,45 @@ struct Merging {
     force: bool,
 }
 
-fn merge(parts: &Parts, merging: Merging) -> Result<Command, Problem> {
-    let into = parts.text("list").to_owned();
-    Ok(Command::Merge(Merge { from: merging.from, into, open: merging.open, force: merging.force }))
+fn merge(_: &Parts, merging: Merging) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let (from, into) = (call.list_named(&merging.from)?, call.yard.list_id());
+        let which = if merging.open { MergeWhich::Open } else { MergeWhich::All };
+        let moved = call.proving(None, merging.force).merge(&from, into, which)?.done()?;
+        Reply::of(merged(&moved, &from, into))
+    }))
 }
 
-fn examine(_: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Doctor(Doctor { fix: false, yes: false, lint: false }))
+fn examine(_: &Parts) -> Result<Asked, Problem> {
+    Ok(Asked::to(|call| check(call, false)))
 }
 
-fn mend(_: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Doctor(Doctor { fix: true, yes: true, lint: false }))
+fn mend(_: &Parts) -> Result<Asked, Problem> {
+    Ok(Asked::to(|call| check(call, true)))
+}
+
+/// Looks for what is wrong with the list, and mends what can be mended if it shall.
+fn check(call: &Call, mends: bool) -> Result<Reply, Problem> {
+    let (config, jobs) = (&call.served.config, call.jobs());
+    let mut checkup = Checkup::of(&call.yard).with_jobs(&jobs);
+    if let Ok(teams) = call.teams() {
+        checkup = checkup.with_teams(teams);
+    }
+    if let Some(silence) = config.stale_owner() {
+        checkup = checkup.with_owner_silence(silence);
+    }
+    let doubt = call.household().and_then(|household| household.clock_doubt());
+    let checkup = checkup.with_journal_limit(config.max_size()).with_clock_doubt(doubt);
+    let findings = checkup.examine()?;
+    let around = unknown_settings(config).into_iter().chain(shared_list(call.yard.list_id(), &call.repositories()?));
+    if !mends || findings.iter().all(|finding| finding.fix.is_none()) {
+        let findings = findings.iter().map(Into::into).chain(around).collect();
+        return Reply::of(answers::maintenance::Findings { findings });
+    }
+    let mended = checkup.mend(&findings)?;
+    Reply::of(answers::maintenance::Mended {
+        findings: mended.left.iter().map(Into::into).chain(around).collect(),
+        fixed: mended.fixed.iter().map(Into::into).collect(),
+        revision: mended.revision.map(|revision| revision.0),
+    })
 }

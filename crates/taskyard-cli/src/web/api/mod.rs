@@ -1,5 +1,5 @@
-//! The JSON API under `/api/v1`: one file per resource. An operation is a command of ours whose arguments come as JSON; what it answers
-//! is what the command prints with `--json`.
+//! The JSON API under `/api/v1`: one file per resource. A request calls an operation of the library; what it answers is the type that
+//! `--json` serialises, too.
 
 mod access;
 mod answering;

@@ -2,12 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use taskyard::core::answers;
+use taskyard::answers::rehearsed;
+use taskyard::core::problem::Problem;
+use taskyard::core::{TaskId, answers};
+use taskyard::operations::{DEFAULT_LEASE, Move, Possible, Updated};
+use taskyard::{Error, Outcome, Yard};
 
-use super::inputs::{Proof, SeveralTasks, SeveralWithParts, WithParts, lease, only, several};
-use super::operation::{Operation, Parts, ids};
-use crate::commands::{Cancel, Command, Depend, Done, Reopen, Start, Undepend};
-use crate::problem::Problem;
+use super::inputs::{Chosen, Proof, SeveralTasks, SeveralWithParts, WithParts, none_chosen};
+use super::operation::{Asked, Operation, Parts, Reply, ids};
+use crate::web::call::Call;
 
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
@@ -84,33 +87,69 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-fn start(parts: &Parts, proof: Proof) -> Result<Command, Problem> {
-    Ok(Command::Start(Start { which: only(parts)?, lease: lease(proof.token, proof.force) }))
+/// Makes a move with the tasks that were chosen.
+pub(super) fn make_move(yard: &Yard, wanted: &Move, chosen: &Chosen, call: &Call) -> Result<Reply, Problem> {
+    move_these(yard, wanted, &chosen.ids(call)?, chosen)
 }
 
-fn start_several(_: &Parts, given: SeveralTasks) -> Result<Command, Problem> {
-    let which = several(&given.ids, given.query, given.keep_going, given.dry_run)?;
-    Ok(Command::Start(Start { which, lease: lease(given.token, given.force) }))
+fn move_these(yard: &Yard, wanted: &Move, ids: &[TaskId], chosen: &Chosen) -> Result<Reply, Problem> {
+    if ids.is_empty() {
+        return none_chosen();
+    }
+    let rehearsal = chosen.dry_run.then(|| yard.clone().rehearsing());
+    let yard = rehearsal.as_ref().unwrap_or(yard);
+    let possible = match chosen.keep_going {
+        true => yard.move_possible(ids, wanted)?,
+        false => Possible { done: yard.move_together(ids, wanted)?.done()?, refused: Vec::new() },
+    };
+    match possible.done.as_slice() {
+        _ if chosen.dry_run => {
+            Reply::of(rehearsed(possible.done.iter().map(|updated| &updated.task), &possible.refused))
+        }
+        [one] if chosen.is_one => Reply::of(answers::tasks::Updated::from(one)),
+        _ => Reply::of(answers::tasks::UpdatedTogether::from(&possible)),
+    }
 }
 
-fn done(parts: &Parts, proof: Proof) -> Result<Command, Problem> {
-    Ok(Command::Done(Done { which: only(parts)?, yes: true, lease: lease(proof.token, proof.force) }))
+/// Makes a move of which nothing but the proof of a lease is said.
+fn simply(wanted: Move, chosen: Chosen, (token, force): (Option<u64>, bool)) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| make_move(&call.proving(token, force), &wanted, &chosen, call)))
 }
 
-fn done_several(_: &Parts, given: SeveralTasks) -> Result<Command, Problem> {
-    let which = several(&given.ids, given.query, given.keep_going, given.dry_run)?;
-    Ok(Command::Done(Done { which, yes: true, lease: lease(given.token, given.force) }))
+fn start(parts: &Parts, proof: Proof) -> Result<Asked, Problem> {
+    simply(Move::Start, Chosen::only(parts)?, (proof.token, proof.force))
 }
 
-fn cancel(parts: &Parts, given: WithParts) -> Result<Command, Problem> {
-    let lease = lease(given.token, given.force);
-    Ok(Command::Cancel(Cancel { which: only(parts)?, with_parts: given.with_parts, yes: true, lease }))
+fn start_several(_: &Parts, given: SeveralTasks) -> Result<Asked, Problem> {
+    let chosen = Chosen::several(&given.ids, given.query, given.keep_going, given.dry_run)?;
+    simply(Move::Start, chosen, (given.token, given.force))
 }
 
-fn cancel_several(_: &Parts, given: SeveralWithParts) -> Result<Command, Problem> {
-    let which = several(&given.ids, given.query, given.keep_going, given.dry_run)?;
-    let lease = lease(given.token, given.force);
-    Ok(Command::Cancel(Cancel { which, with_parts: given.with_parts, yes: true, lease }))
+fn done(parts: &Parts, proof: Proof) -> Result<Asked, Problem> {
+    simply(Move::Done, Chosen::only(parts)?, (proof.token, proof.force))
+}
+
+fn done_several(_: &Parts, given: SeveralTasks) -> Result<Asked, Problem> {
+    let chosen = Chosen::several(&given.ids, given.query, given.keep_going, given.dry_run)?;
+    simply(Move::Done, chosen, (given.token, given.force))
+}
+
+fn cancel(parts: &Parts, given: WithParts) -> Result<Asked, Problem> {
+    cancelling(Chosen::only(parts)?, given.with_parts, (given.token, given.force))
+}
+
+fn cancel_several(_: &Parts, given: SeveralWithParts) -> Result<Asked, Problem> {
+    let chosen = Chosen::several(&given.ids, given.query, given.keep_going, given.dry_run)?;
+    cancelling(chosen, given.with_parts, (given.token, given.force))
+}
+
+fn cancelling(chosen: Chosen, with_parts: bool, (token, force): (Option<u64>, bool)) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let yard = call.proving(token, force);
+        let ids = chosen.ids(call)?;
+        let ids = if with_parts { yard.with_open_parts(&ids)? } else { ids };
+        move_these(&yard, &Move::Cancel, &ids, &chosen)
+    }))
 }
 
 /// How a task is opened again.
@@ -123,9 +162,18 @@ struct Reopening {
     force: bool,
 }
 
-fn reopen(parts: &Parts, given: Reopening) -> Result<Command, Problem> {
-    let lease = lease(given.token, given.force);
-    Ok(Command::Reopen(Reopen { which: only(parts)?, keep_owner: given.keep_owner, lease }))
+fn reopen(parts: &Parts, given: Reopening) -> Result<Asked, Problem> {
+    reopening(Chosen::only(parts)?, given.keep_owner, (given.token, given.force))
+}
+
+fn reopening(chosen: Chosen, keep_owner: bool, (token, force): (Option<u64>, bool)) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let wanted = match keep_owner {
+            true => Move::ReopenForOwner(call.served.config.lease().unwrap_or(DEFAULT_LEASE)),
+            false => Move::Reopen,
+        };
+        make_move(&call.proving(token, force), &wanted, &chosen, call)
+    }))
 }
 
 /// Which tasks are opened again.
@@ -145,10 +193,9 @@ struct Reopenings {
     force: bool,
 }
 
-fn reopen_several(_: &Parts, given: Reopenings) -> Result<Command, Problem> {
-    let which = several(&given.ids, given.query, given.keep_going, given.dry_run)?;
-    let lease = lease(given.token, given.force);
-    Ok(Command::Reopen(Reopen { which, keep_owner: given.keep_owner, lease }))
+fn reopen_several(_: &Parts, given: Reopenings) -> Result<Asked, Problem> {
+    let chosen = Chosen::several(&given.ids, given.query, given.keep_going, given.dry_run)?;
+    reopening(chosen, given.keep_owner, (given.token, given.force))
 }
 
 /// What a task waits for.
@@ -168,7 +215,7 @@ struct Edges {
 }
 
 impl Edges {
-    fn on(&self) -> Result<Vec<taskyard::core::TaskId>, Problem> {
+    fn on(&self) -> Result<Vec<TaskId>, Problem> {
         match self.on.is_empty() {
             true => Err(Problem::usage("no_tasks", "`on` names no task")),
             false => ids(&self.on),
@@ -176,20 +223,26 @@ impl Edges {
     }
 }
 
-fn depend(parts: &Parts, edges: Edges) -> Result<Command, Problem> {
-    Ok(Command::Depend(Depend {
-        id: parts.task()?,
-        on: edges.on()?,
-        dry_run: edges.dry_run,
-        lease: lease(edges.token, edges.force),
-    }))
+fn depend(parts: &Parts, edges: Edges) -> Result<Asked, Problem> {
+    tying(parts, edges, Yard::depend)
 }
 
-fn undepend(parts: &Parts, edges: Edges) -> Result<Command, Problem> {
-    Ok(Command::Undepend(Undepend {
-        id: parts.task()?,
-        on: edges.on()?,
-        dry_run: edges.dry_run,
-        lease: lease(edges.token, edges.force),
+fn undepend(parts: &Parts, edges: Edges) -> Result<Asked, Problem> {
+    tying(parts, edges, Yard::undepend)
+}
+
+/// Changes what a task waits for.
+type TiesTasks = fn(&Yard, &TaskId, &[TaskId]) -> Result<Outcome<Updated>, Error>;
+
+fn tying(parts: &Parts, edges: Edges, ties: TiesTasks) -> Result<Asked, Problem> {
+    let (id, on) = (parts.task()?, edges.on()?);
+    Ok(Asked::to(move |call| {
+        let yard = call.proving(edges.token, edges.force);
+        let yard = if edges.dry_run { yard.rehearsing() } else { yard };
+        let updated = ties(&yard, &id, &on)?.done()?;
+        match edges.dry_run {
+            true => Reply::of(rehearsed([&updated.task], &[])),
+            false => Reply::of(answers::tasks::Updated::from(&updated)),
+        }
     }))
 }

@@ -1,20 +1,21 @@
-//! One operation of the API: where it is found, what it takes, what it answers, who may call it, and the command that does it.
+//! One operation of the API: where it is found, what it takes, what it answers, who may call it, and what does it.
 //!
 //! The router and the OpenAPI document are both made from these, so that there is no route without a description.
 
 use axum::http::{Method, StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use taskyard::core::answers::document::Document;
+use taskyard::core::answers::document::{Document, write_line};
+use taskyard::core::forms::id_range::parse_id;
+use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard::core::{AgentName, ListId, TaskId};
 use taskyard_mcp::serving::Work;
 
 use super::query;
-use crate::arguments::{parse_agent, parse_id};
-use crate::commands::Command;
-use crate::problem::Problem;
 use crate::tokens::Scope;
+use crate::web::call::Call;
 
 /// Where the API begins.
 pub(crate) const ROOT: &str = "/api/v1";
@@ -66,47 +67,66 @@ pub(crate) enum AnswerForm {
     Events,
 }
 
-/// Reads the command that is asked for from the parts of the path and what the operation takes.
-type ReadsCommand = Box<dyn Fn(&Parts, Value) -> Result<Asked, Problem> + Send + Sync>;
+/// Reads what is asked for from the parts of the path and what the operation takes.
+type ReadsRequest = Box<dyn Fn(&Parts, Value) -> Result<Asked, Problem> + Send + Sync>;
 
 /// What does an operation.
 pub(crate) enum Does {
-    /// A command.
-    Command(ReadsCommand),
+    /// What is read from a request, on a thread that may wait for the disk.
+    Call(ReadsRequest),
     /// A handler of its own, which `routes` knows by the name of the operation.
     Itself,
 }
 
-/// A command, and what it reads where it would read stdin.
+/// Does what a request asks for.
+type Runs = Box<dyn FnOnce(&Call) -> Result<Reply, Problem> + Send>;
+
+/// What a request asks for.
 pub(crate) struct Asked {
-    pub(crate) command: Command,
-    pub(crate) input: Option<Vec<u8>>,
+    /// Does it.
+    pub(crate) run: Runs,
     /// Whether it may sleep until something happens.
     pub(crate) sleeps: bool,
     /// What the caller has to be allowed to do besides what the operation needs.
     pub(crate) scope: Scope,
 }
 
-impl From<Command> for Asked {
-    fn from(command: Command) -> Self {
-        Self { command, input: None, sleeps: false, scope: Scope::Read }
+impl Asked {
+    /// Asks for something.
+    pub(crate) fn to(run: impl FnOnce(&Call) -> Result<Reply, Problem> + Send + 'static) -> Self {
+        Self { run: Box::new(run), sleeps: false, scope: Scope::Read }
+    }
+
+    /// Lets only those ask who may do this.
+    pub(crate) fn only_for(self, scope: Scope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// Says whether it may sleep until something happens.
+    pub(crate) fn sleeping(self, sleeps: bool) -> Self {
+        Self { sleeps, ..self }
     }
 }
 
-impl Asked {
-    /// Returns a command that reads this where it would read stdin.
-    pub(crate) fn reading(command: Command, input: Vec<u8>) -> Self {
-        Self { input: Some(input), ..command.into() }
+/// An answer, as the bytes of its JSON.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) body: Vec<u8>,
+    /// The kind of refusal that the answer tells of, if it does.
+    pub(crate) refusal: Option<ProblemKind>,
+}
+
+impl Reply {
+    /// Serialises an answer.
+    pub(crate) fn of(answer: impl Serialize) -> Result<Self, Problem> {
+        let mut body = Vec::new();
+        write_line(Document::new(answer, None), &mut body)?;
+        Ok(Self { body, refusal: None })
     }
 
-    /// Returns a command that only those may have run who may do this.
-    pub(crate) fn only_for(scope: Scope, command: Command) -> Self {
-        Self { scope, ..command.into() }
-    }
-
-    /// Returns a command that may sleep until something happens.
-    pub(crate) fn sleeping(command: Command) -> Self {
-        Self { sleeps: true, ..command.into() }
+    /// Says that the answer tells of a refusal.
+    pub(crate) fn refused(self, refusal: Option<ProblemKind>) -> Self {
+        Self { refusal, ..self }
     }
 }
 
@@ -132,7 +152,7 @@ impl Parts {
 
     /// Returns the agent.
     pub(crate) fn agent(&self) -> Result<AgentName, Problem> {
-        parse_agent(self.text("agent")).map_err(|why| Problem::usage("bad_agent", why))
+        AgentName::new(self.text("agent")).map_err(|why| Problem::usage("bad_agent", why.to_string()))
     }
 
     /// Returns the list; none where the path names none.
@@ -259,23 +279,18 @@ impl Operation {
         Self { input: Some(schema_of::<I>), ..self }
     }
 
-    /// Says which command does it, of what it takes.
-    pub(crate) fn with<I, A>(self, command: fn(&Parts, I) -> Result<A, Problem>) -> Self
+    /// Says what does it, of what it takes.
+    pub(crate) fn with<I>(self, read: fn(&Parts, I) -> Result<Asked, Problem>) -> Self
     where
         I: JsonSchema + DeserializeOwned + 'static,
-        A: Into<Asked> + 'static,
     {
-        let read = move |parts: &Parts, input: Value| Ok(command(parts, query::read(input)?)?.into());
-        Self { input: Some(schema_of::<I>), does: Does::Command(Box::new(read)), ..self }
+        let read = move |parts: &Parts, input: Value| read(parts, query::read(input)?);
+        Self { input: Some(schema_of::<I>), does: Does::Call(Box::new(read)), ..self }
     }
 
-    /// Says which command does it, of which it takes nothing.
-    pub(crate) fn runs<A>(self, command: fn(&Parts) -> Result<A, Problem>) -> Self
-    where
-        A: Into<Asked> + 'static,
-    {
-        let read = move |parts: &Parts, _: Value| Ok(command(parts)?.into());
-        Self { does: Does::Command(Box::new(read)), ..self }
+    /// Says what does it, if it takes nothing.
+    pub(crate) fn runs(self, read: fn(&Parts) -> Result<Asked, Problem>) -> Self {
+        Self { does: Does::Call(Box::new(move |parts: &Parts, _: Value| read(parts))), ..self }
     }
 
     /// Tells whether it is about one task, which its path names.

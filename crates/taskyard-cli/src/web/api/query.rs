@@ -2,8 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-
-use crate::problem::Problem;
+use taskyard::core::problem::Problem;
 
 /// Reads what an operation takes.
 pub(crate) fn read<T: DeserializeOwned>(input: Value) -> Result<T, Problem> {

@@ -1,15 +1,26 @@
 //! Tasks: listing, making, showing, changing, deleting them.
 
+use std::iter;
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use taskyard::core::{Status, answers};
+use taskyard::answers::{created_batch, deleted, listing, rehearsed, shown};
+use taskyard::config::Marks;
+use taskyard::core::dialect::macf::{Kind, describe_making, stated_parent};
+use taskyard::core::forms::batch::{BatchMistake, read};
+use taskyard::core::forms::extras::without_taken_times;
+use taskyard::core::problem::Problem;
+use taskyard::core::{Status, Task, answers};
+use taskyard::liveness::ClientNames;
+use taskyard::machine::Checkout;
+use taskyard::operations::{self, Filter, Move, OwnerChange, OwnerSession, Patch, TagChange, TaskMessage, Update};
 
-use super::inputs::{Extras, PriorityWord, SeveralWithParts, StatusWord, WithParts, lease, only, several};
-use super::operation::{Asked, Operation, Parts, id, ids};
-use crate::arguments::{ListedState, WhichTasks};
-use crate::commands::{Command, Create, Delete, List, Note, Show, Update};
-use crate::problem::Problem;
+use super::inputs::{Chosen, ExtrasGiven, PriorityWord, SeveralWithParts, StatusWord, WithParts, none_chosen};
+use super::moves::make_move;
+use super::operation::{Asked, Operation, Parts, Reply, id, ids};
+use crate::web::call::Call;
 
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
@@ -107,34 +118,39 @@ enum StateWord {
     Blocked,
 }
 
-impl From<StateWord> for ListedState {
-    fn from(word: StateWord) -> Self {
-        match word {
-            StateWord::Pending => Self::Is(Status::Pending),
-            StateWord::InProgress => Self::Is(Status::InProgress),
-            StateWord::Completed => Self::Is(Status::Completed),
-            StateWord::Blocked => Self::Blocked,
+impl StateWord {
+    /// Returns the status; `None` if that does not say it.
+    const fn status(self) -> Option<Status> {
+        match self {
+            Self::Pending => Some(Status::Pending),
+            Self::InProgress => Some(Status::InProgress),
+            Self::Completed => Some(Status::Completed),
+            Self::Blocked => None,
         }
     }
 }
 
-fn list(_: &Parts, wanted: Wanted) -> Result<Command, Problem> {
+fn list(_: &Parts, wanted: Wanted) -> Result<Asked, Problem> {
     let sort = |key: &String| key.parse().map_err(|error| Problem::usage("bad_sort", format!("{error}")));
-    Ok(Command::List(List {
-        query: wanted.query.into_iter().collect(),
-        states: wanted.status.into_iter().map(Into::into).collect(),
-        owner: wanted.owner,
-        mine: wanted.mine,
-        ready: wanted.ready,
-        blocked: wanted.blocked,
-        tag: wanted.tag,
-        priority: wanted.priority.map(Into::into),
-        parent: wanted.parent.as_deref().map(id).transpose()?,
-        sort: wanted.sort.iter().map(sort).collect::<Result<_, _>>()?,
-        limit: wanted.limit,
-        format: None,
-        all: wanted.all,
-        style: None,
+    let sort = wanted.sort.iter().map(sort).collect::<Result<_, _>>()?;
+    let parent = wanted.parent.as_deref().map(id).transpose()?;
+    Ok(Asked::to(move |call| {
+        let found = call.yard.list(&Filter {
+            statuses: wanted.status.iter().filter_map(|word| word.status()).collect(),
+            or_blocked: wanted.status.iter().any(|word| word.status().is_none()),
+            owner: if wanted.mine { Some(call.yard.actor().as_str().to_owned()) } else { wanted.owner },
+            ready: wanted.ready,
+            blocked: wanted.blocked,
+            tag: wanted.tag,
+            priority: wanted.priority.map(Into::into),
+            parent,
+            query: call.query(wanted.query.as_deref())?,
+            sort,
+            limit: wanted.limit,
+            with_times: false,
+            internal: wanted.all,
+        })?;
+        Reply::of(listing(&found, call.yard.list_id()))
     }))
 }
 
@@ -182,8 +198,19 @@ struct NewTask {
     metadata: Map<String, Value>,
 }
 
-fn create(_: &Parts, new: NewTask) -> Result<Command, Problem> {
-    let extras = Extras {
+fn create(_: &Parts, new: NewTask) -> Result<Asked, Problem> {
+    if new.subject.trim().is_empty() {
+        return Err(Problem::usage("empty_subject", "a task needs a title"));
+    }
+    let kind = new.kind.as_deref().and_then(|word| word.parse::<Kind>().ok());
+    let description = new.description.unwrap_or_default();
+    let has_parent = new.parent.is_some() || stated_parent(&description).is_some();
+    if let Some(kind) = kind.filter(|kind| kind.needs_parent() && !has_parent) {
+        return Err(Problem::usage("no_parent", format!("a {kind} is always a part of another task"))
+            .hint("say which with `parent`"));
+    }
+    let (blocked_by, blocks) = (ids(&new.blocked_by)?, ids(&new.blocks)?);
+    let extras = ExtrasGiven {
         priority: new.priority,
         tags: new.tags,
         parent: new.parent,
@@ -193,19 +220,30 @@ fn create(_: &Parts, new: NewTask) -> Result<Command, Problem> {
         estimate: new.estimate,
         metadata: new.metadata,
     };
-    Ok(Command::Create(Box::new(Create {
-        subject: new.subject,
-        batch: None,
-        dry_run: false,
-        description: new.description,
-        active_form: new.active_form,
-        blocked_by: ids(&new.blocked_by)?,
-        blocks: ids(&new.blocks)?,
-        owner: new.owner,
-        metadata: extras.flags()?,
-        repo: None,
-        version: None,
-    })))
+    let extras = extras.read()?;
+    Ok(Asked::to(move |call| {
+        let mut metadata = extras.metadata(call.served.config.working_day());
+        metadata.iter_mut().for_each(without_taken_times);
+        let (description, block_left) = match kind {
+            Some(_) => describe_making(description, &mut metadata, call.yard.actor(), Vec::new()),
+            None => (description, None),
+        };
+        let created = call.yard.create(operations::NewTask {
+            kind,
+            has_compact_marks: call.served.config.marks() == Some(Marks::Compact),
+            subject: new.subject,
+            description,
+            active_form: new.active_form,
+            owner: new.owner,
+            blocks,
+            blocked_by,
+            metadata: metadata.filter(|metadata| !metadata.is_empty()),
+            ..operations::NewTask::default()
+        })?;
+        let created = created.done()?;
+        let block_left = block_left.as_ref().map(ToString::to_string);
+        Reply::of(answers::tasks::Created { block_left, ..(&created).into() })
+    }))
 }
 
 /// Many new tasks.
@@ -226,12 +264,40 @@ fn create_batch(_: &Parts, batch: Batch) -> Result<Asked, Problem> {
         (Some(_), false) => return Err(Problem::usage("bad_input", "`tasks` and `markdown` do not go together")),
         (None, _) => batch.tasks.into_iter().map(|task| Value::Object(task).to_string() + "\n").collect(),
     };
-    let command = Create { batch: Some("-".to_owned()), dry_run: batch.dry_run, ..Create::default() };
-    Ok(Asked::reading(Command::Create(Box::new(command)), text.into_bytes()))
+    let dry_run = batch.dry_run;
+    Ok(Asked::to(move |call| {
+        let batch = read(&text, &call.clock()).map_err(|mistake| bad_batch(&mistake))?;
+        let made = if dry_run { call.yard.preview_batch(&batch)? } else { call.yard.create_batch(&batch)? };
+        let made = made.done()?.map_err(|mistake| bad_batch(&mistake))?;
+        Reply::of(created_batch(&batch, &made, dry_run))
+    }))
 }
 
-fn show(parts: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Show(Show { id: parts.task()? }))
+fn bad_batch(mistake: &BatchMistake) -> Problem {
+    Problem::usage("bad_batch", mistake.to_string()).hint("nothing was created").detail("line", mistake.line)
+}
+
+fn show(parts: &Parts) -> Result<Asked, Problem> {
+    let id = parts.task()?;
+    Ok(Asked::to(move |call| {
+        let found = call.yard.show(&id)?.done()?;
+        // If the records of jobs are out of reach, the task is shown all the same.
+        let jobs = call.jobs().of_task(call.yard.list_id(), &id).unwrap_or_default();
+        let made = call.yard.making_of(&id)?;
+        let session = session_of_owner(call, &found.task);
+        Reply::of(shown(&found, &jobs, made.as_ref(), session.as_ref()))
+    }))
+}
+
+/// Finds the session of the client in which the owner of a task works. If its files cannot be read, the task is shown all the same.
+fn session_of_owner(call: &Call, task: &Task) -> Option<OwnerSession> {
+    let places = &call.served.places;
+    let directory = places.directory.as_deref()?;
+    let top = Checkout::around(directory).map(|checkout| checkout.top).filter(|top| top != directory);
+    let directories: Vec<&Path> = iter::once(directory).chain(top.as_deref()).collect();
+    let names = ClientNames::in_data(places.data.as_ref()?);
+    let found = call.yard.session_of_owner(places.client.as_ref()?, &directories, &names, task);
+    found.inspect_err(|error| tracing::debug!(%error, "the session of the owner is not known")).ok().flatten()
 }
 
 /// What changes about a task. What is not given stays as it is.
@@ -281,24 +347,23 @@ struct Change {
     force: bool,
 }
 
-fn update(parts: &Parts, change: Change) -> Result<Command, Problem> {
+fn update(parts: &Parts, change: Change) -> Result<Asked, Problem> {
     if !change.ids.is_empty() || change.query.is_some() || change.keep_going {
         return Err(
             Problem::usage("bad_input", "the path names the task").hint("PATCH /lists/{list}/tasks changes several")
         );
     }
-    changing(WhichTasks { dry_run: change.dry_run, ..only(parts)? }, change)
+    changing(Chosen::only(parts)?.rehearsed(change.dry_run), change)
 }
 
-fn update_several(_: &Parts, mut change: Change) -> Result<Command, Problem> {
-    changing(several(&change.ids, change.query.take(), change.keep_going, change.dry_run)?, change)
+fn update_several(_: &Parts, mut change: Change) -> Result<Asked, Problem> {
+    changing(Chosen::several(&change.ids, change.query.take(), change.keep_going, change.dry_run)?, change)
 }
 
-fn changing(which: crate::arguments::WhichTasks, change: Change) -> Result<Command, Problem> {
-    let no_owner = change.owner.as_deref() == Some("");
-    let extras = Extras {
+fn changing(chosen: Chosen, change: Change) -> Result<Asked, Problem> {
+    let extras = ExtrasGiven {
         priority: change.priority,
-        tags: change.add_tags,
+        tags: Vec::new(),
         parent: change.parent,
         kind: change.kind,
         due: change.due,
@@ -306,37 +371,67 @@ fn changing(which: crate::arguments::WhichTasks, change: Change) -> Result<Comma
         estimate: change.estimate,
         metadata: change.metadata,
     };
-    Ok(Command::Update(Box::new(Update {
-        which,
-        subject: change.subject,
-        description: change.description,
-        active_form: change.active_form,
-        status: change.status.map(Into::into),
-        owner: change.owner.filter(|_| !no_owner),
-        no_owner,
+    let extras = extras.read()?;
+    let kind = extras.kind.as_deref().and_then(|word| word.parse::<Kind>().ok());
+    let mut update = Update {
+        patch: Patch {
+            subject: change.subject,
+            description: change.description,
+            active_form: change.active_form,
+            status: change.status.map(Into::into),
+            owner: change
+                .owner
+                .map(|owner| if owner.is_empty() { OwnerChange::Clear } else { OwnerChange::Set(owner) }),
+            metadata: None,
+        },
         add_blocks: ids(&change.add_blocks)?,
         add_blocked_by: ids(&change.add_blocked_by)?,
         remove_blocks: ids(&change.remove_blocks)?,
         remove_blocked_by: ids(&change.remove_blocked_by)?,
-        untag: change.remove_tags,
-        tags: change.tags,
-        metadata: extras.flags()?,
-        lease: lease(change.token, change.force),
-    })))
+        kind,
+        tags: TagChange {
+            set: change.tags.map(|tags| tags.into_iter().filter(|tag| !tag.is_empty()).collect()),
+            add: change.add_tags,
+            remove: change.remove_tags,
+        },
+        lease_for_owner: None,
+    };
+    Ok(Asked::to(move |call| {
+        update.patch.metadata = extras.metadata(call.served.config.working_day());
+        if update == Update::default() {
+            return Err(Problem::usage("nothing_given", "nothing was given to change"));
+        }
+        make_move(&call.proving(change.token, change.force), &Move::Update(Box::new(update)), &chosen, call)
+    }))
 }
 
-fn delete(parts: &Parts, deletion: WithParts) -> Result<Command, Problem> {
-    let lease = lease(deletion.token, deletion.force);
-    Ok(Command::Delete(Delete { which: only(parts)?, with_parts: deletion.with_parts, yes: true, lease }))
+fn delete(parts: &Parts, deletion: WithParts) -> Result<Asked, Problem> {
+    deleting(Chosen::only(parts)?, deletion.with_parts, (deletion.token, deletion.force))
 }
 
-fn delete_several(_: &Parts, deletions: SeveralWithParts) -> Result<Command, Problem> {
-    let which = several(&deletions.ids, deletions.query, deletions.keep_going, deletions.dry_run)?;
-    Ok(Command::Delete(Delete {
-        which,
-        with_parts: deletions.with_parts,
-        yes: true,
-        lease: lease(deletions.token, deletions.force),
+fn delete_several(_: &Parts, deletions: SeveralWithParts) -> Result<Asked, Problem> {
+    let chosen = Chosen::several(&deletions.ids, deletions.query, deletions.keep_going, deletions.dry_run)?;
+    deleting(chosen, deletions.with_parts, (deletions.token, deletions.force))
+}
+
+fn deleting(chosen: Chosen, with_parts: bool, (token, force): (Option<u64>, bool)) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let yard = call.proving(token, force);
+        let ids = chosen.ids(call)?;
+        if ids.is_empty() {
+            return none_chosen();
+        }
+        let yard = if chosen.dry_run { yard.rehearsing() } else { yard };
+        let (gone, refused) = match (chosen.keep_going, with_parts) {
+            (false, true) => (Some(yard.delete_with_parts(&ids)?.done()?), Vec::new()),
+            (false, false) => (Some(yard.delete(&ids)?.done()?), Vec::new()),
+            (true, true) => yard.delete_possible_with_parts(&ids)?,
+            (true, false) => yard.delete_possible(&ids)?,
+        };
+        match chosen.dry_run {
+            true => Reply::of(rehearsed(gone.iter().flat_map(|gone| &gone.tasks), &refused)),
+            false => Reply::of(deleted(gone.as_ref(), &refused)),
+        }
     }))
 }
 
@@ -347,6 +442,18 @@ struct Remark {
     text: String,
 }
 
-fn note(parts: &Parts, remark: Remark) -> Result<Command, Problem> {
-    Ok(Command::Note(Note { id: parts.task()?, text: vec![remark.text] }))
+fn note(parts: &Parts, remark: Remark) -> Result<Asked, Problem> {
+    let id = parts.task()?;
+    if remark.text.trim().is_empty() {
+        return Err(Problem::usage("nothing_given", format!("nothing was given to note on task {id}")));
+    }
+    Ok(Asked::to(move |call| {
+        let noted = call.yard.note(&id, &remark.text)?.done()?;
+        for message in &noted.messages {
+            if let TaskMessage::Failed { to, why } = message {
+                tracing::warn!(to, %why, "an agent is not told of a note");
+            }
+        }
+        Reply::of(answers::tasks::Noted::from(&noted))
+    }))
 }

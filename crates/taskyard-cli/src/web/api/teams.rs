@@ -1,17 +1,23 @@
 //! Teams, messages and todo lists.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
-use taskyard::core::answers;
+use serde_json::{Map, Value, json};
+use taskyard::answers::{broadcast, outbox, team_left};
+use taskyard::core::problem::Problem;
+use taskyard::core::tools::todo_write;
+use taskyard::core::{BadListName, MessageKey, Rules, answers};
+use taskyard::teams::{Letter, NewMember, NewTeam, Presence, Seat, Sent, TeamRefusal, TeamsFound};
+use taskyard::todos::Replaced;
+use taskyard::{Error, operations};
+use taskyard_jobs::JobNotices;
 
-use super::inputs::{Departure, DepartureReason};
-use super::operation::{Asked, Operation, Parts, id};
-use crate::commands::{
-    Command, Inbox, Send, SendRequest, Team, TeamAction, TeamJoin, TeamLeave, TeamReason, Todo, TodoAction,
-};
-use crate::problem::Problem;
+use super::inputs::Departure;
+use super::operation::{Asked, Operation, Parts, Reply, id};
 use crate::tokens::Scope;
+use crate::web::call::Call;
 
 /// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
@@ -56,14 +62,19 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-fn list(_: &Parts) -> Result<Command, Problem> {
-    Ok(team(TeamAction::List))
+fn list(_: &Parts) -> Result<Asked, Problem> {
+    Ok(Asked::to(|call| {
+        let TeamsFound { teams, unreadable } = call.teams()?.look_around()?;
+        unreadable.iter().for_each(|team| tracing::warn!(error = %team.error, "a team cannot be read"));
+        Reply::of(answers::teams::Teams { teams: teams.iter().map(Into::into).collect() })
+    }))
 }
 
 /// A new team.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct NewTeam {
+#[schemars(rename = "NewTeam")]
+struct NewTeamGiven {
     name: String,
     #[serde(default)]
     description: Option<String>,
@@ -72,16 +83,38 @@ struct NewTeam {
     reset: bool,
 }
 
-fn create(_: &Parts, new: NewTeam) -> Result<Asked, Problem> {
-    let name = new.name.parse().map_err(|error: taskyard::core::BadListName| {
-        Problem::usage("bad_team_name", error.to_string().replace("list", "team"))
-    })?;
+fn create(_: &Parts, new: NewTeamGiven) -> Result<Asked, Problem> {
+    let name = new
+        .name
+        .parse()
+        .map_err(|error: BadListName| Problem::usage("bad_team_name", error.to_string().replace("list", "team")))?;
     let scope = if new.reset { Scope::All } else { Scope::Work };
-    Ok(Asked::only_for(scope, team(TeamAction::Create { name, description: new.description, reset: new.reset })))
+    let team = NewTeam { name, description: new.description, agent_type: None };
+    let asked = Asked::to(move |call| {
+        let teams = call.teams()?;
+        let (seat, team_list) = call.yard.create_team(teams, &team, new.reset)??;
+        let list = call.host.list_of_member(call.yard.actor())?;
+        Reply::of(answers::teams::TeamCreated {
+            team: seat.team.name.as_str(),
+            list: list.as_str(),
+            team_list: team_list.as_str(),
+            path: teams.file_of(&seat.team.name).map(|path| path.display().to_string()),
+            agent: &seat.name,
+        })
+    });
+    Ok(asked.only_for(scope))
 }
 
-fn show(parts: &Parts) -> Result<Command, Problem> {
-    Ok(team(TeamAction::Show { name: Some(parts.text("team").to_owned()) }))
+fn show(parts: &Parts) -> Result<Asked, Problem> {
+    let name = parts.text("team").to_owned();
+    Ok(Asked::to(move |call| {
+        let teams = call.teams()?;
+        let shown = call.yard.show_team(teams, &teams.find(&name)??)?;
+        for problem in shown.members.iter().filter_map(|member| member.inbox_problem.as_ref()) {
+            tracing::warn!("{problem}");
+        }
+        Reply::of(answers::teams::TeamShown::from(&shown))
+    }))
 }
 
 /// How a team ends.
@@ -92,8 +125,18 @@ struct Ending {
     force: bool,
 }
 
-fn delete(parts: &Parts, ending: Ending) -> Result<Command, Problem> {
-    Ok(team(TeamAction::Delete { name: parts.text("team").to_owned(), force: ending.force }))
+fn delete(parts: &Parts, ending: Ending) -> Result<Asked, Problem> {
+    let name = parts.text("team").to_owned();
+    Ok(Asked::to(move |call| {
+        let teams = call.teams()?;
+        let team = teams.find(&name)??;
+        let members = teams.standing_in_the_way(&team)?;
+        if !members.is_empty() && !ending.force {
+            return Err(TeamRefusal::MembersLeft { team: team.name.to_string(), members }.into());
+        }
+        call.yard.end_team(teams, &team)?;
+        Reply::of(answers::teams::TeamDeleted { team: team.name.as_str(), deleted: true })
+    }))
 }
 
 /// The agent that asks joins.
@@ -106,29 +149,46 @@ struct Joining {
     model: Option<String>,
 }
 
-fn join(parts: &Parts, joining: Joining) -> Result<Command, Problem> {
-    Ok(team(TeamAction::Join(TeamJoin {
-        name: parts.text("team").to_owned(),
-        plan_mode: joining.plan_mode,
-        pid: None,
-        backend: None,
-        pane: None,
-        agent_type: joining.agent_type,
-        model: joining.model,
-    })))
+fn join(parts: &Parts, joining: Joining) -> Result<Asked, Problem> {
+    let name = parts.text("team").to_owned();
+    Ok(Asked::to(move |call| {
+        let teams = call.teams()?;
+        let team = teams.find(&name)??;
+        // The dead leave first: one of them may have had this name, or this colour.
+        let pruned = call.yard.prune_team(teams, &team)?;
+        pruned.iter().for_each(|ghost| tracing::warn!(name = ghost.name, "a member that no longer lives is taken out"));
+        let team = if pruned.is_empty() { team } else { teams.find(&name)?? };
+        let plan_mode_required = joining.plan_mode || call.served.plan_mode_required;
+        let new = NewMember {
+            agent: call.yard.actor().clone(),
+            agent_type: joining.agent_type,
+            model: joining.model,
+            plan_mode_required,
+            presence: Presence::Lasting,
+            backend: None,
+        };
+        let seat = teams.join(&team, &new)??;
+        let team_list = teams.list_of(&seat.team.name)?;
+        let list = call.host.list_of_member(call.yard.actor())?;
+        Reply::of(answers::teams::TeamJoined {
+            team: seat.team.name.as_str(),
+            agent: &seat.name,
+            color: seat.member().and_then(|member| member.color.as_deref()),
+            list: list.as_str(),
+            team_list: team_list.as_str(),
+            plan_mode_required,
+        })
+    }))
 }
 
-fn leave(parts: &Parts, leaving: Departure) -> Result<Command, Problem> {
-    let reason = match leaving.reason {
-        DepartureReason::Shutdown => TeamReason::Shutdown,
-        DepartureReason::Terminated => TeamReason::Terminated,
-    };
-    let (name, departed) = (Some(parts.text("team").to_owned()), Some(parts.agent()?));
-    Ok(team(TeamAction::Leave(TeamLeave { name, departed, reason })))
-}
-
-fn team(action: TeamAction) -> Command {
-    Command::Team(Box::new(Team { action }))
+fn leave(parts: &Parts, leaving: Departure) -> Result<Asked, Problem> {
+    let (name, agent) = (parts.text("team").to_owned(), parts.agent()?);
+    Ok(Asked::to(move |call| {
+        let teams = call.teams()?;
+        let seat = teams.seat(&agent, Some(&name))??;
+        let departed = call.yard.leave_team(teams, &seat, leaving.reason.into())??;
+        Reply::of(team_left(&seat, &departed))
+    }))
 }
 
 /// What somebody is asked for.
@@ -159,7 +219,7 @@ struct NewMessage {
     reject: Option<String>,
 }
 
-fn send(_: &Parts, message: NewMessage) -> Result<Command, Problem> {
+fn send(_: &Parts, message: NewMessage) -> Result<Asked, Problem> {
     let kinds =
         [message.task.is_some(), message.request.is_some(), message.approve.is_some(), message.reject.is_some()];
     if kinds.into_iter().filter(|is_given| *is_given).count() > 1 {
@@ -169,21 +229,60 @@ fn send(_: &Parts, message: NewMessage) -> Result<Command, Problem> {
     if message.to.as_deref().is_none_or(str::is_empty) && !answers {
         return Err(Problem::usage("bad_input", "`to` names nobody"));
     }
-    let request = message.request.map(|request| match request {
-        AskedFor::Shutdown => SendRequest::Shutdown,
-        AskedFor::Plan => SendRequest::Plan,
-    });
-    Ok(Command::Send(Send {
-        to: message.to,
-        text: Some(message.text).filter(|text| !text.is_empty()).into_iter().collect(),
-        summary: message.summary,
-        team: message.team,
-        task: message.task.as_deref().map(id).transpose()?,
-        request,
-        approve: message.approve,
-        reject: message.reject,
+    let task = message.task.as_deref().map(id).transpose()?;
+    Ok(Asked::to(move |call| {
+        let teams = call.teams()?;
+        let seat = teams.seat(call.yard.actor(), message.team.as_deref())??;
+        let (to, text) = (message.to.as_deref().unwrap_or_default(), message.text.as_str());
+        let needs = |what: &str| match text.is_empty() {
+            true => Err(Problem::usage("usage", format!("{what} is missing"))),
+            false => Ok(text),
+        };
+        let sent = match (message.approve.as_ref().or(message.reject.as_ref()), message.request, &task) {
+            (Some(request), ..) => {
+                let rejection = message.reject.as_ref().map(|_| needs("the reason")).transpose()?;
+                answer_request(request, to, rejection, &seat, call)?
+            }
+            (None, Some(AskedFor::Shutdown), _) => {
+                teams.ask_to_end(&seat, to, Some(text).filter(|text| !text.is_empty()))??
+            }
+            (None, Some(AskedFor::Plan), _) => teams.show_plan(&seat, needs("the plan")?)??,
+            (None, None, Some(id)) => {
+                let task = call.yard.on(teams.list_of(&seat.team.name)?).show(id)?.done()?.task;
+                teams.report(&seat, to, &task, needs("the text")?)??
+            }
+            (None, None, None) => {
+                let letter = Letter { text: needs("the text")?.to_owned(), summary: message.summary };
+                if to == "*" {
+                    let (sent, failed) = teams.broadcast(&seat, &letter)??;
+                    let missed: Vec<String> = failed.iter().map(|(name, error)| format!("{name} ({error})")).collect();
+                    return Reply::of(broadcast(&sent, &missed));
+                }
+                teams.send(&seat, to, &letter)??
+            }
+        };
+        Reply::of(answers::teams::Sent::from(&sent))
     }))
 }
+
+/// Answers a request to end, or to approve a plan.
+fn answer_request(request: &str, to: &str, rejection: Option<&str>, seat: &Seat, call: &Call) -> Result<Sent, Problem> {
+    let teams = call.teams()?;
+    if !request.starts_with(SHUTDOWN) {
+        return match to.is_empty() {
+            true => Err(Problem::usage("usage", "name whose plan it is with `to`")),
+            false => Ok(teams.answer_plan(seat, to, request, rejection)??),
+        };
+    }
+    let sent = teams.answer_shutdown(seat, request, rejection)??;
+    if rejection.is_none() && !seat.is_lead() {
+        call.yard.leave_team(teams, seat, operations::Departure::Shutdown)??;
+    }
+    Ok(sent)
+}
+
+/// What the ids of requests to end begin with.
+const SHUTDOWN: &str = "shutdown-";
 
 /// How an inbox is read.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -196,9 +295,48 @@ struct Reading {
     team: Option<String>,
 }
 
-fn inbox(_: &Parts, reading: Reading) -> Result<Command, Problem> {
-    let Reading { acknowledge: ack, from, team } = reading;
-    Ok(Command::Inbox(Inbox { ack, follow: false, sent: false, from, team }))
+fn inbox(_: &Parts, reading: Reading) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let teams = call.teams()?;
+        let actor = call.yard.actor();
+        let seat = teams.seat(actor, reading.team.as_deref())?;
+        if let Ok(seat) = &seat {
+            // The reader hears of agents whose leases have ended, though no process has looked at the list since.
+            call.yard.on(teams.list_of(&seat.team.name)?).return_ended_leases()?;
+        }
+        let version = call.yard.rules().client_version();
+        let list = call.yard.list_id().clone();
+        let jobs = JobNotices::of(call.jobs(), call.notices()?, actor.clone(), list, version);
+        let (ended, unfinished) = match reading.from {
+            Some(_) => (Vec::new(), Vec::new()),
+            None => (jobs.take(&HashSet::new())?, jobs.unfinished()?),
+        };
+        let seat = match seat {
+            // An agent in no team has jobs all the same.
+            Err(TeamRefusal::NotInATeam { .. }) if reading.team.is_none() => None,
+            seat => Some(seat?),
+        };
+        let mut received = seat.as_ref().map(|seat| teams.receive(seat)).transpose()?.unwrap_or_default();
+        received.deliveries.retain(|delivery| reading.from.as_ref().is_none_or(|from| delivery.message.from == *from));
+        let (team, agent) = seat.as_ref().map(|seat| (seat.team.name.as_str(), seat.name.as_str())).unzip();
+        let reply = Reply::of(answers::teams::Inbox {
+            team,
+            agent,
+            notifications: ended.iter().map(|notice| jobs.notification(notice)).collect(),
+            jobs: unfinished.iter().map(Into::into).collect(),
+            messages: received.deliveries.iter().map(Into::into).collect(),
+            malformed: received.malformed,
+        });
+        if reading.acknowledge {
+            jobs.acknowledge(&ended)?;
+            let keys: Vec<MessageKey> = received.deliveries.iter().flat_map(|delivery| delivery.keys.clone()).collect();
+            // The caller has the messages all the same; what is not acknowledged comes again.
+            if let Some(Err(error)) = seat.as_ref().map(|seat| teams.acknowledge(seat, &keys)) {
+                tracing::warn!(%error, "messages are not acknowledged");
+            }
+        }
+        reply
+    }))
 }
 
 /// Which team.
@@ -209,12 +347,27 @@ struct InTeam {
     team: Option<String>,
 }
 
-fn sent(_: &Parts, within: InTeam) -> Result<Command, Problem> {
-    Ok(Command::Inbox(Inbox { ack: false, follow: false, sent: true, from: None, team: within.team }))
+fn sent(_: &Parts, within: InTeam) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let teams = call.teams()?;
+        let seat = teams.seat(call.yard.actor(), within.team.as_deref())??;
+        let letters = teams.sent(&seat, MOST_SENT)?;
+        for (to, error) in &letters.unreadable {
+            tracing::warn!(to, %error, "how far messages came is not known");
+        }
+        Reply::of(outbox(&seat, &letters))
+    }))
 }
 
-fn read_todos(_: &Parts) -> Result<Command, Problem> {
-    Ok(Command::Todo(Todo { action: TodoAction::Read }))
+/// How many sent messages are told of.
+const MOST_SENT: usize = 50;
+
+fn read_todos(_: &Parts) -> Result<Asked, Problem> {
+    Ok(Asked::to(|call| {
+        let todos = call.todo_list()?.read().map_err(Error::from)?;
+        let todos = todos.iter().map(Into::into).collect();
+        Reply::of(answers::teams::Todos { todos, old_todos: None, cleared: None })
+    }))
 }
 
 /// A todo list.
@@ -226,6 +379,20 @@ struct NewTodos {
 }
 
 fn write_todos(_: &Parts, new: NewTodos) -> Result<Asked, Problem> {
-    let list: Value = new.todos.into_iter().map(Value::Object).collect();
-    Ok(Asked::reading(Command::Todo(Todo { action: TodoAction::Write }), list.to_string().into_bytes()))
+    let input = json!({ "todos": new.todos });
+    Ok(Asked::to(move |call| {
+        // The file is the client's, so that the request takes what the client takes.
+        let rules = Rules::Client(call.yard.rules().client_version());
+        let given = todo_write::read(&input, rules).map_err(|error| {
+            Problem::usage("bad_input", "that is no todo list")
+                .said(error.to_string())
+                .detail("feedback", error.to_string())
+        })?;
+        let Replaced { before, after } = call.todo_list()?.replace(&given).map_err(Error::from)?;
+        Reply::of(answers::teams::Todos {
+            todos: given.iter().map(Into::into).collect(),
+            old_todos: Some(before.iter().map(Into::into).collect()),
+            cleared: (after.is_empty() && !given.is_empty()).then_some(true),
+        })
+    }))
 }

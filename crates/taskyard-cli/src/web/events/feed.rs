@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use taskyard::Yard;
+use taskyard::core::answers::document::to_vec;
 use taskyard::core::answers::history::ListEvent;
 use taskyard::core::{AgentName, Event, ListId, Revision, Timestamp};
 use taskyard::leases::Warden;
@@ -15,9 +16,8 @@ use tokio::sync::watch;
 use super::event_id::EventId;
 use super::frame::{EventText, Frame, commit, event_text, written};
 use super::ring::{After, Ring};
-use crate::output::json_document;
-use crate::problem::Problem;
 use crate::web::tally::Tally;
+use taskyard::core::problem::Problem;
 
 /// So many events are taken at once.
 const AT_ONCE: usize = 64;
@@ -167,7 +167,7 @@ impl Feed {
             Topic::List(list) => Some(list.as_str()),
             Topic::All => None,
         };
-        let body = json_document(ListEvent { list, revision: Some(revision) });
+        let body = to_vec(ListEvent { list, revision: Some(revision) });
         written(Some(&self.id(revision, number)), name, &body)
     }
 

@@ -9,8 +9,8 @@ use taskyard::Yard;
 use tokio::sync::OnceCell;
 
 use super::feed::{Feed, Topic};
-use crate::problem::{Problem, ProblemKind};
 use crate::web::tally::Tally;
+use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard_mcp::serving::spawn;
 
 /// So many lists are followed at once.

@@ -1,12 +1,12 @@
 //! One event, as it is sent. It is written once for all readers.
 
 use axum::body::Bytes;
+use taskyard::core::answers::document::to_vec;
 use taskyard::core::answers::history::{AgentEvent, CommitEvent, JobEvent, ListEvent, MessageEvent};
 use taskyard::core::{AgentName, Event};
 use taskyard::stream::Happening;
 
 use super::event_id::EventId;
-use crate::output::json_document;
 
 /// A commit of more tasks than this is told without them.
 const ENTRIES: usize = 200;
@@ -49,27 +49,27 @@ pub(super) fn event_text(happening: &Happening) -> Option<EventText> {
         Happening::JobEnded(notice) => {
             let (list, agent) = (notice.job.list.as_str(), notice.agent.as_str());
             let (at, job) = (notice.queued.to_string(), (&notice.job).into());
-            to_all("job_ended", json_document(JobEvent { list, agent, at, job }))
+            to_all("job_ended", to_vec(JobEvent { list, agent, at, job }))
         }
         Happening::Message { agent, team, delivery } => {
             let body = MessageEvent { agent: agent.as_str(), team: team.as_str(), message: delivery.as_ref().into() };
             let audience = Some(agent.clone());
-            Some(EventText { name: "message", data: json_document(body), audience, revision: None })
+            Some(EventText { name: "message", data: to_vec(body), audience, revision: None })
         }
         Happening::AgentCame { team, member } => {
-            to_all("agent_came", json_document(AgentEvent { team: team.as_str(), agent: &member.name }))
+            to_all("agent_came", to_vec(AgentEvent { team: team.as_str(), agent: &member.name }))
         }
         Happening::AgentWent { team, name } => {
-            to_all("agent_went", json_document(AgentEvent { team: team.as_str(), agent: name }))
+            to_all("agent_went", to_vec(AgentEvent { team: team.as_str(), agent: name }))
         }
         Happening::ListCame(list) => {
-            to_all("list_came", json_document(ListEvent { list: Some(list.as_str()), revision: None }))
+            to_all("list_came", to_vec(ListEvent { list: Some(list.as_str()), revision: None }))
         }
         Happening::ListWent(list) => {
-            to_all("list_went", json_document(ListEvent { list: Some(list.as_str()), revision: None }))
+            to_all("list_went", to_vec(ListEvent { list: Some(list.as_str()), revision: None }))
         }
         Happening::WentBack { list, revision } => {
-            let data = json_document(ListEvent { list: Some(list.as_str()), revision: Some(revision.0) });
+            let data = to_vec(ListEvent { list: Some(list.as_str()), revision: Some(revision.0) });
             Some(EventText { name: "reset", data, audience: None, revision: Some(revision.0) })
         }
         _ => None,
@@ -81,7 +81,7 @@ pub(super) fn commit(event: &Event) -> Vec<u8> {
     let count = event.entries.len();
     let told = |entries: Vec<_>| {
         let complete = entries.len() == count;
-        json_document(CommitEvent { list: event.list.as_str(), revision: event.revision.0, count, complete, entries })
+        to_vec(CommitEvent { list: event.list.as_str(), revision: event.revision.0, count, complete, entries })
     };
     if count <= ENTRIES {
         let whole = told(event.entries.iter().map(Into::into).collect());

@@ -18,10 +18,10 @@ use super::event_id::EventId;
 use super::feed::{Feed, Topic};
 use super::feeds::FeedSubscription;
 use super::ring::After;
-use crate::context::Requested;
-use crate::problem::{Problem, ProblemKind};
 use crate::web::api::problem_response;
+use crate::web::call::Requested;
 use crate::web::site::Site;
+use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard_mcp::serving::Work;
 
 /// How often a browser to which nothing is told hears that the server lives.
@@ -110,7 +110,7 @@ fn yard_of(site: &Arc<Site>, topic: &Topic) -> impl FnOnce() -> Result<Yard, Pro
     };
     move || {
         let requested = Requested { list, ..Requested::default() };
-        Ok(site.context(requested, site.cancel().clone())?.yard()?.lasting())
+        Ok(site.call(requested, site.cancel().clone())?.yard.lasting())
     }
 }
 

@@ -12,11 +12,11 @@ use taskyard::process::Cancel;
 use super::layout::{self, Part};
 use super::page_address::{PageAddress, View};
 use super::seen::Seen;
-use crate::context::Requested;
-use crate::problem::{Problem, ProblemKind};
 use crate::web::api::{Caller, status_of};
+use crate::web::call::Requested;
 use crate::web::events::newest_event;
 use crate::web::site::Site;
+use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard_mcp::serving::Work;
 
 /// The header that names the parts that are wanted; the whole page where it is missing.
@@ -74,12 +74,11 @@ fn draw(
 ) -> Result<String, Problem> {
     let scope = caller.identity.granted;
     let requested = Requested { list: Some(address.list.clone()), agent: caller.agent, ..Requested::default() };
-    let context = site.context(requested, Cancel::new())?;
-    address.list = context.choice()?.list;
-    site.settle(&context);
-    context.do_without_newer();
+    let call = site.call(requested, Cancel::new())?;
+    address.list = call.yard.list_id().clone();
+    site.settle(&call);
     let asks_for_lists = parts.as_ref().is_none_or(|parts| parts.contains(&Part::Lists)) || address.view == View::Lists;
-    let seen = Seen::look(address, &context, site, asks_for_lists, scope)?;
+    let seen = Seen::look(address, &call, site, asks_for_lists, scope)?;
     Ok(match parts {
         None => layout::whole(&seen, since.as_deref()).into_string(),
         Some(parts) => parts.iter().map(|part| part.draw(&seen).into_string()).collect(),

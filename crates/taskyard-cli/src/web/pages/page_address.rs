@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use taskyard::core::{ListId, TaskId};
 
-use crate::problem::Problem;
 use crate::web::paths::push_part;
+use taskyard::core::problem::Problem;
 
 /// How a list is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

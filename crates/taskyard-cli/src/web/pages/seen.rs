@@ -13,12 +13,12 @@ use taskyard::teams::{Correspondence, Seat};
 use taskyard_jobs::Jobs;
 
 use super::page_address::{PageAddress, View};
-use crate::context::Context;
-use crate::problem::Problem;
 use crate::tokens::Scope;
+use crate::web::call::Call;
 use crate::web::letters::Letters;
 use crate::web::pasts::Pasts;
 use crate::web::site::Site;
+use taskyard::core::problem::Problem;
 
 /// So many tasks that an agent has are told of.
 const HELD: usize = 500;
@@ -72,14 +72,14 @@ impl Seen {
     /// Looks at everything that the page of an address shows; at every list only where that is asked for.
     pub(super) fn look(
         address: PageAddress,
-        context: &Context,
+        call: &Call,
         site: &Site,
         asks_for_lists: bool,
         scope: Scope,
     ) -> Result<Self, Problem> {
-        let yard = context.yard()?;
+        let yard = call.yard.clone();
         let (query, mistake) = match Query::parse(&address.query) {
-            Ok(query) => (context.as_meant(query)?, None),
+            Ok(query) => (call.as_meant(query), None),
             Err(mistake) => (Query::default(), Some(mistake)),
         };
         // An unknown key sorts nothing.
@@ -89,7 +89,7 @@ impl Seen {
             let needed = survey.glance.needs.iter().map(|need| need.task.clone());
             survey.chosen = Some(needed.collect());
         }
-        let jobs = context.shared_jobs().ok().filter(Jobs::may_be_any);
+        let jobs = Some(call.shared_jobs()).filter(Jobs::may_be_any);
         let job_rows = jobs.as_ref().map(|jobs| job_rows(jobs, &address)).transpose()?.unwrap_or_default();
         let mut seen = Self {
             lists: if asks_for_lists { Some(yard.every_list()?) } else { None },

@@ -104,7 +104,7 @@ pub fn stated_parent(description: &str) -> Option<TaskId> {
 
 /// Takes the facts of how a task came to be out of metadata, in the order in which the block has them: the breadcrumbs, the cycle,
 /// who made it. Only what fits on a line is a fact.
-pub fn take_facts_of_making(metadata: &mut Metadata) -> Vec<(String, Value)> {
+pub(super) fn take_facts_of_making(metadata: &mut Metadata) -> Vec<(String, Value)> {
     let place = |key: &str| match key {
         "created_cycle" => Some(1),
         "created_by" => Some(2),

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use serde_json::ser::{CompactFormatter, Formatter};
-use taskyard::core::render::escaping::is_unsafe;
+
+use crate::render::escaping::is_unsafe;
 
 /// Writes JSON on one line, with every character escaped that could steer a terminal. It reads as the same text.
 #[derive(Clone, Copy, Debug)]

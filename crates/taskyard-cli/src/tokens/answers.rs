@@ -1,0 +1,64 @@
+//! Tokens and browsers as programs are told of them, and what went wrong with them.
+
+use taskyard::core::Timestamp;
+use taskyard::core::answers::access::{BrowserShown, TokenCreated, TokenShown, Tokens};
+use taskyard::core::problem::{Problem, ProblemKind};
+
+use super::browser_record::BrowserRecord;
+use super::token_book::{TokenProblem, TokenRecord};
+
+/// Returns a new token, with its secret.
+pub(crate) fn token_created<'a>(record: &'a TokenRecord, secret: &'a str) -> TokenCreated<'a> {
+    let expires_at = record.expires.map(|at| Timestamp(at).to_string());
+    TokenCreated { name: &record.name, scope: record.scope.into(), expires_at, token: secret }
+}
+
+/// Returns the tokens and the browsers there are, without their secrets.
+pub(crate) fn tokens_shown<'a>(
+    records: &'a [TokenRecord],
+    browsers: &'a [BrowserRecord],
+    now: Timestamp,
+) -> Tokens<'a> {
+    let token = |record: &'a TokenRecord| TokenShown {
+        name: &record.name,
+        scope: record.scope.into(),
+        made: Timestamp(record.made).to_string(),
+        expires_at: record.expires.map(|at| Timestamp(at).to_string()),
+        counts: record.counts(now),
+    };
+    let browser = |browser: &'a BrowserRecord| BrowserShown {
+        name: &browser.name,
+        made: Timestamp(browser.made).to_string(),
+        used: Timestamp(browser.used).to_string(),
+        agent: &browser.agent,
+        actor: browser.actor.as_deref(),
+        scope: browser.scope().into(),
+    };
+    Tokens { tokens: records.iter().map(token).collect(), browsers: browsers.iter().map(browser).collect() }
+}
+
+impl TokenProblem {
+    /// Returns what is said of the problem, which is about a token or browser of this name.
+    pub(crate) fn about(self, name: &str) -> Problem {
+        match self {
+            Self::Io { path, source } => Problem::io(&format!("cannot use `{}`", path.display()), &source)
+                .hint("see who owns it and what its permissions are (`ls -ld`)"),
+            Self::NotOurs { path, why } => {
+                Problem::new(ProblemKind::CouldNot, "token_file", format!("`{}` cannot be read: {why}", path.display()))
+                    .hint("use the Taskyard that wrote it, or remove the file and make tokens anew")
+            }
+            Self::Taken => Problem::new(ProblemKind::Refused, "token_exists", format!("there is a token `{name}`"))
+                .hint(format!("`taskyard token revoke {name}` first, or choose another name")),
+            Self::Unknown => Problem::new(
+                ProblemKind::NotFound,
+                "token_not_found",
+                format!("there is no token or browser `{}`", name.escape_debug()),
+            )
+            .hint("`taskyard token list` shows those there are"),
+            Self::BadName => {
+                Problem::usage("bad_token_name", format!("`{}` is no name for a token", name.escape_debug()))
+                    .hint("use up to 64 letters, digits and `-_.@`")
+            }
+        }
+    }
+}
