@@ -11,7 +11,7 @@ mod output;
 mod output_pipe;
 mod program;
 mod stop;
-mod wakeup;
+mod waker;
 mod workplace;
 
 pub use cancel::{Attendance, Cancel, CancelOnDrop};
@@ -21,5 +21,5 @@ pub use output::Output;
 pub use output_pipe::OutputPipe;
 pub use program::{CommandLine, Ending, Finished, Program};
 pub use stop::Stop;
-pub use wakeup::{Wakeup, end_of, wait_for};
+pub use waker::{Waker, end_of, wait_for};
 pub use workplace::{Workplace, wait_aside};

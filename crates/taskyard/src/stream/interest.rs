@@ -20,7 +20,7 @@ pub struct Interest {
 
 /// The lists that a stream follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum ListsFollowed {
     /// These, whether or not they are there yet.
     These(BTreeSet<ListId>),
