@@ -114,11 +114,6 @@ pub mod watching;
 // What only Taskyard's own programs use, and other programs are not promised.
 #[cfg(feature = "internals")]
 #[doc(hidden)]
-pub mod edits;
-#[cfg(not(feature = "internals"))]
-mod edits;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
 pub mod failpoint;
 #[cfg(not(feature = "internals"))]
 mod failpoint;
