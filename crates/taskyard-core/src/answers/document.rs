@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 /// The version of all answers.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub enum AnswerVersion {
+pub(crate) enum AnswerVersion {
     #[allow(missing_docs)]
     #[serde(rename = "taskyard/1")]
     V1,

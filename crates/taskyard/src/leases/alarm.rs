@@ -108,7 +108,7 @@ impl Alarm {
     }
 
     /// Sleeps until the list changes, a lease may have ended, or the time is over.
-    pub fn wait(&mut self, yard: &Yard, until: Option<Instant>) -> Result<Woken, Error> {
+    pub(crate) fn wait(&mut self, yard: &Yard, until: Option<Instant>) -> Result<Woken, Error> {
         self.wait_at_most(yard, until, None)
     }
 

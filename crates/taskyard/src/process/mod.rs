@@ -15,7 +15,8 @@ mod waker;
 mod workplace;
 
 pub use cancel::{Attendance, Cancel, CancelOnDrop};
-pub use captured::{Captured, Sink};
+pub(crate) use captured::Captured;
+pub use captured::Sink;
 pub use input::file_of;
 pub use output::Output;
 pub use output_pipe::OutputPipe;

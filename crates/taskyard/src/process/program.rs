@@ -71,7 +71,7 @@ pub struct Finished {
     /// The beginning of what it wrote to stdout.
     pub stdout: String,
     /// The beginning of what it wrote to stderr.
-    pub stderr: String,
+    pub(crate) stderr: String,
 }
 
 impl Program {

@@ -19,7 +19,7 @@ pub type Cause = Box<dyn Error + Send + Sync>;
 
 /// Why a store gave no answer. A refusal by a rule is not among these: that is an answer.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The system refused.
     #[error("{doing} `{}`: {source}", .path.display())]
@@ -175,7 +175,7 @@ impl StoreError {
     }
 
     /// Returns the file or directory that is in the way, if one is.
-    pub fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Io { path, .. }
             | Self::NoLock { path, .. }

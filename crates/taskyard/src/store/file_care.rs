@@ -121,7 +121,7 @@ pub trait FileCare: Debug + Send + Sync {
 
 /// How the tasks of a list are laid out in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum FileLayout {
     /// Each in a file of its own, named by the next number: one that is too large is in the way.
     Numbered,

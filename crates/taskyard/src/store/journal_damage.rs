@@ -4,7 +4,7 @@ use taskyard_core::Timestamp;
 
 /// What is wrong with a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum JournalDamage {
     /// A row does not match its checksum.
     #[error("a row of `{table}` does not match its checksum")]

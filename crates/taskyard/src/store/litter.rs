@@ -9,7 +9,6 @@ use super::StuckLock;
 
 /// Something a list's place would be better without.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Litter {
     /// A lock whose holder showed no sign of life for longer than a lock lives.
     StaleLock {

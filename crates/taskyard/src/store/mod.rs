@@ -74,22 +74,23 @@ pub use locks::release_held_locks;
 pub(crate) use locks::{Found, Guarded, Print, Replaced, end_lock_of, read_unlocked, stuck_lock_of};
 pub use lookup::{Lookup, UnreadableTask};
 #[cfg(feature = "sqlite")]
-pub use memories::{ListMemory, finish_putting_away, journal_size, list_memories};
+pub use memories::ListMemory;
 #[cfg(feature = "sqlite")]
-pub(crate) use memories::{list_sidecars, newest_time, tidy_journal};
+pub(crate) use memories::{finish_putting_away, list_memories, list_sidecars, newest_time, tidy_journal};
 pub use memory::MemoryStore;
 pub use moving::{ArrivingList, Closed, Departure, ListMoving, new_token};
 pub use occupant::Occupant;
 pub use shared_care::{MOST_FAULTS, SharedCare, SharedFault, ThinOut, ThinnedList, ThinnedOut, Traffic};
 #[cfg(feature = "sqlite")]
-pub(crate) use sidecar::AtRest;
+pub(crate) use sidecar::{AtRest, Pace, TidyTerms};
 #[cfg(feature = "sqlite")]
-pub use sidecar::{Pace, PortableJournal, PortableMarks, TidiedJournal, TidyTerms, TimeCount};
+pub use sidecar::{PortableJournal, PortableMarks, TidiedJournal, TimeCount};
 pub use stale_write::StaleWrite;
 pub use stuck_lock::StuckLock;
 pub use subscription::Subscription;
 #[cfg(feature = "sqlite")]
 pub use teaching::{TeachingOptions, TeachingPaths, open_teaching};
-pub use watch::{ListWatch, UNTOLD, Untold, Watch};
+pub use watch::{ListWatch, Watch};
+pub(crate) use watch::{UNTOLD, Untold};
 
 pub use crate::watching::Moved;

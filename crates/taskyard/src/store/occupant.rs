@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The program that keeps a list busy, as far as we can tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum Occupant {
     /// The holder of a lock directory, which says nothing of who that is.
     LockHolder {

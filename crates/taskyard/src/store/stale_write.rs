@@ -6,13 +6,13 @@ use taskyard_core::{Image, Loss, Revision, TaskId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaleWrite {
     /// The task.
-    pub task: TaskId,
+    pub(crate) task: TaskId,
     /// The revision under which the write was recorded.
-    pub revision: Revision,
+    pub(crate) revision: Revision,
     /// What it took back.
-    pub losses: Vec<Loss>,
+    pub(crate) losses: Vec<Loss>,
     /// What it found there, as far as we know.
-    pub found: Image,
+    pub(crate) found: Image,
     /// What it left there.
-    pub left: Image,
+    pub(crate) left: Image,
 }

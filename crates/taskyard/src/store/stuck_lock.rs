@@ -7,7 +7,7 @@ use taskyard_core::SpecialFile;
 
 /// Why what stands in a lock's place keeps writers waiting, though no process works behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum StuckLock {
     /// It is no directory, as every lock of the client is.
     NotADirectory {

@@ -58,7 +58,7 @@ impl Interest {
 
 impl ListsFollowed {
     /// Tells whether a list is among them.
-    pub fn contains(&self, list: &ListId) -> bool {
+    pub(crate) fn contains(&self, list: &ListId) -> bool {
         match self {
             Self::These(lists) => lists.contains(list),
             Self::All => true,

@@ -17,7 +17,7 @@ mod source;
 mod teams_source;
 
 pub use control::StreamControl;
-pub use cursor::{AlreadyTold, Cursor, MessageMark};
+pub use cursor::{AlreadyTold, Cursor};
 pub use following::Stream;
 pub(crate) use following::cannot_wait;
 pub use happening::Happening;

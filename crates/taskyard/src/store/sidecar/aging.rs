@@ -15,15 +15,15 @@ const AGES: &str = "ages";
 
 /// How journals are tidied.
 #[derive(Clone, Debug)]
-pub struct TidyTerms {
+pub(crate) struct TidyTerms {
     /// For how long everything is kept.
-    pub keep: Duration,
+    pub(crate) keep: Duration,
     /// By which count of the time journals age.
-    pub count: TimeCount,
+    pub(crate) count: TimeCount,
     /// How large a journal may get before it is thinned out earlier.
-    pub max_size: u64,
+    pub(crate) max_size: u64,
     /// How long it may take.
-    pub pace: Pace,
+    pub(crate) pace: Pace,
 }
 
 impl TidyTerms {
@@ -37,11 +37,11 @@ impl TidyTerms {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeCount {
     /// The name of the count: records made by another one say nothing.
-    pub name: String,
+    pub(crate) name: String,
     /// The count, with the reading that was just taken.
     pub elapsed: Elapsed,
     /// How far the clock is believed.
-    pub trust: ClockTrust,
+    pub(crate) trust: ClockTrust,
 }
 
 impl TimeCount {

@@ -11,7 +11,7 @@ const NEVER_OVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long a tidying may go on.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub(crate) struct Pace {
     until: Option<Instant>,
     /// Whether it rests after each step.
     rests: bool,
@@ -21,7 +21,7 @@ pub struct Pace {
 
 impl Pace {
     /// Goes on until everything is done. After each step it rests as long as the step took, so that writers get half of the time.
-    pub fn unhurried() -> Self {
+    pub(crate) fn unhurried() -> Self {
         Self { until: None, rests: true, began: Cell::new(Instant::now()) }
     }
 
@@ -31,7 +31,7 @@ impl Pace {
     }
 
     /// Ends after so long, and waits for no lock.
-    pub fn at_most(time: Duration) -> Self {
+    pub(crate) fn at_most(time: Duration) -> Self {
         let began = Instant::now();
         // What is planned by steps does not depend on how long they take.
         let time = if planned_step().is_some() { NEVER_OVER } else { time };
@@ -39,7 +39,7 @@ impl Pace {
     }
 
     /// Tells whether the time has passed.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
     }
 
