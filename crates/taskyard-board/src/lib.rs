@@ -20,7 +20,6 @@ mod tests;
 mod theme;
 mod todo_sources;
 mod typing;
-mod wake;
 
 pub use app::{ClientStyle, Settings};
 pub use command_words::command_words;

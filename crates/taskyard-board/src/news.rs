@@ -10,9 +10,8 @@ use taskyard::core::rules::looking::query::Times;
 use taskyard::core::view::{GraphPicture, JobRow, ListRow, Step, Thread, TodosShown, WatchedList};
 use taskyard::core::{Entry, Event, Job, JobId, Lease, ListId, Revision, TaskId};
 use taskyard::operations::Gone;
+use taskyard::process::Waker;
 use taskyard::teams::TeamShown;
-
-use super::wake::Waker;
 
 /// What the thread that draws is told.
 #[derive(Debug)]

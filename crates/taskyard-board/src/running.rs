@@ -16,6 +16,7 @@ use taskyard::core::render::numbered;
 use taskyard::core::{ListId, TaskId, Timestamp};
 use taskyard::failpoint;
 use taskyard::operations::Claim;
+use taskyard::process::Waker;
 use taskyard_jobs::Jobs;
 
 use super::app::{App, Effect, Settings, View};
@@ -26,7 +27,6 @@ use super::feed::Feed;
 use super::news::{Did, News, Refused, Teller};
 use super::terminal::{self, Screen};
 use super::todo_sources::TodoSources;
-use super::wake::{Sleeper, Waker, sleeper};
 use taskyard::core::problem::Problem;
 use taskyard_jobs::signals;
 
@@ -63,7 +63,7 @@ pub enum Outside<'a> {
 
 /// Shows the board until the user leaves it.
 pub fn run(opening: Opening<'_>) -> Result<(), Problem> {
-    let (sleeper, waker) = sleeper()?;
+    let waker = Waker::new()?;
     let (sender, news) = channel();
     let teller = Teller::new(sender, waker.clone());
     let Opening { yard, jobs, claim, settings, todos, outside } = opening;
@@ -77,7 +77,7 @@ pub fn run(opening: Opening<'_>) -> Result<(), Problem> {
         yard,
         teller,
         news,
-        sleeper,
+        waker,
         stops,
         outside,
     };
@@ -104,7 +104,7 @@ impl Stops {
         signal_hook::flag::register(SIGTSTP, Arc::clone(&is_suspended))?;
         signal_hook::flag::register(SIGCONT, Arc::clone(&is_continued))?;
         for signal in [SIGTSTP, SIGCONT, SIGWINCH] {
-            pipe::register(signal, waker.pipe_end()?)?;
+            pipe::register(signal, waker.writer()?)?;
         }
         let waker = waker.clone();
         signals::tell_when_stopped(move || waker.wake());
@@ -117,7 +117,7 @@ struct Board<'a> {
     yard: Yard,
     teller: Teller,
     news: Receiver<News>,
-    sleeper: Sleeper,
+    waker: Waker,
     asker: Asker,
     doer: Doer,
     feed: Feed,
@@ -130,7 +130,7 @@ impl Board<'_> {
     fn show(&mut self) -> Result<(), Problem> {
         let shown = self.show_while_there();
         // Whatever failed on a terminal that is gone failed because it is gone.
-        match self.sleeper.sleep(io::stdin().as_fd(), Some(Duration::ZERO)) {
+        match terminal::sleep(&self.waker, io::stdin().as_fd(), Some(Duration::ZERO)) {
             Ok(true) => shown,
             Ok(false) | Err(_) => {
                 signals::note_hangup();
@@ -186,7 +186,7 @@ impl Board<'_> {
             } else if self.app.is_dirty {
                 pause = Some(pause.map_or(rest, |pause| pause.min(rest)));
             }
-            if !self.sleeper.sleep(io::stdin().as_fd(), pause)? {
+            if !terminal::sleep(&self.waker, io::stdin().as_fd(), pause)? {
                 return Ok(());
             }
         }

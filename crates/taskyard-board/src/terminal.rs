@@ -1,9 +1,11 @@
 //! Entering the terminal and leaving it as it was, however we leave.
 
 use std::io::{self, BufWriter, Stdout, Write as _, stdout};
+use std::os::fd::BorrowedFd;
 use std::panic;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
@@ -12,7 +14,8 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
-
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use taskyard::process::Waker;
 use taskyard_jobs::signals;
 
 /// The terminal that is drawn on.
@@ -75,5 +78,48 @@ pub(super) fn screen() -> io::Result<Screen> {
 impl Drop for Entered {
     fn drop(&mut self) {
         leave();
+    }
+}
+
+/// Sleeps until something can be read from the keyboard, another thread wakes us, or the time is over. Tells whether the keyboard is still
+/// there: a terminal that was closed can be read at any moment, and never has anything to say.
+pub(super) fn sleep(waker: &Waker, keyboard: BorrowedFd<'_>, at_most: Option<Duration>) -> io::Result<bool> {
+    let until = at_most.and_then(|span| Timespec::try_from(span).ok());
+    let mut things = [keyboard, waker.fd()].map(|thing| PollFd::from_borrowed_fd(thing, PollFlags::IN));
+    match poll(&mut things, until.as_ref()) {
+        // A signal came; the caller looks which it was.
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    waker.reset();
+    Ok(!things[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+    use std::time::Duration;
+
+    use rustix::pipe::pipe;
+    use taskyard::process::Waker;
+
+    use super::sleep;
+
+    #[test]
+    fn a_keyboard_that_is_gone_is_noticed_at_once() {
+        let waker = Waker::new().unwrap();
+        let (keyboard, hands) = pipe().unwrap();
+        assert!(sleep(&waker, keyboard.as_fd(), Some(Duration::ZERO)).unwrap());
+        drop(hands);
+        assert!(!sleep(&waker, keyboard.as_fd(), None).unwrap());
+    }
+
+    #[test]
+    fn a_thread_that_is_woken_sleeps_no_longer() {
+        let waker = Waker::new().unwrap();
+        let (keyboard, _hands) = pipe().unwrap();
+        waker.wake();
+        // It would last longer than any test.
+        assert!(sleep(&waker, keyboard.as_fd(), Some(Duration::from_secs(3600))).unwrap());
     }
 }

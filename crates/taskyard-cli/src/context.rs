@@ -297,7 +297,8 @@ impl Context {
         match error {
             OpenError::Address(error) => error.into(),
             OpenError::Store(error) => error.into(),
-            OpenError::NoClientDirectory | OpenError::NoDataDirectory => self.no_place(),
+            // The other cases say that a directory is nowhere.
+            _ => self.no_place(),
         }
     }
 

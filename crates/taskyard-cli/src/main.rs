@@ -10,6 +10,7 @@ mod connections;
 mod context;
 mod displays;
 mod editor;
+mod edits;
 mod ended_members;
 mod environment;
 mod exit;

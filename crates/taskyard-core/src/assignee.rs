@@ -15,7 +15,7 @@ pub enum Assignee {
 
 impl Assignee {
     /// Reads `role:NAME` or the name of an agent; a blank word names no agent.
-    pub fn parse(word: &str) -> Option<Self> {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
         let word = word.trim();
         let role = word.strip_prefix("role:").map(str::trim).filter(|role| !role.is_empty());
         role.map_or_else(|| AgentName::new(word).ok().map(Self::Agent), |role| Some(Self::Role(role.to_owned())))

@@ -131,7 +131,7 @@ impl Op {
     }
 
     /// Tells whether some other program removed a task, by a deletion or in another way.
-    pub const fn is_removal_elsewhere(self) -> bool {
+    pub(crate) const fn is_removal_elsewhere(self) -> bool {
         matches!(self, Self::RemovedElsewhere | Self::DeletedElsewhere)
     }
 }

@@ -101,7 +101,7 @@ impl CommandEnd {
 
 impl JobEnding {
     /// Returns the word for it.
-    pub const fn state(&self) -> JobState {
+    pub(crate) const fn state(&self) -> JobState {
         match self {
             Self::Exited(0) => JobState::Completed,
             Self::Exited(_) | Self::Signalled(_) | Self::NotStarted { .. } => JobState::Failed,
@@ -158,7 +158,7 @@ pub enum JobFate {
 
 impl JobFate {
     /// Returns the word for it.
-    pub const fn state(&self) -> JobState {
+    pub(crate) const fn state(&self) -> JobState {
         match self {
             Self::Pending => JobState::Pending,
             Self::Running { .. } => JobState::Running,
@@ -265,7 +265,7 @@ impl Job {
     }
 
     /// Returns the exit code of a job that ended by itself; as a shell tells it where a signal ended it.
-    pub fn own_exit_code(&self) -> Option<i32> {
+    pub(crate) fn own_exit_code(&self) -> Option<i32> {
         let ending = self.ending().filter(|ending| ending.state() != JobState::Killed)?;
         ending.exit_code().or_else(|| ending.signal().map(|signal| 128 + signal))
     }

@@ -25,7 +25,7 @@ const BASE_36: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 impl JobId {
     /// The longest name there is: that of a teammate who has a name of his own.
-    pub const LONGEST: usize = 128;
+    pub(crate) const LONGEST: usize = 128;
 
     /// Makes a name as a release of the client makes it, from random bytes.
     pub fn from_random(kind: JobKind, version: ClientVersion, random: [u8; 16]) -> Self {

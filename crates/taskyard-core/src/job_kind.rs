@@ -40,7 +40,7 @@ impl JobKind {
     }
 
     /// Returns the letter its ids begin with.
-    pub const fn letter(self) -> char {
+    pub(crate) const fn letter(self) -> char {
         match self {
             Self::LocalBash => 'b',
             Self::LocalAgent => 'a',

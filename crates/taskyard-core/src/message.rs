@@ -42,13 +42,13 @@ impl Message {
     }
 
     /// Returns its summary, where that says more than how the text begins.
-    pub fn telling_summary(&self) -> Option<&str> {
+    pub(crate) fn telling_summary(&self) -> Option<&str> {
         let summary = self.summary.as_deref().filter(|summary| !summary.is_empty())?;
         (!self.text.trim_start().starts_with(summary.trim_end_matches('…'))).then_some(summary)
     }
 
     /// Returns when it was sent, where what is written there is a time.
-    pub fn sent(&self) -> Option<Timestamp> {
+    pub(crate) fn sent(&self) -> Option<Timestamp> {
         Timestamp::parse(&self.timestamp)
     }
 }
@@ -172,7 +172,7 @@ pub struct Idle {
 
 impl Idle {
     /// Tells whether it says no more than that there is nothing to do.
-    pub fn is_bare(&self) -> bool {
+    pub(crate) fn is_bare(&self) -> bool {
         let said = [&self.summary, &self.task, &self.status, &self.failure, &self.result];
         said.iter().all(|word| word.as_ref().is_none_or(|word| word.is_empty()))
     }

@@ -9,7 +9,7 @@ use taskyard::core::rules::leases::liveness::Liveness;
 use taskyard::core::{AgentName, Job, JobFate, JobId};
 use taskyard::jobs::{JobError, JobRecords};
 use taskyard::liveness::liveness_of;
-use taskyard::process::{Cancel, Wakeup, wait_for};
+use taskyard::process::{Cancel, Waker, wait_for};
 use taskyard::watching::WatchedDirectories;
 
 use super::shared_news::SharedNews;
@@ -49,7 +49,7 @@ impl Jobs {
     pub fn wait(&self, id: &JobId, timeout: Option<Duration>, cancel: &Cancel) -> Result<Waited, JobError> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let failed = |error| JobError::io("cannot wait for", &self.options.data)(error);
-        let wakeup = Wakeup::on(cancel).map_err(failed)?;
+        let (waker, _subscription) = Waker::on(cancel).map_err(failed)?;
         let mut news = None;
         loop {
             let job = self.get(id)?;
@@ -63,19 +63,19 @@ impl Jobs {
                 return Ok(Waited::TimedOut(job));
             }
             if job.machine.is_some() {
-                self.wait_for_news(&mut news, &job, &wakeup, until)?;
+                self.wait_for_news(&mut news, &job, &waker, until)?;
                 continue;
             }
             let end = end_of(&job);
             let until = if end.is_some() { until } else { Some(sooner(until, SOON)) };
-            wait_for([end.as_ref().map(|end| end.as_fd()), Some(wakeup.fd())], until).map_err(failed)?;
+            wait_for([end.as_ref().map(|end| end.as_fd()), Some(waker.fd())], until).map_err(failed)?;
         }
     }
 
     /// Sleeps until a job has written more than so much, has ended, or the caller gives up; returns it.
     pub fn wait_for_output(&self, id: &JobId, offset: u64, cancel: &Cancel) -> Result<Job, JobError> {
         let failed = |error| JobError::io("cannot wait for", &self.options.data)(error);
-        let wakeup = Wakeup::on(cancel).map_err(failed)?;
+        let (waker, _subscription) = Waker::on(cancel).map_err(failed)?;
         let (mut news, mut shared_news) = (None, None);
         loop {
             let job = self.get(id)?;
@@ -83,7 +83,7 @@ impl Jobs {
                 return Ok(job);
             }
             if job.machine.is_some() {
-                self.wait_for_news(&mut shared_news, &job, &wakeup, None)?;
+                self.wait_for_news(&mut shared_news, &job, &waker, None)?;
                 continue;
             }
             // Listen first, then look once more: what comes in between is heard.
@@ -96,7 +96,7 @@ impl Jobs {
             let until = (end.is_none() || heard.is_none()).then(|| sooner(None, SOON));
             let things =
                 [end.as_ref(), heard.as_ref().map(|heard| &heard.end)].map(|thing| thing.map(|thing| thing.as_fd()));
-            let things = [things[0], Some(wakeup.fd()), things[1]];
+            let things = [things[0], Some(waker.fd()), things[1]];
             let [_, _, has_news] = wait_for(things, until).map_err(failed)?;
             if has_news {
                 news = None;
@@ -109,11 +109,11 @@ impl Jobs {
         &self,
         news: &mut Option<SharedNews>,
         job: &Job,
-        wakeup: &Wakeup,
+        waker: &Waker,
         until: Option<Instant>,
     ) -> Result<(), JobError> {
         match (&*news, &self.shared) {
-            (Some(news), _) => news.wait(Some(wakeup.fd()), until),
+            (Some(news), _) => news.wait(Some(waker.fd()), until),
             (None, Some(shared)) => {
                 *news = Some(SharedNews::of(&**shared, &job.id)?);
                 Ok(())

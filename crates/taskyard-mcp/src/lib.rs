@@ -77,3 +77,8 @@ pub use hub::Hub;
 pub use options::{Leases, Options};
 pub use response_end::{at_the_end, drop_at_the_end};
 pub use stdio::serve_stdio;
+
+/// The examples of the page about embedding compile and run: here, because this crate has a runtime for the async one.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct EmbeddingPage;

@@ -15,7 +15,7 @@ use crate::todos::TodoError;
 
 /// Why an operation gave no answer. A refusal by a rule is not an error: see [`crate::Outcome`].
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum Error {
     /// The store gave no answer.
     #[error(transparent)]

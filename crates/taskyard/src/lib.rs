@@ -34,7 +34,8 @@
 //! ([`Outcome::Refused`]); an [`Error`] means that we could not find out. Of all agents that [claim](Yard::claim) a task exactly one gets
 //! it, with a lease that ends unless it is renewed ([`Yard::keep`]) and a token that fences a holder that slept too long.
 //!
-//! The library never prints, prompts or reads the environment. It blocks: an asynchronous program calls it on threads of its own.
+//! The library never prints, prompts or reads the environment. It blocks: an async program calls it on threads where that is allowed, as
+//! `docs/embedding.md` shows.
 //!
 //! Five programs to begin with, in `examples/`: `create_and_follow`, `worker`, `own_store` and `teams` here, and `embedded`, an MCP server,
 //! in the crate `taskyard-mcp`. Commands in the background are started by the crate `taskyard-jobs`; their records are [`jobs`].
@@ -83,7 +84,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#![cfg_attr(not(feature = "internals"), allow(dead_code, unreachable_pub, unused_imports))]
+// Most of what is private serves the stores on disk.
+#![cfg_attr(not(feature = "teams"), allow(dead_code, unreachable_pub, unused_imports))]
 
 pub mod answers;
 #[cfg(feature = "teams")]
@@ -103,51 +105,29 @@ pub mod machine;
 pub mod notices;
 pub mod opening;
 pub mod operations;
+pub mod private;
 pub mod problems;
+pub mod process;
 pub mod random;
 pub mod regular_file;
 pub mod store;
 pub mod stream;
 pub mod teams;
+#[cfg(feature = "sqlite")]
+pub mod tidying;
 pub mod todos;
 pub mod watching;
 
-// What only Taskyard's own programs use, and other programs are not promised.
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod edits;
-#[cfg(not(feature = "internals"))]
-mod edits;
-#[cfg(feature = "internals")]
+/// Steps at which a test build can stop or kill the process. Not for programs that use the library.
 #[doc(hidden)]
 pub mod failpoint;
-#[cfg(not(feature = "internals"))]
-mod failpoint;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod private;
-#[cfg(not(feature = "internals"))]
-mod private;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod process;
-#[cfg(not(feature = "internals"))]
-mod process;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod sqlite;
-#[cfg(all(feature = "sqlite", not(feature = "internals")))]
-mod sqlite;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod tidying;
-#[cfg(all(feature = "sqlite", not(feature = "internals")))]
-mod tidying;
 
 mod error;
 mod lock_table;
 mod project_slug;
 mod replacement;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod transacting;
 mod written_lists;
 mod yard;

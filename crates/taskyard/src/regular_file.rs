@@ -40,7 +40,7 @@ pub enum NotRead {
 
 impl NotRead {
     /// Tells whether there is nothing of that name.
-    pub fn is_missing(&self) -> bool {
+    pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::System(error) if is_of_no_file(error))
     }
 
@@ -116,7 +116,7 @@ pub(crate) fn open(path: &Path, limit: u64) -> Result<(File, Stat), NotRead> {
 }
 
 /// Reads the file at a path.
-pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, NotRead> {
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, NotRead> {
     let (file, stat) = open(path, limit)?;
     read_open(file, size_of(&stat), limit)
 }

@@ -82,8 +82,8 @@ impl Claim {
             None if self.wait => {
                 let until = self.timeout.map(|timeout| Instant::now() + timeout);
                 let mut alarm = Alarm::set(&yard)?;
-                let bell = alarm.bell();
-                let _stopped = context.cancel().on_cancel(move || bell.stop());
+                let handle = alarm.handle();
+                let _stopped = context.cancel().on_cancel(move || handle.stop());
                 yard.claim_next_in_time(&claim, &mut alarm, until)?
             }
             None => yard.claim_next(&claim)?,

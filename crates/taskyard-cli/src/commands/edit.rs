@@ -12,13 +12,13 @@ use taskyard::core::render::{Line, Tone};
 use taskyard::core::rules::changes::editing::MergedDraft;
 use taskyard::core::timing::Clock;
 use taskyard::core::{Metadata, Task, TaskId};
-use taskyard::edits::{Desk, Sheet};
 use taskyard::operations::{Draft, Edited, NewTask, Possible, Updated};
 
 use super::several::tell_rehearsal;
 use crate::arguments::LeaseFlags;
 use crate::context::Context;
 use crate::displays::answers::{self, did};
+use crate::edits::{Desk, Sheet};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::{Problem, ProblemKind};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use taskyard::sqlite::DatabaseError;
+use taskyard::machine::DatabaseError;
 
 use super::Context;
 use crate::output::Output;

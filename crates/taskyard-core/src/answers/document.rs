@@ -13,7 +13,7 @@ use super::careful::Careful;
 
 /// The version of all answers.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub enum AnswerVersion {
+pub(crate) enum AnswerVersion {
     #[allow(missing_docs)]
     #[serde(rename = "taskyard/1")]
     V1,

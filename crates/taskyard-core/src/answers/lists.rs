@@ -76,25 +76,25 @@ pub struct AgentShown<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct Agent<'a> {
     /// Its name
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// Its colour in its team
-    pub color: Option<&'a str>,
+    pub(crate) color: Option<&'a str>,
     /// What it does
-    pub state: MemberState,
+    pub(crate) state: MemberState,
     /// The open tasks it holds
-    pub tasks: Vec<HeldTask<'a>>,
+    pub(crate) tasks: Vec<HeldTask<'a>>,
     /// How many messages it has not read
-    pub unread: Option<usize>,
+    pub(crate) unread: Option<usize>,
     /// How many tools it has used
-    pub tool_uses: Option<u64>,
+    pub(crate) tool_uses: Option<u64>,
     /// How many tokens it has used
-    pub tokens: Option<u64>,
+    pub(crate) tokens: Option<u64>,
     /// What it did last
-    pub activity: Option<&'a str>,
+    pub(crate) activity: Option<&'a str>,
     /// When it was last seen
-    pub seen: Option<String>,
+    pub(crate) seen: Option<String>,
     /// When it joined its team
-    pub joined_at: Option<String>,
+    pub(crate) joined_at: Option<String>,
 }
 
 impl<'a> From<&'a view::AgentRow> for Agent<'a> {
@@ -117,17 +117,17 @@ impl<'a> From<&'a view::AgentRow> for Agent<'a> {
 /// A task that an agent holds.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct HeldTask<'a> {
+pub(crate) struct HeldTask<'a> {
     /// Its id
-    pub task: &'a str,
+    pub(crate) task: &'a str,
     /// Its title
-    pub subject: &'a str,
+    pub(crate) subject: &'a str,
     /// When the agent got it; null if that is not known
-    pub taken_at: Option<String>,
+    pub(crate) taken_at: Option<String>,
     /// Whether a lease holds it
-    pub lease: HeldLease,
+    pub(crate) lease: HeldLease,
     /// When the lease ends; null if time does not end it
-    pub expires_at: Option<String>,
+    pub(crate) expires_at: Option<String>,
 }
 
 impl<'a> From<&'a view::HeldTask> for HeldTask<'a> {

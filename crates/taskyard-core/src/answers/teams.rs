@@ -21,11 +21,11 @@ pub struct Teams<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TeamSummary<'a> {
     /// Its name
-    pub team: &'a str,
+    pub(crate) team: &'a str,
     /// What it is for
-    pub description: Option<&'a str>,
+    pub(crate) description: Option<&'a str>,
     /// The names of its members
-    pub members: Vec<&'a str>,
+    pub(crate) members: Vec<&'a str>,
 }
 
 impl<'a> From<&'a Team> for TeamSummary<'a> {
@@ -271,11 +271,11 @@ pub struct Todos<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct Todo<'a> {
     /// What there is to do
-    pub content: &'a str,
+    pub(crate) content: &'a str,
     /// Its state
-    pub status: Status,
+    pub(crate) status: Status,
     /// What is being done, while it is in progress
-    pub active_form: &'a str,
+    pub(crate) active_form: &'a str,
 }
 
 impl<'a> From<&'a crate::Todo> for Todo<'a> {

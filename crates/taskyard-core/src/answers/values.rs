@@ -21,7 +21,7 @@ pub struct Keyed<K, V>(pub Vec<(K, V)>);
 
 impl<K, V> Keyed<K, V> {
     /// Tells whether it has no key.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -56,9 +56,9 @@ impl<K, V: JsonSchema> JsonSchema for Keyed<K, V> {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Counts {
-    pub pending: usize,
-    pub in_progress: usize,
-    pub completed: usize,
+    pub(crate) pending: usize,
+    pub(crate) in_progress: usize,
+    pub(crate) completed: usize,
 }
 
 impl From<[usize; 3]> for Counts {
@@ -72,15 +72,15 @@ impl From<[usize; 3]> for Counts {
 #[serde(rename_all = "camelCase")]
 pub struct Gone {
     /// How many of the tasks were open
-    pub open: usize,
+    pub(crate) open: usize,
     /// How many were completed
-    pub completed: usize,
+    pub(crate) completed: usize,
     /// Whether the directory, or the one file, went with them
-    pub place_gone: bool,
+    pub(crate) place_gone: bool,
     /// When Taskyard last saw one of them
-    pub last_seen: String,
+    pub(crate) last_seen: String,
     /// When it first noticed that none is left
-    pub noticed: String,
+    pub(crate) noticed: String,
 }
 
 impl From<&vanishing::Gone> for Gone {
@@ -100,19 +100,19 @@ impl From<&vanishing::Gone> for Gone {
 #[serde(rename_all = "camelCase")]
 pub struct Lease<'a> {
     /// The id of the task
-    pub task: &'a str,
+    pub(crate) task: &'a str,
     /// The agent that has it
-    pub agent: &'a str,
+    pub(crate) agent: &'a str,
     /// The number that proves the right
-    pub token: u64,
+    pub(crate) token: u64,
     /// When it was claimed
-    pub taken_at: String,
+    pub(crate) taken_at: String,
     /// When the lease ends unless it is renewed or its process shows life; null if no end is known
-    pub expires_at: Option<String>,
+    pub(crate) expires_at: Option<String>,
     /// Whether it still counts
-    pub state: LeaseWord,
+    pub(crate) state: LeaseWord,
     /// The process that the lease lives with; null if it depends on none
-    pub pid: Option<u32>,
+    pub(crate) pid: Option<u32>,
 }
 
 impl<'a> From<&'a (crate::Lease, LeaseState)> for Lease<'a> {
@@ -139,34 +139,34 @@ pub fn expires_at(lease: &crate::Lease) -> Option<String> {
 #[serde(rename_all = "camelCase")]
 pub struct Entry<'a> {
     /// The commit
-    pub revision: u64,
+    pub(crate) revision: u64,
     /// When it was made
-    pub at: String,
+    pub(crate) at: String,
     /// The agent that made it
-    pub actor: &'a str,
+    pub(crate) actor: &'a str,
     /// What it was made for
-    pub op: Op,
+    pub(crate) op: Op,
     /// The id of the task
-    pub task: &'a str,
+    pub(crate) task: &'a str,
     /// The task before; null if there was none, the bare text of its file if no task can be read from it
-    pub before: TaskImage<'a>,
+    pub(crate) before: TaskImage<'a>,
     /// The task afterwards, in the same way
-    pub after: TaskImage<'a>,
+    pub(crate) after: TaskImage<'a>,
     /// The revisions that an `undo` took back
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub undoes: Vec<u64>,
+    pub(crate) undoes: Vec<u64>,
     /// A message for all: an agent is gone and left these tasks
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub notice: Option<&'a str>,
+    pub(crate) notice: Option<&'a str>,
     /// Tasks that can start because of the commit; the first entry of a commit has them
     #[serde(skip_serializing_if = "Ids::is_empty")]
-    pub now_ready: Ids<'a>,
+    pub(crate) now_ready: Ids<'a>,
     /// What another program took back of what had been acknowledged
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub taken_back: Vec<Loss>,
+    pub(crate) taken_back: Vec<Loss>,
     /// The database user that made the change, on PostgreSQL; entries that came with their list from another store have none
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub db_user: Option<&'a str>,
+    pub(crate) db_user: Option<&'a str>,
 }
 
 impl<'a> From<&'a crate::Entry> for Entry<'a> {
@@ -190,7 +190,7 @@ impl<'a> From<&'a crate::Entry> for Entry<'a> {
 
 /// A task as it was on disk: the task, the bare text if no task can be read from it, null if there was none.
 #[derive(Clone, Copy, Debug)]
-pub struct TaskImage<'a>(&'a TaskId, Option<&'a Image>);
+pub(crate) struct TaskImage<'a>(&'a TaskId, Option<&'a Image>);
 
 impl Serialize for TaskImage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -220,15 +220,15 @@ impl JsonSchema for TaskImage<'_> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Loss {
     /// The field: `owner`, `metadata.KEY`, `blocks.ID`
-    pub field: String,
+    pub(crate) field: String,
     /// The revision that wrote the value
-    pub revision: u64,
+    pub(crate) revision: u64,
     /// The value; null if there was none
-    pub lost: Option<Value>,
+    pub(crate) lost: Option<Value>,
     /// What is in its place; null if nothing is
-    pub now: Option<Value>,
+    pub(crate) now: Option<Value>,
     /// How sure it is
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
 }
 
 /// Returns what the write that an entry tells of took away, with both values.
@@ -247,8 +247,8 @@ pub fn losses(entry: &crate::Entry, losses: &[crate::Loss]) -> Vec<Loss> {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Gap {
-    pub from: u64,
-    pub to: u64,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
 }
 
 impl From<crate::Gap> for Gap {
@@ -264,9 +264,9 @@ pub struct JobUsage {
     /// Processor time in user mode, in milliseconds
     pub user_ms: u64,
     /// Processor time in the kernel, in milliseconds
-    pub system_ms: u64,
+    pub(crate) system_ms: u64,
     /// The most memory it had, in bytes; null if the supervisor could not look in time
-    pub peak_memory: Option<u64>,
+    pub(crate) peak_memory: Option<u64>,
 }
 
 /// A background command.
@@ -274,70 +274,70 @@ pub struct JobUsage {
 #[serde(rename_all = "camelCase")]
 pub struct Job<'a> {
     /// Its id
-    pub id: &'a str,
+    pub(crate) id: &'a str,
     /// What it is
     #[serde(rename = "type")]
-    pub kind: JobKind,
+    pub(crate) kind: JobKind,
     /// Whether it runs, or how it ended
-    pub status: JobState,
+    pub(crate) status: JobState,
     /// What it is for
-    pub description: &'a str,
+    pub(crate) description: &'a str,
     /// When it was started
-    pub start_time: String,
+    pub(crate) start_time: String,
     /// When it ended; null while it runs
-    pub end_time: Option<String>,
+    pub(crate) end_time: Option<String>,
     /// The exit code of its command
-    pub exit_code: Option<i32>,
+    pub(crate) exit_code: Option<i32>,
     /// The number of the signal that ended it
-    pub signal: Option<i32>,
+    pub(crate) signal: Option<i32>,
     /// The file of its output
-    pub output_file: String,
+    pub(crate) output_file: String,
     /// How many bytes of its output the agent that started it has read
-    pub output_offset: u64,
+    pub(crate) output_offset: u64,
     /// Whether that agent knows of its end; also true if the job was stopped
-    pub notified: bool,
+    pub(crate) notified: bool,
     /// The id of the task it is run for
-    pub task: Option<&'a str>,
+    pub(crate) task: Option<&'a str>,
     /// Its name
-    pub name: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
     /// The command and its arguments
-    pub command: &'a [String],
+    pub(crate) command: &'a [String],
     /// The directory it runs in
-    pub cwd: String,
+    pub(crate) cwd: String,
     /// The agent that started it
-    pub agent: &'a str,
+    pub(crate) agent: &'a str,
     /// The list it belongs to
-    pub list: &'a str,
+    pub(crate) list: &'a str,
     /// When its supervisor last saw it
-    pub last_seen: String,
+    pub(crate) last_seen: String,
     /// How many bytes it wrote
-    pub output_bytes: u64,
+    pub(crate) output_bytes: u64,
     /// How many bytes of output are kept
-    pub max_output: u64,
+    pub(crate) max_output: u64,
     /// The host name of the machine it runs on, if that is another one; `pid`, `cwd` and `outputFile` are that machine's
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub machine: Option<&'a str>,
+    pub(crate) machine: Option<&'a str>,
     /// The output that was left out, if some was
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub gap: Option<Gap>,
+    pub(crate) gap: Option<Gap>,
     /// How many bytes of its output could not be written at all
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lost: Option<u64>,
+    pub(crate) lost: Option<u64>,
     /// Its process, while it runs
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
+    pub(crate) pid: Option<u32>,
     /// The process that looks after it, while it runs
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub supervisor: Option<u32>,
+    pub(crate) supervisor: Option<u32>,
     /// What it used, once it has ended
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<JobUsage>,
+    pub(crate) usage: Option<JobUsage>,
     /// True if its time ran out
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub timed_out: Option<bool>,
+    pub(crate) timed_out: Option<bool>,
     /// Why it could not start
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<&'a str>,
+    pub(crate) error: Option<&'a str>,
 }
 
 impl<'a> From<&'a crate::Job> for Job<'a> {
@@ -395,19 +395,19 @@ impl<'a> From<&'a crate::Job> for Job<'a> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Message<'a> {
     /// Its id
-    pub id: String,
+    pub(crate) id: String,
     /// Its sender
-    pub from: &'a str,
+    pub(crate) from: &'a str,
     /// What it says
-    pub text: &'a str,
+    pub(crate) text: &'a str,
     /// What it says in a few words
-    pub summary: Option<&'a str>,
+    pub(crate) summary: Option<&'a str>,
     /// When it was sent
-    pub timestamp: &'a str,
+    pub(crate) timestamp: &'a str,
     /// The colour of its sender
-    pub color: Option<&'a str>,
+    pub(crate) color: Option<&'a str>,
     /// How many idle messages it stands for
-    pub repeats: usize,
+    pub(crate) repeats: usize,
 }
 
 impl<'a> From<&'a Delivery> for Message<'a> {

@@ -90,7 +90,7 @@ known_words! {
 /// The state of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum LeaseWord {
+pub(crate) enum LeaseWord {
     /// Its holder has the task
     Live,
     /// The server it was claimed through has ended; the task is free at `expiresAt`
@@ -116,7 +116,7 @@ impl From<&LeaseState> for LeaseWord {
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum HeldLease {
+pub(crate) enum HeldLease {
     Live,
     Ended,
     None,

@@ -41,7 +41,7 @@ pub fn block(job: &Job, version: ClientVersion) -> String {
 }
 
 /// Returns one sentence on how a job ended.
-pub fn summary(job: &Job) -> String {
+pub(crate) fn summary(job: &Job) -> String {
     let what = match is_agent(job.kind) {
         true => format!("Agent \"{}\"", job.description),
         false => format!("Background command \"{}\"", job.description),

@@ -13,19 +13,23 @@ const MANY: usize = 250_000;
 
 /// Prints a value over the JSON text that it was read from: wherever it says what that text said, halves of surrogate pairs come
 /// back, and numbers as they were written. Where that text has none of them, or there is none, the value is just printed.
-pub fn print_over(over: Option<&[u8]>, value: &Value, printer: impl FnOnce(&Value) -> String) -> String {
+pub(crate) fn print_over(over: Option<&[u8]>, value: &Value, printer: impl FnOnce(&Value) -> String) -> String {
     let over = over.filter(|json| is_more_than_read(json));
     print_exactly(over, value, Numbers::AsWritten, printer)
 }
 
 /// Prints a value as [`print_over`] does, but for the numbers, which are printed as JavaScript would print them.
-pub fn print_over_as_javascript(over: Option<&[u8]>, value: &Value, printer: impl FnOnce(&Value) -> String) -> String {
+pub(crate) fn print_over_as_javascript(
+    over: Option<&[u8]>,
+    value: &Value,
+    printer: impl FnOnce(&Value) -> String,
+) -> String {
     let over = over.filter(|json| has_lone_surrogates(json));
     print_exactly(over, value, Numbers::AsPrinted, printer)
 }
 
 /// Tells whether a JSON text says something that is lost when it is read: half a surrogate pair, or how a number is written.
-pub fn is_more_than_read(json: &[u8]) -> bool {
+pub(crate) fn is_more_than_read(json: &[u8]) -> bool {
     has_lone_surrogates(json) || odd_numbers(json).next().is_some()
 }
 

@@ -11,7 +11,7 @@ pub(super) const ESCAPE: usize = 6;
 /// Replaces every escape of half a surrogate pair by `\ufffd`, which is as long, so that nothing moves.
 ///
 /// Borrows what holds none: then all it costs is the search for a backslash.
-pub fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     let mut replaced = Cow::Borrowed(json);
     for at in lone_surrogates(json) {
         replaced.to_mut()[at..at + ESCAPE].copy_from_slice(b"\\ufffd");
@@ -25,7 +25,7 @@ pub fn has_lone_surrogates(json: &[u8]) -> bool {
 }
 
 /// Writes every escape of half a surrogate pair in lower case, as `JSON.stringify` does.
-pub fn lower_case_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn lower_case_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     let mut lowered = Cow::Borrowed(json);
     for at in lone_surrogates(json) {
         lowered.to_mut()[at..at + ESCAPE].make_ascii_lowercase();

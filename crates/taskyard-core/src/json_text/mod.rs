@@ -10,6 +10,7 @@ mod lone_surrogates;
 mod numbers;
 mod parsing;
 
-pub use keeping::{is_more_than_read, print_over, print_over_as_javascript};
-pub use lone_surrogates::{has_lone_surrogates, lower_case_lone_surrogates, without_lone_surrogates};
+pub(crate) use keeping::{is_more_than_read, print_over, print_over_as_javascript};
+pub use lone_surrogates::has_lone_surrogates;
+pub(crate) use lone_surrogates::{lower_case_lone_surrogates, without_lone_surrogates};
 pub use parsing::{from_slice, from_str, parseable};

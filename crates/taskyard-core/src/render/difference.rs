@@ -15,17 +15,17 @@ pub(super) const NOTE: &str = "note";
 
 /// One field that changed, both sides in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub(crate) struct Change {
     /// The field's name as in the file; a metadata value is `metadata.KEY`, and each note that came or went a `note`.
-    pub field: String,
+    pub(crate) field: String,
     /// What it was; none where it was not there.
-    pub from: Option<String>,
+    pub(crate) from: Option<String>,
     /// What it is; none where it is gone.
-    pub to: Option<String>,
+    pub(crate) to: Option<String>,
 }
 
 /// Returns what changed between two forms of one task's file, field by field.
-pub fn difference(id: &TaskId, before: &Image, after: &Image) -> Vec<Change> {
+pub(crate) fn difference(id: &TaskId, before: &Image, after: &Image) -> Vec<Change> {
     match (before.task(id), after.task(id)) {
         (Ok(before), Ok(after)) => between(&before, &after),
         (before, after) => {

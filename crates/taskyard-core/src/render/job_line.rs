@@ -5,7 +5,7 @@ use crate::{Job, JobEnding, JobFate, JobState};
 use super::{Line, Look, Tone};
 
 /// Returns the colour of a state, the client's: yellow at work, green completed, red failed, others dim.
-pub fn job_tone(state: JobState) -> Tone {
+pub(crate) fn job_tone(state: JobState) -> Tone {
     match state {
         JobState::Running => Tone::Warning,
         JobState::Completed => Tone::Done,
@@ -37,7 +37,7 @@ pub fn job_line(indent: &str, job: &Job, look: &Look) -> Line {
 }
 
 /// Returns how a job ended, in words; none where its state says it all.
-pub fn how_job_ended(job: &Job) -> Option<String> {
+pub(crate) fn how_job_ended(job: &Job) -> Option<String> {
     match &job.fate {
         JobFate::Ended { how, .. } => match how {
             JobEnding::Exited(0) | JobEnding::Stopped(_) => None,
@@ -51,7 +51,7 @@ pub fn how_job_ended(job: &Job) -> Option<String> {
 }
 
 /// Returns the mark of a state.
-pub fn job_mark(state: JobState, look: &Look) -> &'static str {
+pub(crate) fn job_mark(state: JobState, look: &Look) -> &'static str {
     match state {
         JobState::Pending => look.either("○", "[ ]"),
         JobState::Running => look.either("●", "[>]"),

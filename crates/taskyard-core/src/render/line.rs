@@ -59,7 +59,7 @@ pub struct Span {
 
 impl Span {
     /// Takes text of any origin; whatever could steer a terminal is escaped.
-    pub fn new(tone: Tone, text: &str) -> Self {
+    pub(crate) fn new(tone: Tone, text: &str) -> Self {
         Self { tone, text: escaping::one_line(text).into_owned() }
     }
 

@@ -11,7 +11,7 @@ const NARROWEST: usize = 20;
 
 /// Returns a text as a terminal shows it, in so many columns, each line behind so many spaces. A line break stays one: people and agents
 /// mean it.
-pub fn markdown_lines(text: &str, indent: usize, look: &Look) -> Vec<Line> {
+pub(crate) fn markdown_lines(text: &str, indent: usize, look: &Look) -> Vec<Line> {
     let columns = look.width.map_or(WIDEST, |width| width.saturating_sub(indent + 2)).clamp(NARROWEST, WIDEST);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = Writer { columns, look, ..Writer::new(look) };

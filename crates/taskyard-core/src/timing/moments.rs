@@ -116,7 +116,7 @@ impl When {
 
     /// Returns the moment that is meant when something is planned: of whole days the part that is asked for; weekdays, days of a month and
     /// times of day are the first still to come. `None` if there is no such moment.
-    pub fn moment(&self, part: PartOfDay, clock: &Clock) -> Option<Timestamp> {
+    pub(crate) fn moment(&self, part: PartOfDay, clock: &Clock) -> Option<Timestamp> {
         let present = zoned(clock.now, &clock.zone)?;
         let civil = match self.written {
             Written::Moment(moment) => return Some(moment),
@@ -155,7 +155,7 @@ impl When {
     }
 
     /// Returns the first and the last moment that is meant: of whole days their beginning and their end, else the same moment twice.
-    pub fn period(&self, clock: &Clock) -> Option<(Timestamp, Timestamp)> {
+    pub(crate) fn period(&self, clock: &Clock) -> Option<(Timestamp, Timestamp)> {
         let Written::Days(days) = self.written else {
             let moment = self.moment(PartOfDay::End, clock)?;
             return Some((moment, moment));
@@ -165,7 +165,7 @@ impl When {
     }
 
     /// Tells whether it is a span from the present.
-    pub const fn is_from_now(&self) -> bool {
+    pub(crate) const fn is_from_now(&self) -> bool {
         matches!(self.written, Written::FromNow(_))
     }
 }
@@ -178,7 +178,7 @@ pub fn parse_moment(text: &str, part: PartOfDay, clock: &Clock) -> Result<Timest
 
 /// Returns a moment in words that [`parse_moment`] reads as the same: the bare day where it is that part of it, else the day and the time of
 /// day; in full, and in UTC, where those would be another moment.
-pub fn moment_in_words(moment: Timestamp, part: PartOfDay, clock: &Clock) -> String {
+pub(crate) fn moment_in_words(moment: Timestamp, part: PartOfDay, clock: &Clock) -> String {
     let there = zoned(moment, &clock.zone);
     let forms = ["%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"];
     let mut words = there.iter().flat_map(|there| forms.map(|form| there.strftime(form).to_string()));
@@ -186,14 +186,14 @@ pub fn moment_in_words(moment: Timestamp, part: PartOfDay, clock: &Clock) -> Str
 }
 
 /// Returns a moment as people say it, in their zone: `Mon 23 Nov, 00:00`; with the year unless it is this one.
-pub fn moment_in_speech(moment: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+pub(crate) fn moment_in_speech(moment: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     let (Some(there), Some(present)) = (zoned(moment, zone), zoned(now, zone)) else { return moment.to_string() };
     let form = if there.year() == present.year() { "%a %-d %b, %H:%M" } else { "%a %-d %b %Y, %H:%M" };
     there.strftime(form).to_string()
 }
 
 /// Returns when something happened by the clock of people, to the second: `14:05:07`; with the day unless it is today.
-pub fn time_in_speech(moment: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+pub(crate) fn time_in_speech(moment: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     let (Some(there), Some(present)) = (zoned(moment, zone), zoned(now, zone)) else { return moment.to_string() };
     let form = match () {
         () if there.date() == present.date() => "%H:%M:%S",

@@ -51,7 +51,7 @@ const WEEK: u64 = 604_800;
 const DAY: u64 = 86_400;
 
 /// Reads a span: numbers with units, the longer unit first (`1h30m`). A number may have a fraction (`1.5h`).
-pub fn parse_span(text: &str) -> Result<Duration, BadSpan> {
+pub(crate) fn parse_span(text: &str) -> Result<Duration, BadSpan> {
     let bad = || BadSpan { text: text.to_owned() };
     pieces(text)?.into_iter().try_fold(Duration::ZERO, |sum, (span, _)| sum.checked_add(span)).ok_or_else(bad)
 }
@@ -117,7 +117,7 @@ fn two_longest(span: Duration, units: &[(&str, u64)]) -> String {
 }
 
 /// Returns a span of milliseconds as people say it, its longest unit rounded to the nearest: `2 days`, `1 hour`.
-pub fn span_in_speech(milliseconds: i64) -> String {
+pub(crate) fn span_in_speech(milliseconds: i64) -> String {
     let seconds = (milliseconds.max(0).unsigned_abs() + 500) / 1_000;
     // Two days are said as hours by no one; one and a half are.
     let (unit, length) = match seconds {
@@ -133,7 +133,7 @@ pub fn span_in_speech(milliseconds: i64) -> String {
 }
 
 /// Returns a span of work so that [`WorkSpan::parse`] reads it as the same: in words where they say all of it, else in seconds.
-pub fn work_in_full(span: Duration) -> String {
+pub(crate) fn work_in_full(span: Duration) -> String {
     let words = work_in_words(span);
     if parse_span(&words) == Ok(span) { words } else { format!("{}s", span.as_secs_f64()) }
 }

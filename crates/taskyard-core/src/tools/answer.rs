@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::input_error::InputError;
 
 /// The most characters an answer holds, counted as JavaScript counts them.
-pub const LONGEST: usize = 100_000;
+pub(crate) const LONGEST: usize = 100_000;
 
 /// What a tool answers.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Answer {
 
 impl Answer {
     /// Returns the answer to a call that did what it should.
-    pub fn new(text: impl Into<String>, structured: Value) -> Self {
+    pub(crate) fn new(text: impl Into<String>, structured: Value) -> Self {
         Self { text: limited(text.into()), structured: Some(structured), is_error: false }
     }
 
@@ -31,7 +31,7 @@ impl Answer {
 
     /// Says it for programs, too.
     #[must_use]
-    pub fn with(self, structured: Value) -> Self {
+    pub(crate) fn with(self, structured: Value) -> Self {
         Self { structured: Some(structured), ..self }
     }
 }

@@ -52,7 +52,7 @@ pub struct Surface {
 
 impl Surface {
     /// Tells whether there is such a tool here.
-    pub fn has(&self, tool: &Tool) -> bool {
+    pub(crate) fn has(&self, tool: &Tool) -> bool {
         match tool.name {
             // Jobs belong to no system.
             "TaskRun" => self.runs_commands,
@@ -113,12 +113,6 @@ fn all() -> impl Iterator<Item = &'static Tool> {
     TOOLS.into_iter().chain(dialects::TOOLS)
 }
 
-/// Returns the client's tool of a name, which may be an old one, or ours beside it.
-pub fn find(name: &str) -> Option<&'static Tool> {
-    let old = OLD_NAMES.into_iter().find(|(old, _)| *old == name).map(|(_, tool)| tool);
-    TOOLS.into_iter().find(|tool| tool.name == name).or(old)
-}
-
 /// Returns the answer to a call of a tool that there is not, or that is not offered.
 pub fn not_available(name: &str) -> Answer {
     let text = format!("Error: No such tool available: {name}");
@@ -133,9 +127,9 @@ pub fn out_of_scope(name: &str, needed: Scope) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Surface, TOOLS, find, offered};
+    use super::{OLD_NAMES, Surface, TOOLS, offered};
     use crate::rules::hooks::gate::System;
-    use crate::tools::{Scope, ToolSet};
+    use crate::tools::{Scope, Tool, ToolSet};
     use crate::{ClientVersion, Rules};
 
     fn names(surface: Surface) -> Vec<&'static str> {
@@ -143,6 +137,11 @@ mod tests {
     }
 
     const TASKS: Surface = Surface { system: System::Tasks, rules: Rules::Strict, runs_commands: false };
+
+    fn find(name: &str) -> Option<&'static Tool> {
+        let old = OLD_NAMES.into_iter().find(|(old, _)| *old == name).map(|(_, tool)| tool);
+        TOOLS.into_iter().find(|tool| tool.name == name).or(old)
+    }
 
     #[test]
     fn exactly_one_of_the_two_systems_is_offered_and_jobs_with_both() {

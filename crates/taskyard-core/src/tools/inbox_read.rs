@@ -11,7 +11,7 @@ use crate::rules::teams::mailing::Delivery;
 use crate::{Message, Protocol, Rules};
 
 /// Shows the messages for the caller.
-pub const TOOL: Tool = Tool {
+pub(crate) const TOOL: Tool = Tool {
     name: "InboxRead",
     description: "Read the messages your team wrote to you. Each comes again until you acknowledge its id here, so acknowledge \
         what you have dealt with.",

@@ -9,7 +9,7 @@ use crate::rules::teams::membership::MemberState;
 use crate::{Member, Rules};
 
 /// Tells who can be written to.
-pub const TOOL: Tool = Tool {
+pub(crate) const TOOL: Tool = Tool {
     name: "ListAgents",
     description: "See who is in your team, what each is doing, and whom you can write to with SendMessage.",
     input: Object { fields: &[], unknown: Unknown::Refused },

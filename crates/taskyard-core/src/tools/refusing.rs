@@ -29,13 +29,13 @@ pub struct Surroundings<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolNames {
     /// The tool that lists the tasks.
-    pub list: &'static str,
+    pub(crate) list: &'static str,
     /// The tool that takes a task.
-    pub claim: &'static str,
+    pub(crate) claim: &'static str,
     /// The tool that changes a task.
-    pub update: &'static str,
+    pub(crate) update: &'static str,
     /// The field in which a task's blockers are given.
-    pub edges: &'static str,
+    pub(crate) edges: &'static str,
 }
 
 impl ToolNames {

@@ -65,7 +65,7 @@ const CLIENTS_TOOL: Tool = Tool {
 };
 
 /// Returns the tool as it is in these rules.
-pub const fn tool(rules: Rules) -> &'static Tool {
+pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
         Rules::Client(_) => &CLIENTS_TOOL,

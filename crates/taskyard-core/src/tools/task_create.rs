@@ -103,7 +103,7 @@ pub(super) const PARENT: Field = Field::optional("parent", Shape::Text).saying("
 pub(super) const DUE: Field = Field::optional("due", Shape::Text).saying("\"fri 17:00\", \"2h\", \"2026-11-20\"");
 
 /// Returns the tool as it is in these rules.
-pub const fn tool(rules: Rules) -> &'static Tool {
+pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
         Rules::Client(_) => &CLIENTS_TOOL,

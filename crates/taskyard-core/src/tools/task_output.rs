@@ -56,7 +56,7 @@ const BLOCK: Field = Field::preset("block", Shape::Flag, Preset::Flag(true));
 const TIMEOUT: Field = Field::preset("timeout", Shape::Number { minimum: 0, maximum: 600_000 }, Preset::Number(30_000));
 
 /// Returns the tool as it is in these rules.
-pub const fn tool(rules: Rules) -> &'static Tool {
+pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
         Rules::Client(_) => &CLIENTS_TOOL,
@@ -166,7 +166,7 @@ pub fn not_found(job: &str) -> Answer {
 
 impl Retrieval {
     /// Returns the client's word for it.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Success => "success",
             Self::Timeout => "timeout",

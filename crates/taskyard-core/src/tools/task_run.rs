@@ -49,7 +49,7 @@ const NEW_TOOL: Tool = Tool {
 };
 
 /// Returns the tool as it is in these rules.
-pub const fn tool(rules: Rules) -> &'static Tool {
+pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
         Rules::Client(ClientVersion::V2_1_34) => &OLD_TOOL,

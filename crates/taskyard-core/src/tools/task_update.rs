@@ -102,7 +102,7 @@ const OWNER: Parameter = Parameter::optional("owner", Shape::Text);
 const METADATA: Parameter = Parameter::optional("metadata", Shape::Record).saying("Keys to merge; null removes one");
 
 /// Returns the tool as it is in these rules.
-pub const fn tool(rules: Rules) -> &'static Tool {
+pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
         Rules::Client(_) => &CLIENTS_TOOL,

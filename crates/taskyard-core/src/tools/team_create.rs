@@ -9,7 +9,7 @@ use crate::rules::hooks::gate::System;
 use crate::{LEAD, Rules, Team};
 
 /// Makes a team.
-pub const TOOL: Tool = Tool {
+pub(crate) const TOOL: Tool = Tool {
     name: "TeamCreate",
     description: "Make a team and lead it, when several agents shall work on one task list and write to each other. Its members \
         share the task list of the team's name. Not for work you do alone.",
@@ -40,7 +40,7 @@ const CLIENTS_TOOL: Tool = Tool {
 };
 
 /// Returns the tool as it is in these rules.
-pub const fn tool(rules: Rules) -> &'static Tool {
+pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
         Rules::Client(_) => &CLIENTS_TOOL,

@@ -9,7 +9,7 @@ use crate::Rules;
 use crate::rules::hooks::gate::System;
 
 /// Ends a team.
-pub const TOOL: Tool = Tool {
+pub(crate) const TOOL: Tool = Tool {
     name: "TeamDelete",
     description: "End the team you lead, once its members have left: ask each to end with SendMessage (shutdown_request) first. \
         Its inboxes go; its tasks stay.",
@@ -33,7 +33,7 @@ const CLIENTS_TOOL: Tool = Tool {
 };
 
 /// Returns the tool as it is in these rules.
-pub const fn tool(rules: Rules) -> &'static Tool {
+pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
         Rules::Client(_) => &CLIENTS_TOOL,

@@ -51,7 +51,7 @@ const STATUS: Field = Field::required("status", Shape::Choice(&["pending", "in_p
 const ACTIVE_FORM: Field = Field::required("activeForm", Shape::FilledText("Active form cannot be empty"));
 
 /// Returns the tool as it is in these rules.
-pub const fn tool(rules: Rules) -> &'static Tool {
+pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
         Rules::Client(_) => &CLIENTS_TOOL,

@@ -18,13 +18,13 @@ pub struct Tool {
     /// What it takes.
     pub input: Object,
     /// What it answers for programs, if it does what it is asked for or says why not.
-    pub output: Object,
+    pub(crate) output: Object,
     /// What a call may do.
     pub annotations: Annotations,
     /// What a caller has to be allowed to do.
     pub scope: Scope,
     /// The smallest set it is in.
-    pub set: ToolSet,
+    pub(crate) set: ToolSet,
     /// The system it belongs to.
     pub system: System,
 }
@@ -72,7 +72,7 @@ pub enum Scope {
 
 impl Scope {
     /// Returns the word for it.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Work => "work",
@@ -94,13 +94,13 @@ pub struct Annotations {
 
 impl Annotations {
     /// Those of a tool that only looks.
-    pub const LOOKS: Self = Self { read_only: true, destructive: false, idempotent: true };
+    pub(crate) const LOOKS: Self = Self { read_only: true, destructive: false, idempotent: true };
     /// Those of a tool that adds something with every call.
-    pub const ADDS: Self = Self { read_only: false, destructive: false, idempotent: false };
+    pub(crate) const ADDS: Self = Self { read_only: false, destructive: false, idempotent: false };
     /// Those of a tool that brings something into a state, and takes nothing away.
-    pub const SETTLES: Self = Self { read_only: false, destructive: false, idempotent: true };
+    pub(crate) const SETTLES: Self = Self { read_only: false, destructive: false, idempotent: true };
     /// Those of a tool that may overwrite or remove.
-    pub const REPLACES: Self = Self { read_only: false, destructive: true, idempotent: true };
+    pub(crate) const REPLACES: Self = Self { read_only: false, destructive: true, idempotent: true };
 }
 
 impl Tool {

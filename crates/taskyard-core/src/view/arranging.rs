@@ -120,11 +120,6 @@ impl Arrangement {
         self.rows.iter().position(|row| matches!(row, Row::Task(row) if row.slot == wanted))
     }
 
-    /// Returns the tasks of all rows.
-    pub fn all_ids(&self, list: &LiveList) -> Vec<TaskId> {
-        (0..self.rows.len()).filter_map(|place| self.id(list, place)).collect()
-    }
-
     /// Returns how many tasks a column has: pending, in progress or completed.
     pub fn column_length(&self, column: Status) -> usize {
         self.columns[column as usize].len()

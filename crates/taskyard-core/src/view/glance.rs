@@ -14,7 +14,7 @@ pub struct Glance {
     /// What needs a person.
     pub needs: Vec<Need>,
     /// What can start now.
-    pub ready: HashSet<TaskId>,
+    pub(crate) ready: HashSet<TaskId>,
 }
 
 impl Glance {

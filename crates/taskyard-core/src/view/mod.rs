@@ -25,7 +25,8 @@ pub use graph::{GraphLine, GraphNode, GraphPicture, GraphWindow, Neighbour, grap
 pub use jobs::{JobRow, job_row_line};
 pub use lists::{ListRow, list_line, progress_bar};
 pub use needs::{Need, NeedKind};
-pub use task_row::{RowFacts, card_lines, row_line, short_span};
+pub(crate) use task_row::short_span;
+pub use task_row::{RowFacts, card_lines, row_line};
 pub use threads::{LetterShown, LetterState, SentText, Thread, keep_seen, letter_lines, thread_line, threads};
 pub use timeline::{Step, step_line, steps};
 pub use todos::{TodosShown, todos_line};

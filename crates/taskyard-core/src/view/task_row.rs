@@ -89,7 +89,7 @@ pub fn card_lines(facts: &RowFacts<'_>, width: usize, look: &Look) -> [Line; 2] 
 }
 
 /// Returns a span of time in as few letters as it takes: `45s`, `12m`, `3h`, `2d`.
-pub fn short_span(milliseconds: i64) -> String {
+pub(crate) fn short_span(milliseconds: i64) -> String {
     let seconds = milliseconds.max(0) / 1000;
     match seconds {
         0..60 => format!("{seconds}s"),

@@ -20,7 +20,7 @@ impl TodosShown {
     }
 
     /// Returns how far it is.
-    pub fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> Progress {
         let done = self.todos.iter().filter(|todo| todo.status == Status::Completed).count();
         Progress { done, total: self.todos.len() }
     }

@@ -54,7 +54,8 @@ impl WatchedList {
     }
 
     /// Returns the newest revision it shows.
-    pub const fn revision(&self) -> Revision {
+    #[cfg(test)]
+    pub(crate) const fn revision(&self) -> Revision {
         self.revision
     }
 

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, 
 use taskyard::core::{JobFate, JobId, ProcessMark};
 use taskyard::jobs::JobRecords;
 use taskyard::liveness::{Process, longest_silence, sees_processes};
-use taskyard::process::{Cancel, Wakeup, wait_for};
+use taskyard::process::{Cancel, Waker, wait_for};
 
 use super::trampoline::Started;
 use crate::processes;
@@ -124,7 +124,7 @@ impl Supervision<'_> {
     /// Lets the command begin, with this to read, and looks after it until no process is left that is to end with it. It is asked to end
     /// when `cancel` is cancelled, when the duties wish so, and when its time is up.
     pub(crate) fn look_after(mut self, input: &[u8], cancel: &Cancel, duties: &mut impl Duties) -> io::Result<Ended> {
-        let wakeup = Wakeup::on(cancel)?;
+        let (waker, _subscription) = Waker::on(cancel)?;
         let mut family = Family::of_this_process(self.data, self.started.mark.pid);
         let (mut status, mut why_not) = (None, None);
         let mut phase = Phase::Running;
@@ -144,7 +144,7 @@ impl Supervision<'_> {
                 other,
                 self.started.telling(),
                 self.started.handle.as_ref().filter(|_| status.is_none()).map(|handle| handle.as_fd()),
-                Some(wakeup.fd()).filter(|_| matches!(phase, Phase::Running | Phase::Draining(_))),
+                Some(waker.fd()).filter(|_| matches!(phase, Phase::Running | Phase::Draining(_))),
             ];
             let [one, other, told, ..] = wait_for(things, Some(until))?;
             let wish = duties.attend([one, other]).or(cancel.is_cancelled().then_some(Wish::Ask));

@@ -9,7 +9,7 @@ use std::thread;
 use taskyard::core::rules::claims::attempts::is_given_up;
 use taskyard::core::{AgentName, MessageKey, TaskId, Timestamp};
 use taskyard::hooks::Teammate;
-use taskyard::leases::{Alarm, Bell};
+use taskyard::leases::{Alarm, AlarmHandle};
 use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, IdleAnswer, Nudge};
 use taskyard::process::{Cancel, Stop};
 use taskyard::stream::Interest;
@@ -30,9 +30,9 @@ const MOST_LOOKS: u32 = 8;
 /// Asked to stop, it takes nothing more, ends the commands, and gives the tasks back.
 pub fn work(yard: &Yard, order: Order, stop: &Stop, listener: WorkListener) -> Result<WorkReport, WorkError> {
     let mut alarm = Alarm::for_interest(yard, concerns(yard, &order))?;
-    let (bell, cancel) = (alarm.bell(), yard.hooks().map(|hooks| hooks.cancel().clone()));
+    let (handle, cancel) = (alarm.handle(), yard.hooks().map(|hooks| hooks.cancel().clone()));
     let _woken = stop.asked().on_cancel(move || {
-        bell.ring();
+        handle.look_again();
         cancel.iter().for_each(Cancel::cancel);
     });
     let (tell, hear) = mpsc::channel();
@@ -40,7 +40,7 @@ pub fn work(yard: &Yard, order: Order, stop: &Stop, listener: WorkListener) -> R
     // One `work` may be the command of another; its own workers claim for themselves.
     let of_workers = yard.clone().in_run(None);
     let site = Site { yard: of_workers, order, stop: stop.clone(), listener, blocked: Default::default() };
-    let office = Office { tell, bell: alarm.bell() };
+    let office = Office { tell, alarm: alarm.handle() };
     let mut crew = Crew { site: Arc::new(site), members, office, hear, tally: Tally::default(), failure: None };
     crew.work(&mut alarm);
     match crew.failure.take() {
@@ -101,7 +101,7 @@ enum SeatState {
 #[derive(Clone)]
 struct Office {
     tell: Sender<Message>,
-    bell: Bell,
+    alarm: AlarmHandle,
 }
 
 struct Message {
@@ -143,7 +143,7 @@ impl Office {
             let news = panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(News::Panicked);
             // The crew hears us as long as a member is busy.
             let _ = office.tell.send(Message { member, news });
-            office.bell.ring();
+            office.alarm.look_again();
         };
         let spawned = thread::Builder::new().name("worker".into()).spawn(task);
         spawned.map(drop).map_err(|source| WorkError::CannotStart { program: "a thread".to_owned(), source })

@@ -41,22 +41,7 @@ fn advice(error: &Error) -> &'static str {
             "Nothing was changed: tell the user that this server has to be started anew with the other store."
         }
         Error::Cancelled => "Call again if it is still wanted.",
-        Error::Store(
-            StoreError::Io { .. }
-            | StoreError::NoTask { .. }
-            | StoreError::NoLock { .. }
-            | StoreError::Taken { .. }
-            | StoreError::NoNumberLeft
-            | StoreError::Failed { .. }
-            | StoreError::Journal { .. }
-            | StoreError::ListExists { .. }
-            | StoreError::NewerJournal { .. }
-            | StoreError::NewerFile { .. },
-        )
-        | Error::Notices(_)
-        | Error::Team(_)
-        | Error::Todos(_)
-        | Error::Jobs(_) => "Repeating the call will not help: tell the user.",
+        _ => "Repeating the call will not help: tell the user.",
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{Error, StoreError};
 
 /// Why a backup was not made, or nothing was brought back from one.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum BackupError {
     /// The system refused.
     #[error("{doing} `{}`: {source}", .path.display())]

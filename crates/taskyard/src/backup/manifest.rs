@@ -20,7 +20,7 @@ pub(super) const FORMAT: &str = "taskyard-backup/1";
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
     /// The format.
-    pub format: String,
+    pub(crate) format: String,
     /// The version of the program that wrote it.
     pub taskyard: String,
     /// When it was begun.
@@ -28,9 +28,9 @@ pub struct Manifest {
     /// The address of the store, without a password.
     pub store: String,
     /// How the lists are written down.
-    pub dialect: Dialect,
+    pub(crate) dialect: Dialect,
     /// Where the teams were.
-    pub teams_place: Option<String>,
+    pub(crate) teams_place: Option<String>,
     /// The lists, by name.
     pub lists: Vec<BackedUpList>,
     /// The teams, by the names of their folders.
@@ -40,8 +40,8 @@ pub struct Manifest {
 /// How lists are written down in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
-pub enum Dialect {
+#[non_exhaustive]
+pub(crate) enum Dialect {
     /// The client's files.
     Native,
     /// Documents.
@@ -57,13 +57,13 @@ pub struct BackedUpList {
     /// Its name.
     pub list: String,
     /// Its folder in the backup.
-    pub folder: String,
+    pub(crate) folder: String,
     /// Where it was.
-    pub path: String,
+    pub(crate) path: String,
     /// The newest revision in it.
     pub revision: u64,
     /// Whether it had files; otherwise the backup has only its history.
-    pub exists: bool,
+    pub(crate) exists: bool,
     /// Whether its history is in the backup.
     pub journal: bool,
     /// How many files of it are.

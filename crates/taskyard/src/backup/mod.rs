@@ -19,7 +19,8 @@ mod team_folders;
 mod writer;
 
 pub use error::BackupError;
-pub use manifest::{BackedUpList, BackedUpTeam, Dialect, Manifest};
+pub(crate) use manifest::Dialect;
+pub use manifest::{BackedUpList, BackedUpTeam, Manifest};
 pub use moving::{MoveEnd, MoveList, MovedList, look_at_move, move_list};
 pub use returning::{BringBack, BroughtBack, ListBroughtBack, Wish, bring_back, look_at_backup};
 pub use source::BackupSource;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The system refused.
     #[error("cannot read `{}`: {source}", .path.display())]

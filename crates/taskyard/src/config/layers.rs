@@ -9,7 +9,6 @@ use taskyard_core::timing::WORKING_DAY;
 use taskyard_core::{AgentName, ClientVersion};
 
 use super::project::FILE_NAME;
-use super::settings::Hook;
 use super::{
     BoardKeys, ConfigError, ConfigWarning, Layer, Marks, Origin, Ownership, Project, RuleWord, Settings, WhenUnset,
     ownership, reading,
@@ -223,7 +222,8 @@ impl Config {
     }
 
     /// Returns the hooks of an event, the user's before the project's, each with whose it is.
-    pub fn hooks(&self, event: &str) -> impl Iterator<Item = (Origin, &Hook)> {
+    #[cfg(test)]
+    pub(crate) fn hooks(&self, event: &str) -> impl Iterator<Item = (Origin, &super::settings::Hook)> {
         self.layers.iter().flat_map(move |layer| {
             let hooks = layer.settings.hooks.get(event).into_iter().flatten();
             hooks.map(|hook| (layer.origin, hook))
@@ -231,7 +231,7 @@ impl Config {
     }
 
     /// Returns the commands behind the name of a check, the project's before the user's.
-    pub fn checks(&self, name: &str) -> impl Iterator<Item = (Origin, &str)> {
+    pub(crate) fn checks(&self, name: &str) -> impl Iterator<Item = (Origin, &str)> {
         let layers = self.layers.iter().rev();
         layers.filter_map(move |layer| Some((layer.origin, layer.settings.checks.get(name)?.as_str())))
     }

@@ -18,11 +18,9 @@ pub use error::ConfigError;
 pub use layer::{Layer, Origin};
 pub use layers::Config;
 pub(crate) use ownership::{Ownership, ownership};
-pub use project::{Project, TrustError};
+pub use project::Project;
+pub(crate) use project::TrustError;
 pub use quantity::{BadQuantity, parse_duration, parse_lifetime, parse_size};
-pub use reading::read;
-pub use settings::{
-    Board, BoardKeys, Claims, Display, Gc, Hook, HookInput, Jobs, Journal, Kinds, Lists, Marks, Mcp, Merge, RuleWord,
-    Settings, Time, WhenUnset,
-};
+pub(crate) use settings::{Board, BoardKeys, Claims, Display, Gc, HookInput, Jobs, Journal, Kinds, Mcp, Merge, Time};
+pub use settings::{Hook, Marks, RuleWord, Settings, WhenUnset};
 pub use warning::ConfigWarning;

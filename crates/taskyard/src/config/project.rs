@@ -13,7 +13,7 @@ use crate::opening::WrittenAddress;
 pub(super) const FILE_NAME: &str = "taskyard.toml";
 
 /// Why it is not known whether the user trusts a project.
-pub type TrustError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type TrustError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The project whose file is read.
 pub struct Project<'a> {

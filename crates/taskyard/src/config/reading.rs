@@ -52,7 +52,7 @@ const KNOWN: &[(&str, &[&str])] = &[
 const HOOK: &[&str] = &["type", "command", "args", "async", "matcher", "timeout", "stdin"];
 
 /// Reads a file; none where there is no such file.
-pub fn read(path: &Path, origin: Origin) -> Result<Option<Layer>, ConfigError> {
+pub(crate) fn read(path: &Path, origin: Origin) -> Result<Option<Layer>, ConfigError> {
     // What the user's own configuration leads to is the user's choice, and many keep it behind a link.
     let read = match origin {
         Origin::User => regular_file::read_following(path, LARGEST),

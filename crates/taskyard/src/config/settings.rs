@@ -15,56 +15,56 @@ use crate::opening::WrittenAddress;
 #[serde(default)]
 pub struct Settings {
     /// The store's address.
-    pub store: Option<WrittenAddress>,
+    pub(crate) store: Option<WrittenAddress>,
     /// The list's name.
-    pub list: Option<String>,
+    pub(crate) list: Option<String>,
     /// The rules in force.
-    pub rules: Option<RuleWord>,
+    pub(crate) rules: Option<RuleWord>,
     /// The recorded client that client rules follow.
     #[serde(deserialize_with = "client_version")]
-    pub client_version: Option<ClientVersion>,
+    pub(crate) client_version: Option<ClientVersion>,
     /// How tasks are claimed.
-    pub claims: Claims,
+    pub(crate) claims: Claims,
     /// Commands that a task may demand by name.
     pub checks: BTreeMap<String, String>,
     /// Commands that run on events.
-    pub hooks: BTreeMap<String, Vec<Hook>>,
+    pub(crate) hooks: BTreeMap<String, Vec<Hook>>,
     /// Background commands.
-    pub jobs: Jobs,
+    pub(crate) jobs: Jobs,
     /// How long history is kept.
-    pub journal: Journal,
+    pub(crate) journal: Journal,
     /// Tidying up.
-    pub gc: Gc,
+    pub(crate) gc: Gc,
     /// What becomes of changes of ours that another program did not know of.
-    pub merge: Merge,
+    pub(crate) merge: Merge,
     /// How lists look.
-    pub display: Display,
+    pub(crate) display: Display,
     /// The board in the terminal.
-    pub board: Board,
+    pub(crate) board: Board,
     /// The server for agents.
-    pub mcp: Mcp,
+    pub(crate) mcp: Mcp,
     /// Tasks of a kind.
-    pub kinds: Kinds,
+    pub(crate) kinds: Kinds,
     /// How time is counted.
-    pub time: Time,
+    pub(crate) time: Time,
     /// Which list is meant.
-    pub lists: Lists,
+    pub(crate) lists: Lists,
 }
 
 /// Which list is meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Lists {
+pub(crate) struct Lists {
     /// Whether every branch but the default one has a list of its own.
-    pub per_branch: Option<bool>,
+    pub(crate) per_branch: Option<bool>,
 }
 
 /// The server for agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Mcp {
+pub(crate) struct Mcp {
     /// Which of the client's two systems is on if `CLAUDE_CODE_ENABLE_TASKS` says nothing.
-    pub when_unset: Option<WhenUnset>,
+    pub(crate) when_unset: Option<WhenUnset>,
 }
 
 /// Which of the client's two systems is on if its variable says nothing.
@@ -82,9 +82,9 @@ pub enum WhenUnset {
 /// Tasks of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Kinds {
+pub(crate) struct Kinds {
     /// How the marks before the title of a new task are written.
-    pub marks: Option<Marks>,
+    pub(crate) marks: Option<Marks>,
 }
 
 /// How the marks before a title are written.
@@ -100,38 +100,38 @@ pub enum Marks {
 /// How time is counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Time {
+pub(crate) struct Time {
     /// How long a day of an estimate is; a bare number is hours.
     #[serde(deserialize_with = "hours")]
-    pub working_day: Option<Duration>,
+    pub(crate) working_day: Option<Duration>,
 }
 
 /// How long history is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Journal {
+pub(crate) struct Journal {
     /// For how long every change is kept.
     #[serde(deserialize_with = "duration")]
-    pub keep: Option<Duration>,
+    pub(crate) keep: Option<Duration>,
     /// How many bytes the journal of a list may have before it is thinned out earlier.
     #[serde(deserialize_with = "size")]
-    pub max_size: Option<u64>,
+    pub(crate) max_size: Option<u64>,
 }
 
 /// Tidying up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Gc {
+pub(crate) struct Gc {
     /// Whether a part of it happens without being asked for.
-    pub auto: Option<bool>,
+    pub(crate) auto: Option<bool>,
 }
 
 /// What becomes of changes of ours that another program did not know of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Merge {
+pub(crate) struct Merge {
     /// Whether what a stale write of another program took back is put back without asking.
-    pub put_back: Option<bool>,
+    pub(crate) put_back: Option<bool>,
 }
 
 /// The word for a rule set.
@@ -147,49 +147,49 @@ pub enum RuleWord {
 /// How tasks are claimed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Claims {
+pub(crate) struct Claims {
     /// How long a lease lives without a sign of life.
     #[serde(deserialize_with = "duration")]
-    pub lease: Option<Duration>,
+    pub(crate) lease: Option<Duration>,
     /// How many tasks an agent may have in progress.
-    pub limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
     /// The roles of each agent: what it may take.
-    pub roles: BTreeMap<String, Vec<String>>,
+    pub(crate) roles: BTreeMap<String, Vec<String>>,
     /// How long the owner of a task who has no lease on it may show no life.
     #[serde(deserialize_with = "duration")]
-    pub stale_owner: Option<Duration>,
+    pub(crate) stale_owner: Option<Duration>,
 }
 
 /// A command that runs on an event: the client's fields, and what it reads on stdin.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Hook {
     /// The command, given to the shell; the bare program where there are arguments.
-    pub command: String,
+    pub(crate) command: String,
     /// The arguments of a program that is run without a shell.
     #[serde(default)]
-    pub args: Option<Vec<String>>,
+    pub(crate) args: Option<Vec<String>>,
     /// Whether it is started and not waited for.
     #[serde(default, rename = "async")]
-    pub is_async: bool,
+    pub(crate) is_async: bool,
     /// The kind of hook; the client knows `command`.
     #[serde(default = "command_type", rename = "type")]
-    pub kind: String,
+    pub(crate) kind: String,
     /// Which tools or agents it is for; everything where none is given.
     #[serde(default)]
-    pub matcher: Option<String>,
+    pub(crate) matcher: Option<String>,
     /// How long it may take; a bare number is seconds, as in the client's settings.
     #[serde(default, deserialize_with = "duration")]
-    pub timeout: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
     /// What it reads on stdin; the client's own event where nothing is said.
     #[serde(default)]
-    pub stdin: Option<HookInput>,
+    pub(crate) stdin: Option<HookInput>,
 }
 
 /// What a hook reads on stdin instead of the client's event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
-pub enum HookInput {
+#[non_exhaustive]
+pub(crate) enum HookInput {
     /// The task it is about.
     Task,
     /// The whole list.
@@ -199,51 +199,51 @@ pub enum HookInput {
 /// Background commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Jobs {
+pub(crate) struct Jobs {
     /// How many bytes of output one job keeps.
     #[serde(deserialize_with = "size")]
-    pub max_output: Option<u64>,
+    pub(crate) max_output: Option<u64>,
     /// How many bytes the output of all jobs may take.
     #[serde(deserialize_with = "size")]
-    pub quota: Option<u64>,
+    pub(crate) quota: Option<u64>,
     /// How long finished jobs are kept.
     #[serde(deserialize_with = "duration")]
-    pub keep: Option<Duration>,
+    pub(crate) keep: Option<Duration>,
     /// How long a job that is asked to end has for it.
     #[serde(deserialize_with = "duration")]
-    pub grace: Option<Duration>,
+    pub(crate) grace: Option<Duration>,
     /// The recorded client whose output form is written.
     #[serde(deserialize_with = "client_version")]
-    pub output_form: Option<ClientVersion>,
+    pub(crate) output_form: Option<ClientVersion>,
 }
 
 /// How lists look.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Display {
+pub(crate) struct Display {
     /// How many completed tasks are shown before the rest becomes `+N completed`.
-    pub completed_after: Option<usize>,
+    pub(crate) completed_after: Option<usize>,
     /// The style of `list`.
-    pub style: Option<String>,
+    pub(crate) style: Option<String>,
     /// The command that shows what is longer than the screen.
-    pub pager: Option<String>,
+    pub(crate) pager: Option<String>,
 }
 
 /// The board in the terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Board {
+pub(crate) struct Board {
     /// The keys that do something, by its name.
-    pub keys: BTreeMap<String, BoardKeys>,
+    pub(crate) keys: BTreeMap<String, BoardKeys>,
     /// Whose colours are used: `terminal`, `light`, `dark` or `none`.
-    pub theme: Option<String>,
+    pub(crate) theme: Option<String>,
 }
 
 /// The keys that do one thing.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
-pub enum BoardKeys {
+#[non_exhaustive]
+pub(crate) enum BoardKeys {
     /// One.
     One(String),
     /// Several.

@@ -6,7 +6,6 @@ use taskyard_core::rules::lists::ownership::Doubt;
 
 /// What the user should know of configuration that does not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum ConfigWarning {
     /// Keys of a project's file are ignored, because the user does not trust the project.
     #[error("{} in `{}` {} ignored: the directory is not trusted", .keys.join(", "), .path.display(), are(.keys))]

@@ -76,11 +76,6 @@ impl Hooks {
         &self.cancel
     }
 
-    /// Returns where they are found.
-    pub fn setup(&self) -> &HookSetup {
-        &self.setup
-    }
-
     /// Returns what the user should know, each thing once, and forgets it.
     pub fn take_warnings(&self) -> Vec<HookWarning> {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))

@@ -13,17 +13,17 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(600);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
     /// The command as it is written.
-    pub command: String,
+    pub(crate) command: String,
     /// The arguments of a program that is run without a shell.
-    pub arguments: Option<Vec<String>>,
+    pub(crate) arguments: Option<Vec<String>>,
     /// Which agents it is for.
-    pub matcher: Option<String>,
+    pub(crate) matcher: Option<String>,
     /// How long it may take.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
     /// Whether it is started and not waited for.
-    pub is_async: bool,
+    pub(crate) is_async: bool,
     /// What it reads on stdin; the client's event where nothing is said.
-    pub stdin: Option<HookInput>,
+    pub(crate) stdin: Option<HookInput>,
     /// Where it comes from.
     pub source: HookSource,
 }
@@ -34,7 +34,7 @@ pub struct HookSource {
     /// The file.
     pub path: PathBuf,
     /// Whose it is.
-    pub origin: Origin,
+    pub(crate) origin: Origin,
 }
 
 impl Hook {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// What the user should know of hooks that did not run as written. None of it forbids anything.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum HookWarning {
     /// Hooks of a directory that is not trusted did not run.
     #[error("{hooks} hook{} of `{}` did not run: the directory is not trusted", plural(*.hooks), .directory.display())]

@@ -7,7 +7,7 @@ use taskyard_core::dialect::foreign::BadSource;
 
 /// Why another program's files could not be read or written.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum InterchangeError {
     /// The system refused something.
     #[error("cannot {doing} `{}`: {source}", .path.display())]

@@ -11,7 +11,7 @@ use crate::store::StoreError;
 
 /// Why a job could not be started, found, read or stopped.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum JobError {
     /// The system refused.
     #[error("{doing} `{}`: {source}", .path.display())]

@@ -1,14 +1,16 @@
 //! Waiting for a list to change or for one of its leases to end, without looking again and again.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use taskyard_core::rules::leases::expiry::CLOCK_MARGIN;
 use taskyard_core::rules::leases::leasing::LeaseState;
 use taskyard_core::{Lease, Moment, ProcessMark, Timestamp, Token};
 
-use super::bell::{Bell, Sleeper, Waker};
-use crate::store::StoreError;
-use crate::stream::{Cursor, Interest, Stream};
+use super::sleeper::{Sleeper, WokenBy};
+use crate::process::Waker;
+use crate::stream::{Cursor, Interest, Stream, cannot_wait};
 use crate::{Error, Yard};
 
 /// However quiet it is, leases are looked at this often: one may have been given without a change of any task.
@@ -22,7 +24,7 @@ const SOON: Duration = Duration::from_millis(50);
 
 /// Why a sleeper was woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum Woken {
     /// The list changed, or a lease may have ended.
     LookAgain,
@@ -32,10 +34,32 @@ pub enum Woken {
     Stopped,
 }
 
+/// Wakes the thread that waits for an alarm, from another one.
+#[derive(Clone, Debug)]
+pub struct AlarmHandle {
+    waker: Waker,
+    is_asked: Arc<AtomicBool>,
+}
+
+impl AlarmHandle {
+    /// Has the waiting thread look again, whatever has happened.
+    pub fn look_again(&self) {
+        self.is_asked.store(true, Ordering::SeqCst);
+        self.waker.wake();
+    }
+
+    /// Has the waiting thread stop waiting, for good.
+    pub fn stop(&self) {
+        self.waker.stop();
+    }
+}
+
 /// Wakes a thread that waits for something to happen to a list.
 #[derive(Debug)]
 pub struct Alarm {
     sleeper: Sleeper,
+    /// Whether another thread wants the sleeper to look again, whatever has happened.
+    is_asked: Arc<AtomicBool>,
     /// What tells of changes of the list, while that is wanted.
     stream: Option<Stream>,
     /// The leases of the list at the last look.
@@ -57,9 +81,10 @@ impl Alarm {
         Ok(alarm)
     }
 
-    /// Returns an alarm that only the clock, the end of processes and its bell wake the sleeper by, whatever happens to the list.
+    /// Returns an alarm that only the clock, the end of processes and its handle wake the sleeper by, whatever happens to the list.
     pub(super) fn by_the_clock() -> Result<Self, Error> {
-        Ok(Self { sleeper: Sleeper::new().map_err(failed)?, stream: None, leases: Vec::new(), has_moved: false })
+        let sleeper = Sleeper::new().map_err(cannot_wait)?;
+        Ok(Self { sleeper, is_asked: Arc::default(), stream: None, leases: Vec::new(), has_moved: false })
     }
 
     /// Has changes of a yard's list wake the sleeper from now on.
@@ -68,8 +93,7 @@ impl Alarm {
     }
 
     fn follow_what(&mut self, yard: &Yard, interest: Interest) -> Result<(), Error> {
-        let bell = self.sleeper.bell().clone();
-        self.stream = Some(yard.follow_waking(interest, Cursor::now(), Box::new(move || bell.nudge()))?);
+        self.stream = Some(yard.follow_waking(interest, Cursor::now(), self.sleeper.waker().clone())?);
         Ok(())
     }
 
@@ -79,12 +103,12 @@ impl Alarm {
     }
 
     /// Returns what wakes the sleeper from elsewhere.
-    pub fn bell(&self) -> Bell {
-        self.sleeper.bell().clone()
+    pub fn handle(&self) -> AlarmHandle {
+        AlarmHandle { waker: self.sleeper.waker().clone(), is_asked: Arc::clone(&self.is_asked) }
     }
 
     /// Sleeps until the list changes, a lease may have ended, or the time is over.
-    pub fn wait(&mut self, yard: &Yard, until: Option<Instant>) -> Result<Woken, Error> {
+    pub(crate) fn wait(&mut self, yard: &Yard, until: Option<Instant>) -> Result<Woken, Error> {
         self.wait_at_most(yard, until, None)
     }
 
@@ -97,10 +121,10 @@ impl Alarm {
     ) -> Result<Woken, Error> {
         loop {
             let has_happened = self.has_happened()?;
-            if self.sleeper.bell().is_stopped() {
+            if self.sleeper.waker().is_stopped() {
                 return Ok(Woken::Stopped);
             }
-            if has_happened {
+            if self.is_asked.swap(false, Ordering::SeqCst) || has_happened {
                 self.has_moved = true;
                 return Ok(Woken::LookAgain);
             }
@@ -116,17 +140,14 @@ impl Alarm {
             let of_stream = left(self.stream.as_ref().and_then(Stream::due));
             let of_move = std::mem::take(&mut self.has_moved).then_some(SETTLED);
             let pause = [of_stream, of_move, left(until)].into_iter().flatten().fold(foreseen, Duration::min);
-            let waker = self.sleeper.sleep(running.iter(), pause).map_err(failed)?;
-            let was_asked = self.sleeper.bell().was_asked();
-            // What moved does not ring apart from what asks for a look.
-            self.has_moved = waker == Waker::Bell;
-            match waker {
-                _ if self.sleeper.bell().is_stopped() => return Ok(Woken::Stopped),
+            let woken_by = self.sleeper.sleep(running.iter(), pause).map_err(cannot_wait)?;
+            self.has_moved = woken_by == WokenBy::Waker;
+            match woken_by {
                 // What moved, or is looked at now and then because the system does not tell of it, may be nothing that happened.
-                Waker::Bell if !was_asked => {}
-                Waker::Clock if until.is_some_and(|until| Instant::now() >= until) => return Ok(Woken::TimedOut),
-                Waker::Clock if [of_stream, of_move].into_iter().flatten().any(|pause| pause < foreseen) => {}
-                Waker::Bell | Waker::Process | Waker::Clock => return Ok(Woken::LookAgain),
+                WokenBy::Waker => {}
+                WokenBy::Clock if until.is_some_and(|until| Instant::now() >= until) => return Ok(Woken::TimedOut),
+                WokenBy::Clock if [of_stream, of_move].into_iter().flatten().any(|pause| pause < foreseen) => {}
+                WokenBy::Process | WokenBy::Clock => return Ok(Woken::LookAgain),
             }
         }
     }
@@ -190,10 +211,6 @@ fn left(end: &Moment, now: &Moment) -> Duration {
     };
     // A little late rather than a little early, to be woken once; and not at once again for one that could not be returned.
     if left > 0 { Duration::from_millis(left.unsigned_abs() + 1) } else { SOON }
-}
-
-fn failed(error: std::io::Error) -> Error {
-    StoreError::io("cannot wait for changes of", ".")(error).into()
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use taskyard_core::Lease;
 
-use super::alarm::{Alarm, Woken};
-use super::bell::Bell;
+use super::alarm::{Alarm, AlarmHandle, Woken};
 use crate::{Error, Yard};
 
 /// How long after a failure the next attempt is made.
@@ -16,7 +15,7 @@ const AFTER_A_FAILURE: Duration = Duration::from_secs(1);
 /// it is dropped.
 #[derive(Debug)]
 pub struct Warden {
-    bell: Bell,
+    alarm: AlarmHandle,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -38,22 +37,22 @@ impl Warden {
     }
 
     fn with(yard: &Yard, alarm: Alarm, is_guarded: Option<IsGuarded>) -> Self {
-        let (bell, yard) = (alarm.bell(), yard.clone());
+        let (handle, yard) = (alarm.handle(), yard.clone());
         let watching = move || watch(&yard, alarm, is_guarded.as_ref());
         let thread = thread::Builder::new().name("taskyard-leases".into()).spawn(watching);
         let thread = thread.inspect_err(|error| tracing::warn!(%error, "leases are not watched over")).ok();
-        Self { bell, thread }
+        Self { alarm: handle, thread }
     }
 
     /// Has it look at the leases now: some may have been given or ended.
     pub fn look_again(&self) {
-        self.bell.ring();
+        self.alarm.look_again();
     }
 }
 
 impl Drop for Warden {
     fn drop(&mut self) {
-        self.bell.stop();
+        self.alarm.stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -71,7 +71,7 @@ impl ClientNames {
     }
 
     /// Returns the sessions that clients of a name were in, as far as their doors have said so.
-    pub fn sessions_of(&self, name: &str) -> Vec<String> {
+    pub(crate) fn sessions_of(&self, name: &str) -> Vec<String> {
         self.all()
             .into_iter()
             .filter(|(_, record)| record.name == name)

@@ -19,4 +19,5 @@ pub use machine_proof::know_machine_by;
 pub use process_table::{Process, liveness_of, liveness_on_shared_store, look_at, mark_of, own_mark, sees_processes};
 pub(crate) use process_table::{is_seen_dead, space_tag, standpoint};
 pub use signs::{Signs, longest_silence};
-pub use world::{ThisMachine, World};
+pub(crate) use world::ThisMachine;
+pub use world::World;

@@ -63,7 +63,7 @@ impl Signs {
 
     /// Leaves a sign of this process now, and from now on as long as it runs, as often as readers want to see one. Where none can be left,
     /// readers go by the time of what it holds.
-    pub fn leave_from_now_on(&self) {
+    pub(crate) fn leave_from_now_on(&self) {
         static BEGUN: Once = Once::new();
         let work = || loop {
             thread::sleep(longest_silence() / SIGNS_IN_A_SILENCE);

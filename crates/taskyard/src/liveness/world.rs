@@ -59,14 +59,14 @@ pub trait World: Debug + Send + Sync {
 
 /// The machine we run on.
 #[derive(Clone, Debug, Default)]
-pub struct ThisMachine {
+pub(crate) struct ThisMachine {
     signs: Option<Signs>,
 }
 
 impl ThisMachine {
     /// Returns the machine we run on, with the signs of life in a data directory. Without one, processes that cannot be seen live by
     /// the time of what they hold.
-    pub fn with_signs_in(data: &Path) -> Self {
+    pub(crate) fn with_signs_in(data: &Path) -> Self {
         Self { signs: Some(Signs::in_data(data)) }
     }
 }

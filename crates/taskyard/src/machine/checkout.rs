@@ -25,7 +25,7 @@ pub struct Checkout {
     /// The root of the repository, with its links resolved: the main checkout, for every worktree; the repository itself if it is bare.
     pub root: PathBuf,
     /// The directory of git's own that belongs to this checkout alone.
-    pub git: PathBuf,
+    pub(crate) git: PathBuf,
     /// The directory of git's own that all worktrees of the repository share.
     pub common: PathBuf,
 }
@@ -74,7 +74,7 @@ impl Checkout {
     }
 
     /// Returns the id of the repository, or `None` if it has none yet.
-    pub fn id(&self) -> Option<String> {
+    pub(crate) fn id(&self) -> Option<String> {
         read_line(&self.common.join(ID_FILE)).filter(|id| is_id(id))
     }
 

@@ -88,7 +88,7 @@ impl Machine {
     }
 
     /// Returns the name that has a directory, or `None` if no name that had to be changed has it.
-    pub fn name_of(&self, directory: &str) -> Result<Option<String>, MachineError> {
+    pub(crate) fn name_of(&self, directory: &str) -> Result<Option<String>, MachineError> {
         if !self.has_names()? {
             return Ok(None);
         }

@@ -16,6 +16,7 @@ mod schema;
 mod setups;
 mod trust;
 
+pub use crate::sqlite::DatabaseError;
 pub use bindings::Binding;
 pub use checkout::Checkout;
 pub(crate) use copying::copy_machine;

@@ -20,7 +20,7 @@ impl NoticeError {
 
     /// Returns the database that a newer Taskyard wrote, and its format, where that is why.
     #[cfg(feature = "sqlite")]
-    pub fn newer_database(&self) -> Option<(&Path, i64)> {
+    pub(crate) fn newer_database(&self) -> Option<(&Path, i64)> {
         match self.0.downcast_ref()? {
             MachineError::Database(error) => error.newer_database(),
             _ => None,
@@ -29,7 +29,7 @@ impl NoticeError {
 
     /// Returns what this machine's database said, where that keeps them.
     #[cfg(feature = "sqlite")]
-    pub fn into_machine(self) -> Result<MachineError, Self> {
+    pub(crate) fn into_machine(self) -> Result<MachineError, Self> {
         self.0.downcast().map(|error| *error).map_err(Self)
     }
 }

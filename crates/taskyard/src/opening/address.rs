@@ -11,7 +11,7 @@ use crate::store::DocumentPaths;
 
 /// The address of a store. It is shown without its password, always.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum Address {
     /// The client's own lists.
     Claude,
@@ -39,7 +39,7 @@ pub struct RemoteAddress {
 
 impl Address {
     /// Returns the directory that holds the lists, where there is one for all of them.
-    pub fn tasks_directory(&self, places: &Places) -> Option<PathBuf> {
+    pub(crate) fn tasks_directory(&self, places: &Places) -> Option<PathBuf> {
         match self {
             Self::Claude => Some(places.client.as_ref()?.join("tasks")),
             Self::File(root) => Some(root.join("tasks")),
@@ -49,7 +49,7 @@ impl Address {
 
     /// Returns the directory that holds the teams which work on the lists: beside those, else the client's own; none where teams are kept
     /// elsewhere.
-    pub fn teams_directory(&self, places: &Places) -> Option<PathBuf> {
+    pub(crate) fn teams_directory(&self, places: &Places) -> Option<PathBuf> {
         match self {
             Self::File(root) => Some(root.join("teams")),
             Self::Memory | Self::Remote(_) => None,

@@ -4,7 +4,7 @@ use crate::StoreError;
 
 /// Why an address cannot be read. None of these holds a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum AddressError {
     /// No opener knows what it names.
     #[error("`{address}` is no store that is known")]
@@ -38,7 +38,7 @@ pub enum AddressError {
 
 /// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum OpenError {
     /// Its address leads nowhere.
     #[error(transparent)]

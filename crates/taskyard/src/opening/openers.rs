@@ -34,7 +34,7 @@ impl Openers {
     }
 
     /// Returns the schemes, in the order in which they were added.
-    pub fn schemes(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn schemes(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().map(|(scheme, _)| *scheme)
     }
 

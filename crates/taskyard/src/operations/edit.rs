@@ -10,7 +10,6 @@ use crate::{Error, Outcome, Yard};
 
 /// What came of saving a draft.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Edited {
     /// It is saved, with what other agents changed meanwhile.
     Saved(Box<Updated>),

@@ -67,7 +67,7 @@ impl Yard {
     }
 
     /// Cancels tasks, all of them in one commit or none.
-    pub fn cancel_together(&self, ids: &[TaskId]) -> Result<Outcome<Vec<Updated>>, Error> {
+    pub(crate) fn cancel_together(&self, ids: &[TaskId]) -> Result<Outcome<Vec<Updated>>, Error> {
         self.change_all(&once(ids), |_| to(Status::Completed, Some(cancelled(Value::Bool(true)))))
     }
 
@@ -96,12 +96,6 @@ impl Yard {
     /// Makes a task pending again, cancelled or not, and without an owner.
     pub fn reopen(&self, id: &TaskId) -> Result<Outcome<Updated>, Error> {
         self.change(id, reopening)
-    }
-
-    /// Makes a task pending again, cancelled or not; its owner keeps it, with a lease for a time.
-    pub fn reopen_for_owner(&self, id: &TaskId, ttl: Duration) -> Result<Outcome<Updated>, Error> {
-        let reopening = |task: &Task| to(Status::Pending, no_longer_cancelled(task));
-        self.change(id, |task| Update { lease_for_owner: Some(ttl), ..reopening(task) })
     }
 
     /// Reopens the task of a job that failed, timed out or was lost, on the list that the job was started for. Changes nothing if the job did not

@@ -30,7 +30,7 @@ pub struct Restorable {
 
 /// Which tasks are to be brought back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum RestoreWhich {
     /// Every one.
     All,

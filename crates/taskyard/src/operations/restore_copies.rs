@@ -16,11 +16,11 @@ const MEANT: [Absence; 4] = [Absence::Deleted, Absence::Moved, Absence::Renumber
 
 /// The copy of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskCopy {
+pub(crate) struct TaskCopy {
     /// The task.
-    pub task: Task,
+    pub(crate) task: Task,
     /// The exact form of its file, where that is known.
-    pub image: Option<Image>,
+    pub(crate) image: Option<Image>,
 }
 
 /// Which copies are to come back.
@@ -51,7 +51,7 @@ pub struct CopiesRestored {
 
 impl Yard {
     /// Says what would come of bringing copies back, and brings none.
-    pub fn look_at_copies(&self, copies: &[TaskCopy], wanted: CopiesWanted) -> Result<CopiesRestored, Error> {
+    pub(crate) fn look_at_copies(&self, copies: &[TaskCopy], wanted: CopiesWanted) -> Result<CopiesRestored, Error> {
         let list = self.store().read(self.list_id())?;
         let (chosen, mut restored) = self.choose_copies(copies, wanted, &list.tasks()?, &list.problems()?)?;
         restored.tasks = chosen.into_iter().map(|copy| copy.task.clone()).collect();
@@ -60,12 +60,16 @@ impl Yard {
 
     /// Brings those copies back whose numbers are free, with their edges, in one commit. Nothing that is there is changed, but for the
     /// other ends of edges.
-    pub fn restore_copies(&self, copies: &[TaskCopy], wanted: CopiesWanted) -> Result<Outcome<CopiesRestored>, Error> {
+    pub(crate) fn restore_copies(
+        &self,
+        copies: &[TaskCopy],
+        wanted: CopiesWanted,
+    ) -> Result<Outcome<CopiesRestored>, Error> {
         self.restore_judged(copies, wanted, |_| Ok(()))
     }
 
     /// Does the same with copies that were named: where one of them cannot come back, none does.
-    pub fn restore_named_copies(
+    pub(crate) fn restore_named_copies(
         &self,
         copies: &[TaskCopy],
         wanted: CopiesWanted,

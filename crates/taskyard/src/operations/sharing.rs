@@ -11,7 +11,6 @@ use crate::{Error, Yard};
 
 /// Who else counts on a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum SharedBy {
     /// The agents that work in a directory that is bound to it.
     Binding {

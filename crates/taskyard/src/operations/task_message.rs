@@ -2,7 +2,7 @@
 
 /// What became of a message to an agent that a change of a task concerns: its new owner, or one that takes part in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum TaskMessage {
     /// It lies in the agent's inbox.
     Sent {

@@ -20,7 +20,7 @@ use crate::{Error, Outcome, Yard};
 
 /// Which revisions are to be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum UndoRange {
     /// The newest one of the acting agent that is no undo and has not been taken back.
     OwnNewest,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Why something that should be private is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum NotPrivate {
     /// Another user made it, and may read and change it.
     #[error("`{}` belongs to another user (uid {owner})", .path.display())]

@@ -19,7 +19,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a file of ours to read and write, where there is one.
-pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
+pub fn open_existing(path: &Path) -> io::Result<File> {
     open_with(path, OFlags::empty())
 }
 

@@ -16,6 +16,6 @@ pub use data_directory::{make_data_directory, secure_data_directory};
 pub(crate) use database::{has_database, prepare_database};
 pub use directory::make_directory;
 pub use error::NotPrivate;
-pub use file::{create, create_new, open_to_read};
-pub(crate) use file::{open, open_existing};
+pub(crate) use file::open;
+pub use file::{create, create_new, open_existing, open_to_read};
 pub use owner::is_ours_or_roots;

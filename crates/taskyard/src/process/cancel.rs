@@ -60,7 +60,7 @@ impl Cancel {
     }
 
     /// Sleeps for this long, or until it is cancelled; returns whether it was.
-    pub fn sleep(&self, time: Duration) -> bool {
+    pub(crate) fn sleep(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
         let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.is_cancelled() {

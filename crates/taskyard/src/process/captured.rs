@@ -9,7 +9,7 @@ pub type Sink = Box<dyn FnMut(&[u8]) + Send>;
 
 /// Output of which only so much is kept: its beginning, or its end. Clones keep together.
 #[derive(Clone)]
-pub struct Captured(Arc<Mutex<Kept>>);
+pub(crate) struct Captured(Arc<Mutex<Kept>>);
 
 struct Kept {
     bytes: VecDeque<u8>,
@@ -25,28 +25,28 @@ enum Which {
 
 impl Captured {
     /// Keeps the first bytes.
-    pub fn beginning(limit: usize) -> Self {
+    pub(crate) fn beginning(limit: usize) -> Self {
         Self::new(limit, Which::Beginning)
     }
 
     /// Keeps the last bytes.
-    pub fn end(limit: usize) -> Self {
+    pub(crate) fn end(limit: usize) -> Self {
         Self::new(limit, Which::End)
     }
 
     /// Returns a sink that leads here.
-    pub fn sink(&self) -> Sink {
+    pub(crate) fn sink(&self) -> Sink {
         let captured = self.clone();
         Box::new(move |bytes| captured.add(bytes))
     }
 
     /// Returns what was kept so far.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes.iter().copied().collect()
     }
 
     /// Returns what was kept so far as text; what is none is replaced by marks.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes()).into_owned()
     }
 

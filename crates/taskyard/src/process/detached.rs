@@ -11,7 +11,7 @@ impl Program {
     /// Starts the command and goes on; what it writes is not kept.
     ///
     /// It lives on when we end. As long as we live, it is killed when it takes too long.
-    pub fn start_detached(&self) -> io::Result<()> {
+    pub(crate) fn start_detached(&self) -> io::Result<()> {
         let mut running = Running::start(self, Stdio::null(), Stdio::null())?;
         let timeout = self.timeout;
         let wait = move || drop(running.end(timeout, &Cancel::new(), &mut Output::default()));

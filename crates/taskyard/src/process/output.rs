@@ -5,8 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::wakeup::wait_for;
-use super::{OutputPipe, Sink};
+use super::{OutputPipe, Sink, wait_for};
 
 /// How much is read at once.
 const BUFFER: usize = 64 << 10;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::{Cancel, Captured, Output, Sink, Wakeup, end_of, file_of, wait_for};
+use super::{Cancel, Captured, Output, Sink, Waker, end_of, file_of, wait_for};
 
 /// How soon is looked again whether a command has ended, where the system does not tell.
 const SOON: Duration = Duration::from_millis(10);
@@ -71,7 +71,7 @@ pub struct Finished {
     /// The beginning of what it wrote to stdout.
     pub stdout: String,
     /// The beginning of what it wrote to stderr.
-    pub stderr: String,
+    pub(crate) stderr: String,
 }
 
 impl Program {
@@ -137,12 +137,12 @@ impl Running {
         cancel: &Cancel,
         output: &mut Output,
     ) -> io::Result<Ending> {
-        let wakeup = Wakeup::on(cancel)?;
+        let (waker, _subscription) = Waker::on(cancel)?;
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
             let soon = self.handle.is_none().then(|| Instant::now() + SOON);
             let [out, err] = output.fds();
-            let things = [out, err, self.handle.as_ref().map(|handle| handle.as_fd()), Some(wakeup.fd())];
+            let things = [out, err, self.handle.as_ref().map(|handle| handle.as_fd()), Some(waker.fd())];
             wait_for(things, soon.into_iter().chain(deadline).min())?;
             output.drain();
             if self.has_ended() {

@@ -9,7 +9,7 @@ use rusqlite::ErrorCode;
 
 /// Why a database of ours gave no answer. What SQLite said is inside, and no type of its crate.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum DatabaseError {
     /// The system refused.
     #[error("{doing} `{}`: {source}", .path.display())]
@@ -59,7 +59,7 @@ impl DatabaseError {
     }
 
     /// Returns the database that a newer Taskyard wrote, and its format, where that is why.
-    pub fn newer_database(&self) -> Option<(&Path, i64)> {
+    pub(crate) fn newer_database(&self) -> Option<(&Path, i64)> {
         match self {
             Self::Newer { path, format } => Some((path, *format)),
             _ => None,

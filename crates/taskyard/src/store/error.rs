@@ -17,7 +17,7 @@ pub type Cause = Box<dyn Error + Send + Sync>;
 
 /// Why a store gave no answer. A refusal by a rule is not among these: that is an answer.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The system refused.
     #[error("{doing} `{}`: {source}", .path.display())]
@@ -173,7 +173,7 @@ impl StoreError {
     }
 
     /// Returns the file or directory that is in the way, if one is.
-    pub fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Io { path, .. }
             | Self::NoLock { path, .. }
@@ -228,7 +228,7 @@ fn gave_up(waited: Duration) -> String {
 
 /// The program that keeps a list busy, as far as we can tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum Occupant {
     /// The holder of a lock directory, which says nothing of who that is.
     LockHolder {
@@ -283,7 +283,7 @@ fn in_words(process: Option<i32>) -> String {
 
 /// What is wrong with a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum JournalDamage {
     /// A row does not match its checksum.
     #[error("a row of `{table}` does not match its checksum")]

@@ -121,7 +121,7 @@ pub trait JournalCare: Debug + Send + Sync {
 
 /// How the tasks of a list are laid out in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum FileLayout {
     /// Each in a file of its own, named by the next number: one that is too large is in the way.
     Numbered,
@@ -139,13 +139,13 @@ pub struct Sighting(pub(crate) u64);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaleWrite {
     /// The task.
-    pub task: TaskId,
+    pub(crate) task: TaskId,
     /// The revision under which the write was recorded.
-    pub revision: Revision,
+    pub(crate) revision: Revision,
     /// What it took back.
-    pub losses: Vec<Loss>,
+    pub(crate) losses: Vec<Loss>,
     /// What it found there, as far as we know.
-    pub found: Image,
+    pub(crate) found: Image,
     /// What it left there.
-    pub left: Image,
+    pub(crate) left: Image,
 }

@@ -107,7 +107,7 @@ impl<'a, S: HistorySource + ?Sized> HistoryPages<'a, S> {
 
     /// Begins to read what is wanted, as far as it is written down by now: for a caller that has just looked at the
     /// list.
-    pub fn of_what_is_recorded(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Result<Self, StoreError> {
+    pub(crate) fn of_what_is_recorded(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Result<Self, StoreError> {
         match store.newest(list)? {
             Revision(0) => Self::of(store, list, query),
             newest => Ok(Self { store, list, next: Some(paged(query, newest)) }),
@@ -176,7 +176,7 @@ impl<'a, S: HistorySource + ?Sized> HistoryBackwards<'a, S> {
     }
 
     /// Tells whether nothing stands before what was read.
-    pub fn is_at_beginning(&self) -> bool {
+    pub(crate) fn is_at_beginning(&self) -> bool {
         self.next.is_none()
     }
 }

@@ -8,7 +8,6 @@ use taskyard_core::{SpecialFile, TaskId};
 
 /// Something a list's place would be better without.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Litter {
     /// A lock whose holder showed no sign of life for longer than a lock lives.
     StaleLock {
@@ -89,7 +88,7 @@ pub enum Litter {
 
 /// Why what stands in a lock's place keeps writers waiting, though no process works behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum StuckLock {
     /// It is no directory, as every lock of the client is.
     NotADirectory {

@@ -65,7 +65,7 @@ impl UnreadableTask {
     }
 
     /// Returns the refusal of a change that this stands in the way of.
-    pub fn into_refusal(self) -> Refusal {
+    pub(crate) fn into_refusal(self) -> Refusal {
         Refusal::Unreadable { task: self.task, path: self.path, why: self.why }
     }
 }

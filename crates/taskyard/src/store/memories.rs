@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use taskyard_core::{TaskId, Timestamp};
 
-use super::journal::{
-    LEAVING, TidiedJournal, TidyTerms, is_gone, list_of, remove_what_is_leaving, size_of, tidy, try_tidy,
-};
+use super::journal::{LEAVING, TidiedJournal, TidyTerms, list_of, remove_what_is_leaving, tidy, try_tidy};
 use super::{StoreError, journal};
 
 /// Our memory of one list.
@@ -19,34 +17,27 @@ pub struct ListMemory {
     /// Where the list is or was kept; none where the memory does not say, or cannot be read.
     pub list: Option<PathBuf>,
     /// How many bytes the memory has.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl ListMemory {
-    /// Tells whether the list itself is gone.
-    pub fn is_of_gone_list(&self) -> bool {
-        self.list.as_deref().is_some_and(is_gone)
-    }
-
-    /// Returns when something was last written to the memory.
-    pub fn changed(&self) -> Option<Timestamp> {
-        super::directories::changed(&self.sidecar.join("journal.sqlite"))
-            .max(super::directories::changed(&self.sidecar.join("journal.sqlite-wal")))
-    }
-
     /// Tidies the journal in it; none where there is none. Tasks that are named may go although no agent deleted them on purpose.
-    pub fn tidy(&self, terms: &TidyTerms, named: &HashSet<TaskId>) -> Result<Option<TidiedJournal>, StoreError> {
+    pub(crate) fn tidy(&self, terms: &TidyTerms, named: &HashSet<TaskId>) -> Result<Option<TidiedJournal>, StoreError> {
         tidy(&self.sidecar, terms, named)
     }
 
     /// Returns what tidying would do, and does it to a copy.
-    pub fn try_tidy(&self, terms: &TidyTerms, named: &HashSet<TaskId>) -> Result<Option<TidiedJournal>, StoreError> {
+    pub(crate) fn try_tidy(
+        &self,
+        terms: &TidyTerms,
+        named: &HashSet<TaskId>,
+    ) -> Result<Option<TidiedJournal>, StoreError> {
         try_tidy(&self.sidecar, terms, named)
     }
 }
 
 /// Returns our memory of every list in a data directory, by name. What cannot be read says nothing of its list.
-pub fn list_memories(data: &Path) -> Vec<ListMemory> {
+pub(crate) fn list_memories(data: &Path) -> Vec<ListMemory> {
     list_sidecars(data).iter().map(|sidecar| memory_in(sidecar)).collect()
 }
 
@@ -82,11 +73,6 @@ fn is_sidecar(path: &Path) -> bool {
 }
 
 /// Removes what is left of memories that a process had put away already when it died.
-pub fn finish_putting_away(data: &Path) {
+pub(crate) fn finish_putting_away(data: &Path) {
     remove_what_is_leaving(data);
-}
-
-/// Returns how many bytes the journal in a sidecar has, with its log.
-pub fn journal_size(sidecar: &Path) -> u64 {
-    size_of(sidecar, "journal.sqlite")
 }

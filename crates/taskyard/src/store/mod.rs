@@ -50,9 +50,9 @@ pub use file::{FileStore, FileStoreOptions};
 pub use file_care::{FileCare, FileLayout, JournalCare, Sighting, StaleWrite};
 pub use history::{HistoryBackwards, HistoryPages, HistoryQuery, HistorySource, LastEntry};
 #[cfg(feature = "sqlite")]
-pub(crate) use journal::AtRest;
+pub(crate) use journal::{AtRest, Pace, TidyTerms};
 #[cfg(feature = "sqlite")]
-pub use journal::{Pace, PortableJournal, PortableMarks, TidiedJournal, TidyTerms, TimeCount};
+pub use journal::{PortableJournal, PortableMarks, TidiedJournal, TimeCount};
 #[cfg(feature = "sqlite")]
 pub(crate) use list_copy::is_lock;
 pub use list_copy::{ListCopy, ListCopyTarget};
@@ -63,15 +63,16 @@ pub use locks::release_held_locks;
 pub(crate) use locks::{Found, Guarded, Print, Replaced, end_lock_of, read_unlocked, stuck_lock_of};
 pub use lookup::{LiveView, Lookup, UnreadableTask};
 #[cfg(feature = "sqlite")]
-pub use memories::{ListMemory, finish_putting_away, journal_size, list_memories};
+pub use memories::ListMemory;
 #[cfg(feature = "sqlite")]
-pub(crate) use memories::{list_sidecars, newest_time, tidy_journal};
+pub(crate) use memories::{finish_putting_away, list_memories, list_sidecars, newest_time, tidy_journal};
 pub use memory::MemoryStore;
 pub use moving::{ArrivingList, Closed, Departure, ListMoving, new_token};
 pub use shared_care::{MOST_FAULTS, SharedCare, SharedFault, ThinOut, ThinnedList, ThinnedOut, Traffic};
 #[cfg(feature = "sqlite")]
 pub use teaching::{TeachingOptions, TeachingPaths, open_teaching};
 pub use waiting::{LockWaits, lock_waits, note_lock_wait};
-pub use watch::{ListWatch, Subscription, UNTOLD, Untold, Watch};
+pub use watch::{ListWatch, Subscription, Watch};
+pub(crate) use watch::{UNTOLD, Untold};
 
 pub use crate::watching::Moved;

@@ -34,7 +34,7 @@ impl Departure {
     }
 
     /// Returns the note of a move that begins at this moment.
-    pub fn begun(list: &ListId, to: String, mover: String, at: Timestamp) -> Self {
+    pub(crate) fn begun(list: &ListId, to: String, mover: String, at: Timestamp) -> Self {
         Self { token: new_token(), list: list.as_str().to_owned(), to, mover, at: at.0, has_left: false }
     }
 

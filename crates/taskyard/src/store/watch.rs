@@ -8,7 +8,7 @@ use taskyard_core::{Entry, Revision};
 use super::{HistoryQuery, StoreError};
 
 /// How often a follower looks where the store cannot tell that something moved.
-pub const UNTOLD: Duration = Duration::from_secs(1);
+pub(crate) const UNTOLD: Duration = Duration::from_secs(1);
 
 /// Watches something for one follower, until it is dropped.
 pub trait Watch: Send {
@@ -31,7 +31,7 @@ pub trait ListWatch: Watch {
 
 /// Watches where the store cannot tell that something moved.
 #[derive(Debug)]
-pub struct Untold;
+pub(crate) struct Untold;
 
 impl Watch for Untold {
     fn keep_up(&mut self) -> Result<Option<Duration>, StoreError> {

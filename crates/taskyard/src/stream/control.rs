@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use taskyard_core::AgentName;
 
-use super::signal::Signal;
+use crate::process::Waker;
 use crate::store::Moved;
 
 /// Steers a stream while another thread waits for it.
 #[derive(Clone)]
 pub struct StreamControl {
-    pub(super) signal: Arc<Signal>,
+    pub(super) waker: Waker,
     pub(super) inboxes: SharedAgents,
     /// Has the inboxes looked at; none where messages are never told.
     pub(super) look_into_inboxes: Option<Moved>,
@@ -24,11 +24,11 @@ pub(super) type SharedAgents = Arc<Mutex<BTreeSet<AgentName>>>;
 impl StreamControl {
     /// Ends the stream: a thread that waits for it is told that nothing more will come.
     pub fn stop(&self) {
-        self.signal.stop();
+        self.waker.stop();
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.signal.is_stopped()
+        self.waker.is_stopped()
     }
 
     /// Tells of the messages of these agents from now on, and of no others; of those that are new whatever waits is told. Who they are
@@ -43,6 +43,6 @@ impl StreamControl {
 
 impl fmt::Debug for StreamControl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("StreamControl").field("signal", &self.signal).finish_non_exhaustive()
+        formatter.debug_struct("StreamControl").field("waker", &self.waker).finish_non_exhaustive()
     }
 }

@@ -21,7 +21,7 @@ pub struct Cursor {
 }
 
 /// A message in an agent's inbox.
-pub type MessageMark = (AgentName, MessageKey);
+pub(crate) type MessageMark = (AgentName, MessageKey);
 
 /// What a follower was told of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

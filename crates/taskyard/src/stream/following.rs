@@ -1,9 +1,9 @@
 //! The stream itself.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use std::{fmt, io};
 
 use taskyard_core::{ListId, Revision};
 
@@ -11,12 +11,12 @@ use super::control::{SharedAgents, StreamControl};
 use super::jobs_source::JobsSource;
 use super::list_source::ListSource;
 use super::names_source::NamesSource;
-use super::signal::Signal;
 use super::source::{Found, Mover, Slot};
 use super::teams_source::TeamsSource;
 use super::{Cursor, Happening, Interest, ListsFollowed};
 use crate::notices::Notices;
-use crate::store::Store;
+use crate::process::Waker;
+use crate::store::{Store, StoreError};
 use crate::teams::Teams;
 use crate::{Error, Yard};
 
@@ -46,7 +46,7 @@ pub struct Stream {
     origins: Origins,
     interest: Interest,
     since: Cursor,
-    signal: Arc<Signal>,
+    waker: Waker,
     control: StreamControl,
     slots: Vec<Slot>,
     ready: VecDeque<Happening>,
@@ -62,9 +62,6 @@ struct Origins {
     notices: Option<Arc<dyn Notices>>,
 }
 
-/// Is called whenever something may have happened, for a caller that also waits for other things.
-type Wake = Box<dyn Fn() + Send + Sync>;
-
 impl Yard {
     /// Follows what happens on the yard's list, and what is written to the actor: see [`Stream`]. Messages, agents and jobs are told where
     /// the yard knows of teams and notices.
@@ -74,27 +71,31 @@ impl Yard {
 
     /// Follows what an interest names.
     pub fn follow_only(&self, interest: Interest, since: Cursor) -> Result<Stream, Error> {
-        Stream::begin(self, interest, since, None)
+        Stream::begin(self, interest, since, Waker::new().map_err(cannot_wait)?)
     }
 
     /// Does the same for a caller that waits for other things, too, and asks with [`Stream::try_next`].
-    pub(crate) fn follow_waking(&self, interest: Interest, since: Cursor, wake: Wake) -> Result<Stream, Error> {
-        Stream::begin(self, interest, since, Some(wake))
+    pub(crate) fn follow_waking(&self, interest: Interest, since: Cursor, waker: Waker) -> Result<Stream, Error> {
+        Stream::begin(self, interest, since, waker)
     }
 }
 
+/// What failed when a thread could not wait.
+pub(crate) fn cannot_wait(error: io::Error) -> Error {
+    StoreError::io("cannot wait for changes of", ".")(error).into()
+}
+
 impl Stream {
-    fn begin(yard: &Yard, interest: Interest, since: Cursor, wake: Option<Wake>) -> Result<Self, Error> {
+    fn begin(yard: &Yard, interest: Interest, since: Cursor, waker: Waker) -> Result<Self, Error> {
         let origins = Origins {
             store: yard.shared_store(),
             teams: yard.teams().map(Arc::clone),
             notices: yard.notices().map(Arc::clone),
         };
-        let signal = Arc::new(Signal::waking(wake));
         let inboxes: SharedAgents = Arc::new(Mutex::new(interest.inboxes.clone().unwrap_or_default()));
-        let control = StreamControl { signal: Arc::clone(&signal), inboxes, look_into_inboxes: None };
+        let control = StreamControl { waker: waker.clone(), inboxes, look_into_inboxes: None };
         let (slots, ready, failed) = Default::default();
-        let mut stream = Self { origins, interest, since, signal, control, slots, ready, failed };
+        let mut stream = Self { origins, interest, since, waker, control, slots, ready, failed };
         stream.follow_lists()?;
         stream.follow_teams()?;
         Ok(stream)
@@ -104,7 +105,7 @@ impl Stream {
         let lists = match &self.interest.lists {
             ListsFollowed::These(lists) => lists.clone(),
             ListsFollowed::All => {
-                let mover = Mover::of(&self.signal);
+                let mover = Mover::of(&self.waker);
                 let watch = self.origins.store.watch_names(mover.moved())?;
                 let source = NamesSource::new(Arc::clone(&self.origins.store), watch)?;
                 let lists = source.known().clone();
@@ -119,12 +120,12 @@ impl Stream {
     }
 
     fn follow_list(&mut self, list: ListId, since: Option<Revision>) -> Result<(), Error> {
-        let mover = Mover::of(&self.signal);
+        let mover = Mover::of(&self.waker);
         let watch = self.origins.store.watch(&list, mover.moved())?;
         let source = ListSource::after(list.clone(), since, watch)?;
         self.slots.push(mover.slot(Some(list.clone()), source));
         let Some(notices) = self.origins.notices.clone().filter(|_| self.interest.jobs) else { return Ok(()) };
-        let mover = Mover::of(&self.signal);
+        let mover = Mover::of(&self.waker);
         let watch = notices.watch(&list, mover.moved())?;
         let source = JobsSource::new(notices, list.clone(), &self.since, watch)?;
         self.slots.push(mover.slot(Some(list), source));
@@ -134,7 +135,7 @@ impl Stream {
     fn follow_teams(&mut self) -> Result<(), Error> {
         let wants_teams = self.interest.agents || self.interest.inboxes.is_some();
         let Some(teams) = self.origins.teams.as_ref().filter(|_| wants_teams) else { return Ok(()) };
-        let mover = Mover::of(&self.signal);
+        let mover = Mover::of(&self.waker);
         self.control.look_into_inboxes = Some(mover.moved());
         let watch = teams.watch(mover.moved());
         let teams_of = self.interest.agents.then(|| self.interest.lists.clone());
@@ -163,11 +164,11 @@ impl Stream {
                 return Ok(Some(happening));
             }
             let now = Instant::now();
-            if self.signal.is_stopped() || until.is_some_and(|until| until <= now) {
+            if self.waker.is_stopped() || until.is_some_and(|until| until <= now) {
                 return Ok(None);
             }
             let due = self.slots.iter().filter_map(|slot| slot.due(now));
-            self.signal.wait(due.chain(until).min());
+            self.waker.wait(due.chain(until).min()).map_err(cannot_wait)?;
         }
     }
 
@@ -180,12 +181,12 @@ impl Stream {
                 return Ok(Some(happening));
             }
             let now = Instant::now();
-            let is_over = self.signal.is_stopped() || until.is_some_and(|until| until <= now);
+            let is_over = self.waker.is_stopped() || until.is_some_and(|until| until <= now);
             if is_over || self.trouble() != before.as_deref() {
                 return Ok(None);
             }
             let due = self.slots.iter().filter_map(|slot| slot.due(now));
-            self.signal.wait(due.chain(until).min());
+            self.waker.wait(due.chain(until).min()).map_err(cannot_wait)?;
         }
     }
 
@@ -196,7 +197,7 @@ impl Stream {
 
     /// Returns the next thing that has happened, without waiting.
     pub fn try_next(&mut self) -> Result<Option<Happening>, Error> {
-        if self.signal.is_stopped() {
+        if self.waker.is_stopped() {
             return Ok(None);
         }
         if self.ready.is_empty() && self.failed.is_empty() {
@@ -222,7 +223,7 @@ impl Stream {
 
     /// Looks at everything that has moved.
     fn look(&mut self) {
-        self.signal.is_looked_after();
+        self.waker.reset();
         let (now, mut found) = (Instant::now(), Found::default());
         let failed = &mut self.failed;
         self.slots.retain_mut(|slot| slot.look(now, &mut found).map_err(|error| failed.push_back(error)).is_ok());

@@ -20,7 +20,7 @@ pub struct Interest {
 
 /// The lists that a stream follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum ListsFollowed {
     /// These, whether or not they are there yet.
     These(BTreeSet<ListId>),
@@ -58,7 +58,7 @@ impl Interest {
 
 impl ListsFollowed {
     /// Tells whether a list is among them.
-    pub fn contains(&self, list: &ListId) -> bool {
+    pub(crate) fn contains(&self, list: &ListId) -> bool {
         match self {
             Self::These(lists) => lists.contains(list),
             Self::All => true,

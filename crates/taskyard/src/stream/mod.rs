@@ -13,13 +13,13 @@ mod jobs_source;
 mod list_source;
 mod listening;
 mod names_source;
-mod signal;
 mod source;
 mod teams_source;
 
 pub use control::StreamControl;
-pub use cursor::{AlreadyTold, Cursor, MessageMark};
+pub use cursor::{AlreadyTold, Cursor};
 pub use following::Stream;
+pub(crate) use following::cannot_wait;
 pub use happening::Happening;
 pub use interest::{Interest, ListsFollowed};
 pub use listening::Listening;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use taskyard_core::ListId;
 
-use super::signal::Signal;
 use super::{Cursor, Happening};
 use crate::Error;
+use crate::process::Waker;
 use crate::store::{Moved, UNTOLD};
 
 /// Something that a stream reads from.
@@ -47,21 +47,21 @@ pub(super) struct Slot {
 /// What tells a stream that a source has moved.
 pub(super) struct Mover {
     has_moved: Arc<AtomicBool>,
-    signal: Arc<Signal>,
+    waker: Waker,
 }
 
 impl Mover {
-    pub(super) fn of(signal: &Arc<Signal>) -> Self {
+    pub(super) fn of(waker: &Waker) -> Self {
         // It was never looked at.
-        Self { has_moved: Arc::new(AtomicBool::new(true)), signal: Arc::clone(signal) }
+        Self { has_moved: Arc::new(AtomicBool::new(true)), waker: waker.clone() }
     }
 
     /// Returns what a source's watch calls.
     pub(super) fn moved(&self) -> Moved {
-        let (has_moved, signal) = (Arc::clone(&self.has_moved), Arc::clone(&self.signal));
+        let (has_moved, waker) = (Arc::clone(&self.has_moved), self.waker.clone());
         Arc::new(move || {
             has_moved.store(true, Ordering::SeqCst);
-            signal.ring();
+            waker.wake();
         })
     }
 
@@ -122,7 +122,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::super::Cursor;
-    use super::{Found, Mover, Signal, Source};
+    use super::{Found, Mover, Source, Waker};
     use crate::Error;
     use crate::store::StoreError;
 
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn what_cannot_be_told_is_trouble_until_it_can_be_again() {
         let is_broken = Arc::new(AtomicBool::new(true));
-        let mover = Mover::of(&Arc::new(Signal::default()));
+        let mover = Mover::of(&Waker::new().unwrap());
         let mut slot = mover.slot(None, Breakable(Arc::clone(&is_broken)));
         let now = Instant::now();
         slot.look(now, &mut Found::default()).unwrap();

@@ -36,7 +36,7 @@ pub trait TeamFileCare: Debug + Send + Sync {
 
 /// Something about a team that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum TeamTrouble {
     /// An inbox cannot be read: no member can write to its owner.
     TornInbox {
@@ -81,7 +81,6 @@ pub enum TeamTrouble {
 
 /// What came of mending a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Mended {
     /// It is whole again.
     Whole {

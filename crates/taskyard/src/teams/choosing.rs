@@ -21,7 +21,6 @@ pub struct ChosenSeat {
 
 /// What chose a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum ChosenBy {
     /// The client's own environment, or its rules.
     Client,

@@ -77,7 +77,7 @@ impl Teams {
     }
 
     /// Makes a place for a team's list where the client does, which is in files.
-    pub fn make_list(&self, list: &ListId) -> Result<(), TeamError> {
+    pub(crate) fn make_list(&self, list: &ListId) -> Result<(), TeamError> {
         self.care().map_or(Ok(()), |care| care.make_list(list))
     }
 

@@ -23,7 +23,7 @@ impl Teams {
 
     /// Returns the names of those in a team who have told its lead that they end. A lead that is a program of the client's takes them out
     /// itself.
-    pub fn ended(&self, team: &Team) -> Result<Vec<String>, TeamError> {
+    pub(crate) fn ended(&self, team: &Team) -> Result<Vec<String>, TeamError> {
         if team.members.len() < 2 || team.lead_process.is_some() {
             return Ok(Vec::new());
         }

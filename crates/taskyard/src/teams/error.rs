@@ -13,7 +13,7 @@ use crate::store::StoreError;
 
 /// Why something about a team could not be found out or done.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum TeamError {
     /// The place gave no answer.
     #[error(transparent)]

@@ -10,7 +10,7 @@ use crate::sqlite::DatabaseError;
 
 /// Why the files of teams gave no answer, or not a good one.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum TeamFileError {
     /// An inbox holds something that is none. It is left alone.
     #[error("inbox `{}` cannot be read and is left alone: {why}", .path.display())]

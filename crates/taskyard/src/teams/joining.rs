@@ -35,7 +35,7 @@ pub struct NewMember {
 /// What a program of the client's runs in. It looks that up in the team's file when it has agreed to end: in a window of its own the
 /// program ends, within another program it only stops working.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum Backend {
     /// Within the program of the lead.
     InProcess,
@@ -66,7 +66,7 @@ impl Backend {
 
 /// What a member lives with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum Presence {
     /// Nothing that could be looked at: it stays until it leaves.
     #[default]
@@ -205,7 +205,7 @@ impl Teams {
     }
 
     /// Tells at little cost whether a member may be one of them that is neither the lead nor the one of this name.
-    pub fn may_have_ghosts_besides(&self, team: &Team, living: &str) -> Result<bool, TeamError> {
+    pub(crate) fn may_have_ghosts_besides(&self, team: &Team, living: &str) -> Result<bool, TeamError> {
         let ghosts = self.ghosts_among(team, &self.store.seats_recalled(team)?);
         Ok(ghosts.iter().any(|ghost| ghost.name != team.lead() && ghost.name != living))
     }

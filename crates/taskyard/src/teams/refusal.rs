@@ -7,7 +7,7 @@ use super::error::TeamError;
 
 /// Why a rule forbids something about a team. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum TeamRefusal {
     /// There is no such team.
     #[error("there is no team `{}`", .team.escape_debug())]

@@ -57,7 +57,7 @@ impl Teams {
 
     /// Has processes that cannot be seen known by their signs of life in a data directory, and leaves those of this one there.
     #[must_use]
-    pub fn with_signs_in(self, data: &Path) -> Self {
+    pub(crate) fn with_signs_in(self, data: &Path) -> Self {
         self.in_world(Arc::new(ThisMachine::with_signs_in(data)))
     }
 
@@ -87,7 +87,7 @@ impl Teams {
     }
 
     /// Returns the rules in force.
-    pub fn rules(&self) -> Rules {
+    pub(crate) fn rules(&self) -> Rules {
         self.rules
     }
 
@@ -261,7 +261,7 @@ impl Teams {
     }
 
     /// Returns what only a place of files can do.
-    pub fn care(&self) -> Option<&dyn TeamFileCare> {
+    pub(crate) fn care(&self) -> Option<&dyn TeamFileCare> {
         self.store.care()
     }
 

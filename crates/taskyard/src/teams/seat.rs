@@ -23,7 +23,7 @@ impl Seat {
     }
 
     /// Returns the colour that messages from here carry. The client gives the lead's none.
-    pub fn message_colour(&self) -> Option<String> {
+    pub(crate) fn message_colour(&self) -> Option<String> {
         self.member().and_then(|member| member.color.clone())
     }
 }

@@ -122,7 +122,7 @@ impl Teams {
 
     /// Tells a member that a task is its own now. An agent in no team's file gets it all the same, as the client does
     /// it.
-    pub fn assign(&self, from: &Seat, to: &str, task: &Task) -> Judged<Sent> {
+    pub(crate) fn assign(&self, from: &Seat, to: &str, task: &Task) -> Judged<Sent> {
         let now = self.now().to_string();
         let said = Protocol::TaskAssignment {
             task: task.id.as_str().to_owned(),

@@ -26,7 +26,7 @@ impl Caretaker {
     }
 
     /// Begins to take care, and looks after so long and then so often.
-    pub fn looking(household: Household, first: Duration, every: Duration) -> Self {
+    pub(crate) fn looking(household: Household, first: Duration, every: Duration) -> Self {
         let (stop, stopped) = channel::<()>();
         let care = move || {
             let mut pause = first;

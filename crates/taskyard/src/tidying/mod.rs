@@ -4,11 +4,9 @@
 
 mod caretaker;
 mod daily;
-mod dead_todos;
 mod household;
 mod time_count;
 
 pub use caretaker::Caretaker;
 pub use daily::DailyTidying;
-pub use dead_todos::{DeadTodo, dead_todos};
 pub use household::{Household, Named, TidiedList};

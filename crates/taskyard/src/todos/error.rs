@@ -12,7 +12,7 @@ pub struct TodoError(Box<dyn Error + Send + Sync>);
 /// Why the file of a todo list could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing} `{}`: {source}", .path.display())]
-pub struct TodoFileError {
+pub(crate) struct TodoFileError {
     /// What we tried, as the beginning of a sentence: "cannot read".
     pub doing: &'static str,
     /// On what.
@@ -28,7 +28,7 @@ impl TodoError {
     }
 
     /// Returns what the system said of a file, where the lists are files.
-    pub fn of_file(&self) -> Option<&TodoFileError> {
+    pub(crate) fn of_file(&self) -> Option<&TodoFileError> {
         self.0.downcast_ref()
     }
 

@@ -10,7 +10,8 @@ mod lists;
 mod memory;
 
 pub use contract::{TodoOwner, Todos};
-pub use error::{TodoError, TodoFileError};
+pub use error::TodoError;
+pub(crate) use error::TodoFileError;
 pub use files::FileTodos;
 pub use list::{Replaced, TodoList};
 pub use lists::TodoLists;

@@ -3,13 +3,14 @@
 use std::fs;
 
 use taskyard::core::Job;
-use taskyard::edits::{OldText, old_texts};
 use taskyard::machine::Machine;
 use taskyard::store::TimeCount;
 use taskyard::teams::{count_old_letters, forget_old_letters};
-use taskyard::tidying::{DeadTodo, Household, dead_todos};
+use taskyard::tidying::Household;
 
+use super::dead_todos::{DeadTodo, dead_todos};
 use crate::context::Context;
+use crate::edits::{OldText, old_texts};
 use crate::problem::Problem;
 use crate::reopening::reopen_tasks_everywhere;
 

@@ -171,8 +171,8 @@ fn claim_next(_: &Parts, next: NextTerms) -> Result<Asked, Problem> {
         let Some(wait) = wait else { return claimed(call.yard.claim_next(&claim)?, &claim, call) };
         let until = Instant::now() + wait;
         let mut alarm = Alarm::set(&call.yard)?;
-        let bell = alarm.bell();
-        let _stopped = call.cancel.on_cancel(move || bell.stop());
+        let handle = alarm.handle();
+        let _stopped = call.cancel.on_cancel(move || handle.stop());
         match call.yard.claim_next_in_time(&claim, &mut alarm, Some(until))? {
             ClaimOutcome::Refused { .. } if call.cancel.is_cancelled() => Err(Error::Cancelled.into()),
             outcome => claimed(outcome, &claim, call),

@@ -8,7 +8,7 @@ use crate::terminals::terminal::{Home, Terminal};
 fn without_a_compiler() -> (Home, PathBuf) {
     let home = Home::new();
     let programs = home.path("programs");
-    fs::create_dir_all(home.path("built/release")).unwrap();
+    fs::create_dir_all(home.path("built/demo")).unwrap();
     fs::create_dir(&programs).unwrap();
     for name in ["bash", "dirname"] {
         let found =
@@ -22,7 +22,7 @@ fn without_a_compiler() -> (Home, PathBuf) {
     script(programs.join("id"), "echo 1000");
     script(programs.join("sudo"), &format!("echo \"$@\" >> {}", home.path("installed").display()));
     script(programs.join("cargo"), "true");
-    script(home.path("built/release/taskyard"), "echo the demo runs");
+    script(home.path("built/demo/taskyard"), "echo the demo runs");
     (home, programs)
 }
 

@@ -15,7 +15,7 @@ const SCHEMA: [&str; 9] =
 /// The metadata keys a document has a place for.
 const PLACED: [&str; 3] = ["priority", "tags", "source"];
 /// Under which name a task carries what its document said and it cannot.
-pub const CARRIED: &str = "document";
+pub(crate) const CARRIED: &str = "document";
 /// Under which of the custom fields a document carries what a task said and it cannot.
 const UNSAID: &str = "taskyard";
 /// By which older releases said, among what is carried, that the task itself knows no times.
@@ -53,7 +53,7 @@ pub fn read(element: &Value, blocks: &[TaskId]) -> Result<Task, Unreadable> {
 }
 
 /// Reads a task that leaves its document: when it was made and changed goes with it, as metadata.
-pub fn read_with_times(element: &Value, blocks: &[TaskId]) -> Result<Task, Unreadable> {
+pub(crate) fn read_with_times(element: &Value, blocks: &[TaskId]) -> Result<Task, Unreadable> {
     read_by(Clock::OfTheTask, element, blocks)
 }
 
@@ -64,7 +64,7 @@ pub fn write(over: Option<&Value>, task: &Task, around: &Around, times: &Times) 
 
 /// Writes a task that comes to a document with its times in its metadata; one without was made and changed now, and has those times
 /// when it comes back.
-pub fn write_with_times(task: &Task, around: &Around, now: &str) -> Map<String, Value> {
+pub(crate) fn write_with_times(task: &Task, around: &Around, now: &str) -> Map<String, Value> {
     write_by(Clock::OfTheTask, None, task, around, &stated_times(task, now))
 }
 
@@ -74,7 +74,7 @@ fn usual() -> [(&'static str, Value); 2] {
 }
 
 /// Returns an element as agents are shown it: without what it carries for others.
-pub fn for_agents(element: &Value) -> Value {
+pub(crate) fn for_agents(element: &Value) -> Value {
     match element {
         Value::Object(element) => Value::Object(without_unsaid(element.clone()).0),
         other => other.clone(),
@@ -282,7 +282,7 @@ fn text_of(subject: &str, description: &str) -> String {
 }
 
 /// Takes the text of a document apart into a title and what there is to do.
-pub fn parts_of(text: &str) -> (String, String) {
+pub(crate) fn parts_of(text: &str) -> (String, String) {
     match text.split_once('\n') {
         None => (text.to_owned(), String::new()),
         Some((first, rest)) => match rest.strip_prefix('\n') {

@@ -6,9 +6,8 @@ mod element;
 mod file;
 mod lists;
 
-pub use element::{
-    Around, CARRIED, Times, for_agents, parts_of, read, read_with_times, times, write, write_with_times,
-};
+pub use element::{Around, Times, read, times, write};
+pub(crate) use element::{for_agents, parts_of};
 pub use file::{BadDocument, Document, VERSION};
 pub use lists::{read_tasks, write_tasks};
 

@@ -11,21 +11,21 @@ use crate::{Metadata, Priority, Status, Task, TaskId};
 const SCHEMA: [&str; 8] =
     ["id", "subject", "description", "status", "priority", "dependencies", "blockedBy", "metadata"];
 /// Under which name a task carries what an export said and it cannot.
-pub const CARRIED: &str = "export";
+pub(crate) const CARRIED: &str = "export";
 /// Under which metadata key an export carries what a task said and it cannot.
 const UNSAID: &str = "taskyard";
 
 /// What the other tasks of the list mean for one.
 #[derive(Clone, Debug, Default)]
-pub struct Around {
+pub(crate) struct Around {
     /// Those it waits for that are not completed.
-    pub open: Vec<TaskId>,
+    pub(crate) open: Vec<TaskId>,
     /// The tasks that wait for it by their own word.
-    pub blocks: Vec<TaskId>,
+    pub(crate) blocks: Vec<TaskId>,
 }
 
 /// Reads a task from an element of the array.
-pub fn read(element: &Value, around: &Around) -> Result<Task, Unreadable> {
+pub(crate) fn read(element: &Value, around: &Around) -> Result<Task, Unreadable> {
     let Value::Object(element) = element else {
         return Err(Unreadable::NotAnObject { found: "another value" });
     };
@@ -38,7 +38,7 @@ pub fn read(element: &Value, around: &Around) -> Result<Task, Unreadable> {
 }
 
 /// Writes a task as an element of the array.
-pub fn write(task: &Task, around: &Around) -> Map<String, Value> {
+pub(crate) fn write(task: &Task, around: &Around) -> Map<String, Value> {
     let (task, leftover) = without_carried(task, CARRIED);
     let mut element = restored(said(&task, around), &leftover, &SCHEMA);
     let Ok(stated) = stated(&element, around) else { return element };
@@ -64,7 +64,7 @@ fn usual() -> [(&'static str, Value); 5] {
 }
 
 /// Returns an element as agents are shown it: without what it carries for others.
-pub fn for_agents(element: &Value) -> Value {
+pub(crate) fn for_agents(element: &Value) -> Value {
     match element {
         Value::Object(element) => Value::Object(without_unsaid(element.clone()).0),
         other => other.clone(),

@@ -3,7 +3,7 @@
 mod element;
 mod lists;
 
-pub use element::{Around, CARRIED, for_agents, read, write};
+pub(crate) use element::for_agents;
 pub use lists::{BadExport, parse, print, read_tasks, write_tasks};
 
 pub use super::elements::TasksRead;

@@ -91,7 +91,7 @@ formats! {
 
 impl ImportFormat {
     /// Tells whether the ids of this format are unique everywhere, so that it does not matter which file they came from.
-    pub const fn has_global_ids(self) -> bool {
+    pub(crate) const fn has_global_ids(self) -> bool {
         matches!(self, Self::Beads | Self::Taskwarrior)
     }
 

@@ -42,19 +42,19 @@ impl<'a> Block<'a> {
     }
 
     /// Returns what one fact says; of two of one name, the last.
-    pub fn get(&self, key: &str) -> Option<Value> {
+    pub(crate) fn get(&self, key: &str) -> Option<Value> {
         self.facts().ok()?.into_iter().rfind(|fact| fact.key == key).map(|fact| fact.value)
     }
 
     /// Returns the value of a fact as it is written.
-    pub fn written(&self, key: &str) -> Option<&'a str> {
+    pub(crate) fn written(&self, key: &str) -> Option<&'a str> {
         let text = self.parts().1;
         let fact = self.facts().ok()?.into_iter().rfind(|fact| fact.key == key)?;
         Some(&text[fact.value_at])
     }
 
     /// Returns the text before the block and the text after it.
-    pub fn around(&self) -> (&'a str, &'a str) {
+    pub(crate) fn around(&self) -> (&'a str, &'a str) {
         (&self.description[..self.whole.start], &self.description[self.whole.end..])
     }
 
@@ -67,7 +67,7 @@ impl<'a> Block<'a> {
     }
 
     /// Returns the description without one fact; nothing else of it changes.
-    pub fn without(description: &str, key: &str) -> Result<String, BadBlock> {
+    pub(crate) fn without(description: &str, key: &str) -> Result<String, BadBlock> {
         match Block::find(description) {
             Some(block) => block.changed(|text| without_fact(text, key)),
             None => Ok(description.to_owned()),

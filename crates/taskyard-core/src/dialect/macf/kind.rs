@@ -37,7 +37,7 @@ impl Kind {
     }
 
     /// Returns what stands before the title.
-    pub const fn mark(self) -> &'static str {
+    pub(crate) const fn mark(self) -> &'static str {
         match self {
             Self::Mission => "\u{1f5fa}\u{fe0f} MISSION: ",
             Self::Experiment => "\u{1f9ea} EXPERIMENT: ",
@@ -62,7 +62,7 @@ impl Kind {
     }
 
     /// Returns the kind that a title's mark tells, and the title without it.
-    pub fn of(title: &str) -> Option<(Self, &str)> {
+    pub(crate) fn of(title: &str) -> Option<(Self, &str)> {
         Self::ALL.into_iter().find_map(|kind| Some((kind, title.strip_prefix(kind.mark())?)))
     }
 }

@@ -17,7 +17,7 @@ pub use facts::{BadBlock, Fact};
 pub use hidden::{hidden_names, hidden_task_of, is_hidden_twice};
 pub use kind::{Kind, UnknownKind};
 pub use making::describe_making;
-pub use parent::set_parent;
+pub(crate) use parent::set_parent;
 pub use renaming::{ChangedFacts, change_facts, retitled, with_marks};
 pub use subject::Subject;
 pub use tasks::{CARRIED, read_task, write_task};

@@ -23,7 +23,7 @@ fn stated_beside(task: &Task) -> Option<TaskId> {
 }
 
 /// Makes a task a part of another, or of none, wherever it says so.
-pub fn set_parent(task: &mut Task, parent: Option<&TaskId>) {
+pub(crate) fn set_parent(task: &mut Task, parent: Option<&TaskId>) {
     let stated = Block::find(&task.description).and_then(|block| block.get(PARENT));
     if let Some(stated) = &stated {
         let value = parent.map(|parent| parent_value(&Value::from(parent.as_str()), Some(stated)));

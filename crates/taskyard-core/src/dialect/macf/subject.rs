@@ -14,11 +14,11 @@ pub(super) const SENTINEL: &str = "000";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject<'a> {
     /// The task's own id, where it stands there.
-    pub id: Option<&'a str>,
+    pub(crate) id: Option<&'a str>,
     /// The task it is a part of.
-    pub parent: Option<&'a str>,
+    pub(crate) parent: Option<&'a str>,
     /// The type of the agent it is for (`[SA:type]`). It stays in the title, too.
-    pub agent_type: Option<&'a str>,
+    pub(crate) agent_type: Option<&'a str>,
     /// The title.
     pub title: &'a str,
     /// How the task's own id is written, with what makes it dim.
@@ -47,7 +47,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Takes the subject of a task apart. A number before it that is not the task's own is no mark: somebody put it into the title.
-    pub fn of(id: &TaskId, text: &'a str) -> Self {
+    pub(crate) fn of(id: &TaskId, text: &'a str) -> Self {
         let subject = Self::parse(text);
         match subject.id {
             Some(stated) if stated != id.as_str() => Self { title: text, ..Self::default() },
@@ -66,7 +66,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Puts a subject together as this one is: what it says already is written as it was, and what is new with the same ends.
-    pub fn composed(&self, id: &str, parent: Option<&str>, title: &str) -> String {
+    pub(crate) fn composed(&self, id: &str, parent: Option<&str>, title: &str) -> String {
         let is_old = self.id_mark.ends_with(DIM_ENDS[1]);
         let end = DIM_ENDS[usize::from(is_old)];
         let id_mark = match self.id == Some(id) {

@@ -32,7 +32,7 @@ fn normalized_object(object: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// Returns the keys of an object in the order JavaScript goes through them: array indices first.
-pub fn keys(object: &Map<String, Value>) -> Vec<&String> {
+pub(crate) fn keys(object: &Map<String, Value>) -> Vec<&String> {
     let mut indices: Vec<(u32, &String)> = object.keys().filter_map(|key| Some((array_index(key)?, key))).collect();
     indices.sort_unstable();
     let names = object.keys().filter(|key| array_index(key).is_none());

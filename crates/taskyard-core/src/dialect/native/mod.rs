@@ -10,9 +10,11 @@ mod schema;
 mod shape;
 mod writing;
 
-pub use javascript::{keys, next_number, parse_int, stringify};
+pub(crate) use javascript::keys;
+pub use javascript::{next_number, parse_int, stringify};
 pub use reading::{Unreadable, read};
 pub use repairing::{Repair, repair};
-pub use schema::{LARGEST, SCHEMA};
+pub use schema::LARGEST;
+pub(crate) use schema::SCHEMA;
 pub use shape::{Ids, Shape};
 pub use writing::{TooLarge, as_written_in, write};

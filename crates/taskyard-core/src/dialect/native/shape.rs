@@ -88,7 +88,7 @@ pub struct Ids<'a>(pub &'a [TaskId]);
 
 impl Ids<'_> {
     /// Tells whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

@@ -11,7 +11,7 @@ use crate::json_text::{from_slice, print_over};
 use crate::{Status, Task, TaskId};
 
 /// The keys that every task file has, in their order.
-pub const KEYS: [&str; 6] = ["id", "subject", "description", "status", "owner", "blockedBy"];
+pub(crate) const KEYS: [&str; 6] = ["id", "subject", "description", "status", "owner", "blockedBy"];
 /// The key that the programs of later chapters put into their files. Those of earlier ones stumble over any other.
 const LATER_KEY: &str = "worktree";
 /// Under which name a task carries what its file said and it cannot.
@@ -34,7 +34,7 @@ pub fn read(
 }
 
 /// Writes a task as its file.
-pub fn write(task: &Task) -> String {
+pub(crate) fn write(task: &Task) -> String {
     write_over(None, task)
 }
 

@@ -4,6 +4,7 @@ mod element;
 mod lists;
 mod names;
 
-pub use element::{BadCarried, KEYS, carried_of, parse_carried, print_carried, read, write, write_over};
+pub(crate) use element::write;
+pub use element::{BadCarried, carried_of, parse_carried, print_carried, read, write_over};
 pub use lists::{Folder, TasksRead, read_tasks, waiting, write_tasks};
 pub use names::{new_id, task_of};

@@ -5,6 +5,7 @@
 //! is drawn towards its neighbours as far as its position in the order allows. Whole numbers throughout: the same tasks give the
 //! same drawing on every machine.
 
+use super::layering::{groups, order_layers};
 use super::network::{Edge, Network};
 
 /// The width of a task's box.
@@ -40,7 +41,9 @@ pub(super) fn layout(network: &Network) -> Layout {
     let mut right = MARGIN;
     for members in components(network) {
         let mut grid = Grid::new(network, &members);
-        grid.order();
+        let (cells, layers) = (&grid.cells, &mut grid.layers);
+        let before = |cell: usize| cells[cell].left.iter().copied();
+        order_layers(layers, SWEEPS, before, |cell| cells[cell].right.iter().copied());
         grid.settle();
         let height = grid.write_positions(top, &mut boxes, &mut routes);
         right = right.max(members.iter().map(|position| boxes[*position].0 + BOX_WIDTH).max().unwrap_or(0));
@@ -59,32 +62,11 @@ pub(super) fn layout(network: &Network) -> Layout {
 
 /// Returns the tasks that hang together, each group by rising position; tasks without edges are in none.
 fn components(network: &Network) -> Vec<Vec<usize>> {
-    let connected = network.connected();
-    let mut group: Vec<Option<usize>> = vec![None; connected.len()];
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for start in 0..connected.len() {
-        if !connected[start] || group[start].is_some() {
-            continue;
-        }
-        let number = groups.len();
-        group[start] = Some(number);
-        let mut members = Vec::new();
-        let mut pending = vec![start];
-        while let Some(position) = pending.pop() {
-            members.push(position);
-            let ahead = network.out[position].iter().map(|edge| network.edges[*edge].to);
-            let back = network.into[position].iter().map(|edge| network.edges[*edge].from);
-            for next in ahead.chain(back) {
-                if group[next].is_none() {
-                    group[next] = Some(number);
-                    pending.push(next);
-                }
-            }
-        }
-        members.sort_unstable();
-        groups.push(members);
-    }
-    groups
+    let neighbours = |position: usize| {
+        let ahead = network.out[position].iter().map(|edge| network.edges[*edge].to);
+        ahead.chain(network.into[position].iter().map(|edge| network.edges[*edge].from))
+    };
+    groups(network.out.len(), neighbours).into_iter().filter(|members| members.len() > 1).collect()
 }
 
 /// One group of tasks while it is laid out: boxes and lanes in layers.
@@ -140,32 +122,6 @@ impl Grid {
             layers[cell.layer].push(number);
         }
         Self { cells, layers, routes }
-    }
-
-    /// Brings each layer into the order of its neighbours' means, to and fro.
-    fn order(&mut self) {
-        let mut rank: Vec<i64> = vec![0; self.cells.len()];
-        for layer in &self.layers {
-            (0..).zip(layer).for_each(|(number, cell)| rank[*cell] = number);
-        }
-        for sweep in 0..SWEEPS {
-            let rightwards = sweep % 2 == 0;
-            let depth = self.layers.len();
-            for step in 1..depth {
-                let number = if rightwards { step } else { depth - 1 - step };
-                let mut keyed: Vec<(i64, i64, usize)> = self.layers[number]
-                    .iter()
-                    .map(|cell| {
-                        let neighbours = if rightwards { &self.cells[*cell].left } else { &self.cells[*cell].right };
-                        let mean = mean(neighbours.iter().map(|neighbour| rank[*neighbour] * 1024));
-                        (mean.unwrap_or(rank[*cell] * 1024), rank[*cell], *cell)
-                    })
-                    .collect();
-                keyed.sort_unstable();
-                self.layers[number] = keyed.into_iter().map(|(_, _, cell)| cell).collect();
-                (0..).zip(&self.layers[number]).for_each(|(position, cell)| rank[*cell] = position);
-            }
-        }
     }
 
     /// Draws every cell towards its neighbours without changing the order.

@@ -3,6 +3,7 @@
 //! Every picture is a function of the tasks alone: the same list gives the same picture, byte for byte.
 
 mod dot;
+mod layering;
 mod layout;
 mod mermaid;
 mod network;
@@ -10,6 +11,7 @@ mod svg;
 mod text;
 
 pub use dot::dot;
+pub(crate) use layering::{groups, order_layers};
 pub use mermaid::mermaid;
 pub(crate) use network::Network;
 pub use svg::{svg, svg_part};

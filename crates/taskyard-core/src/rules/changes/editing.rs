@@ -46,9 +46,9 @@ pub struct Draft {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// The field, as the form names it.
-    pub field: &'static str,
+    pub(crate) field: &'static str,
     /// What the other side made of it; none for the description, in which both stand.
-    pub theirs: Option<String>,
+    pub(crate) theirs: Option<String>,
 }
 
 /// What came of merging.
@@ -76,9 +76,9 @@ pub struct DraftChanges {
 }
 
 /// The lines around two texts of which one has to be chosen.
-pub const YOURS: &str = "<<<<<<< yours";
+pub(crate) const YOURS: &str = "<<<<<<< yours";
 /// The line after both.
-pub const THEIRS: &str = ">>>>>>> changed meanwhile";
+pub(crate) const THEIRS: &str = ">>>>>>> changed meanwhile";
 const BETWEEN: &str = "=======";
 
 impl Draft {

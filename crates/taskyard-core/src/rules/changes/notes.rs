@@ -51,7 +51,7 @@ pub fn keep_notes(changes: &mut Metadata, task: &Task) {
 
 /// Returns the notes that result where one program made `after` of `before` and another made `now` of it: what the first added is
 /// added, and what it took away goes. None where no notes are left.
-pub fn merge_notes(before: &[Value], after: &[Value], now: &[Value]) -> Option<Value> {
+pub(crate) fn merge_notes(before: &[Value], after: &[Value], now: &[Value]) -> Option<Value> {
     let removed: HashSet<String> = keyed(&without(before, after)).into_iter().map(|(key, _)| key).collect();
     let kept = keyed(now).into_iter().filter(|(key, _)| !removed.contains(key)).map(|(_, note)| note.clone());
     let added = without(&without(after, before), now);

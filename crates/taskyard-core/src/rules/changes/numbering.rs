@@ -35,16 +35,11 @@ pub fn highest<'a>(names: impl IntoIterator<Item = &'a str>) -> f64 {
     names.into_iter().filter_map(counted).fold(0.0, f64::max)
 }
 
-/// Returns the id of the next task.
+/// Returns the ids of the next tasks, one after the other. They end where numbers end: the last of them does not count itself, and may be
+/// taken.
 ///
-/// Strict rules go above every file, the mark, and everything the journal ever saw, so that a number is never used twice.
-/// Client rules know files and mark only.
-pub fn next_id(numbers: Numbers, rules: Rules) -> TaskId {
-    TaskId::number(highest_known(numbers, rules) + 1)
-}
-
-/// Returns the ids of the next tasks, one after the other, for many that come at once. They end where numbers end: the last of
-/// them does not count itself, and may be taken.
+/// Strict rules go above every file, the mark, and everything the journal ever saw, so that a number is never used twice. Client rules know
+/// files and mark only.
 pub fn next_ids(numbers: Numbers, rules: Rules) -> impl Iterator<Item = TaskId> {
     (highest_known(numbers, rules) + 1..=LARGEST_NUMBER + 1).map(TaskId::number)
 }
@@ -74,11 +69,15 @@ pub fn read_mark(contents: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::{
-        Numbers, counted, highest, is_beyond_counting, next_id, next_ids, number_of_any_file, number_of_file, read_mark,
+        Numbers, counted, highest, is_beyond_counting, next_ids, number_of_any_file, number_of_file, read_mark,
     };
-    use crate::{ClientVersion, Rules};
+    use crate::{ClientVersion, Rules, TaskId};
 
     const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_34);
+
+    fn next_id(numbers: Numbers, rules: Rules) -> TaskId {
+        next_ids(numbers, rules).next().unwrap()
+    }
 
     #[test]
     fn the_next_number_is_above_files_mark_and_journal() {

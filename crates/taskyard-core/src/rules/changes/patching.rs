@@ -41,7 +41,7 @@ impl Field {
     ];
 
     /// Returns the key of the field in task files and in answers.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Subject => "subject",
             Self::Description => "description",

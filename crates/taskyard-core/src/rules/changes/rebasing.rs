@@ -7,7 +7,7 @@ use crate::{Op, Status, Task, TaskId};
 
 /// Does to `now` what the change from `before` to `after` did: fields it changed take the new value, edges, notes and metadata
 /// keys it added or removed are added or removed, and everything else stays as it is.
-pub fn rebase(before: &Task, after: &Task, now: &Task) -> Task {
+pub(crate) fn rebase(before: &Task, after: &Task, now: &Task) -> Task {
     Task {
         id: now.id.clone(),
         stated_id: now.stated_id.clone(),

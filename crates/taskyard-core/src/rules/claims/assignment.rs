@@ -4,7 +4,7 @@ use crate::rules::agents::naming::is_same_agent;
 use crate::{AgentName, Assignee, Task};
 
 /// Tells whether an agent in these roles may take a task: the task names the agent or one of its roles, or no agent at all.
-pub fn may_take(task: &Task, agent: &AgentName, roles: &[String]) -> bool {
+pub(crate) fn may_take(task: &Task, agent: &AgentName, roles: &[String]) -> bool {
     let assignees = task.assignable_to();
     assignees.is_empty() || assignees.iter().any(|assignee| means(assignee, agent, roles))
 }

@@ -22,7 +22,7 @@ pub struct Chain {
     /// The tasks, the first one first.
     pub tasks: Vec<TaskId>,
     /// The links it runs along, as a drawing has them: from a blocker to what waits for it, and from a parent to its part.
-    pub links: HashSet<(TaskId, TaskId)>,
+    pub(crate) links: HashSet<(TaskId, TaskId)>,
 }
 
 impl<'a> Chains<'a> {

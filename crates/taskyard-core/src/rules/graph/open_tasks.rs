@@ -36,29 +36,29 @@ impl OpenTasks {
     }
 
     /// Tells whether a task waits for others, without naming them.
-    pub fn has_blockers(&self, task: &Task) -> bool {
+    pub(crate) fn has_blockers(&self, task: &Task) -> bool {
         task.blocked_by.iter().any(|id| self.positions.contains(id))
             || !self.of_parts(task, OpenParts::blockers).is_empty()
     }
 
     /// Returns the open parts of an open task.
-    pub fn parts(&self, task: &Task) -> &[TaskId] {
+    pub(crate) fn parts(&self, task: &Task) -> &[TaskId] {
         self.of_parts(task, OpenParts::parts)
     }
 
     /// Tells whether a task can start now: pending, without an owner, not internal, nothing open before it, no part of it open, and not
     /// deferred.
-    pub fn can_start(&self, task: &Task, open_blockers: &[TaskId], now: Timestamp) -> bool {
+    pub(crate) fn can_start(&self, task: &Task, open_blockers: &[TaskId], now: Timestamp) -> bool {
         open_blockers.is_empty() && self.is_ready(task, now)
     }
 
     /// Tells whether a task can start now, whose blockers were not looked for yet.
-    pub fn is_ready(&self, task: &Task, now: Timestamp) -> bool {
+    pub(crate) fn is_ready(&self, task: &Task, now: Timestamp) -> bool {
         self.waits_for_time_alone(task) && self.deferred(task).is_none_or(|defer| defer <= now)
     }
 
     /// Returns when a task can start that only waits for that moment; none for one that can start now or waits for something else.
-    pub fn starts_at(&self, task: &Task, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn starts_at(&self, task: &Task, now: Timestamp) -> Option<Timestamp> {
         let later = self.deferred(task).filter(|defer| *defer > now)?;
         self.waits_for_time_alone(task).then_some(later)
     }

@@ -99,7 +99,7 @@ impl fmt::Display for Progress {
 }
 
 /// Returns how far the parts of each task are that has some, internal ones left out. The client knows no parts.
-pub fn progress(tasks: &[Task], rules: Rules) -> HashMap<TaskId, Progress> {
+pub(crate) fn progress(tasks: &[Task], rules: Rules) -> HashMap<TaskId, Progress> {
     let mut all: HashMap<TaskId, Progress> = HashMap::new();
     let Some(tree) = Tree::of(tasks).filter(|_| !rules.is_client()) else { return all };
     for (position, task) in tasks.iter().enumerate().filter(|(_, task)| !task.is_internal()) {
@@ -238,7 +238,7 @@ fn parent_of<E>(id: &TaskId, find: &mut impl FnMut(&TaskId) -> Result<Named, E>)
 }
 
 /// Returns the task through which a task is held up by others: the one it is a part of, where it does not wait for all of them itself.
-pub fn held_up_through(task: &Task, blockers: &[TaskId]) -> Option<TaskId> {
+pub(crate) fn held_up_through(task: &Task, blockers: &[TaskId]) -> Option<TaskId> {
     task.parent().filter(|_| blockers.iter().any(|id| !task.blocked_by.contains(id)))
 }
 

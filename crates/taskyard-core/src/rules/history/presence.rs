@@ -23,7 +23,7 @@ pub struct Step {
 impl Step {
     /// Returns the same step without what stood there before and afterwards.
     #[must_use]
-    pub fn without_images(&self) -> Self {
+    pub(crate) fn without_images(&self) -> Self {
         Self { was_there: false, was_task: false, is_there: false, ..self.clone() }
     }
 }

@@ -33,7 +33,7 @@ pub struct Removed {
     /// The first revision that has it no more.
     pub since: Revision,
     /// When it was last known to be there.
-    pub last_seen: Timestamp,
+    pub(crate) last_seen: Timestamp,
 }
 
 impl Removed {

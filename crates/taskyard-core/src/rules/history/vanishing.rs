@@ -10,13 +10,13 @@ pub struct Gone {
     /// How many of the tasks were open.
     pub open: usize,
     /// How many were completed. The client clears a list away when everything in it is.
-    pub completed: usize,
+    pub(crate) completed: usize,
     /// What the list was kept in, where that is gone, too.
     pub with: Option<KeptIn>,
     /// When one of them was last known to be there.
-    pub last_seen: Timestamp,
+    pub(crate) last_seen: Timestamp,
     /// When a reader first looked and found none.
-    pub noticed: Timestamp,
+    pub(crate) noticed: Timestamp,
 }
 
 /// What a list is kept in.

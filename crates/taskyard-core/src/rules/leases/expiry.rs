@@ -9,7 +9,7 @@ use crate::Moment;
 pub const CLOCK_MARGIN: Duration = Duration::from_secs(30);
 
 /// Tells whether a moment lies behind us.
-pub fn is_past(moment: &Moment, now: &Moment) -> bool {
+pub(crate) fn is_past(moment: &Moment, now: &Moment) -> bool {
     if moment.boot == now.boot {
         return now.since_boot >= moment.since_boot;
     }

@@ -96,7 +96,7 @@ pub fn judge_write(
 }
 
 /// Returns the refusal of a write under another agent's lease.
-pub fn leased(task: &TaskId, lease: &Lease) -> Refusal {
+pub(crate) fn leased(task: &TaskId, lease: &Lease) -> Refusal {
     let until = lease.ends.as_ref().map(|end| end.wall);
     Refusal::Leased { task: task.clone(), holder: lease.agent.clone(), since: Some(lease.taken), until }
 }

@@ -78,7 +78,7 @@ pub fn select(mut tasks: Vec<Task>, filter: &Filter, around: &ListSurroundings, 
 }
 
 /// Returns how many tasks are pending, in progress and completed, internal ones left out.
-pub fn count(tasks: &[Task]) -> [usize; 3] {
+pub(crate) fn count(tasks: &[Task]) -> [usize; 3] {
     let mut counts = [0; 3];
     for task in tasks.iter().filter(|task| !task.is_internal()) {
         counts[task.status as usize] += 1;
@@ -87,27 +87,27 @@ pub fn count(tasks: &[Task]) -> [usize; 3] {
 }
 
 /// Tells whether a task is open and waits for others that are.
-pub fn is_blocked(task: &Task, open_blockers: &[TaskId]) -> bool {
+pub(crate) fn is_blocked(task: &Task, open_blockers: &[TaskId]) -> bool {
     task.status.is_open() && !open_blockers.is_empty()
 }
 
 /// A line of the client's `TaskList`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientLine {
+pub(crate) struct ClientLine {
     /// The id shown: the one written in the file.
-    pub id: String,
+    pub(crate) id: String,
     /// The title.
-    pub subject: String,
+    pub(crate) subject: String,
     /// Where in its life it is.
-    pub status: Status,
+    pub(crate) status: Status,
     /// Its owner.
-    pub owner: Option<String>,
+    pub(crate) owner: Option<String>,
     /// What it waits for, as the client shows it: completed tasks are left out if they are visible, unknown ids are not.
-    pub blocked_by: Vec<TaskId>,
+    pub(crate) blocked_by: Vec<TaskId>,
 }
 
 /// Returns what the client's `TaskList` shows of a list.
-pub fn as_the_client_lists(tasks: Vec<Task>, version: ClientVersion) -> Vec<ClientLine> {
+pub(crate) fn as_the_client_lists(tasks: Vec<Task>, version: ClientVersion) -> Vec<ClientLine> {
     let mut visible: Vec<Task> = tasks.into_iter().filter(|task| !task.is_internal()).collect();
     sort_as_the_client(&mut visible, version);
     let completed: HashSet<String> =

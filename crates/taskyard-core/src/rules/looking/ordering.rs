@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use crate::{ClientVersion, Status, Task, TaskId};
 
 /// Puts tasks into display order: in progress, pending, completed, each by number; those without one in the order of the store.
-pub fn sort_for_display(tasks: &mut [Task]) {
+pub(crate) fn sort_for_display(tasks: &mut [Task]) {
     tasks.sort_by_cached_key(|task| (rank(task.status), NumberOrder::of(&task.id)));
 }
 
 /// Puts tasks into the order of the client's `TaskList`: by file name in 2.1.34; in 2.1.325 names that are no number first,
 /// then by number.
-pub fn sort_as_the_client(tasks: &mut [Task], version: ClientVersion) {
+pub(crate) fn sort_as_the_client(tasks: &mut [Task], version: ClientVersion) {
     match version {
         ClientVersion::V2_1_34 => tasks.sort_by_cached_key(|task| format!("{}.json", task.id.file_stem())),
         ClientVersion::V2_1_325 => tasks.sort_by(|one, two| compare_as_numbers(&one.id, &two.id)),

@@ -123,13 +123,6 @@ impl SearchedWord<'_> {
     }
 }
 
-/// Returns the tasks that answer to a query, the best first.
-pub fn search(tasks: Vec<Task>, query: &Query, around: &impl Surroundings) -> Vec<Hit> {
-    let mut search = Search::new(query);
-    search.look_at(&tasks);
-    search.hits(tasks, around)
-}
-
 /// Returns everything there is to find in a task, field by field, the subject first.
 fn texts(task: &Task) -> Vec<(Field, String)> {
     let mut fields =
@@ -243,7 +236,7 @@ fn find_in_any_case(line: &[char], word: &str) -> Option<usize> {
 mod tests {
     use serde_json::json;
 
-    use super::{Hit, search};
+    use super::{Hit, Search};
     use crate::rules::changes::patching::Field;
     use crate::rules::looking::query::ListSurroundings;
     use crate::{Rules, Task, TaskId, Timestamp};
@@ -254,7 +247,10 @@ mod tests {
 
     fn hits(tasks: &[Task], words: &str) -> Vec<Hit> {
         let around = ListSurroundings::of(tasks, Timestamp(0), Rules::Strict);
-        search(tasks.to_vec(), &words.parse().unwrap(), &around)
+        let query = words.parse().unwrap();
+        let mut search = Search::new(&query);
+        search.look_at(tasks);
+        search.hits(tasks.to_vec(), &around)
     }
 
     fn found(tasks: &[Task], words: &str) -> Vec<String> {

@@ -13,10 +13,10 @@ use crate::rules::graph::dependencies::{Edge, find_cycle, tangled};
 use crate::{Metadata, Task, TaskId};
 
 /// Under which name a task says where it came from.
-pub const MARK: &str = "imported";
+pub(crate) const MARK: &str = "imported";
 
 /// Under which name, in that, a task carries those it waits for in its source and that did not come.
-pub const ABSENT: &str = "waitsFor";
+pub(crate) const ABSENT: &str = "waitsFor";
 
 /// Tells whether a task came from a format.
 pub fn came_from(task: &Task, format: &str) -> bool {

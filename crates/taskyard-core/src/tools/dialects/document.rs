@@ -13,7 +13,7 @@ use crate::{Metadata, Rules, Status, TaskId};
 const STATUSES: Shape = Shape::Choice(&["pending", "in_progress", "completed", "blocked"]);
 
 /// Makes or changes a task.
-pub const WRITE: Tool = Tool {
+pub(crate) const WRITE: Tool = Tool {
     name: "TodoWrite",
     description: "Create a task, or change the one whose id you give. Its first line is the title. `dependencies` are the ids of \
         tasks that must be completed first: until then it is blocked, by itself, and cannot be in_progress. Set a task \
@@ -48,7 +48,7 @@ const CLIENTS_WRITE: Tool = Tool {
 };
 
 /// Returns the tool that makes and changes tasks as it is in these rules.
-pub const fn write(rules: Rules) -> &'static Tool {
+pub(crate) const fn write(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &WRITE,
         Rules::Client(_) => &CLIENTS_WRITE,
@@ -67,7 +67,7 @@ const METADATA: Object = Object {
 };
 
 /// Shows tasks.
-pub const READ: Tool = Tool {
+pub(crate) const READ: Tool = Tool {
     name: "TodoRead",
     description: "Show the tasks of the list and how many there are in each state. Completed ones are left out unless asked for.",
     input: Object {
@@ -117,11 +117,11 @@ pub struct TodoWrite {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TodoRead {
     /// Only those in this state.
-    pub status: Option<String>,
+    pub(crate) status: Option<String>,
     /// Only those of this assignee.
-    pub assignee: Option<String>,
+    pub(crate) assignee: Option<String>,
     /// Completed ones too.
-    pub include_completed: bool,
+    pub(crate) include_completed: bool,
 }
 
 /// Reads what is to be written.

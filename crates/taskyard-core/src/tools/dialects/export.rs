@@ -12,7 +12,7 @@ use crate::tools::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::{Metadata, Rules, Task, TaskId};
 
 /// Makes a task.
-pub const CREATE: Tool = Tool {
+pub(crate) const CREATE: Tool = Tool {
     name: "TaskCreate",
     description: "Add one task to the shared task list. dependencies are the ids of tasks that must be completed before it starts.",
     input: Object {
@@ -36,7 +36,7 @@ pub const CREATE: Tool = Tool {
 const METADATA: Object = Object { fields: &[Field::optional("subagent_id", Shape::Text)], unknown: Unknown::Kept };
 
 /// Moves a task on.
-pub const UPDATE: Tool = Tool {
+pub(crate) const UPDATE: Tool = Tool {
     name: "TaskUpdate",
     description: "Change the status of a task, and note why. Set it in_progress before you work on it and completed as soon as it \
         is entirely done; cancelled when it will not be done.",
@@ -59,7 +59,7 @@ pub const UPDATE: Tool = Tool {
 };
 
 /// Lists the tasks.
-pub const LIST: Tool = Tool {
+pub(crate) const LIST: Tool = Tool {
     name: "TaskList",
     description: "Return all tasks of the shared task list as a JSON array.",
     input: Object { fields: &[], unknown: Unknown::Refused },

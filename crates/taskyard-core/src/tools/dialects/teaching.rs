@@ -13,7 +13,7 @@ const ONE_TASK: Object = Object::answer(&[Field::required("task", Shape::Record)
 const ID: Object = Object { fields: &[Field::required("task_id", Shape::Text)], unknown: Unknown::Refused };
 
 /// Makes a task.
-pub const CREATE: Tool = Tool {
+pub(crate) const CREATE: Tool = Tool {
     name: "create_task",
     description: "Create a task. blockedBy are the ids of tasks that must be completed before it can be claimed.",
     input: Object {
@@ -32,7 +32,7 @@ pub const CREATE: Tool = Tool {
 };
 
 /// Lists the tasks.
-pub const LIST: Tool = Tool {
+pub(crate) const LIST: Tool = Tool {
     name: "list_tasks",
     description: "List all tasks, one line each, with their status, owner and what they wait for.",
     input: Object { fields: &[], unknown: Unknown::Refused },
@@ -56,7 +56,7 @@ pub const GET: Tool = Tool {
 };
 
 /// Takes a task.
-pub const CLAIM: Tool = Tool {
+pub(crate) const CLAIM: Tool = Tool {
     name: "claim_task",
     description: "Claim a pending task whose dependencies are all completed: you become its owner and it is in_progress.",
     input: Object {

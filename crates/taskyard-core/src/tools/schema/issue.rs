@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
     /// The way to the value.
-    pub path: Vec<Step>,
+    pub(crate) path: Vec<Step>,
     /// What is wrong with it.
     pub wrong: Wrong,
 }
 
 /// One step on the way to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Into a field.
     Key(String),
     /// Into a list.
@@ -91,7 +91,7 @@ pub enum Received {
 
 impl Received {
     /// Says what a value is; none is undefined.
-    pub const fn of(value: Option<&Value>) -> Self {
+    pub(crate) const fn of(value: Option<&Value>) -> Self {
         match value {
             None => Self::Undefined,
             Some(Value::Null) => Self::Null,
@@ -120,12 +120,12 @@ impl fmt::Display for Received {
 
 impl Issue {
     /// Returns the issue of a parameter that cannot be given together with another one.
-    pub fn clash(name: &str, with: &'static str) -> Self {
+    pub(crate) fn clash(name: &str, with: &'static str) -> Self {
         Self { path: vec![Step::Key(name.to_owned())], wrong: Wrong::Clash { with } }
     }
 
     /// Returns the way to the value as the client writes it: `todos[1].status`.
-    pub fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         let mut place = String::new();
         for (number, step) in self.path.iter().enumerate() {
             match step {
@@ -138,7 +138,7 @@ impl Issue {
     }
 
     /// Returns what zod says of it.
-    pub fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         self.wrong.message()
     }
 

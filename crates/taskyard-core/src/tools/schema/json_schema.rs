@@ -7,7 +7,7 @@ use super::shape::{Object, Preset, Shape, Unknown};
 /// Returns the JSON Schema of an object.
 ///
 /// It allows other keys only where they are kept: where the check drops them, a model that follows the schema sends none.
-pub fn json_schema(object: &Object) -> Value {
+pub(crate) fn json_schema(object: &Object) -> Value {
     let properties: Map<String, Value> = object
         .fields
         .iter()

@@ -6,6 +6,8 @@ mod json_schema;
 mod shape;
 
 pub use checking::check;
-pub use issue::{Issue, Received, Step, Wrong};
-pub use json_schema::json_schema;
-pub use shape::{Field, Object, Preset, Shape, Unknown};
+pub(crate) use issue::Step;
+pub use issue::{Issue, Received, Wrong};
+pub(crate) use json_schema::json_schema;
+pub use shape::Object;
+pub(crate) use shape::{Field, Preset, Shape, Unknown};

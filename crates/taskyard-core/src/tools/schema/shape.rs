@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// What a value has to be.
 #[derive(Clone, Copy, Debug)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// A text.
     Text,
     /// A text that is not empty, and what is said where it is.
@@ -40,21 +40,21 @@ pub enum Shape {
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
     /// The fields, in the order in which they are checked.
-    pub fields: &'static [Field],
+    pub(crate) fields: &'static [Field],
     /// What becomes of other keys.
-    pub unknown: Unknown,
+    pub(crate) unknown: Unknown,
 }
 
 impl Object {
     /// Describes what a tool answers for programs. Other keys may come beside these.
-    pub const fn answer(fields: &'static [Field]) -> Self {
+    pub(crate) const fn answer(fields: &'static [Field]) -> Self {
         Self { fields, unknown: Unknown::Kept }
     }
 }
 
 /// What becomes of keys that an object does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
+pub(crate) enum Unknown {
     /// They are an issue.
     Refused,
     /// They are left out under client rules; under strict rules they are an issue.
@@ -65,22 +65,22 @@ pub enum Unknown {
 
 /// One field of an object.
 #[derive(Clone, Copy, Debug)]
-pub struct Field {
+pub(crate) struct Field {
     /// Its key.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What it has to be.
-    pub shape: Shape,
+    pub(crate) shape: Shape,
     /// Whether it has to be there.
-    pub is_required: bool,
+    pub(crate) is_required: bool,
     /// What it is where it is left out.
-    pub preset: Option<Preset>,
+    pub(crate) preset: Option<Preset>,
     /// What there is to say of it that its name does not.
-    pub description: &'static str,
+    pub(crate) description: &'static str,
 }
 
 /// What a field is where it is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preset {
+pub(crate) enum Preset {
     /// True or false.
     Flag(bool),
     /// A number.
@@ -91,24 +91,24 @@ pub enum Preset {
 
 impl Field {
     /// Returns a field that has to be there.
-    pub const fn required(name: &'static str, shape: Shape) -> Self {
+    pub(crate) const fn required(name: &'static str, shape: Shape) -> Self {
         Self { name, shape, is_required: true, preset: None, description: "" }
     }
 
     /// Returns a field that may be left out.
-    pub const fn optional(name: &'static str, shape: Shape) -> Self {
+    pub(crate) const fn optional(name: &'static str, shape: Shape) -> Self {
         Self { name, shape, is_required: false, preset: None, description: "" }
     }
 
     /// Returns a field that has a value of its own where it is left out. To zod it is always there, so it counts as required in
     /// the schema, though a call may leave it out.
-    pub const fn preset(name: &'static str, shape: Shape, preset: Preset) -> Self {
+    pub(crate) const fn preset(name: &'static str, shape: Shape, preset: Preset) -> Self {
         Self { name, shape, is_required: true, preset: Some(preset), description: "" }
     }
 
     /// Says something of the field.
     #[must_use]
-    pub const fn saying(self, description: &'static str) -> Self {
+    pub(crate) const fn saying(self, description: &'static str) -> Self {
         Self { description, ..self }
     }
 }

@@ -9,7 +9,7 @@ use crate::tools::Tool;
 use crate::{ClientVersion, Rules};
 
 /// Returns the tool as it is in these rules.
-pub const fn tool(rules: Rules) -> &'static Tool {
+pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
         Rules::Client(ClientVersion::V2_1_34) => &OLD_TOOL,

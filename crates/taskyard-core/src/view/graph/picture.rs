@@ -33,7 +33,7 @@ pub struct GraphNode {
     /// The row it stands on.
     pub row: usize,
     /// Whether it is on the critical path: the longest chain of tasks that come after each other.
-    pub is_critical: bool,
+    pub(crate) is_critical: bool,
     /// Whether what waits for it alone is folded away.
     pub is_folded: bool,
     /// How many tasks are folded away behind it.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::render::graph::Network;
+use crate::render::graph::{Network, groups, order_layers};
 
 use super::wiring::{Gap, Wire, WireEnd};
 
@@ -151,6 +151,10 @@ impl Item {
     fn new(task: Option<usize>, rank: usize) -> Self {
         Self { task, rank, left: Vec::new(), right: Vec::new(), is_critical: false, row: 0 }
     }
+
+    fn right_items(&self) -> impl Iterator<Item = usize> {
+        self.right.iter().map(|onward| onward.to)
+    }
 }
 
 /// Joins two items; several lines of a task may share a lane.
@@ -173,7 +177,7 @@ fn connect(items: &mut [Item], joined: &mut HashMap<(usize, usize), usize>, from
 fn place_rows(items: &mut [Item]) -> usize {
     let mut top = 0;
     let mut was_alone = true;
-    for members in groups(items) {
+    for members in groups_of(items) {
         let is_alone = members.len() == 1;
         // A free row sets groups apart; tasks that stand alone need none among themselves.
         if top > 0 && !(is_alone && was_alone) {
@@ -186,27 +190,10 @@ fn place_rows(items: &mut [Item]) -> usize {
 }
 
 /// Returns what hangs together, those that stand alone last.
-fn groups(items: &[Item]) -> Vec<Vec<usize>> {
-    let mut seen = vec![false; items.len()];
-    let (mut groups, mut alone) = (Vec::new(), Vec::new());
-    for start in 0..items.len() {
-        if std::mem::replace(&mut seen[start], true) {
-            continue;
-        }
-        let mut members = Vec::new();
-        let mut next = vec![start];
-        while let Some(at) = next.pop() {
-            members.push(at);
-            for other in items[at].left.iter().copied().chain(items[at].right.iter().map(|onward| onward.to)) {
-                if !std::mem::replace(&mut seen[other], true) {
-                    next.push(other);
-                }
-            }
-        }
-        members.sort_unstable();
-        if members.len() > 1 { groups.push(members) } else { alone.push(members) }
-    }
-    groups.extend(alone);
+fn groups_of(items: &[Item]) -> Vec<Vec<usize>> {
+    let neighbours = |item: usize| items[item].left.iter().copied().chain(items[item].right_items());
+    let mut groups = groups(items.len(), neighbours);
+    groups.sort_by_key(|members| members.len() == 1);
     groups
 }
 
@@ -214,30 +201,8 @@ fn place_group(items: &mut [Item], members: Vec<usize>, top: usize) -> usize {
     let depth = members.iter().map(|item| items[*item].rank).max().unwrap_or(0) + 1;
     let mut ranks: Vec<Vec<usize>> = vec![Vec::new(); depth];
     members.iter().for_each(|item| ranks[items[*item].rank].push(*item));
-    // The place of each item within its rank, a thousand to the place, so that means stay whole numbers.
-    let mut order: HashMap<usize, usize> = HashMap::new();
-    let note = |rank: &[usize], order: &mut HashMap<usize, usize>| {
-        order.extend(rank.iter().enumerate().map(|(place, item)| (*item, place * 1000)));
-    };
-    ranks.iter().for_each(|rank| note(rank, &mut order));
-    for sweep in 0..SWEEPS {
-        let forward = sweep % 2 == 0;
-        let steps: Vec<usize> =
-            if forward { (1..depth).collect() } else { (0..depth.saturating_sub(1)).rev().collect() };
-        for step in steps {
-            let mean = |item: &usize| {
-                let at = &items[*item];
-                let beside: Vec<usize> =
-                    if forward { at.left.clone() } else { at.right.iter().map(|onward| onward.to).collect() };
-                match beside.len() {
-                    0 => order[item],
-                    count => beside.iter().map(|other| order[other]).sum::<usize>() / count,
-                }
-            };
-            ranks[step].sort_by_cached_key(mean);
-            note(&ranks[step], &mut order);
-        }
-    }
+    let before = |item: usize| items[item].left.iter().copied();
+    order_layers(&mut ranks, SWEEPS, before, |item| items[item].right_items());
     let mut bottom = top;
     for rank in &ranks {
         let mut free = top;

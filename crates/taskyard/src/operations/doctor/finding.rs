@@ -33,7 +33,7 @@ pub struct Finding {
 
 /// How a defect can be mended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+#[non_exhaustive]
 pub enum Fix {
     /// By changing tasks.
     Mend(Mend),

@@ -35,7 +35,7 @@ pub enum DocumentPaths {
 
 impl DocumentPaths {
     /// Returns the file of a list.
-    pub fn path(&self, list: &ListId) -> PathBuf {
+    pub(crate) fn path(&self, list: &ListId) -> PathBuf {
         match self {
             Self::Lists(root) => root.join(list.directory()).join(FILE),
             Self::File(path) => path.clone(),

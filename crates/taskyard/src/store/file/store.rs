@@ -77,7 +77,7 @@ impl FileStore {
     }
 
     /// Returns where a list's task files are.
-    pub fn directory_of(&self, list: &ListId) -> PathBuf {
+    pub(crate) fn directory_of(&self, list: &ListId) -> PathBuf {
         self.handle(list).files.place.directory.clone()
     }
 

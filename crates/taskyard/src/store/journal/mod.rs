@@ -34,7 +34,7 @@ pub(in crate::store) use fingerprint::{FileStamp, Fingerprint, is_past};
 pub(in crate::store) use journals::Journals;
 pub(in crate::store) use known::{Formed, Known, KnownTask, LOOK_IS_OLD};
 pub(in crate::store) use layout::{
-    canonical, departure_in, is_gone, is_leaving, journal_size, memory_size, note_departure, sidecar_name, sidecar_of,
+    canonical, departure_in, is_leaving, journal_size, memory_size, note_departure, sidecar_name, sidecar_of,
     withdraw_departure,
 };
 pub(in crate::store) use mending::{Beside, examine, mend};
@@ -42,6 +42,7 @@ pub(in crate::store) use moves::{Move, MovePeer};
 pub use portable::{PortableJournal, PortableMarks};
 pub(in crate::store) use portable::{arrived_by, has_memory, install, reopen};
 pub(in crate::store) use stamp::{NEWER_LAYOUTS, is_same_boot, remember_boot};
-pub use terms::{Pace, TidyTerms, TimeCount};
+pub use terms::TimeCount;
+pub(crate) use terms::{Pace, TidyTerms};
 pub use tidying::TidiedJournal;
-pub(in crate::store) use tidying::{LEAVING, list_of, newest_time, remove_what_is_leaving, size_of, tidy, try_tidy};
+pub(in crate::store) use tidying::{LEAVING, list_of, newest_time, remove_what_is_leaving, tidy, try_tidy};

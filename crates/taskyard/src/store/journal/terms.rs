@@ -18,15 +18,15 @@ const AGES: &str = "ages";
 
 /// How journals are tidied.
 #[derive(Clone, Debug)]
-pub struct TidyTerms {
+pub(crate) struct TidyTerms {
     /// For how long everything is kept.
-    pub keep: Duration,
+    pub(crate) keep: Duration,
     /// By which count of the time journals age.
-    pub count: TimeCount,
+    pub(crate) count: TimeCount,
     /// How large a journal may get before it is thinned out earlier.
-    pub max_size: u64,
+    pub(crate) max_size: u64,
     /// How long it may take.
-    pub pace: Pace,
+    pub(crate) pace: Pace,
 }
 
 impl TidyTerms {
@@ -40,11 +40,11 @@ impl TidyTerms {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeCount {
     /// The name of the count: records made by another one say nothing.
-    pub name: String,
+    pub(crate) name: String,
     /// The count, with the reading that was just taken.
     pub elapsed: Elapsed,
     /// How far the clock is believed.
-    pub trust: ClockTrust,
+    pub(crate) trust: ClockTrust,
 }
 
 impl TimeCount {
@@ -104,7 +104,7 @@ const NEVER_OVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long a tidying may go on.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub(crate) struct Pace {
     until: Option<Instant>,
     /// Whether it rests after each step.
     rests: bool,
@@ -114,7 +114,7 @@ pub struct Pace {
 
 impl Pace {
     /// Goes on until everything is done. After each step it rests as long as the step took, so that writers get half of the time.
-    pub fn unhurried() -> Self {
+    pub(crate) fn unhurried() -> Self {
         Self { until: None, rests: true, began: Cell::new(Instant::now()) }
     }
 
@@ -124,7 +124,7 @@ impl Pace {
     }
 
     /// Ends after so long, and waits for no lock.
-    pub fn at_most(time: Duration) -> Self {
+    pub(crate) fn at_most(time: Duration) -> Self {
         let began = Instant::now();
         // What is planned by steps does not depend on how long they take.
         let time = if planned_step().is_some() { NEVER_OVER } else { time };
@@ -132,7 +132,7 @@ impl Pace {
     }
 
     /// Tells whether the time has passed.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
     }
 

@@ -73,7 +73,7 @@ impl Staging {
 }
 
 /// Returns the entries of a commit that makes these changes. What there is to say of the whole of it is on the first.
-pub fn entries_of(changes: &[Change], revision: Revision, at: Timestamp, signature: &Signature) -> Vec<Entry> {
+pub(crate) fn entries_of(changes: &[Change], revision: Revision, at: Timestamp, signature: &Signature) -> Vec<Entry> {
     let entry = |(place, change): (usize, &Change)| Entry {
         revision,
         at,
@@ -92,7 +92,7 @@ pub fn entries_of(changes: &[Change], revision: Revision, at: Timestamp, signatu
 
 impl Change {
     /// Returns the task's image as it will be.
-    pub fn image(&self) -> Option<&Image> {
+    pub(crate) fn image(&self) -> Option<&Image> {
         self.after.as_ref().map(|kept| &kept.image)
     }
 }

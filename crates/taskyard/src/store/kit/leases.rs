@@ -10,7 +10,7 @@ use crate::store::NewLease;
 
 /// The leases of a list with what a transaction has staged over them.
 #[derive(Clone, Debug, Default)]
-pub struct StagedLeases {
+pub(crate) struct StagedLeases {
     leases: BTreeMap<TaskId, Lease>,
     last_token: Token,
     has_granted: bool,
@@ -19,34 +19,34 @@ pub struct StagedLeases {
 
 impl StagedLeases {
     /// Takes the leases there are, and the last token that was given out.
-    pub fn over(leases: impl IntoIterator<Item = Lease>, last_token: Token) -> Self {
+    pub(crate) fn over(leases: impl IntoIterator<Item = Lease>, last_token: Token) -> Self {
         let leases = leases.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
         Self { leases, last_token, has_granted: false, changed: BTreeMap::new() }
     }
 
     /// Returns the leases as they will be, by task.
-    pub fn all(&self) -> Vec<Lease> {
+    pub(crate) fn all(&self) -> Vec<Lease> {
         self.leases.values().cloned().collect()
     }
 
     /// Returns the last token that was given out.
-    pub fn last_token(&self) -> Token {
+    pub(crate) fn last_token(&self) -> Token {
         self.last_token
     }
 
     /// Tells whether a token was given out, whatever became of its lease.
-    pub fn has_granted(&self) -> bool {
+    pub(crate) fn has_granted(&self) -> bool {
         self.has_granted
     }
 
     /// Returns what changed: each lease as it will be, none where it goes.
-    pub fn changed(&self) -> &BTreeMap<TaskId, Option<Lease>> {
+    pub(crate) fn changed(&self) -> &BTreeMap<TaskId, Option<Lease>> {
         &self.changed
     }
 
     /// Gives a lease out, at a moment of the store's clock. Its token follows the last one; the first of all is taken from that clock, above
     /// those of a store that was lost before.
-    pub fn grant(&mut self, new: NewLease, now: &Moment) -> Lease {
+    pub(crate) fn grant(&mut self, new: NewLease, now: &Moment) -> Lease {
         self.last_token = match self.last_token {
             Token(0) => first_token(now.wall),
             Token(last) => Token(last + 1),
@@ -60,21 +60,21 @@ impl StagedLeases {
     }
 
     /// Changes a lease that is there; one that is not stays away.
-    pub fn set(&mut self, lease: Lease) {
+    pub(crate) fn set(&mut self, lease: Lease) {
         if self.leases.get(&lease.task).is_some_and(|there| there.token == lease.token) {
             self.put(lease);
         }
     }
 
     /// Ends the lease of a task.
-    pub fn end(&mut self, task: &TaskId) {
+    pub(crate) fn end(&mut self, task: &TaskId) {
         if self.leases.remove(task).is_some() {
             self.changed.insert(task.clone(), None);
         }
     }
 
     /// Ends the lease of a task that will be as its image says, where that no longer is the holder's to work on.
-    pub fn settle(&mut self, task: &TaskId, after: Option<&Image>) {
+    pub(crate) fn settle(&mut self, task: &TaskId, after: Option<&Image>) {
         let Some(lease) = self.leases.get(task) else { return };
         let still_holds = after.and_then(|image| image.task(task).ok()).is_some_and(|task| holds(lease, &task));
         if !still_holds {

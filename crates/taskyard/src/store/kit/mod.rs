@@ -20,11 +20,12 @@ mod state;
 mod txn;
 
 pub use super::following::{Followed, watch};
-pub use commit::{Commit, entries_of, select};
-pub use leases::StagedLeases;
-pub(crate) use leases::first_token;
+pub(crate) use commit::entries_of;
+pub use commit::{Commit, select};
+pub(crate) use leases::{StagedLeases, first_token};
 pub use snapshot::StateSnapshot;
+pub(crate) use staging::Change;
+pub use staging::Staging;
 pub(super) use staging::free_numbers;
-pub use staging::{Change, Staging};
 pub use state::{Home, Kept, ListState, key_of, number_of};
 pub use txn::{StagedPair, StagedTxn, Writer};

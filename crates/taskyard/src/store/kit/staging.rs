@@ -13,13 +13,13 @@ use crate::store::{Lookup, NewLease, StoreError, UnreadableTask};
 
 /// What is to become of one task.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub(crate) struct Change {
     /// The task.
-    pub task: TaskId,
+    pub(crate) task: TaskId,
     /// What it was.
-    pub before: Option<Image>,
+    pub(crate) before: Option<Image>,
     /// What it will be; none where it goes.
-    pub after: Option<Arc<Kept>>,
+    pub(crate) after: Option<Arc<Kept>>,
 }
 
 /// A state with changes that have not happened yet.
@@ -32,26 +32,26 @@ pub struct Staging {
     /// Tasks that are not there, and of which the journal is to say that this is meant.
     noted: BTreeSet<TaskId>,
     /// The highest number that was ever removed, with what is staged.
-    pub mark: f64,
+    pub(crate) mark: f64,
     /// The leases with what is staged over them.
-    pub leases: StagedLeases,
+    pub(crate) leases: StagedLeases,
 }
 
 impl Staging {
     /// Begins with a state as it is.
-    pub fn over(base: Arc<ListState>) -> Self {
+    pub(crate) fn over(base: Arc<ListState>) -> Self {
         let leases = StagedLeases::over(base.leases.values().cloned(), base.last_token);
         Self { mark: base.mark, base, staged: BTreeMap::new(), noted: BTreeSet::new(), leases }
     }
 
     /// Adds tasks to the state that changes are staged over.
-    pub fn learn(&mut self, tasks: impl IntoIterator<Item = Arc<Kept>>) {
+    pub(crate) fn learn(&mut self, tasks: impl IntoIterator<Item = Arc<Kept>>) {
         let base = Arc::make_mut(&mut self.base);
         base.tasks.extend(tasks.into_iter().map(|kept| (kept.id.clone(), kept)));
     }
 
     /// Returns what stands under a task's name.
-    pub fn get(&self, id: &TaskId) -> Option<&Arc<Kept>> {
+    pub(crate) fn get(&self, id: &TaskId) -> Option<&Arc<Kept>> {
         let key = self.base.name_of(id);
         match self.staged.get(&key) {
             Some(staged) => staged.as_ref(),
@@ -60,27 +60,27 @@ impl Staging {
     }
 
     /// Returns the tasks that are staged to be changed, made or removed.
-    pub fn staged(&self) -> Vec<TaskId> {
+    pub(crate) fn staged(&self) -> Vec<TaskId> {
         self.staged.keys().cloned().collect()
     }
 
     /// Tells whether the list exists, with what is staged.
-    pub fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         self.base.exists || self.staged.values().any(Option::is_some)
     }
 
     /// Looks one task up.
-    pub fn find(&self, id: &TaskId) -> Lookup {
+    pub(crate) fn find(&self, id: &TaskId) -> Lookup {
         self.get(id).map_or(Lookup::Missing, |kept| kept.lookup(&self.base.home))
     }
 
     /// Returns every readable task, by rising number.
-    pub fn tasks(&self) -> Vec<Task> {
+    pub(crate) fn tasks(&self) -> Vec<Task> {
         self.all().into_iter().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect()
     }
 
     /// Returns what is no task, by rising number.
-    pub fn problems(&self) -> Vec<UnreadableTask> {
+    pub(crate) fn problems(&self) -> Vec<UnreadableTask> {
         self.all().into_iter().filter_map(|kept| kept.as_problem(&self.base.home)).collect()
     }
 
@@ -96,7 +96,7 @@ impl Staging {
     }
 
     /// Returns the tasks that wait for a task and all that are parts of another, by rising number.
-    pub fn waiting_for_or_parts(&self, blocker: &TaskId) -> Vec<Task> {
+    pub(crate) fn waiting_for_or_parts(&self, blocker: &TaskId) -> Vec<Task> {
         let counts = |task: &Task| task.blocked_by.contains(blocker) || task.parent().is_some();
         let wanted = |kept: &&Arc<Kept>| kept.task.as_ref().is_ok_and(counts);
         let unchanged = self.base.tasks.values().filter(wanted).filter(|kept| !self.staged.contains_key(&kept.id));
@@ -107,7 +107,7 @@ impl Staging {
     }
 
     /// Stages a task.
-    pub fn put(&mut self, task: &Task, rules: Rules) -> Result<(), StoreError> {
+    pub(crate) fn put(&mut self, task: &Task, rules: Rules) -> Result<(), StoreError> {
         let over = self.writable(&task.id)?.map(|kept| &kept.image);
         let image = native::write(over, task, rules)
             .map_err(|source| StoreError::TooLarge { task: task.id.clone(), source })?;
@@ -116,14 +116,14 @@ impl Staging {
     }
 
     /// Stages the exact form of a task.
-    pub fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
+    pub(crate) fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
         self.writable(id)?;
         self.stage(id, image);
         Ok(())
     }
 
     /// Stages what takes the place of contents that no task can be read from, where they still stand there.
-    pub fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> bool {
+    pub(crate) fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> bool {
         let is_kept = matches!(self.base.home, Home::Images(_));
         let stands = is_kept && self.get(id).is_some_and(|kept| kept.task.is_err() && kept.image == *broken);
         match by {
@@ -135,7 +135,7 @@ impl Staging {
     }
 
     /// Stages the removal of a task.
-    pub fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
+    pub(crate) fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
         if self.writable(id)?.is_some() {
             self.unstage(id);
         }
@@ -143,7 +143,7 @@ impl Staging {
     }
 
     /// Stages an entry of a task that is not there.
-    pub fn note_absent(&mut self, id: &TaskId) {
+    pub(crate) fn note_absent(&mut self, id: &TaskId) {
         if self.get(id).is_none() {
             self.unstage(id);
             self.noted.insert(self.base.name_of(id));
@@ -151,7 +151,7 @@ impl Staging {
     }
 
     /// Returns every change that the journal is to have an entry of.
-    pub fn changes(&self) -> Vec<Change> {
+    pub(crate) fn changes(&self) -> Vec<Change> {
         let was = |task: &TaskId| self.base.tasks.get(task).map(|kept| kept.image.clone());
         let change = |(task, after): (&TaskId, &Option<Arc<Kept>>)| Change {
             task: task.clone(),
@@ -165,14 +165,14 @@ impl Staging {
     }
 
     /// Ends the leases on changed tasks that are no longer their holders' to work on.
-    pub fn settle_leases(&mut self, changes: &[Change]) {
+    pub(crate) fn settle_leases(&mut self, changes: &[Change]) {
         for change in changes {
             self.leases.settle(&change.task, change.image());
         }
     }
 
     /// Stages the removal of every task.
-    pub fn clear(&mut self, rules: Rules) {
+    pub(crate) fn clear(&mut self, rules: Rules) {
         let going = |kept: &&&Arc<Kept>| rules.is_client() || kept.task.is_ok();
         let ids: Vec<TaskId> = self.all().iter().filter(going).map(|kept| kept.id.clone()).collect();
         for id in ids {
@@ -181,18 +181,18 @@ impl Staging {
     }
 
     /// Stages a new lease, taken at a moment of the store's clock.
-    pub fn grant(&mut self, lease: NewLease, now: &Moment) -> Lease {
+    pub(crate) fn grant(&mut self, lease: NewLease, now: &Moment) -> Lease {
         self.leases.grant(NewLease { task: self.base.name_of(&lease.task), ..lease }, now)
     }
 
     /// Stages the end of a task's lease.
-    pub fn end_lease(&mut self, task: &TaskId) {
+    pub(crate) fn end_lease(&mut self, task: &TaskId) {
         self.leases.end(&key_of(task));
         self.leases.end(task);
     }
 
     /// Returns what is known of the numbers this list has used.
-    pub fn numbers(&self) -> Numbers {
+    pub(crate) fn numbers(&self) -> Numbers {
         // Names that are no number sort after the empty name, numbers before it.
         let border = TaskId::stored("");
         let still_there = |(id, _): &(&TaskId, &Arc<Kept>)| !self.staged.contains_key(*id);
@@ -206,7 +206,7 @@ impl Staging {
     }
 
     /// Returns the next numbers under which nothing stands, as many as are asked for.
-    pub fn next_numbers(&self, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
+    pub(crate) fn next_numbers(&self, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
         free_numbers(self.numbers(), count, rules, |id| Ok(self.get(id).is_none()))
     }
 

@@ -29,7 +29,7 @@ impl Kept {
     }
 
     /// Returns what stands here, as a caller that looks it up learns of it.
-    pub fn lookup(&self, home: &Home) -> Lookup {
+    pub(crate) fn lookup(&self, home: &Home) -> Lookup {
         match &self.task {
             Ok(task) => Lookup::Found(Box::new(task.clone()), self.image.clone()),
             Err(why) => Lookup::Unreadable(self.problem(home, why.clone())),
@@ -37,7 +37,7 @@ impl Kept {
     }
 
     /// Returns what is wrong with it, where no task can be read from it.
-    pub fn as_problem(&self, home: &Home) -> Option<UnreadableTask> {
+    pub(crate) fn as_problem(&self, home: &Home) -> Option<UnreadableTask> {
         self.task.as_ref().err().map(|why| self.problem(home, why.clone()))
     }
 
@@ -60,7 +60,7 @@ pub enum Home {
 
 impl Home {
     /// Returns where a task is.
-    pub fn path_of(&self, id: &TaskId) -> PathBuf {
+    pub(crate) fn path_of(&self, id: &TaskId) -> PathBuf {
         match self {
             Self::Images(path) | Self::Folder(path) => path.join(format!("{}.json", id.file_stem())),
             Self::File(path) => path.clone(),
@@ -103,7 +103,7 @@ pub struct ListState {
 
 impl ListState {
     /// Moves one task on by one entry of the journal.
-    pub fn follow(&mut self, entry: &Entry) {
+    pub(crate) fn follow(&mut self, entry: &Entry) {
         self.put(&entry.task, entry.after.as_ref().map(|image| Kept::new(entry.task.clone(), image.clone())));
     }
 
@@ -113,7 +113,7 @@ impl ListState {
     }
 
     /// Tells how many tasks there are in each state: pending, in progress, completed. Internal ones are not counted.
-    pub fn counts(&self) -> [usize; Status::ALL.len()] {
+    pub(crate) fn counts(&self) -> [usize; Status::ALL.len()] {
         let mut counts = [0; Status::ALL.len()];
         let tasks = self.tasks.values().filter_map(|kept| kept.task.as_ref().ok());
         for task in tasks.filter(|task| !task.is_internal()) {
@@ -130,12 +130,12 @@ impl ListState {
     }
 
     /// Returns where a task stands among the others, before its id is asked; what is new comes last.
-    pub fn place_of(&self, id: &TaskId) -> usize {
+    pub(crate) fn place_of(&self, id: &TaskId) -> usize {
         self.places.get(id).copied().unwrap_or(usize::MAX)
     }
 
     /// Returns the name a task is kept under: its own where there is one of that name, else the one that a file of it would have.
-    pub fn name_of(&self, id: &TaskId) -> TaskId {
+    pub(crate) fn name_of(&self, id: &TaskId) -> TaskId {
         if self.tasks.contains_key(id) { id.clone() } else { key_of(id) }
     }
 }

@@ -8,10 +8,10 @@ use crate::rules::changes::notes::{NOTES, give_notes, keyed, notes_of};
 use crate::{Status, Task, TaskField, TaskId};
 
 /// What stands in a task, thing by thing; what is not there is absent.
-pub type Fields = HashMap<TaskField, Value>;
+pub(crate) type Fields = HashMap<TaskField, Value>;
 
 /// Returns what stands in a task. Keys that the client does not know are left out: it drops them whenever it writes.
-pub fn fields(task: &Task) -> Fields {
+pub(crate) fn fields(task: &Task) -> Fields {
     let mut fields = Fields::new();
     fields.insert(TaskField::Subject, task.subject.as_str().into());
     fields.insert(TaskField::Description, task.description.as_str().into());

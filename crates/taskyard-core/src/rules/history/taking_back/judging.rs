@@ -9,7 +9,7 @@ use crate::rules::history::replacing::{is_another_task, replaces};
 use crate::{Entry, Image, Loss, Op, Revision, Status, TaskField, TaskId, Timestamp, Verdict};
 
 /// A write that takes a value back so soon after ours, and changes something else, did not know of ours.
-pub const CERTAIN_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const CERTAIN_WITHIN: Duration = Duration::from_secs(10);
 
 /// What was acknowledged longer ago than this no write takes back without knowing: the client's hooks, for which it waits between
 /// reading and writing, end after ten minutes.

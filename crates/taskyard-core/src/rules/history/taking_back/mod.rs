@@ -11,6 +11,5 @@ mod lasting;
 mod tests;
 
 pub use evidence::is_same_task;
-pub use fields::{Fields, fields};
-pub use judging::{CERTAIN_WITHIN, Judgement, LOOKED_BACK, OutsideWrite, judge, judge_together};
+pub use judging::{Judgement, LOOKED_BACK, OutsideWrite, judge, judge_together};
 pub use lasting::{LostValue, OpenLosses, StillLost, is_still_taken, lost_values, put_back};

@@ -6,7 +6,8 @@ use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 use proptest::{prop_assert, prop_assert_eq};
 use serde_json::json;
 
-use super::{OpenLosses, OutsideWrite, fields, judge, judge_together, put_back};
+use super::fields::fields;
+use super::{OpenLosses, OutsideWrite, judge, judge_together, put_back};
 use crate::dialect::native;
 use crate::{
     AgentName, Entry, Image, Loss, Op, Remark, Revision, Rules, Status, Task, TaskField, TaskId, Timestamp, Verdict,

@@ -12,7 +12,7 @@ pub struct AgentAtWork {
     /// Its name.
     pub agent: String,
     /// The times in which it had a task in progress, in order; none touches another.
-    pub stretches: Vec<(Timestamp, Timestamp)>,
+    pub(crate) stretches: Vec<(Timestamp, Timestamp)>,
     /// How many tasks it had in progress.
     pub tasks: usize,
     /// How long it was at work in all.

@@ -7,20 +7,20 @@ use crate::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BurnUp {
     /// The counts at moments that lie equally far apart, the first and the last of the time among them.
-    pub points: Vec<BurnUpPoint>,
+    pub(crate) points: Vec<BurnUpPoint>,
 }
 
 /// How many tasks there were at a moment. Those that were cancelled do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BurnUpPoint {
+pub(crate) struct BurnUpPoint {
     /// The moment.
-    pub at: Timestamp,
+    pub(crate) at: Timestamp,
     /// How many were done.
-    pub done: usize,
+    pub(crate) done: usize,
     /// How many were in progress.
-    pub in_progress: usize,
+    pub(crate) in_progress: usize,
     /// How many there were in all.
-    pub total: usize,
+    pub(crate) total: usize,
 }
 
 /// Counts the tasks of a list at so many moments of a time.

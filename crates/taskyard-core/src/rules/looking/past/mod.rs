@@ -6,6 +6,7 @@ mod list_past;
 mod time_in_state;
 
 pub use agents_at_work::{AgentAtWork, agents_at_work};
-pub use burn_up::{BurnUp, BurnUpPoint, burn_up};
+pub(crate) use burn_up::BurnUpPoint;
+pub use burn_up::{BurnUp, burn_up};
 pub use list_past::{LifeState, ListPast, Stretch};
 pub use time_in_state::{TaskTimes, TimeInState, time_in_state};

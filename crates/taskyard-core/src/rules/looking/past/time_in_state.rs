@@ -13,9 +13,9 @@ pub struct TimeInState {
     /// The tasks that were in progress for longest, the longest first.
     pub longest: Vec<TaskTimes>,
     /// How many tasks were ever in progress.
-    pub count: usize,
+    pub(crate) count: usize,
     /// How long half of the completed tasks waited at most, and how long half of them took; none where none is completed.
-    pub medians: Option<(Duration, Duration)>,
+    pub(crate) medians: Option<(Duration, Duration)>,
 }
 
 /// How long one task was in which state.
@@ -24,15 +24,15 @@ pub struct TaskTimes {
     /// The task.
     pub task: TaskId,
     /// Its title, as displays show it.
-    pub subject: String,
+    pub(crate) subject: String,
     /// How long it was pending.
-    pub pending: Duration,
+    pub(crate) pending: Duration,
     /// How long it was in progress.
     pub in_progress: Duration,
     /// How long each agent had it in progress, by name. Time without an owner is in none of them.
     pub agents: Vec<(String, Duration)>,
     /// Whether it is in progress still.
-    pub is_in_progress: bool,
+    pub(crate) is_in_progress: bool,
 }
 
 /// Sums up how long the tasks that are in a list were in which state. What the journal does not know the beginning of counts from where it

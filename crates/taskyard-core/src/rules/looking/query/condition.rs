@@ -26,7 +26,7 @@ impl Default for Query {
 
 /// A statement about a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Condition {
+pub(crate) enum Condition {
     /// All of these are true; of nothing, all is true.
     All(Vec<Condition>),
     /// One of these is true.
@@ -45,7 +45,7 @@ impl Default for Condition {
 
 /// The smallest statement about a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Term {
+pub(crate) enum Term {
     /// It is in this state.
     State(StateTerm),
     /// Its priority is this one, or compares like this.
@@ -88,7 +88,7 @@ pub enum Term {
 /// What a task may have or lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Property {
+pub(crate) enum Property {
     Due,
     Defer,
     Estimate,
@@ -119,7 +119,7 @@ impl Property {
 
 /// A state that can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StateTerm {
+pub(crate) enum StateTerm {
     /// Its status.
     Is(Status),
     /// Pending or in progress.
@@ -132,7 +132,7 @@ pub enum StateTerm {
 
 /// How two quantities compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub(crate) enum Comparison {
     /// The task's is less.
     Less,
     /// The task's is less, or the same.
@@ -160,28 +160,14 @@ impl Comparison {
 
 impl Query {
     /// Returns what the query says.
-    pub fn condition(&self) -> &Condition {
+    #[cfg(test)]
+    pub(crate) fn condition(&self) -> &Condition {
         &self.root
     }
 
     /// Tells whether the query is true of every task.
     pub fn is_empty(&self) -> bool {
         matches!(&self.root, Condition::All(conditions) if conditions.is_empty())
-    }
-
-    /// Returns the query that is true where both are.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        match (self.is_empty(), other.is_empty()) {
-            (true, _) => other,
-            (_, true) => self,
-            (false, false) => Self { root: Condition::All(vec![self.root, other.root]), ..self },
-        }
-    }
-
-    /// Returns the query that says one thing.
-    pub fn term(term: Term) -> Self {
-        Self { root: Condition::Is(term), ..Self::default() }
     }
 
     /// Returns the query with its days meant in this zone; in UTC otherwise.
@@ -207,7 +193,7 @@ impl Query {
     }
 
     /// Returns when the next day begins in the zone of the query, if the answer depends on the day.
-    pub fn next_day(&self, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn next_day(&self, now: Timestamp) -> Option<Timestamp> {
         let clock = Clock::new(now, self.zone.clone());
         if self.asks_for_days() { parse_moment("tomorrow", PartOfDay::Start, &clock).ok() } else { None }
     }
@@ -218,7 +204,7 @@ impl Query {
     }
 
     /// Returns the texts that are to occur, each once; what is not to occur is left out.
-    pub fn texts(&self) -> Vec<&Needle> {
+    pub(crate) fn texts(&self) -> Vec<&Needle> {
         let mut found = Vec::new();
         self.root.gather_texts(&mut found);
         found

@@ -57,13 +57,8 @@ impl ListSurroundings {
         Self { missing, ..self }
     }
 
-    /// Returns the open tasks of the list.
-    pub fn open(&self) -> &OpenTasks {
-        &self.open
-    }
-
     /// Returns what holds a task up: open tasks, and those that do not exist, where the store counts those.
-    pub fn blockers(&self, task: &Task) -> Vec<TaskId> {
+    pub(crate) fn blockers(&self, task: &Task) -> Vec<TaskId> {
         let mut blockers = self.open.blockers(task);
         blockers.extend(self.missing.get(&task.id).into_iter().flatten().cloned());
         blockers
@@ -95,7 +90,7 @@ impl Query {
     }
 
     /// Tells whether the query is true of a task, asked together with a status: `due:` then counts closed tasks too.
-    pub fn is_true_beside_status(&self, task: &Task, around: &impl Surroundings) -> bool {
+    pub(crate) fn is_true_beside_status(&self, task: &Task, around: &impl Surroundings) -> bool {
         let asked = Asked { query: self, counts_closed: true };
         self.root.is_true(task, around, asked, &mut |needle| needle.is_in_task(task))
     }

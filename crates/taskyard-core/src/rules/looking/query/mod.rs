@@ -13,12 +13,12 @@ mod terms;
 mod texts;
 mod tokens;
 
-pub use condition::{Comparison, Condition, Property, Query, StateTerm, Term};
+pub use condition::Query;
 pub use matching::{ListSurroundings, Surroundings, Times};
 pub use mistake::Mistake;
 pub use sorting::{SortKey, SortOrder, UnknownSortKey};
 pub use terms::{FIELDS, is_keyword};
-pub use texts::Needle;
+pub(crate) use texts::Needle;
 
 #[cfg(test)]
 mod properties;

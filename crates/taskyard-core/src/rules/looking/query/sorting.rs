@@ -59,7 +59,7 @@ fn in_words(meant: Option<&str>) -> String {
 
 impl SortKey {
     /// Every key with its word.
-    pub const WORDS: [(&'static str, Self); 10] = [
+    pub(crate) const WORDS: [(&'static str, Self); 10] = [
         ("id", Self::Id),
         ("priority", Self::Priority),
         ("status", Self::Status),
@@ -73,7 +73,7 @@ impl SortKey {
     ];
 
     /// Tells whether only the journal knows the order.
-    pub fn asks_for_times(self) -> bool {
+    pub(crate) fn asks_for_times(self) -> bool {
         matches!(self, Self::Age | Self::Changed)
     }
 }

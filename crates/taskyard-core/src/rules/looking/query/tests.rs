@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use jiff::tz::{TimeZone, offset};
 
-use super::{Comparison, Condition, ListSurroundings, Needle, Property, Query, SortOrder, StateTerm, Term};
+use super::condition::{Comparison, Condition, Property, StateTerm, Term};
+use super::{ListSurroundings, Needle, Query, SortOrder};
 use crate::timing::{When, WorkSpan};
 use crate::{Priority, Rules, Status, Task, TaskId, Timestamp};
 

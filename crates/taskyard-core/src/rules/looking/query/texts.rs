@@ -11,7 +11,7 @@ use crate::{Task, TaskId};
 /// Nothing is lowered to find that out, and no letter is frequent enough to make it slow: two bytes of the text are looked for at once, in
 /// many places at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Needle {
+pub(crate) struct Needle {
     lowered: String,
     /// The same in capitals, each as long as its letter; what has no such capital stands in it as it is.
     raised: String,
@@ -33,7 +33,7 @@ const FEW: usize = 8;
 
 impl Needle {
     /// Returns what is to be found.
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let lowered = text.to_lowercase();
         let raised: String = lowered.chars().map(|letter| even_capital(letter).unwrap_or(letter)).collect();
         let rarity = |position: &usize| rarity(lowered.as_bytes()[*position]);
@@ -50,12 +50,12 @@ impl Needle {
     }
 
     /// Returns the text in lower case.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.lowered
     }
 
     /// Tells whether it occurs in a text.
-    pub fn is_in(&self, text: &str) -> bool {
+    pub(crate) fn is_in(&self, text: &str) -> bool {
         self.is_in_bytes(text.as_bytes()) || (!self.odd.is_empty() && self.is_oddly_in(text))
     }
 
@@ -125,7 +125,7 @@ impl Needle {
     }
 
     /// Tells whether it occurs in a task: in one of its texts, as its number, or as the number of one it is tied to.
-    pub fn is_in_task(&self, task: &Task) -> bool {
+    pub(crate) fn is_in_task(&self, task: &Task) -> bool {
         let numbered = self.lowered.strip_prefix('#');
         let is_tied = |number: &str| {
             let mut ids = task.blocks.iter().chain(&task.blocked_by);

@@ -6,6 +6,6 @@ mod desk;
 mod old_texts;
 mod sheet;
 
-pub use desk::Desk;
-pub use old_texts::{OldText, old_texts};
-pub use sheet::Sheet;
+pub(crate) use desk::Desk;
+pub(crate) use old_texts::{OldText, old_texts};
+pub(crate) use sheet::Sheet;

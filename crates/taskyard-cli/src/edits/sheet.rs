@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use rustix::fs::{FlockOperation, flock};
-
-use crate::private::{create_new, open_existing, open_to_read};
+use taskyard::private::{create_new, open_existing, open_to_read};
 
 /// A text that is being edited, and what it began as. Dropped, it stays where it is.
 #[derive(Debug)]
-pub struct Sheet {
+pub(crate) struct Sheet {
     path: PathBuf,
     /// Held while an editor has the text open.
     _lock: File,
@@ -51,24 +50,24 @@ impl Sheet {
     }
 
     /// Returns where the text is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the text as it is now. One that is no UTF-8 is an error of the kind `InvalidData`.
-    pub fn read(&self) -> io::Result<String> {
+    pub(crate) fn read(&self) -> io::Result<String> {
         fs::read_to_string(&self.path)
     }
 
     /// Returns what the text began as.
-    pub fn base(&self) -> io::Result<String> {
+    pub(crate) fn base(&self) -> io::Result<String> {
         let mut text = String::new();
         open_to_read(&base_of(&self.path))?.read_to_string(&mut text)?;
         Ok(text)
     }
 
     /// Puts another text in the place of this one, all of it or nothing, and notes what it began as.
-    pub fn replace(&self, text: &str, base: &str) -> io::Result<()> {
+    pub(crate) fn replace(&self, text: &str, base: &str) -> io::Result<()> {
         let new = behind(&self.path, ".new");
         let written = create_new(&new).and_then(|mut file| {
             file.write_all(text.as_bytes())?;
@@ -88,7 +87,7 @@ impl Sheet {
     }
 
     /// Removes the text: it is saved, or nothing came of it.
-    pub fn put_away(self) {
+    pub(crate) fn put_away(self) {
         for path in [self.path.clone(), base_of(&self.path)] {
             if let Err(error) = fs::remove_file(&path) {
                 tracing::debug!(path = %path.display(), %error, "the text of an edit stays");

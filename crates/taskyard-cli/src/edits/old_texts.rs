@@ -5,28 +5,27 @@ use std::time::{Duration, UNIX_EPOCH};
 use std::{fs, io};
 
 use rustix::fs::{FlockOperation, flock};
-use taskyard_core::Timestamp;
-
-use crate::private::open_existing;
+use taskyard::core::Timestamp;
+use taskyard::private::open_existing;
 
 /// A file of an edit that no user has touched for long.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OldText {
+pub(crate) struct OldText {
     /// The file.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// How many bytes it has.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl OldText {
     /// Removes the file.
-    pub fn remove(&self) -> io::Result<()> {
+    pub(crate) fn remove(&self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
 }
 
 /// Returns the files of edits in a data directory that no editor has touched since a moment or has open now, by name.
-pub fn old_texts(data: &Path, since: Timestamp) -> Vec<OldText> {
+pub(crate) fn old_texts(data: &Path, since: Timestamp) -> Vec<OldText> {
     let before = UNIX_EPOCH + Duration::from_millis(since.0.try_into().unwrap_or(0));
     let is_old = |path: &Path| {
         let found = fs::symlink_metadata(path).ok()?;
@@ -67,7 +66,7 @@ mod tests {
     use std::fs::{self, File};
     use std::time::{Duration, SystemTime};
 
-    use taskyard_core::Timestamp;
+    use taskyard::core::Timestamp;
 
     use super::old_texts;
     use crate::edits::Desk;

@@ -4,26 +4,27 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{fs, io};
 
+use taskyard::private::{make_data_directory, make_directory};
+
 use super::sheet::{Sheet, base_of};
-use crate::private::{make_data_directory, make_directory};
 
 /// So many edits of one thing can be under way, or left, at a time.
 const MOST: u32 = 1000;
 
 /// The directory in which the texts of edits lie.
 #[derive(Clone, Debug)]
-pub struct Desk {
+pub(crate) struct Desk {
     data: PathBuf,
 }
 
 impl Desk {
     /// Returns the one in a data directory.
-    pub fn in_data(data: &Path) -> Self {
+    pub(crate) fn in_data(data: &Path) -> Self {
         Self { data: data.to_owned() }
     }
 
     /// Lays out a text to be edited under a name, with what it began as. Where an earlier one has the name, it gets a number behind it.
-    pub fn lay_out(&self, name: &str, text: &str, base: &str) -> io::Result<Sheet> {
+    pub(crate) fn lay_out(&self, name: &str, text: &str, base: &str) -> io::Result<Sheet> {
         make_data_directory(&self.data)?;
         let directory = self.directory();
         if !directory.is_dir() {
@@ -39,7 +40,7 @@ impl Desk {
     }
 
     /// Takes up the newest text of that name that an earlier edit left; none where each is open in an editor, or there is none.
-    pub fn take_up(&self, name: &str) -> io::Result<Option<Sheet>> {
+    pub(crate) fn take_up(&self, name: &str) -> io::Result<Option<Sheet>> {
         for path in self.left_under(name) {
             if let Some(sheet) = Sheet::take_up(&path)? {
                 return Ok(Some(sheet));
@@ -49,7 +50,7 @@ impl Desk {
     }
 
     /// Returns the newest text of that name that an earlier edit left.
-    pub fn left(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn left(&self, name: &str) -> Option<PathBuf> {
         // A user who is at one now has not left it.
         self.take_up(name).ok().flatten().map(|sheet| sheet.path().to_owned())
     }

@@ -5,23 +5,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::clock;
+use taskyard::clock;
 
 /// What stands between session and agent in the name of a file.
 const BETWEEN: &str = "-agent-";
 
 /// The todo list of one agent of a session that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeadTodo {
+pub(super) struct DeadTodo {
     /// The file.
-    pub path: PathBuf,
+    pub(super) path: PathBuf,
     /// How many bytes it has.
-    pub bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl DeadTodo {
     /// Removes the file.
-    pub fn remove(&self) -> io::Result<()> {
+    pub(super) fn remove(&self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
 }
@@ -31,8 +31,8 @@ const SILENCE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Returns the todo lists in the client's directory that no session has written for a month, and whose session has no transcript that was
 /// written since.
-pub fn dead_todos(client: &Path) -> Vec<DeadTodo> {
-    let now = UNIX_EPOCH + Duration::from_nanos(clock::wall().unsigned_abs());
+pub(super) fn dead_todos(client: &Path) -> Vec<DeadTodo> {
+    let now = UNIX_EPOCH + Duration::from_millis(clock::now().0.unsigned_abs());
     dead_todos_at(client, now)
 }
 
