@@ -43,7 +43,9 @@ export function current() {
 }
 
 const itemOf = (id) => [...document.querySelectorAll(ITEMS)].find((item) => item.dataset.task === id);
-const underCursor = () => (cursor?.list === here().list ? itemOf(cursor.id) : undefined);
+// On the page of all lists there is no list, and no cursor either.
+const isHere = () => cursor !== null && cursor.list === here().list;
+const underCursor = () => (isHere() ? itemOf(cursor.id) : undefined);
 
 function setCursor(id) {
   cursor = id ? { list: here().list, id } : null;
@@ -133,7 +135,7 @@ whenDrawn(() => {
   if (key !== opened && key) cursor = { list: here().list, id: task };
   opened = key;
   // The row of a task that is no longer shown keeps the cursor.
-  if (cursor?.list === here().list && !underCursor()) {
+  if (isHere() && !underCursor()) {
     const next = [...(document.getElementById(cursor.among)?.children ?? [])].slice(0, cursor.place + 1).at(-1);
     if (next) cursor.id = next.dataset.task;
     if (next && document.activeElement === document.body) next.querySelector(".open").focus({ preventScroll: true });
