@@ -13,18 +13,14 @@
 //! business. The kit touches no file and no clock.
 
 mod commit;
-mod leases;
-mod snapshot;
 mod staging;
 mod state;
 mod txn;
 
 pub use super::following::{Followed, watch};
 pub use commit::{Commit, entries_of, select};
-pub use leases::StagedLeases;
-pub(crate) use leases::first_token;
-pub use snapshot::StateSnapshot;
+pub(crate) use staging::first_token;
 pub(super) use staging::free_numbers;
-pub use staging::{Change, Staging};
-pub use state::{Home, Kept, ListState, key_of, number_of};
+pub use staging::{Change, StagedLeases, Staging};
+pub use state::{Home, Kept, ListState, StateSnapshot, key_of, number_of};
 pub use txn::{StagedPair, StagedTxn, Writer};
