@@ -9,7 +9,7 @@ use taskyard_core::{Rules, TaskId};
 
 use super::handle::{ClientFiles, Handle};
 use super::reading::live_list::Live;
-use super::recovery::{moves, power, repair};
+use super::recovery::{found_files, power, repair};
 use crate::store::StoreError;
 use crate::store::engine::{BareTurn, ListFiles};
 use crate::store::journal::{Journal, Move, MovePeer};
@@ -88,7 +88,7 @@ impl ListFiles for ClientFiles {
     }
 
     fn follow_move(list: &Handle, turn: &mut WriteTurn, journal: &Journal, noted: &Move) -> Result<(), StoreError> {
-        moves::follow_move(turn, journal, noted, list.rules)
+        found_files::follow_move(turn, journal, noted, list.rules)
     }
 
     fn finish(

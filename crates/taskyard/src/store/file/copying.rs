@@ -16,7 +16,7 @@ use taskyard_core::dialect::macf::hidden_task_of;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::file::handle::Handle;
-use crate::store::file::reading::hidden;
+use crate::store::file::reading::files;
 use crate::store::file::reading::observe;
 use crate::store::journal::Journal;
 use crate::store::list_copy::is_lock;
@@ -94,7 +94,7 @@ fn copy_moment(
     let mut known_names = HashSet::new();
     journal.each_known(|id, known| {
         let name = match &directory {
-            Some(directory) => hidden::find(&place, directory.as_fd(), id).map(|(name, _)| name),
+            Some(directory) => files::find(&place, directory.as_fd(), id).map(|(name, _)| name),
             None => Ok(crate::store::locks::list_paths::file_name(id)),
         };
         let name = name.map_err(StoreError::io("cannot look at", place.task_file(id)))?;

@@ -13,7 +13,7 @@ use crate::regular_file;
 use crate::store::engine::ListFiles as _;
 use crate::store::file::copying::record;
 use crate::store::file::handle::Handle;
-use crate::store::file::reading::hidden;
+use crate::store::file::reading::files;
 use crate::store::journal::{self, Journal, departure_in, note_departure, withdraw_departure};
 use crate::store::locks::list_paths::{ListPaths, OURS};
 use crate::store::{Closed, Departure, StoreError};
@@ -101,7 +101,7 @@ fn remove_tasks(handle: &Handle, sidecar: &Path) -> Result<(), StoreError> {
     let closed = Journal::open_closed(sidecar)?;
     closed.each_known(|id, known| {
         let failed = |doing| StoreError::io(doing, place.task_file(id));
-        let (name, _) = hidden::find(&place, directory.as_fd(), id).map_err(failed("cannot look at"))?;
+        let (name, _) = files::find(&place, directory.as_fd(), id).map_err(failed("cannot look at"))?;
         let path = place.directory.join(name.to_string_lossy().as_ref());
         match regular_file::read(&path, LARGEST) {
             Ok(contents) if contents == known.image.bytes() => match fs::remove_file(&path) {

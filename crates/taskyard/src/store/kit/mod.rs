@@ -13,8 +13,6 @@
 //! business. The kit touches no file and no clock.
 
 mod commit;
-mod leases;
-mod snapshot;
 mod staging;
 mod state;
 mod txn;
@@ -22,10 +20,8 @@ mod txn;
 pub use super::following::{Followed, watch};
 pub(crate) use commit::entries_of;
 pub use commit::{Commit, select};
-pub(crate) use leases::{StagedLeases, first_token};
-pub use snapshot::StateSnapshot;
-pub(crate) use staging::Change;
 pub use staging::Staging;
 pub(super) use staging::free_numbers;
-pub use state::{Home, Kept, ListState, key_of, number_of};
+pub(crate) use staging::{Change, StagedLeases, first_token};
+pub use state::{Home, Kept, ListState, StateSnapshot, key_of, number_of};
 pub use txn::{StagedPair, StagedTxn, Writer};

@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use taskyard_core::{Task, TaskId};
 
 use super::files::{self, Contents};
-use super::{hidden, scan};
+use super::scan;
 use crate::clock;
 use crate::store::StoreError;
 use crate::store::journal::Journal;
@@ -38,7 +38,7 @@ pub(in crate::store) fn waiting_for_or_parts(
         let look = match looks.remove(&known.id) {
             Some(look) => Some(look),
             // A directory that changes while it is read may leave a name out.
-            None => hidden::find(place, directory, &known.id)
+            None => files::find(place, directory, &known.id)
                 .map(|(_, look)| look)
                 .map_err(StoreError::io("cannot look at", place.task_file(&known.id)))?,
         };

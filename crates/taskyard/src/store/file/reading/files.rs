@@ -1,4 +1,8 @@
 //! Reading and writing single task files.
+//!
+//! Other tools hide tasks from the client under a dot name, `.7.json`, or `..7.json` if they did so twice. Such a file is the task's own if
+//! there is none under the plain name; if there is, the plain one counts. A task stays hidden while we write to it, until it is open again.
+//! In the client's rules it is not seen.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -8,15 +12,15 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use taskyard_core::dialect::macf::hidden_names;
 use taskyard_core::dialect::native::{LARGEST, Unreadable};
 use taskyard_core::{Image, Task, TaskId};
 
-use super::hidden;
 use crate::clock;
 use crate::regular_file::{self, NotRead};
 use crate::store::locks::client_lock::temporary_name;
 use crate::store::locks::fingerprint::{Look, look_at, look_through};
-use crate::store::locks::list_paths::{self, ListPaths, file_name};
+use crate::store::locks::list_paths::{self, ListPaths, c_name, file_name};
 use crate::store::new_name::rename_to_new;
 use crate::store::{Lookup, UnreadableTask};
 
@@ -72,7 +76,7 @@ pub(in crate::store) fn read_and_keep(
 ) -> io::Result<(Contents, Option<File>)> {
     let open = |name: &CStr| regular_file::open_at(directory, name);
     let mut opened = open(&file_name(id));
-    let mut other_names = hidden::other_names(place, id);
+    let mut other_names = other_names(place, id);
     while opened.as_ref().is_err_and(NotRead::is_missing)
         && let Some(hidden) = other_names.next()
     {
@@ -179,4 +183,51 @@ pub(in crate::store) fn lookup(contents: Contents, id: &TaskId, place: &list_pat
             Lookup::Unreadable(UnreadableTask { task: id.clone(), path, why, last_known: None, contents })
         }
     }
+}
+
+/// Returns the name a task's file has, and what it looks like; where there is none, the name it would get.
+pub(in crate::store) fn find(
+    place: &ListPaths,
+    directory: BorrowedFd<'_>,
+    id: &TaskId,
+) -> io::Result<(CString, Option<Look>)> {
+    let plain = file_name(id);
+    if let Some(look) = look_at(directory, &plain)? {
+        return Ok((plain, Some(look)));
+    }
+    for hidden in other_names(place, id) {
+        if let Some(look) = look_at(directory, &hidden)? {
+            return Ok((hidden, Some(look)));
+        }
+    }
+    Ok((plain, None))
+}
+
+/// Returns the other names a task's file may have, where those are looked for, the one that counts first.
+pub(in crate::store) fn other_names(place: &ListPaths, id: &TaskId) -> impl Iterator<Item = CString> {
+    let sees_hidden = place.sees_hidden;
+    hidden_names(id).filter(move |_| sees_hidden).map(|name| c_name(&name))
+}
+
+/// Tells whether a task is there for other programs and not for the client, whose rules are ours.
+pub(in crate::store) fn is_out_of_sight(place: &ListPaths, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<bool> {
+    for name in hidden_names(id).filter(|_| !place.sees_hidden) {
+        if look_at(directory, &c_name(&name))?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Brings a task that may be hidden back under its plain name.
+pub(in crate::store) fn unhide(place: &ListPaths, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<()> {
+    let plain = file_name(id);
+    for hidden in other_names(place, id) {
+        match rename_to_new(directory, &*hidden, &*plain) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
 }

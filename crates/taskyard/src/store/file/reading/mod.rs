@@ -3,7 +3,6 @@
 pub(in crate::store) mod catching_up;
 pub(in crate::store) mod dependents;
 pub(in crate::store) mod files;
-pub(in crate::store) mod hidden;
 pub(in crate::store) mod live_list;
 pub(in crate::store) mod numbers;
 pub(in crate::store) mod observe;

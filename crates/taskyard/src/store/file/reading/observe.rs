@@ -12,7 +12,7 @@ use taskyard_core::rules::history::vanishing::{Rest, is_deletion};
 use taskyard_core::{Image, Revision, TaskId, Timestamp};
 
 use super::scan::{self, Change, Scan};
-use super::{hidden, numbers};
+use super::{files, numbers};
 use crate::store::StoreError;
 use crate::store::file::handle::Handle;
 use crate::store::journal::{Extent, Journal, Known, OutsideChange, OutsideRecord};
@@ -214,7 +214,7 @@ fn is_still_so(handle: &Handle, changes: &[&Change]) -> Result<bool, StoreError>
         return Ok(changes.iter().all(|change| change.after.is_none()));
     };
     Ok(changes.iter().all(|change| {
-        let now = hidden::find(&handle.files.place, directory.as_fd(), &change.task);
+        let now = files::find(&handle.files.place, directory.as_fd(), &change.task);
         let now = now.ok().and_then(|(_, look)| look).map(|look| look.print);
         now == change.after.as_ref().map(|(_, look)| look.print)
     }))
@@ -236,7 +236,7 @@ fn rest(place: &ListPaths, journal: &Journal, gone: &[&TaskId]) -> Result<Rest, 
     if let Some(directory) = place.open()? {
         let went: HashSet<&TaskId> = gone.iter().copied().collect();
         for other in journal.known_ids()?.iter().filter(|id| !went.contains(id)) {
-            let found = hidden::find(place, directory.as_fd(), other);
+            let found = files::find(place, directory.as_fd(), other);
             if found.map_err(StoreError::io("cannot look at", place.task_file(other)))?.1.is_some() {
                 return Ok(Rest::Others);
             }

@@ -9,7 +9,6 @@ use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{Image, Revision, Task, TaskId};
 
 use super::files::{self, Contents};
-use super::hidden;
 use crate::clock;
 use crate::store::journal::{Journal, Known, KnownTask, LOOK_IS_OLD};
 use crate::store::locks::fingerprint::{Look, look_at};
@@ -76,14 +75,14 @@ pub(in crate::store) fn scan(place: &ListPaths, journal: Option<&Journal>) -> Re
         // A directory that changes while it is read may leave a name out: ask for it by name before believing that.
         let look = match looks.remove(&known.id) {
             Some(look) => Some(look),
-            None => hidden::find(place, looking.directory, &known.id)
+            None => files::find(place, looking.directory, &known.id)
                 .map(|(_, look)| look)
                 .map_err(StoreError::io("cannot look at", place.task_file(&known.id)))?,
         };
         match look {
             Some(look) => scan.add(&looking, known.id.clone(), look, Some(known))?,
             // To the client it is gone, and comes back when another program gives it its plain name again.
-            None if hidden::is_out_of_sight(place, looking.directory, &known.id)
+            None if files::is_out_of_sight(place, looking.directory, &known.id)
                 .map_err(StoreError::io("cannot look at", place.task_file(&known.id)))? => {}
             None => scan.add_missing(known, journal)?,
         }
@@ -133,7 +132,7 @@ pub(in crate::store) fn scan_some(
         };
         let contents = contents.map_err(StoreError::io("cannot read", place.task_file(id)))?;
         let is_out_of_sight = match (&contents, &directory) {
-            (Contents::Missing, Some(directory)) => hidden::is_out_of_sight(place, directory.as_fd(), id),
+            (Contents::Missing, Some(directory)) => files::is_out_of_sight(place, directory.as_fd(), id),
             _ => Ok(false),
         };
         // To the client it is gone, and comes back when another program gives it its plain name again.

@@ -1,4 +1,5 @@
-//! What is found in a directory after a writer did not finish: its temporary files, and the tasks' own.
+//! What is found in a directory after a writer did not finish: its temporary files, the tasks' own, and what a move to another list changes
+//! in them.
 
 use std::collections::HashMap;
 use std::ffi::{CString, OsStr};
@@ -10,10 +11,11 @@ use rustix::fs::{AtFlags, FileType};
 use taskyard_core::rules::changes::rebasing::rebase_by;
 use taskyard_core::{Image, Op, Rules, TaskId};
 
+use crate::clock;
 use crate::store::StoreError;
 use crate::store::file::reading::files::{self, Contents};
-use crate::store::file::reading::hidden;
-use crate::store::journal::StoredEntry;
+use crate::store::file::reading::observe::journal_outside_changes;
+use crate::store::journal::{Journal, Known, Move, NewEntry, StoredEntry};
 use crate::store::locks::fingerprint::{Look, look_at};
 use crate::store::locks::list_paths::{self, OURS, c_name};
 use crate::store::locks::turn::WriteTurn;
@@ -79,13 +81,13 @@ pub(in crate::store) fn contents(turn: &WriteTurn, id: &TaskId) -> Result<Conten
 
 /// Returns the name under which a task's file is found.
 pub(in crate::store) fn name_in_use(turn: &WriteTurn, id: &TaskId) -> Result<CString, StoreError> {
-    let found = hidden::find(&turn.place, turn.directory.as_fd(), id);
+    let found = files::find(&turn.place, turn.directory.as_fd(), id);
     found.map(|(name, _)| name).map_err(StoreError::io("cannot look at", turn.place.task_file(id)))
 }
 
 /// Writes contents to a temporary file, with the mode of the task's own where there is one, and returns what it is recognised by.
 pub(in crate::store) fn write_temporary(turn: &WriteTurn, id: &TaskId, image: &Image) -> Result<Look, StoreError> {
-    let found = hidden::find(&turn.place, turn.directory.as_fd(), id).ok().and_then(|(_, look)| look);
+    let found = files::find(&turn.place, turn.directory.as_fd(), id).ok().and_then(|(_, look)| look);
     files::write_temporary(turn.directory.as_fd(), image, found.map(|look| look.mode))
         .map(|(_, look)| look)
         .map_err(StoreError::io("cannot write", turn.place.task_file(id)))
@@ -108,4 +110,87 @@ pub(in crate::store) fn rebased(
         taskyard_core::dialect::native::write(Some(now), &merged, rules).ok()
     };
     merge().unwrap_or_else(|| after.clone())
+}
+
+/// Writes the entries a move should have written; the files follow with everything else that is not written out.
+pub(in crate::store) fn follow_move(
+    turn: &WriteTurn,
+    journal: &Journal,
+    noted: &Move,
+    rules: Rules,
+) -> Result<(), StoreError> {
+    let at = clock::now();
+    let changes: Vec<Followed<'_>> = noted
+        .changes
+        .iter()
+        .map(|(task, after)| follow(turn, journal, task, after.as_ref(), rules))
+        .collect::<Result<_, _>>()?;
+    let found = changes.iter().map(|change| (change.task, change.before.as_ref(), None));
+    let revision = journal.newest()?.next();
+    let seen_elsewhere = journal_outside_changes(journal, &turn.place, found, revision, at)?.is_some();
+    let entries: Vec<NewEntry<'_>> = changes
+        .iter()
+        .map(|change| NewEntry {
+            task: change.task,
+            op: noted.signature.op,
+            before: change.before.as_ref(),
+            after: change.after.as_ref().map(|(image, _)| image),
+            inode: match (&change.after, change.inode) {
+                (Some((_, look)), _) => Some(look.print.inode),
+                (None, inode) => inode,
+            },
+            mode: change.mode,
+        })
+        .collect();
+    let revision = if seen_elsewhere { revision.next() } else { revision };
+    journal.append(revision, at, &noted.signature, &entries)?;
+    for change in &changes {
+        match &change.after {
+            None => journal.forget(change.task)?,
+            Some((image, look)) => {
+                let (seen, mode) = (look.print.mtime, Some(look.mode));
+                let known = Known { print: look.print, seen, image: image.clone(), mode };
+                journal.set_known(change.task, &known)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a move does to one file of the list that things leave.
+struct Followed<'a> {
+    task: &'a TaskId,
+    before: Option<Image>,
+    /// What it is to hold, and the temporary file that holds it.
+    after: Option<(Image, Look)>,
+    /// The file that is to be removed.
+    inode: Option<u64>,
+    /// The permission bits it has.
+    mode: Option<u32>,
+}
+
+fn follow<'a>(
+    turn: &WriteTurn,
+    journal: &Journal,
+    task: &'a TaskId,
+    after: Option<&Image>,
+    rules: Rules,
+) -> Result<Followed<'a>, StoreError> {
+    let found = contents(turn, task)?;
+    let now = found.image().map(|(image, _)| image);
+    let known = journal.known(task)?.map(|known| known.image);
+    let after = match (after, now) {
+        // Another program wrote in between: what the move changes is changed in what it wrote. What it removed stays removed.
+        (Some(after), Some(now)) => Some(rebased(Op::Merge, task, known.as_ref(), after, now, rules)),
+        (Some(_), None) | (None, _) => None,
+    };
+    let written = after.map(|image| write_temporary(turn, task, &image).map(|look| (image, look))).transpose()?;
+    let look = found.image().map(|(_, look)| look);
+    Ok(Followed {
+        task,
+        before: now.cloned(),
+        after: written,
+        inode: look.map(|look| look.print.inode),
+        mode: look.map(|look| look.mode),
+    })
 }

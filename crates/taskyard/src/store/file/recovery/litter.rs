@@ -13,7 +13,7 @@ use taskyard_core::rules::changes::numbering::{counted, is_beyond_counting, numb
 use crate::regular_file::{NotRead, special};
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::files::{self, Contents};
-use crate::store::file::reading::{hidden, numbers};
+use crate::store::file::reading::numbers;
 use crate::store::journal::Journal;
 use crate::store::locks::client_lock::{self, LIFE};
 use crate::store::locks::dead_locks::{Sightings, maker_is_dead};
@@ -108,9 +108,7 @@ pub(in crate::store) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<
                 let once = hidden_names(task).next().map(|name| c_name(&name)).unwrap_or_default();
                 rename_to_new(turn.directory.as_fd(), &*name_of(path), &*once).is_ok()
             }
-            Litter::HiddenWork { task, .. } => {
-                hidden::unhide(&handle.files.place, turn.directory.as_fd(), task).is_ok()
-            }
+            Litter::HiddenWork { task, .. } => files::unhide(&handle.files.place, turn.directory.as_fd(), task).is_ok(),
             Litter::BadMark { .. } | Litter::UnreadableMark { .. } | Litter::LowMark { .. } => {
                 let highest = numbers::scan(turn.directory.as_fd(), &handle.files.place.directory)?;
                 crate::store::file::marks::raise_mark(&turn, highest.max(journal.standing()?.highest_number as f64))
@@ -190,7 +188,7 @@ fn hidden_in_vain(
 ) -> Result<Option<Litter>, StoreError> {
     // The file that counts is another one where that has fewer dots.
     let (counting, _) =
-        hidden::find(&handle.files.place, directory, &task).map_err(StoreError::io("cannot look at", &path))?;
+        files::find(&handle.files.place, directory, &task).map_err(StoreError::io("cannot look at", &path))?;
     if counting != name_of(&path) {
         return Ok(Some(Litter::Shadowed { path, task }));
     }

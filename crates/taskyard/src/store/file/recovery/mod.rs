@@ -2,6 +2,5 @@
 
 pub(in crate::store) mod found_files;
 pub(in crate::store) mod litter;
-pub(in crate::store) mod moves;
 pub(in crate::store) mod power;
 pub(in crate::store) mod repair;

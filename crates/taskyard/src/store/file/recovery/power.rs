@@ -16,7 +16,7 @@ use crate::store::file::flush;
 use crate::store::file::handle::Handle;
 use crate::store::file::marks::{mark_applied, raise_mark};
 use crate::store::file::reading::files::{self, Contents};
-use crate::store::file::reading::{hidden, numbers};
+use crate::store::file::reading::numbers;
 use crate::store::journal::{Journal, Known, remember_boot};
 use crate::store::locks::client_lock::{self, LIFE};
 use crate::store::locks::fingerprint::look_at;
@@ -79,7 +79,7 @@ struct Fate {
 
 fn restore(turn: &WriteTurn, journal: &Journal, id: &TaskId, fate: &Fate) -> Result<(), StoreError> {
     let path = turn.place.task_file(id);
-    let name = hidden::find(&turn.place, turn.directory.as_fd(), id);
+    let name = files::find(&turn.place, turn.directory.as_fd(), id);
     let (name, _) = name.map_err(StoreError::io("cannot look at", &path))?;
     let found = contents(turn, id)?;
     let is_forgotten = match &found {

@@ -25,7 +25,7 @@ use crate::clock;
 use crate::failpoint::reach;
 use crate::store::file::marks::{mark_applied, raise_mark};
 use crate::store::file::reading::files::{self, Contents};
-use crate::store::file::reading::{hidden, numbers};
+use crate::store::file::reading::numbers;
 use crate::store::journal::{Journal, Known, NewEntry, StoredEntry};
 use crate::store::locks::turn::WriteTurn;
 use crate::store::new_name::rename_to_new;
@@ -342,7 +342,7 @@ fn free_ids(turn: &WriteTurn, journal: &Journal, count: usize) -> Result<Vec<Tas
 }
 
 fn has_a_file(turn: &WriteTurn, id: &TaskId) -> Result<bool, StoreError> {
-    let found = hidden::find(&turn.place, turn.directory.as_fd(), id);
+    let found = files::find(&turn.place, turn.directory.as_fd(), id);
     Ok(found.map_err(StoreError::io("cannot look at", turn.place.task_file(id)))?.1.is_some())
 }
 

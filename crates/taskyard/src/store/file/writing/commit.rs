@@ -21,7 +21,7 @@ use crate::store::engine::{self, Alongside};
 use crate::store::file::flush;
 use crate::store::file::marks::{mark_applied, raise_mark};
 use crate::store::file::reading::observe::journal_outside_changes;
-use crate::store::file::reading::{files, hidden, numbers};
+use crate::store::file::reading::{files, numbers};
 use crate::store::file::recovery::repair;
 use crate::store::journal::{Journal, Known, NewEntry};
 use crate::store::locks::client_locking::{Ready, Waiting, Wanted};
@@ -263,7 +263,7 @@ fn put_overwritten_back(txn: &FileTxn, write: &Write) -> Result<(), StoreError> 
     }
     let (mut turn, journal) = txn.handle.take_turn_again()?;
     turn.lock_tasks(std::slice::from_ref(&write.id))?;
-    let (name, look) = hidden::find(&turn.place, turn.directory.as_fd(), &write.id).map_err(failed())?;
+    let (name, look) = files::find(&turn.place, turn.directory.as_fd(), &write.id).map_err(failed())?;
     if look.is_some_and(|look| look.print.inode == after.look.print.inode) {
         files::replace(turn.directory.as_fd(), &name, theirs.bytes()).map_err(failed())?;
         reach("overwritten: put back");
@@ -406,7 +406,7 @@ fn apply_one(turn: &WriteTurn, write: &Write) -> Result<(), Hindrance> {
     if !turn.is_ours_with(&lock_name(&format!("{}.json", write.id.file_stem()))) {
         return Err(Hindrance::LockLost);
     }
-    let (name, look) = hidden::find(&turn.place, directory, &write.id).map_err(|_| Hindrance::Changed)?;
+    let (name, look) = files::find(&turn.place, directory, &write.id).map_err(|_| Hindrance::Changed)?;
     let print = look.map(|look| look.print);
     if print != write.before.as_ref().map(|(_, look)| look.print) {
         return Err(Hindrance::Changed);

@@ -16,7 +16,7 @@ use super::txn::{FileTxn, Staged};
 use crate::failpoint::reach;
 use crate::store::StoreError;
 use crate::store::file::reading::files::{self, Contents};
-use crate::store::file::reading::{hidden, numbers};
+use crate::store::file::reading::numbers;
 use crate::store::locks::client_locking::Wanted;
 use crate::store::locks::fingerprint::Look;
 use crate::store::locks::list_paths::file_name;
@@ -144,7 +144,7 @@ fn is_to_be_shown(turn: &WriteTurn, write: &Write) -> Result<bool, StoreError> {
     if write.before.is_none() || !write.after.as_ref().is_some_and(is_open) {
         return Ok(false);
     }
-    let found = hidden::find(&turn.place, turn.directory.as_fd(), &write.id);
+    let found = files::find(&turn.place, turn.directory.as_fd(), &write.id);
     let (name, _) = found.map_err(StoreError::io("cannot look at", turn.place.task_file(&write.id)))?;
     Ok(name != file_name(&write.id))
 }
@@ -168,7 +168,7 @@ pub(in crate::store) fn verify(turn: &WriteTurn, plan: &mut Plan, keeps_files: b
     }
     for id in &plan.shown {
         // Whatever becomes of the commit: what was done may be seen again by every program.
-        hidden::unhide(&turn.place, directory, id)
+        files::unhide(&turn.place, directory, id)
             .map_err(StoreError::io("cannot rename to", turn.place.task_file(id)))?;
     }
     Ok(())

@@ -8,9 +8,9 @@ use taskyard_core::{Event, Image, Lease, Revision, Task, TaskId};
 
 use super::commit;
 use super::txn::FileTxn;
-use crate::store::file::reading::files::{Contents, lookup};
+use crate::store::file::reading::files::{self, Contents, lookup};
 use crate::store::file::reading::live_list::Live;
-use crate::store::file::reading::{dependents, hidden, scan};
+use crate::store::file::reading::{dependents, scan};
 use crate::store::file::writing::txn::Staged;
 use crate::store::kit::free_numbers;
 use crate::store::locks::list_paths;
@@ -87,7 +87,7 @@ impl Txn for FileTxn {
 
     fn is_free(&self, id: &TaskId) -> Result<bool, StoreError> {
         let (place, directory) = (&self.turn.place, self.turn.directory.as_fd());
-        let is_hidden = hidden::is_out_of_sight(place, directory, id);
+        let is_hidden = files::is_out_of_sight(place, directory, id);
         let is_hidden = is_hidden.map_err(StoreError::io("cannot look at", place.task_file(id)))?;
         Ok(!is_hidden && matches!(self.find(id)?, Lookup::Missing))
     }
