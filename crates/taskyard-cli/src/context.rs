@@ -145,6 +145,7 @@ impl Context {
     }
 
     /// Returns the same context for another agent; what was found out of the list and the teams is found out anew.
+    #[cfg(feature = "server")]
     pub(crate) fn acting_as(&self, agent: &AgentName) -> Self {
         let globals = Globals { agent: Some(agent.as_str().to_owned()), ..self.globals.clone() };
         Self {

@@ -6,7 +6,6 @@ mod candidates;
 mod client_environment_file;
 mod commands;
 mod completion;
-mod connections;
 mod context;
 mod displays;
 mod editor;
@@ -21,11 +20,9 @@ mod places;
 mod problem;
 mod reopening;
 mod run;
-mod serve;
+#[cfg(feature = "server")]
 mod server_host;
 mod setup_problem;
-mod tokens;
-mod web;
 
 use std::process::ExitCode;
 

@@ -111,8 +111,8 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
         signals::hear_of_children();
     }
     if may_hold_locks && !command.as_ref().is_some_and(Command::stops_itself) {
-        match command {
-            Some(Command::Serve(_)) => signals::end_server_in_order(cancel.clone()),
+        match &command {
+            Some(command) if command.is_server() => signals::end_server_in_order(cancel.clone()),
             _ => signals::end_in_order_when_stopped(cancel.clone()),
         }
     }

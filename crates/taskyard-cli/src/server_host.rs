@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use taskyard::core::answers::words::NameSource;
 use taskyard::core::{AgentName, ListId};
 use taskyard_jobs::Jobs;
+use taskyard_server::{Host, Served};
 
 use crate::context::Context;
 use crate::problem::Problem;
 use crate::reopening::reopen_tasks_everywhere;
-use crate::web::{Host, Served};
 
 /// The context that a server was started in.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ fn served(context: &Context) -> Result<Served, Problem> {
         places: context.places()?.clone(),
         config: context.config()?.clone(),
         ignored: context.ignored_settings()?,
-        hooks: Arc::clone(context.hooks()?),
+        hooks: Some(Arc::clone(context.hooks()?)),
         list: context.choice()?.list,
         // Without a working directory there is none that could have a list.
         directory_list: context.list_of_directory().ok().map(|own| own.list),

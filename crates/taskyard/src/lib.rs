@@ -37,8 +37,9 @@
 //! The library never prints, prompts or reads the environment. It blocks: an async program calls it on threads where that is allowed, as
 //! `docs/embedding.md` shows.
 //!
-//! Five programs to begin with, in `examples/`: `create_and_follow`, `worker`, `own_store` and `teams` here, and `embedded`, an MCP server,
-//! in the crate `taskyard-mcp`. Commands in the background are started by the crate `taskyard-jobs`; their records are [`jobs`].
+//! Six programs to begin with, in `examples/`: `create_and_follow`, `worker`, `own_store` and `teams` here, `embedded`, an MCP server, in
+//! the crate `taskyard-mcp`, and `own_server`, with pages and an API, in `taskyard-server`. Commands in the background are started by the
+//! crate `taskyard-jobs`; their records are [`jobs`].
 //!
 //! # Following a list
 //!

@@ -3,7 +3,6 @@
 mod globals;
 mod lease;
 mod metadata;
-mod public_url;
 mod query;
 mod times;
 mod values;
@@ -12,7 +11,6 @@ mod which;
 pub(crate) use globals::Globals;
 pub(crate) use lease::LeaseFlags;
 pub(crate) use metadata::MetadataFlags;
-pub(crate) use public_url::PublicUrl;
 pub(crate) use query::with_negations;
 pub(crate) use times::writers_clock;
 pub(crate) use values::{

@@ -44,6 +44,7 @@ use super::reopen::Reopen;
 use super::restore::Restore;
 use super::search::Search;
 use super::send::Send;
+#[cfg(feature = "server")]
 use super::serve::Serve;
 use super::setup::Setup;
 use super::show::Show;
@@ -52,6 +53,7 @@ use super::stats::Stats;
 use super::statusline::StatusLine;
 use super::team::Team;
 use super::todo::Todo;
+#[cfg(feature = "server")]
 use super::token::Token;
 use super::trust::Trust;
 use super::undepend::Undepend;
@@ -149,7 +151,9 @@ pub(crate) enum Command {
     StatusLine(StatusLine),
     Trust(Trust),
     Mcp(Mcp),
+    #[cfg(feature = "server")]
     Serve(Serve),
+    #[cfg(feature = "server")]
     Token(Token),
     Demo(Demo),
     Completions(Completions),
@@ -228,9 +232,21 @@ impl Command {
         (self.only_shows() && !is_read_at_once) || matches!(self, Self::Lists(_) | Self::Man(_))
     }
 
+    /// Tells whether the command is the web server.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self, Self::Serve(_))
+    }
+
+    /// Tells whether the command is the web server, which this build does not have.
+    #[cfg(not(feature = "server"))]
+    pub(crate) fn is_server(&self) -> bool {
+        false
+    }
+
     /// Tells whether what the command writes to stdout has a form that another program prescribes: nothing may be added to it.
     pub(crate) fn speaks_a_protocol(&self) -> bool {
-        matches!(self, Self::Mcp(_) | Self::Serve(_) | Self::Hook(_))
+        matches!(self, Self::Mcp(_) | Self::Hook(_)) || self.is_server()
     }
 
     /// Tells whether the command has a screen of its own, on which it names the list it writes to.
@@ -299,7 +315,9 @@ impl Command {
             Self::Hook(command) => command.run(context, output),
             Self::Trust(command) => command.run(context, output),
             Self::Mcp(command) => command.run(context, output),
+            #[cfg(feature = "server")]
             Self::Serve(command) => command.run(context, output),
+            #[cfg(feature = "server")]
             Self::Token(command) => command.run(context, output),
             Self::Demo(command) => command.run(context, output),
             Self::Completions(command) => command.run(output),

@@ -47,6 +47,7 @@ mod restore;
 mod restore_from;
 mod search;
 mod send;
+#[cfg(feature = "server")]
 mod serve;
 mod session_end;
 mod session_start;
@@ -58,6 +59,7 @@ mod stats;
 mod statusline;
 mod team;
 mod todo;
+#[cfg(feature = "server")]
 mod token;
 mod trust;
 mod undepend;

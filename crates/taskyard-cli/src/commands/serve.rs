@@ -10,19 +10,17 @@ use taskyard::core::answers::access::Served;
 use taskyard::core::render::{Line, Tone};
 use taskyard_jobs::signals;
 use taskyard_mcp::Leases;
+use taskyard_server::tokens::ServerToken;
+use taskyard_server::{PublicUrl, Server, ServerTerms, Tls};
 
 use super::mcp::Offer;
-use crate::arguments::PublicUrl;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::mcp_host::open_hub;
 use crate::output::Output;
 use crate::places;
 use crate::problem::Problem;
-use crate::serve::{Listening, Terms, Tls};
 use crate::server_host::ContextHost;
-use crate::tokens::ServerToken;
-use crate::web::security::OpeningPage;
 
 /// Serve the list over HTTP: a board for the browser, an API at /api/v1, events, metrics, and MCP at /mcp
 ///
@@ -86,9 +84,9 @@ impl Serve {
         let here = context.directory()?.to_owned();
         let hub = open_hub(context.in_directory(here.clone()), options, context.cancel().clone())?;
         let host = Arc::new(ContextHost::of(context.in_directory(here)));
-        let listening = Listening::open(
+        let server = Server::open(
             host,
-            Terms {
+            ServerTerms {
                 address: (self.bind, self.port).into(),
                 tls,
                 names: self.hosts.clone(),
@@ -99,29 +97,22 @@ impl Serve {
             },
             context.cancel().clone(),
         )?;
-        let link = listening.link()?;
-        self.tell(&listening, &link, fingerprint.as_deref(), output)?;
+        let link = server.link()?;
+        self.tell(&server, &link, fingerprint.as_deref(), output)?;
         if self.open {
-            open_in_browser(&listening, &data, &link, output)?;
+            open_in_browser(&server, &data, &link, output)?;
         }
         output.flush()?;
         let _caretaker = context.caretaker();
-        listening.serve(hub)?;
+        server.serve(hub)?;
         Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
     }
 
     /// Says where the server is found.
-    fn tell(
-        &self,
-        listening: &Listening,
-        link: &str,
-        fingerprint: Option<&str>,
-        output: &mut Output,
-    ) -> Result<(), Problem> {
-        let site = listening.site();
-        let (url, list) = (site.entrance().url.as_str(), site.list().as_str());
+    fn tell(&self, server: &Server, link: &str, fingerprint: Option<&str>, output: &mut Output) -> Result<(), Problem> {
+        let (url, list) = (server.url(), server.list().as_str());
         let (api, mcp) = (format!("{url}/api/v1"), format!("{url}/mcp"));
-        let token_file = site.token_file().display().to_string();
+        let token_file = server.token_file().display().to_string();
         if output.is_json() {
             let public_url = self.public_url.as_ref().map(ToString::to_string);
             output.document(Served { link, token_file, url, public_url, api, mcp, list, fingerprint })?;
@@ -164,13 +155,11 @@ impl Serve {
 }
 
 /// Has the user's browser open a link, by a page that only the user can read.
-fn open_in_browser(listening: &Listening, data: &Path, link: &str, output: &mut Output) -> Result<(), Problem> {
+fn open_in_browser(server: &Server, data: &Path, link: &str, output: &mut Output) -> Result<(), Problem> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let opened = OpeningPage::write(data, link).and_then(|page| {
+    let opened = server.write_opening_page(data, link).and_then(|page| {
         let mut command = Command::new(program);
-        command.arg(page.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        listening.site().keep_opening_page(page);
-        Ok(())
+        command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
     });
     if let Err(error) = opened {
         output.warn(&format!("`{program}` cannot be started ({error}); open the link yourself"))?;

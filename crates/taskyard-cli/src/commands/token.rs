@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use taskyard::core::Timestamp;
 use taskyard::core::answers::access::TokenRevoked;
 use taskyard::core::render::{Line, Tone};
+use taskyard_server::tokens::{
+    BrowserRecord, Scope, TokenBook, TokenProblem, TokenRecord, token_created, tokens_shown,
+};
 
 use crate::arguments::parse_lifetime;
 use crate::context::Context;
@@ -13,7 +16,6 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::places;
 use crate::problem::Problem;
-use crate::tokens::{BrowserRecord, Scope, TokenBook, TokenProblem, TokenRecord, token_created, tokens_shown};
 
 /// Say who may use the server: tokens by name, and browsers
 ///
@@ -34,7 +36,7 @@ pub(crate) enum Action {
         name: String,
         /// What it may do
         #[arg(long, value_name = "SCOPE", default_value = "read")]
-        scope: Scope,
+        scope: ScopeWord,
         /// How long it is valid (`30d`); for ever by default
         #[arg(long, value_name = "DURATION", value_parser = parse_lifetime)]
         expires: Option<Duration>,
@@ -48,6 +50,27 @@ pub(crate) enum Action {
     },
 }
 
+/// What a token may do.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ScopeWord {
+    /// Look at everything
+    Read,
+    /// Change tasks, claim them, write messages
+    Work,
+    /// Everything: run commands, clear lists, give tokens
+    All,
+}
+
+impl From<ScopeWord> for Scope {
+    fn from(word: ScopeWord) -> Self {
+        match word {
+            ScopeWord::Read => Self::Read,
+            ScopeWord::Work => Self::Work,
+            ScopeWord::All => Self::All,
+        }
+    }
+}
+
 impl Token {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let book = TokenBook::of(&places::data(context.environment())?);
@@ -55,7 +78,7 @@ impl Token {
         match self.action {
             Action::Create { name, scope, expires } => {
                 let (record, secret) =
-                    book.create(&name, scope, expires, now).map_err(|problem| problem.about(&name))?;
+                    book.create(&name, scope.into(), expires, now).map_err(|problem| problem.about(&name))?;
                 created(&record, &secret, output)?;
             }
             Action::List => {

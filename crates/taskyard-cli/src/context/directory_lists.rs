@@ -18,7 +18,6 @@ use crate::candidates::{name_of, nearest_package, package_name};
 use crate::output::Output;
 use crate::places;
 use crate::problem::Problem;
-use crate::web::BeforeWriting;
 
 impl Context {
     /// Returns what names the list of the directory.
@@ -171,9 +170,11 @@ impl Context {
     }
 
     /// Returns what records, before a write to a list, that the directory uses it; `None` if a flag, a variable, a team or a session chose it.
-    pub(crate) fn before_writing(&self) -> Result<Option<BeforeWriting>, Problem> {
+    #[cfg(feature = "server")]
+    pub(crate) fn before_writing(&self) -> Result<Option<taskyard_server::BeforeWriting>, Problem> {
         let recorder = self.recorder()?;
-        Ok(recorder.map(|recorder| -> BeforeWriting { Arc::new(move |list: &ListId| recorder.record(list)) }))
+        Ok(recorder
+            .map(|recorder| -> taskyard_server::BeforeWriting { Arc::new(move |list: &ListId| recorder.record(list)) }))
     }
 
     /// Records the list of the directory before a command makes tasks in it. Returns the context to go on with, if another repository was given

@@ -5,17 +5,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The arrows of ARCHITECTURE.md: which crate of ours may depend on which. Tests may use the testkit besides.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("taskyard-core", &[]),
     ("taskyard", &["taskyard-core"]),
     ("taskyard-board", &["taskyard", "taskyard-jobs"]),
     (
         "taskyard-cli",
-        &["taskyard", "taskyard-board", "taskyard-jobs", "taskyard-mcp", "taskyard-postgres", "taskyard-setup"],
+        &[
+            "taskyard",
+            "taskyard-board",
+            "taskyard-jobs",
+            "taskyard-mcp",
+            "taskyard-postgres",
+            "taskyard-server",
+            "taskyard-setup",
+        ],
     ),
     ("taskyard-jobs", &["taskyard"]),
     ("taskyard-mcp", &["taskyard", "taskyard-jobs"]),
     ("taskyard-postgres", &["taskyard"]),
+    ("taskyard-server", &["taskyard", "taskyard-jobs", "taskyard-mcp"]),
     ("taskyard-setup", &["taskyard"]),
     ("taskyard-testkit", &["taskyard"]),
 ];

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use quote::ToTokens;
 use syn::{Attribute, ImplItem, ImplItemFn, Item, ItemImpl, TraitItem, Type, UseTree, Visibility};
 
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "taskyard-core",
     "taskyard",
     "taskyard-jobs",
     "taskyard-setup",
     "taskyard-mcp",
+    "taskyard-server",
     "taskyard-board",
     "taskyard-postgres",
 ];

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-const STYLE: &str = include_str!("../../../src/web/assets/board.css");
+const STYLE: &str = include_str!("../../../../taskyard-server/src/web/assets/board.css");
 
 /// The red, green and blue of a colour.
 type Rgb = [f64; 3];

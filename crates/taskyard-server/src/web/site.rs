@@ -21,7 +21,7 @@ use super::letters::Letters;
 use super::pasts::Pasts;
 use super::security::{Credentials, Guard, Links, OpeningPage, Rates};
 use super::tally::Tally;
-use crate::arguments::PublicUrl;
+use crate::public_url::PublicUrl;
 use crate::tokens::{LinkTerms, random_secret};
 
 /// The maximum number of requests that look, and of requests that change something, which are answered at once.

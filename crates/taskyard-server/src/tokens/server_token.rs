@@ -16,7 +16,7 @@ const SHORTEST: usize = 32;
 
 /// The token that lets programs in, and the file that holds it. Only the user can read that file.
 #[derive(Clone, Debug)]
-pub(crate) struct ServerToken {
+pub struct ServerToken {
     secret: String,
     path: PathBuf,
     was_readable: bool,
@@ -31,7 +31,7 @@ struct Found {
 
 impl ServerToken {
     /// Reads the token, or makes it where there is none yet.
-    pub(crate) fn load_or_make(data: &Path) -> Result<Self, Problem> {
+    pub fn load_or_make(data: &Path) -> Result<Self, Problem> {
         let path = data.join(NAME);
         let failed = |error: &io::Error| {
             let doubtful = error.get_ref().is_some_and(|why| why.is::<NotPrivate>());
@@ -67,12 +67,12 @@ impl ServerToken {
     }
 
     /// Returns where it is kept.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Tells whether other users could read it until now.
-    pub(crate) fn was_readable(&self) -> bool {
+    pub fn was_readable(&self) -> bool {
         self.was_readable
     }
 

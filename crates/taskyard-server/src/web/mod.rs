@@ -22,6 +22,6 @@ mod tally;
 pub(crate) use compression::compressed;
 pub(crate) use delivery::Unsent;
 pub(crate) use entering::{Peer, let_in};
-pub(crate) use host::{BeforeWriting, Host, Served};
+pub use host::{BeforeWriting, Host, Served};
 pub(crate) use routes::routes;
 pub(crate) use site::{Entrance, Site};

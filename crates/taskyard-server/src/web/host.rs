@@ -14,7 +14,7 @@ use taskyard::opening::{Address, Opened, Places};
 use taskyard_jobs::{JobOptions, Jobs};
 
 /// The program that runs a server. It reads flags, the environment and the directory, which the server itself never does.
-pub(crate) trait Host: fmt::Debug + Send + Sync {
+pub trait Host: fmt::Debug + Send + Sync {
     /// Looks up what is served: when the server starts, and again when the configuration is to be read anew. If `before` was served at the
     /// same address, what is open there stays open.
     fn served(&self, before: Option<&Served>) -> Result<Served, Problem>;
@@ -30,43 +30,43 @@ pub(crate) trait Host: fmt::Debug + Send + Sync {
 }
 
 /// Runs before the first write to a list, and may refuse it.
-pub(crate) type BeforeWriting = Arc<dyn Fn(&ListId) -> Result<(), StoreError> + Send + Sync>;
+pub type BeforeWriting = Arc<dyn Fn(&ListId) -> Result<(), StoreError> + Send + Sync>;
 
 /// What all requests to a server have in common: a store, and what its requests act with unless they say otherwise.
 #[derive(Clone)]
-pub(crate) struct Served {
+pub struct Served {
     /// Everything that lives at the address of the store.
-    pub(crate) opened: Opened,
+    pub opened: Opened,
     /// The address of the store.
-    pub(crate) address: Address,
+    pub address: Address,
     /// Where things are on this machine. The server needs the data directory: its tokens are there.
-    pub(crate) places: Places,
+    pub places: Places,
     /// The configuration.
-    pub(crate) config: Config,
+    pub config: Config,
     /// What of the configuration and of the client's settings does not count.
-    pub(crate) ignored: Vec<ConfigWarning>,
-    /// The hooks and checks that operations ask.
-    pub(crate) hooks: Arc<Hooks>,
+    pub ignored: Vec<ConfigWarning>,
+    /// The hooks and checks that operations ask; `None` for none.
+    pub hooks: Option<Arc<Hooks>>,
     /// The list of requests that name none.
-    pub(crate) list: ListId,
+    pub list: ListId,
     /// The list of the directory itself; `None` without a directory.
-    pub(crate) directory_list: Option<ListId>,
+    pub directory_list: Option<ListId>,
     /// The agent that acts if a request names none, and where that name comes from.
-    pub(crate) agent: (AgentName, NameSource),
+    pub agent: (AgentName, NameSource),
     /// Whether somebody gave that name, so that no other agent has it by chance.
-    pub(crate) is_named: bool,
+    pub is_named: bool,
     /// Whether teams count.
-    pub(crate) has_teams: bool,
+    pub has_teams: bool,
     /// How many tasks an agent may have in progress.
-    pub(crate) claim_limit: Option<usize>,
+    pub claim_limit: Option<usize>,
     /// Whether members that join may start nothing before their plan is approved.
-    pub(crate) plan_mode_required: bool,
+    pub plan_mode_required: bool,
     /// The session of the client that the server was started in.
-    pub(crate) session: Option<String>,
+    pub session: Option<String>,
     /// Where jobs leave their traces, and what they are started with.
-    pub(crate) jobs: JobOptions,
+    pub jobs: JobOptions,
     /// Records that the directory uses its list.
-    pub(crate) before_writing: Option<BeforeWriting>,
+    pub before_writing: Option<BeforeWriting>,
 }
 
 impl fmt::Debug for Served {
@@ -77,6 +77,29 @@ impl fmt::Debug for Served {
 }
 
 impl Served {
+    /// Serves a list of a store to callers that act as an agent unless they name another, without configuration and hooks.
+    pub fn new(opened: Opened, address: Address, places: Places, list: ListId, agent: AgentName) -> Self {
+        let data = places.data.clone().unwrap_or_default();
+        Self {
+            opened,
+            address,
+            places,
+            config: Config::default(),
+            ignored: Vec::new(),
+            hooks: None,
+            list,
+            directory_list: None,
+            agent: (agent, NameSource::Request),
+            is_named: true,
+            has_teams: true,
+            claim_limit: None,
+            plan_mode_required: false,
+            session: None,
+            jobs: JobOptions::of_this_program(data, std::env::temp_dir()),
+            before_writing: None,
+        }
+    }
+
     /// Returns the data directory; `None` without one there is no memory of lists and no token.
     pub(crate) fn data(&self) -> Option<&PathBuf> {
         self.places.data.as_ref()

@@ -24,7 +24,7 @@ const OWN_DAYS: i64 = 390;
 
 /// What the server encrypts with. It can be read anew while the server runs.
 #[derive(Clone, Debug)]
-pub(crate) struct Tls {
+pub struct Tls {
     files: [PathBuf; 2],
     config: Arc<Mutex<Arc<ServerConfig>>>,
     fingerprint: String,
@@ -32,14 +32,14 @@ pub(crate) struct Tls {
 
 impl Tls {
     /// Reads a certificate and its key.
-    pub(crate) fn given(certificate: &Path, key: &Path) -> Result<Self, Problem> {
+    pub fn given(certificate: &Path, key: &Path) -> Result<Self, Problem> {
         let files = [certificate.to_owned(), key.to_owned()];
         let (config, fingerprint) = read(&files)?;
         Ok(Self { files, config: Arc::new(Mutex::new(config)), fingerprint })
     }
 
     /// Reads the certificate of our own making for a host of these names and addresses, or makes it.
-    pub(crate) fn own(data: &Path, names: &[String]) -> Result<Self, Problem> {
+    pub fn own(data: &Path, names: &[String]) -> Result<Self, Problem> {
         let files = OWN.map(|name| data.join(name));
         if !is_fresh(&files, names) {
             make(data, &files, names).map_err(|error| Problem::io("cannot make a certificate", &error))?;
@@ -62,7 +62,7 @@ impl Tls {
     }
 
     /// Returns the SHA-256 sum of the certificate, by which people know it again.
-    pub(crate) fn fingerprint(&self) -> &str {
+    pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 }

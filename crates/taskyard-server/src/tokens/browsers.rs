@@ -53,7 +53,7 @@ impl TokenBook {
     }
 
     /// Returns the browsers that are let in, longest first.
-    pub(crate) fn browsers(&self, now: Timestamp) -> Result<Vec<BrowserRecord>, TokenProblem> {
+    pub fn browsers(&self, now: Timestamp) -> Result<Vec<BrowserRecord>, TokenProblem> {
         self.look(|book| {
             let mut browsers = book.browsers.clone();
             browsers.retain(|browser| browser.counts(now));

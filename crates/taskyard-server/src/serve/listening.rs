@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use taskyard::blocking::{allow_blocking, forbid_blocking};
+use taskyard::core::ListId;
 use taskyard::process::Cancel;
 use taskyard_mcp::serving::{MANY_FILES, open_files};
 use taskyard_mcp::{Hosts, Hub, answering_to};
@@ -19,9 +20,9 @@ use tokio_util::sync::CancellationToken;
 use super::accepting::accept;
 use super::running::link_to_running;
 use super::tls::Tls;
-use crate::arguments::PublicUrl;
+use crate::public_url::PublicUrl;
 use crate::tokens::{LinkTerms, Scope, ServerToken};
-use crate::web::security::{Cookies, Credentials, Guard, Scheme};
+use crate::web::security::{Cookies, Credentials, Guard, OpeningPage, Scheme};
 use crate::web::{Entrance, Host, Site, compressed, let_in, routes};
 use taskyard::core::problem::Problem;
 use taskyard_jobs::signals::hangup_means_reload;
@@ -31,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A port that is ours, and what answers there.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub struct Server {
     socket: TcpListener,
     tls: Option<Tls>,
     site: Site,
@@ -40,24 +41,26 @@ pub(crate) struct Listening {
 
 /// How a server is to be reached, and by whom.
 #[derive(Debug)]
-pub(crate) struct Terms<'a> {
-    pub(crate) address: SocketAddr,
+pub struct ServerTerms<'a> {
+    /// The address and port to listen on; port 0 takes any that is free.
+    pub address: SocketAddr,
     /// What encrypts; none where nothing does.
-    pub(crate) tls: Option<Tls>,
+    pub tls: Option<Tls>,
     /// Names that it answers to, besides its addresses.
-    pub(crate) names: Vec<String>,
+    pub names: Vec<String>,
     /// The address under which a proxy shows it.
-    pub(crate) public_url: Option<PublicUrl>,
-    pub(crate) token: ServerToken,
+    pub public_url: Option<PublicUrl>,
+    /// The token that lets in programs of the user.
+    pub token: ServerToken,
     /// Where tokens by name are kept.
-    pub(crate) data: &'a Path,
+    pub data: &'a Path,
     /// Whether requests may start commands.
-    pub(crate) runs_commands: bool,
+    pub runs_commands: bool,
 }
 
-impl Listening {
+impl Server {
     /// Takes a port.
-    pub(crate) fn open(host: Arc<dyn Host>, terms: Terms<'_>, cancel: Cancel) -> Result<Self, Problem> {
+    pub fn open(host: Arc<dyn Host>, terms: ServerTerms<'_>, cancel: Cancel) -> Result<Self, Problem> {
         let address = terms.address;
         let failed = |error: io::Error| {
             let problem = Problem::io(&format!("cannot listen on {address}"), &error);
@@ -90,18 +93,37 @@ impl Listening {
     }
 
     /// Makes a link that opens the pages once, for the user who runs the server.
-    pub(crate) fn link(&self) -> Result<String, Problem> {
+    pub fn link(&self) -> Result<String, Problem> {
         let terms = LinkTerms { actor: None, scope: Scope::All, token: None };
         self.site.make_link(terms).map(|(link, _)| link)
     }
 
-    /// Returns what answers there.
-    pub(crate) fn site(&self) -> &Site {
-        &self.site
+    /// Returns the address for programs on this machine.
+    pub fn url(&self) -> &str {
+        &self.site.entrance().url
+    }
+
+    /// Returns the list of requests that name none.
+    pub fn list(&self) -> &ListId {
+        self.site.list()
+    }
+
+    /// Returns the file that holds the server's own token.
+    pub fn token_file(&self) -> &Path {
+        self.site.token_file()
+    }
+
+    /// Writes a file that takes the user's browser to a link, and returns where it is. Every user of the machine can read command lines, and
+    /// only this one the file. It is removed when the link is used, or the server ends.
+    pub fn write_opening_page(&self, data: &Path, link: &str) -> io::Result<PathBuf> {
+        let page = OpeningPage::write(data, link)?;
+        let path = page.path().to_owned();
+        self.site.keep_opening_page(page);
+        Ok(path)
     }
 
     /// Answers requests until the process is asked to stop.
-    pub(crate) fn serve(self, hub: Hub) -> Result<(), Problem> {
+    pub fn serve(self, hub: Hub) -> Result<(), Problem> {
         let failed = |error: io::Error| Problem::io("cannot serve", &error);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)

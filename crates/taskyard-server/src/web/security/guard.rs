@@ -6,7 +6,7 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
-use crate::arguments::PublicUrl;
+use crate::public_url::PublicUrl;
 
 /// How the server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,9 +17,9 @@ const LONGEST_AGENT: usize = 200;
 /// What is kept of a browser.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct BrowserRecord {
+pub struct BrowserRecord {
     /// What people call it by.
-    pub(crate) name: String,
+    pub name: String,
     /// The digest of the secret in its cookie.
     pub(crate) cookie: String,
     /// The digest of the secret in the storage of our pages, if the browser may do everything. Empty for others, so that releases which
@@ -33,16 +33,16 @@ pub(crate) struct BrowserRecord {
     scope: Option<Scope>,
     /// As whom it acts; as the user who runs the server if it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) actor: Option<String>,
+    pub actor: Option<String>,
     /// The token whose holder made its link: it counts only as long as that token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token: Option<String>,
     /// When it was let in, in milliseconds since 1970.
-    pub(crate) made: i64,
+    pub made: i64,
     /// When it last asked for something, to the hour.
-    pub(crate) used: i64,
+    pub used: i64,
     /// What it says it is.
-    pub(crate) agent: String,
+    pub agent: String,
     /// What a later version keeps.
     #[serde(flatten)]
     others: Map<String, Value>,
@@ -95,7 +95,7 @@ impl BrowserRecord {
     }
 
     /// Returns what it may do once it has proved that our page asks.
-    pub(crate) fn scope(&self) -> Scope {
+    pub fn scope(&self) -> Scope {
         // Without a scope a page that is kept apart proves nothing.
         let widest = if self.scoped_page.is_some() { Scope::Read } else { Scope::All };
         self.scope.unwrap_or(widest)

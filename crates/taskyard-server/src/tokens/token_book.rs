@@ -30,15 +30,17 @@ const VERSION: u64 = 1;
 /// What is kept of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TokenRecord {
-    pub(crate) name: String,
-    pub(crate) scope: Scope,
+pub struct TokenRecord {
+    /// Its name.
+    pub name: String,
+    /// What it may do.
+    pub scope: Scope,
     digest: String,
     /// When it was made, in milliseconds since 1970.
-    pub(crate) made: i64,
+    pub made: i64,
     /// When it no longer counts; never where it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) expires: Option<i64>,
+    pub expires: Option<i64>,
     /// What a later version keeps.
     #[serde(flatten)]
     others: Map<String, Value>,
@@ -72,10 +74,12 @@ impl Book {
 
 /// Why something cannot be done with a token.
 #[derive(Debug)]
-pub(crate) enum TokenProblem {
+pub enum TokenProblem {
     /// The file cannot be used.
+    #[allow(missing_docs)]
     Io { path: PathBuf, source: io::Error },
     /// The file is none of ours, or a newer Taskyard's.
+    #[allow(missing_docs)]
     NotOurs { path: PathBuf, why: String },
     /// There is one of that name, and it counts.
     Taken,
@@ -87,7 +91,7 @@ pub(crate) enum TokenProblem {
 
 /// The tokens by name, in a data directory.
 #[derive(Debug)]
-pub(crate) struct TokenBook {
+pub struct TokenBook {
     data: PathBuf,
     known: Mutex<Known>,
 }
@@ -101,12 +105,12 @@ struct Known {
 
 impl TokenBook {
     /// Returns the tokens of a data directory.
-    pub(crate) fn of(data: &Path) -> Self {
+    pub fn of(data: &Path) -> Self {
         Self { data: data.to_owned(), known: Mutex::default() }
     }
 
     /// Returns all of them, those that no longer count as well.
-    pub(crate) fn all(&self) -> Result<Vec<TokenRecord>, TokenProblem> {
+    pub fn all(&self) -> Result<Vec<TokenRecord>, TokenProblem> {
         Ok(self.read()?.tokens)
     }
 
@@ -154,7 +158,7 @@ impl TokenBook {
     }
 
     /// Makes a token; returns its secret, which cannot be found out again.
-    pub(crate) fn create(
+    pub fn create(
         &self,
         name: &str,
         scope: Scope,
@@ -187,7 +191,7 @@ impl TokenBook {
     }
 
     /// Lets a token or a browser no longer count, from the next request on. No token has a name that a browser has.
-    pub(crate) fn revoke(&self, name: &str) -> Result<(), TokenProblem> {
+    pub fn revoke(&self, name: &str) -> Result<(), TokenProblem> {
         self.change(|book| {
             let before = book.tokens.len() + book.browsers.len();
             book.tokens.retain(|token| token.name != name);
@@ -265,7 +269,7 @@ impl TokenRecord {
     }
 
     /// Tells whether it counts at a moment.
-    pub(crate) fn counts(&self, now: Timestamp) -> bool {
+    pub fn counts(&self, now: Timestamp) -> bool {
         self.expires.is_none_or(|expires| now.0 < expires)
     }
 }

@@ -8,9 +8,10 @@ mod scope;
 mod server_token;
 mod token_book;
 
-pub(crate) use answers::{token_created, tokens_shown};
-pub(crate) use browser_record::{BrowserDigests, BrowserRecord, LinkTerms};
+pub use answers::{token_created, tokens_shown};
+pub use browser_record::BrowserRecord;
+pub(crate) use browser_record::{BrowserDigests, LinkTerms};
 pub(crate) use digest::{digest, random_secret, seal};
-pub(crate) use scope::Scope;
-pub(crate) use server_token::ServerToken;
-pub(crate) use token_book::{TokenBook, TokenProblem, TokenRecord};
+pub use scope::Scope;
+pub use server_token::ServerToken;
+pub use token_book::{TokenBook, TokenProblem, TokenRecord};

@@ -82,8 +82,10 @@ impl Call {
             .noting_in(written.clone())
             .in_world(Arc::clone(&served.opened.world))
             .with_start_lease((!is_browser).then_some(StartLease { ttl, holder: None }))
-            .with_limit(served.claim_limit)
-            .with_hooks(Arc::new(served.hooks.for_call(cancel.clone())));
+            .with_limit(served.claim_limit);
+        if let Some(hooks) = &served.hooks {
+            yard = yard.with_hooks(Arc::new(hooks.for_call(cancel.clone())));
+        }
         if let Some(notices) = &served.opened.notices {
             yard = yard.with_notices(Arc::clone(notices));
         }

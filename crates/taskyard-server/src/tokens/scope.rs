@@ -1,16 +1,13 @@
 //! What a client may do.
 
-use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use taskyard::core::answers::words::AccessScope;
 
 /// What somebody may do; each includes those before it.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Scope {
+pub enum Scope {
     /// Look at everything
     #[default]
     Read,
@@ -42,7 +39,7 @@ impl From<Scope> for AccessScope {
 
 impl Scope {
     /// Returns the word for it.
-    pub(crate) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Work => "work",

@@ -7,7 +7,7 @@
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 
-use crate::arguments::PublicUrl;
+use crate::public_url::PublicUrl;
 use crate::tokens::{BrowserDigests, random_secret, seal};
 
 /// The header that the script of our pages sends the second secret in.

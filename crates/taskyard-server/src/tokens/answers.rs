@@ -8,17 +8,13 @@ use super::browser_record::BrowserRecord;
 use super::token_book::{TokenProblem, TokenRecord};
 
 /// Returns a new token, with its secret.
-pub(crate) fn token_created<'a>(record: &'a TokenRecord, secret: &'a str) -> TokenCreated<'a> {
+pub fn token_created<'a>(record: &'a TokenRecord, secret: &'a str) -> TokenCreated<'a> {
     let expires_at = record.expires.map(|at| Timestamp(at).to_string());
     TokenCreated { name: &record.name, scope: record.scope.into(), expires_at, token: secret }
 }
 
 /// Returns the tokens and the browsers there are, without their secrets.
-pub(crate) fn tokens_shown<'a>(
-    records: &'a [TokenRecord],
-    browsers: &'a [BrowserRecord],
-    now: Timestamp,
-) -> Tokens<'a> {
+pub fn tokens_shown<'a>(records: &'a [TokenRecord], browsers: &'a [BrowserRecord], now: Timestamp) -> Tokens<'a> {
     let token = |record: &'a TokenRecord| TokenShown {
         name: &record.name,
         scope: record.scope.into(),
@@ -39,7 +35,7 @@ pub(crate) fn tokens_shown<'a>(
 
 impl TokenProblem {
     /// Returns what is said of the problem, which is about a token or browser of this name.
-    pub(crate) fn about(self, name: &str) -> Problem {
+    pub fn about(self, name: &str) -> Problem {
         match self {
             Self::Io { path, source } => Problem::io(&format!("cannot use `{}`", path.display()), &source)
                 .hint("see who owns it and what its permissions are (`ls -ld`)"),

@@ -8,7 +8,7 @@ const OURS: [&str; 8] = ["api", "assets", "favicon.ico", "healthz", "lists", "mc
 
 /// The address under which a proxy shows a server: `https://board.example/yard`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PublicUrl {
+pub struct PublicUrl {
     is_encrypted: bool,
     /// The name or address, in lower case.
     host: String,
