@@ -24,13 +24,13 @@ pub(super) fn one_line(text: &str) -> String {
 /// Returns a text of several lines with nothing in it that hides, in which addresses of the web are links.
 pub(super) fn linked(text: &str) -> Markup {
     let text = escaping::many_lines(text);
-    let mut told = 0;
+    let addresses = web_addresses(&text);
+    let ends = std::iter::once(0).chain(addresses.iter().map(|at| at.end));
     html! {
-        @for at in web_addresses(&text) {
-            (text[told..at.start]) a href=(text[at.clone()]) { (text[at.clone()]) }
-            @let _ = told = at.end;
+        @for (before, at) in ends.zip(&addresses) {
+            (text[before..at.start]) a href=(text[at.clone()]) { (text[at.clone()]) }
         }
-        (text[told..])
+        (text[addresses.last().map_or(0, |at| at.end)..])
     }
 }
 
