@@ -170,7 +170,7 @@ impl When {
     }
 }
 
-/// Reads a moment at which something is planned, as [`When::moment`] understands it.
+/// Reads a moment at which something is planned, as `When::moment` understands it.
 pub fn parse_moment(text: &str, part: PartOfDay, clock: &Clock) -> Result<Timestamp, BadMoment> {
     let bad = || BadMoment { text: text.to_owned() };
     When::parse(text)?.moment(part, clock).ok_or_else(bad)
