@@ -78,7 +78,7 @@ pub use options::{Leases, Options};
 pub use response_end::{at_the_end, drop_at_the_end};
 pub use stdio::serve_stdio;
 
-/// The examples of the page about embedding compile and run: here, because this crate has a runtime for the async one.
+/// The examples of the page about embedding compile: here, because this crate has a runtime for the async one.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]
 struct EmbeddingPage;
