@@ -3,6 +3,8 @@
 mod acting;
 mod choosing;
 mod client_settings;
+#[cfg(feature = "postgres")]
+mod databases;
 mod directory_lists;
 mod list_sources;
 mod meaning;

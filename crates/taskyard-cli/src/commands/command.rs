@@ -5,14 +5,24 @@ use taskyard::opening::Address;
 use taskyard::operations::journal_of_shown;
 use taskyard::store::{ExpectedReads, StoreCall};
 
+#[cfg(not(feature = "board"))]
+use super::absent::Absent as Board;
+#[cfg(not(feature = "postgres"))]
+use super::absent::{Absent as Db, Absent as Grant};
+#[cfg(not(feature = "server"))]
+use super::absent::{Absent as Serve, Absent as Token};
+#[cfg(not(feature = "agents"))]
+use super::absent::{Absent as Hook, Absent as Mcp, Absent as Setup};
 use super::adopt::Adopt;
 use super::backup::Backup;
+#[cfg(feature = "board")]
 use super::board::Board;
 use super::cancel::Cancel;
 use super::claim::Claim;
 use super::clear::Clear;
 use super::completions::Completions;
 use super::create::{Create, TaskOfKind};
+#[cfg(feature = "postgres")]
 use super::db::Db;
 use super::delete::Delete;
 use super::demo::Demo;
@@ -22,9 +32,11 @@ use super::done::Done;
 use super::edit::Edit;
 use super::export::Export;
 use super::gc::Gc;
+#[cfg(feature = "postgres")]
 use super::grant::Grant;
 use super::graph::Graph;
 use super::history::History;
+#[cfg(feature = "agents")]
 use super::hook::Hook;
 use super::import::Import;
 use super::inbox::Inbox;
@@ -32,6 +44,7 @@ use super::job::Job;
 use super::list::List;
 use super::lists::Lists;
 use super::man::Man;
+#[cfg(feature = "agents")]
 use super::mcp::Mcp;
 use super::merge::Merge;
 use super::move_list::Move;
@@ -46,6 +59,7 @@ use super::search::Search;
 use super::send::Send;
 #[cfg(feature = "server")]
 use super::serve::Serve;
+#[cfg(feature = "agents")]
 use super::setup::Setup;
 use super::show::Show;
 use super::start::Start;
@@ -122,6 +136,7 @@ pub(crate) enum Command {
     Undo(Undo),
     Restore(Restore),
     Watch(Watch),
+    #[cfg_attr(not(feature = "board"), command(skip))]
     Board(Board),
     Work(Box<Work>),
     Lists(Lists),
@@ -142,18 +157,23 @@ pub(crate) enum Command {
     Doctor(Doctor),
     Gc(Gc),
     Backup(Backup),
+    #[cfg_attr(not(feature = "postgres"), command(skip))]
     Db(Db),
+    #[cfg_attr(not(feature = "postgres"), command(skip))]
     Grant(Grant),
+    #[cfg_attr(not(feature = "agents"), command(skip))]
     Setup(Setup),
     Prime(Prime),
+    #[cfg_attr(not(feature = "agents"), command(skip))]
     Hook(Hook),
     #[command(name = "statusline")]
     StatusLine(StatusLine),
     Trust(Trust),
+    #[cfg_attr(not(feature = "agents"), command(skip))]
     Mcp(Mcp),
-    #[cfg(feature = "server")]
+    #[cfg_attr(not(feature = "server"), command(skip))]
     Serve(Serve),
-    #[cfg(feature = "server")]
+    #[cfg_attr(not(feature = "server"), command(skip))]
     Token(Token),
     Demo(Demo),
     Completions(Completions),
@@ -233,15 +253,8 @@ impl Command {
     }
 
     /// Tells whether the command is the web server.
-    #[cfg(feature = "server")]
     pub(crate) fn is_server(&self) -> bool {
         matches!(self, Self::Serve(_))
-    }
-
-    /// Tells whether the command is the web server, which this build does not have.
-    #[cfg(not(feature = "server"))]
-    pub(crate) fn is_server(&self) -> bool {
-        false
     }
 
     /// Tells whether what the command writes to stdout has a form that another program prescribes: nothing may be added to it.
@@ -287,7 +300,10 @@ impl Command {
             Self::Undo(command) => command.run(context, output),
             Self::Restore(command) => command.run(context, output),
             Self::Watch(command) => command.run(context, output),
+            #[cfg(feature = "board")]
             Self::Board(command) => command.run(&Arguments::command(), run_words, context, output),
+            #[cfg(not(feature = "board"))]
+            Self::Board(absent) => absent.run(context, output),
             Self::Work(command) => command.run(context, output),
             Self::Lists(command) => command.run(context, output),
             Self::Where(command) => command.run(context, output),
@@ -315,9 +331,7 @@ impl Command {
             Self::Hook(command) => command.run(context, output),
             Self::Trust(command) => command.run(context, output),
             Self::Mcp(command) => command.run(context, output),
-            #[cfg(feature = "server")]
             Self::Serve(command) => command.run(context, output),
-            #[cfg(feature = "server")]
             Self::Token(command) => command.run(context, output),
             Self::Demo(command) => command.run(context, output),
             Self::Completions(command) => command.run(output),
@@ -327,6 +341,7 @@ impl Command {
 }
 
 /// Runs the command that some words are.
+#[cfg(feature = "board")]
 fn run_words(words: &[String], context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let typed = std::iter::once("taskyard").chain(words.iter().map(String::as_str));
     let arguments = Arguments::try_parse_from(typed).map_err(|error| {

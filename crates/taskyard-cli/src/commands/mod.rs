@@ -1,7 +1,10 @@
 //! One file per command. The doc comment on a command's arguments is its help.
 
+#[cfg(not(all(feature = "agents", feature = "board", feature = "postgres", feature = "server")))]
+mod absent;
 mod adopt;
 mod backup;
+#[cfg(feature = "board")]
 mod board;
 mod cancel;
 mod claim;
@@ -11,6 +14,7 @@ mod command;
 mod completions;
 mod create;
 mod create_batch;
+#[cfg(feature = "postgres")]
 mod db;
 mod delete;
 mod demo;
@@ -20,11 +24,14 @@ mod done;
 mod edit;
 mod export;
 mod gc;
+#[cfg(feature = "postgres")]
 mod grant;
 mod graph;
 mod groups;
 mod history;
+#[cfg(feature = "agents")]
 mod hook;
+#[cfg(feature = "agents")]
 mod hook_event;
 mod import;
 mod inbox;
@@ -33,6 +40,7 @@ mod list;
 mod lists;
 mod lists_action;
 mod man;
+#[cfg(feature = "agents")]
 mod mcp;
 mod merge;
 mod move_list;
@@ -49,8 +57,11 @@ mod search;
 mod send;
 #[cfg(feature = "server")]
 mod serve;
+#[cfg(feature = "agents")]
 mod session_end;
+#[cfg(feature = "agents")]
 mod session_start;
+#[cfg(feature = "agents")]
 mod setup;
 mod several;
 mod show;

@@ -2,47 +2,24 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::Arc;
 
 use taskyard::Yard;
 use taskyard::core::ListId;
 use taskyard::jobs::JobSettings;
-use taskyard::opening::{Address, Opener, Openers, WrittenAddress};
+use taskyard::opening::{Address, Openers, WrittenAddress};
 use taskyard_jobs::JobOptions;
-use taskyard_postgres::{Administration, PostgresOpener, Surroundings};
 
 use super::Context;
-use crate::environment::PGPASSWORD;
 use crate::places;
 use crate::problem::Problem;
 
 impl Context {
     /// Returns the stores of other crates.
     pub(super) fn openers(&self) -> Openers {
-        let opener: Arc<dyn Opener> = Arc::new(self.postgres_opener());
-        PostgresOpener::SCHEMES
-            .into_iter()
-            .fold(Openers::default(), |all, scheme| all.with(scheme, Arc::clone(&opener)))
-    }
-
-    fn postgres_opener(&self) -> PostgresOpener {
-        let environment = &self.environment;
-        PostgresOpener::new(Surroundings {
-            variables: environment.postgres.clone(),
-            home: environment.home.clone(),
-            user: environment.user.clone(),
-        })
-    }
-
-    /// Returns what administers the database of the store. Fails if the store is not a database.
-    pub(crate) fn administration(&self) -> Result<Administration, Problem> {
-        match self.address()? {
-            Address::Remote(address) if PostgresOpener::SCHEMES.contains(&address.scheme()) => {
-                self.postgres_opener().administration(address).map_err(|error| self.not_opened(error))
-            }
-            address => Err(Problem::usage("no_database", format!("the store `{address}` is not a database"))
-                .hint("name one with `--store postgres://HOST/DATABASE` or TASKYARD_STORE")),
-        }
+        let openers = Openers::default();
+        #[cfg(feature = "postgres")]
+        let openers = self.with_databases(openers);
+        openers
     }
 
     /// Opens another store than that of this command, on a list of this name.
@@ -63,14 +40,9 @@ impl Context {
 
     /// Returns the variables that children get in place of ours. None of them holds the password of the store.
     pub(super) fn environment_of_children(&self) -> Vec<(OsString, OsString)> {
-        let mut variables = self.environment.for_children();
-        let is_postgres = self.address().is_ok_and(
-            |address| matches!(address, Address::Remote(remote) if PostgresOpener::SCHEMES.contains(&remote.scheme())),
-        );
-        if is_postgres && self.environment.postgres.iter().any(|(name, _)| name == PGPASSWORD) {
-            // Empty, it counts for nothing to PostgreSQL's own programs either: they look into the passfile.
-            variables.push((PGPASSWORD.into(), OsString::new()));
-        }
+        let variables = self.environment.for_children();
+        #[cfg(feature = "postgres")]
+        let variables = variables.into_iter().chain(self.emptied_password()).collect();
         variables
     }
 

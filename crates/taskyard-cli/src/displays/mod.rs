@@ -1,5 +1,6 @@
 //! What commands show, as text for people and as JSON for programs: no command is decided or run here.
 
+#[cfg(feature = "agents")]
 pub(crate) mod agent_setup;
 pub(crate) mod answers;
 pub(crate) mod departures;
