@@ -26,7 +26,8 @@ pub enum JobState {
 
 impl JobState {
     /// Every state.
-    pub const ALL: [Self; 6] = [Self::Pending, Self::Running, Self::Completed, Self::Failed, Self::Killed, Self::Lost];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Pending, Self::Running, Self::Completed, Self::Failed, Self::Killed, Self::Lost];
 
     /// Returns the word.
     pub const fn as_str(self) -> &'static str {

@@ -17,7 +17,7 @@ pub struct JobId(String);
 #[error("`{}` is no job id; one is a letter and six or more letters and digits, as `b3f7a2c`", .text.escape_debug())]
 pub struct BadJobId {
     /// What was given.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// The digits of the newer client's names.

@@ -22,12 +22,12 @@ pub enum JobKind {
 #[error("`{}` is no kind of job; use local_bash, local_agent, remote_agent or in_process_teammate", .word.escape_debug())]
 pub struct UnknownJobKind {
     /// What was given.
-    pub word: String,
+    pub(crate) word: String,
 }
 
 impl JobKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::LocalBash, Self::LocalAgent, Self::RemoteAgent, Self::InProcessTeammate];
+    pub(crate) const ALL: [Self; 4] = [Self::LocalBash, Self::LocalAgent, Self::RemoteAgent, Self::InProcessTeammate];
 
     /// Returns the client's word for it.
     pub const fn as_str(self) -> &'static str {

@@ -29,7 +29,7 @@ pub enum BadListName {
 
 impl ListId {
     /// The longest name, in bytes: what a directory name can hold.
-    pub const LONGEST: usize = 255;
+    pub(crate) const LONGEST: usize = 255;
 
     /// Takes a name for a list.
     pub fn new(name: impl Into<String>) -> Result<Self, BadListName> {

@@ -84,7 +84,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Every verdict.
-    pub const ALL: [Self; 5] = [Self::Certain, Self::Likely, Self::Meant, Self::Replaced, Self::OtherTask];
+    pub(crate) const ALL: [Self; 5] = [Self::Certain, Self::Likely, Self::Meant, Self::Replaced, Self::OtherTask];
 
     /// Returns the word in JSON and in the journal.
     pub const fn as_str(self) -> &'static str {

@@ -37,7 +37,7 @@ impl fmt::Display for ClientVersion {
 #[error("client version `{version}` is not recorded; use 2.1.34 or 2.1.325")]
 pub struct UnknownClientVersion {
     /// What was given.
-    pub version: String,
+    pub(crate) version: String,
 }
 
 impl FromStr for ClientVersion {

@@ -44,7 +44,7 @@ impl fmt::Display for Status {
 #[error("`{word}` is no status; use pending, in_progress or completed")]
 pub struct UnknownStatus {
     /// What was given.
-    pub word: String,
+    pub(crate) word: String,
 }
 
 impl FromStr for Status {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-use crate::{AgentName, Assignee, Status, TaskId};
+use crate::{Assignee, Status, TaskId};
 
 /// What a task carries beside its fields. Keys keep their order.
 pub type Metadata = Map<String, Value>;
@@ -68,11 +68,6 @@ impl Task {
         self.owner.as_deref().filter(|name| !name.is_empty())
     }
 
-    /// Tells whether this agent has the task.
-    pub fn is_owned_by(&self, agent: &AgentName) -> bool {
-        self.owner() == Some(agent.as_str())
-    }
-
     /// Returns one metadata value.
     pub fn meta(&self, key: &str) -> Option<&Value> {
         let metadata = self.metadata.as_ref()?;
@@ -110,7 +105,7 @@ impl Task {
     }
 
     /// Returns the agents and roles that may take the task; where it names none, every agent may.
-    pub fn assignable_to(&self) -> Vec<Assignee> {
+    pub(crate) fn assignable_to(&self) -> Vec<Assignee> {
         let words: &[Value] = match self.meta("assignable_to") {
             Some(Value::Array(words)) => words,
             Some(word) => std::slice::from_ref(word),
@@ -134,7 +129,7 @@ pub enum Priority {
 
 impl Priority {
     /// Every priority, rising.
-    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
+    pub(crate) const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
 
     /// Returns the word in metadata and on the command line.
     pub const fn as_str(self) -> &'static str {
@@ -157,7 +152,7 @@ impl fmt::Display for Priority {
 #[error("`{word}` is no priority; use low, medium or high")]
 pub struct UnknownPriority {
     /// What was given.
-    pub word: String,
+    pub(crate) word: String,
 }
 
 impl FromStr for Priority {

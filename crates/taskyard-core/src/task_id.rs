@@ -39,7 +39,7 @@ pub enum BadTaskId {
 
 impl TaskId {
     /// The longest id that leaves room for `.json.lock` in a file name.
-    pub const LONGEST: usize = 240;
+    pub(crate) const LONGEST: usize = 240;
 
     /// Returns the id of a numbered task.
     pub fn number(number: u64) -> Self {

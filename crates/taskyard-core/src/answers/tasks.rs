@@ -193,11 +193,11 @@ pub struct Updated<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FieldChange {
     /// The field; `metadata.KEY` for a key of the metadata
-    pub field: String,
+    pub(crate) field: String,
     /// The value before; null if there was none
-    pub from: Option<Value>,
+    pub(crate) from: Option<Value>,
     /// The value now; null if there is none
-    pub to: Option<Value>,
+    pub(crate) to: Option<Value>,
 }
 
 impl FieldChange {

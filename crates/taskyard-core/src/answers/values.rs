@@ -262,7 +262,7 @@ impl From<crate::Gap> for Gap {
 #[serde(rename_all = "camelCase")]
 pub struct JobUsage {
     /// Processor time in user mode, in milliseconds
-    pub user_ms: u64,
+    pub(crate) user_ms: u64,
     /// Processor time in the kernel, in milliseconds
     pub(crate) system_ms: u64,
     /// The most memory it had, in bytes; null if the supervisor could not look in time

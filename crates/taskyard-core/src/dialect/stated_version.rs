@@ -10,7 +10,7 @@ pub struct NewerVersion {
     /// The version, as the file states it.
     pub stated: String,
     /// The newest version that is known.
-    pub newest: u64,
+    pub(crate) newest: u64,
 }
 
 /// Returns the `version` of a file's root: 1 if it states none, or none that is a number.

@@ -44,7 +44,7 @@ pub enum PartOfDay {
 )]
 pub struct BadMoment {
     /// What was given.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// A time as it was written. Which moment it is depends on when and in which zone it is read.

@@ -10,7 +10,7 @@ const UNITS: [(&str, u64); 5] = [("w", WEEK), ("d", DAY), ("h", 3_600), ("m", 60
 #[error("`{}` is no span of time; write 90s, 30m, 2h, 3d or 1w", .text.escape_debug())]
 pub struct BadSpan {
     /// What was given.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// The length of a working day if nothing else is configured.
@@ -18,7 +18,7 @@ pub const WORKING_DAY: Duration = Duration::from_secs(8 * 3_600);
 
 /// A span of work, as in an estimate: a day is a working day, and a week has five of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WorkSpan {
+pub(crate) struct WorkSpan {
     /// Its days, each of 24 hours.
     days: Duration,
     rest: Duration,
@@ -26,7 +26,7 @@ pub struct WorkSpan {
 
 impl WorkSpan {
     /// Reads a span of work: `30m`, `1d`, `1w2d`.
-    pub fn parse(text: &str) -> Result<Self, BadSpan> {
+    pub(crate) fn parse(text: &str) -> Result<Self, BadSpan> {
         let (mut days, mut rest) = (Duration::ZERO, Duration::ZERO);
         let bad = || BadSpan { text: text.to_owned() };
         for (span, unit) in pieces(text)? {
@@ -40,7 +40,7 @@ impl WorkSpan {
     }
 
     /// Returns how long it is with working days of this length, in whole seconds.
-    pub fn with_days_of(self, working_day: Duration) -> Duration {
+    pub(crate) fn with_days_of(self, working_day: Duration) -> Duration {
         let seconds = self.days.as_secs_f64() * working_day.as_secs_f64() / Duration::from_secs(DAY).as_secs_f64();
         let days = Duration::try_from_secs_f64(seconds.round()).unwrap_or(Duration::MAX);
         days.saturating_add(self.rest)

@@ -13,18 +13,18 @@ use crate::near_miss::nearest;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
     /// The name of the tool.
-    pub tool: &'static str,
+    pub(crate) tool: &'static str,
     /// What the caller probably meant, and what to do instead.
-    pub hint: Option<&'static str>,
+    pub(crate) hint: Option<&'static str>,
     /// All that is wrong.
     pub issues: Vec<Issue>,
     /// The client whose words these are.
-    pub client: ClientVersion,
+    pub(crate) client: ClientVersion,
 }
 
 impl InputError {
     /// Returns what the client keeps for programs: every issue as zod writes it, as one text.
-    pub fn details(&self) -> String {
+    pub(crate) fn details(&self) -> String {
         format!("InputValidationError: {}", self.raw())
     }
 

@@ -22,7 +22,8 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [Self::Mission, Self::Experiment, Self::Phase, Self::Bug, Self::Detour, Self::Task];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Mission, Self::Experiment, Self::Phase, Self::Bug, Self::Detour, Self::Task];
 
     /// Returns the word on the command line and in metadata.
     pub const fn as_str(self) -> &'static str {
@@ -78,7 +79,7 @@ impl fmt::Display for Kind {
 #[error("`{word}` is no kind of task; use mission, experiment, phase, bug, detour or task")]
 pub struct UnknownKind {
     /// What was given.
-    pub word: String,
+    pub(crate) word: String,
 }
 
 impl FromStr for Kind {

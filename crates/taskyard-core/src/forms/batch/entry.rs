@@ -6,17 +6,17 @@ use crate::Task;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchEntry {
     /// The line on which it begins, counted from one.
-    pub line: usize,
+    pub(crate) line: usize,
     /// What other tasks of the batch call it; where it is not said, they may call it by its title.
     pub name: Option<String>,
     /// The task without its id, its edges and what it is a part of.
-    pub task: Task,
+    pub(crate) task: Task,
     /// What it waits for: names of the batch, or tasks of the list.
-    pub after: Vec<String>,
+    pub(crate) after: Vec<String>,
     /// What waits for it: names of the batch, or tasks of the list.
-    pub before: Vec<String>,
+    pub(crate) before: Vec<String>,
     /// What it is a part of.
-    pub parent: Option<BatchParent>,
+    pub(crate) parent: Option<BatchParent>,
 }
 
 /// What a new task is a part of.
@@ -42,7 +42,7 @@ pub struct BatchMistake {
     /// The line, counted from one.
     pub line: usize,
     /// What is wrong with it.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 impl BatchMistake {

@@ -17,23 +17,23 @@ pub struct Draft {
     /// The title.
     pub subject: String,
     /// Where in its life it is; none for one that is yet to be made.
-    pub status: Option<Status>,
+    pub(crate) status: Option<Status>,
     /// Its owner.
     pub owner: Option<String>,
     /// What is being done, while it is being done.
     pub active_form: Option<String>,
     /// The priority that was given.
-    pub priority: Option<Priority>,
+    pub(crate) priority: Option<Priority>,
     /// The tags.
-    pub tags: Vec<String>,
+    pub(crate) tags: Vec<String>,
     /// The task it is a part of.
-    pub parent: Option<TaskId>,
+    pub(crate) parent: Option<TaskId>,
     /// The moment by which it is to be done.
-    pub due: Option<Timestamp>,
+    pub(crate) due: Option<Timestamp>,
     /// The moment before which it is not to start.
-    pub defer: Option<Timestamp>,
+    pub(crate) defer: Option<Timestamp>,
     /// How long it is expected to take.
-    pub estimate: Option<Duration>,
+    pub(crate) estimate: Option<Duration>,
     /// The tasks it waits for.
     pub blocked_by: Vec<TaskId>,
     /// The tasks that wait for it.

@@ -15,7 +15,7 @@ pub struct Mistake {
     /// What is wrong.
     pub what: String,
     /// What was meant, to be written in the place of the mistake.
-    pub meant: Option<String>,
+    pub(crate) meant: Option<String>,
     /// What to do, where nothing can be put in its place.
     pub advice: Option<String>,
 }
@@ -36,7 +36,7 @@ impl Mistake {
     }
 
     /// Returns the query on one line and marks under the mistake on the next, followed by what was meant.
-    pub fn marked(&self) -> [String; 2] {
+    pub(crate) fn marked(&self) -> [String; 2] {
         let [line, mut marks] = marked(&self.text, &self.span);
         if let Some(meant) = &self.meant {
             marks.push_str(&format!(" did you mean `{meant}`?"));

@@ -37,9 +37,9 @@ pub enum SortKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SortOrder {
     /// The key.
-    pub key: SortKey,
+    pub(crate) key: SortKey,
     /// Whether the other way round.
-    pub is_reversed: bool,
+    pub(crate) is_reversed: bool,
 }
 
 /// A word by which tasks cannot be sorted.
@@ -47,9 +47,9 @@ pub struct SortOrder {
 #[error("tasks cannot be sorted by `{}`{}", .word.escape_debug(), in_words(*.meant))]
 pub struct UnknownSortKey {
     /// What was given.
-    pub word: String,
+    pub(crate) word: String,
     /// What was meant.
-    pub meant: Option<&'static str>,
+    pub(crate) meant: Option<&'static str>,
 }
 
 fn in_words(meant: Option<&str>) -> String {
@@ -94,7 +94,7 @@ impl FromStr for SortOrder {
 
 impl SortOrder {
     /// Sorts tasks by the first key, where it says nothing by the second, and so on, and then as they stand.
-    pub fn sort(orders: &[Self], tasks: &mut [Task], around: &impl Surroundings) {
+    pub(crate) fn sort(orders: &[Self], tasks: &mut [Task], around: &impl Surroundings) {
         let keys = |task: &Task| orders.iter().map(|order| order.value(task, around)).collect::<Vec<_>>();
         tasks.sort_by_cached_key(keys);
     }
