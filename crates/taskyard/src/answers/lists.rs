@@ -37,7 +37,7 @@ pub fn ignored_setting(warning: &ConfigWarning) -> IgnoredSetting<'_> {
 }
 
 /// Returns a list in numbers. `is_known` says whether the journal could be read.
-pub fn stats<'a>(stats: &'a operations::Stats, spent: &'a operations::TimeSpent, is_known: bool) -> Stats<'a> {
+pub fn stats<'a>(stats: &'a statistics::Stats, spent: &'a operations::TimeSpent, is_known: bool) -> Stats<'a> {
     fn counted(pairs: &[(String, usize)]) -> impl Iterator<Item = (&str, usize)> {
         pairs.iter().map(|(word, count)| (word.as_str(), *count))
     }

@@ -11,6 +11,7 @@ use taskyard_core::answers::tasks::{
 use taskyard_core::answers::values::{self, Ids, Shape, expires_at};
 use taskyard_core::forms::batch::BatchEntry;
 use taskyard_core::problem::Problem;
+use taskyard_core::rules::claims::readiness::Ranked;
 use taskyard_core::rules::graph::parts::Progress;
 use taskyard_core::{Entry, Job, ListId, Task, TaskId};
 
@@ -197,7 +198,7 @@ impl<'a> From<&'a operations::Noted> for Noted<'a> {
 
 impl<'a> From<&'a operations::Ready> for Ready<'a> {
     fn from(ready: &'a operations::Ready) -> Self {
-        fn rank(ranked: &operations::Ranked) -> Rank<'_> {
+        fn rank(ranked: &Ranked) -> Rank<'_> {
             let unblocks = Ids(&ranked.unblocks);
             Rank { task: ranked.task.id.as_str(), why: &ranked.why, chain: ranked.chain, unblocks }
         }

@@ -73,7 +73,7 @@ pub struct BackedUpList {
     pub journal_problem: Option<String>,
     /// The permission bits of its files, in octal digits, by name; those of others are 644.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub modes: BTreeMap<String, String>,
+    pub(crate) modes: BTreeMap<String, String>,
     /// What lay among its files and is not in the backup, with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, String>,
@@ -89,7 +89,7 @@ pub struct BackedUpTeam {
     pub files: usize,
     /// The permission bits of its files, in octal digits, by name; those of others are 644.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub modes: BTreeMap<String, String>,
+    pub(crate) modes: BTreeMap<String, String>,
     /// What lay among its files and is not in the backup, with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, String>,

@@ -23,7 +23,7 @@ pub struct Layer {
     /// What it says.
     pub settings: Settings,
     /// The keys in it that mean nothing to us.
-    pub unknown: Vec<String>,
+    pub(crate) unknown: Vec<String>,
     /// The keys in it that count only where its directory is trusted.
     pub needs_trust: Vec<&'static str>,
 }

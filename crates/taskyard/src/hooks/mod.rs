@@ -22,5 +22,4 @@ pub(crate) use hook_turn::HookTurn;
 pub use settings_file::task_list_in;
 pub use setup::HookSetup;
 pub use taskyard_core::dialect::hook_input::Teammate;
-pub use taskyard_core::rules::hooks::hooking::{HookAnswer, HookEvent};
 pub use warning::HookWarning;

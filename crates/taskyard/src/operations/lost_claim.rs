@@ -13,7 +13,7 @@ pub struct LostClaim {
     /// The rule that refused it, with what stands in the way.
     pub refusal: ClaimRefusal,
     /// The task that was asked for, if there is one.
-    pub task: Option<Box<Task>>,
+    pub(crate) task: Option<Box<Task>>,
     /// When the owner got it, if another agent has it and that is known.
     pub since: Option<Timestamp>,
     /// If nothing is ready: what the name of the agent holds, if the agent was given none.

@@ -20,7 +20,7 @@ pub struct Merged {
     /// The edges that could not come along, each from the task that waited to the one it waited for, by their old ids.
     pub dropped_edges: Vec<(TaskId, TaskId)>,
     /// The tasks that are no longer a part of another, because only one of the two moved, by their old ids.
-    pub dropped_parents: Vec<TaskId>,
+    pub(crate) dropped_parents: Vec<TaskId>,
 }
 
 impl Yard {

@@ -17,9 +17,9 @@ pub struct Noted {
     /// The task as it is now.
     pub task: Task,
     /// The note.
-    pub note: Note,
+    pub(crate) note: Note,
     /// The commit it came with; none where nothing was written.
-    pub revision: Option<Revision>,
+    pub(crate) revision: Option<Revision>,
     /// The messages of it to the agents that it concerns.
     pub messages: Vec<TaskMessage>,
 }

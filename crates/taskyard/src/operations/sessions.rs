@@ -38,7 +38,7 @@ pub struct OwnerSession {
     /// The transcript of the owner: that of the session, or of its subagent.
     pub transcript: PathBuf,
     /// The directory in which the session is or was.
-    pub directory: Option<PathBuf>,
+    pub(crate) directory: Option<PathBuf>,
     /// The tokens used while the owner had the task in progress, by the client's figures; `None` if its transcript tells none.
     pub used: Option<TokenUse>,
     /// What the whole session cost in dollars, by the client's figures; older clients do not say so.

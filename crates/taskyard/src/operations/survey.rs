@@ -28,13 +28,13 @@ pub struct Survey {
     /// How far the parts are of each task that has some.
     pub progress: HashMap<TaskId, Progress>,
     /// When tasks were made and last changed, where that was asked for and is known.
-    pub times: HashMap<TaskId, Times>,
+    pub(crate) times: HashMap<TaskId, Times>,
     /// The leases on tasks of the list, each with what it is now.
     pub leases: Vec<(Lease, LeaseState)>,
     /// The newest commit shown.
-    pub revision: Revision,
+    pub(crate) revision: Revision,
     /// Whether the list exists.
-    pub exists: bool,
+    pub(crate) exists: bool,
     /// The moment at which it was read.
     pub now: Timestamp,
     /// What is gone, where no task file is left though no agent deleted the tasks.

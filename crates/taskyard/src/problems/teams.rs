@@ -1,9 +1,11 @@
 //! What goes wrong with teams, as people and programs learn of it.
 
-use crate::teams::{BadMemberName, TeamError, TeamFileError, TeamRefusal, Unreachable};
 use serde_json::json;
-
 use taskyard_core::problem::{Problem, ProblemKind};
+use taskyard_core::rules::teams::mailing::Unreachable;
+use taskyard_core::rules::teams::membership::BadMemberName;
+
+use crate::teams::{TeamError, TeamFileError, TeamRefusal};
 
 impl From<TeamError> for Problem {
     fn from(error: TeamError) -> Self {

@@ -12,7 +12,7 @@ use super::seat::Seat;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentMessage {
     /// What tells it from others.
-    pub key: String,
+    pub(crate) key: String,
     /// The recipient.
     pub to: String,
     /// When it was sent.

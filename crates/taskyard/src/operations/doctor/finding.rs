@@ -22,7 +22,7 @@ pub struct Finding {
     /// What kind of defect it is.
     pub code: FindingCode,
     /// The task it is about.
-    pub task: Option<TaskId>,
+    pub(crate) task: Option<TaskId>,
     /// The name of the file it is about.
     pub file: Option<String>,
     /// What is wrong, in words.
