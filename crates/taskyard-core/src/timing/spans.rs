@@ -132,7 +132,7 @@ pub(crate) fn span_in_speech(milliseconds: i64) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Returns a span of work so that [`WorkSpan::parse`] reads it as the same: in words where they say all of it, else in seconds.
+/// Returns a span of work as text that is read as the same span: in words where they say all of it, else in seconds.
 pub(crate) fn work_in_full(span: Duration) -> String {
     let words = work_in_words(span);
     if parse_span(&words) == Ok(span) { words } else { format!("{}s", span.as_secs_f64()) }
