@@ -64,6 +64,7 @@ impl PostgresJobs {
 
     fn note_heartbeat(&self) {
         *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.database.bring_signs_back();
     }
 
     /// Removes jobs that are long over, and requests that count no more.

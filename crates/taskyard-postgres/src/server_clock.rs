@@ -1,6 +1,7 @@
 //! The clock of the server, as this process knows it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -16,7 +17,11 @@ pub(crate) const JITTER: i64 = 2_000;
 
 /// The clock of the server. What it said last is counted on from by a clock of this machine that cannot be set.
 #[derive(Debug, Default)]
-pub(crate) struct ServerClock(Mutex<Option<Observed>>);
+pub(crate) struct ServerClock {
+    observed: Mutex<Option<Observed>>,
+    /// Whether the server's clock was set back, and nothing has been done about that yet.
+    is_set_back: AtomicBool,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Observed {
@@ -29,34 +34,55 @@ struct Observed {
 impl ServerClock {
     /// Learns what the server's clock says now.
     pub(crate) fn observe(&self, wall: i64) {
-        let mut observed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut observed, here) = (self.observed(), own_clock());
+        if observed.is_some_and(|earlier| earlier.at(here) - wall > JITTER) {
+            self.note_set_back();
+        }
         let told = observed.map_or(wall, |earlier| earlier.told);
         let told = if told - wall > JITTER { wall } else { told };
-        *observed = Some(Observed { wall, here: own_clock(), told });
+        *observed = Some(Observed { wall, here, told });
+    }
+
+    /// Takes note that the server's clock was set back, or that what had to be done about that was not.
+    pub(crate) fn note_set_back(&self) {
+        self.is_set_back.store(true, Ordering::SeqCst);
+    }
+
+    /// Tells whether the server's clock was set back since this was last asked.
+    pub(crate) fn take_set_back(&self) -> bool {
+        self.is_set_back.swap(false, Ordering::SeqCst)
+    }
+
+    fn observed(&self) -> MutexGuard<'_, Option<Observed>> {
+        self.observed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the moment it is on the server; none where that was last heard too long ago.
     pub(crate) fn now(&self) -> Option<Moment> {
-        let mut observed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut observed = self.observed();
         let known = observed.as_mut()?;
-        let since = own_clock().checked_sub(known.here).filter(|since| *since < FRESH)?;
-        Some(known.tell(since))
+        let here = own_clock();
+        here.checked_sub(known.here).filter(|since| *since < FRESH)?;
+        Some(known.tell(here))
     }
 
     /// Returns the moment it is on the server, however long ago that was last heard: within a transaction the server waits no longer.
     pub(crate) fn now_in_transaction(&self) -> Moment {
-        let mut observed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = own_clock();
-        let known = observed.get_or_insert(Observed { wall: 0, here: now, told: 0 });
-        let since = now.saturating_sub(known.here);
-        known.tell(since)
+        let mut observed = self.observed();
+        let here = own_clock();
+        observed.get_or_insert(Observed { wall: 0, here, told: 0 }).tell(here)
     }
 }
 
 impl Observed {
-    fn tell(&mut self, since: Duration) -> Moment {
-        let now = self.wall.saturating_add(i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
-        self.told = self.told.max(now);
+    /// Returns what the server's clock says at a time by the clock of this machine.
+    fn at(&self, here: Duration) -> i64 {
+        let since = here.saturating_sub(self.here).as_millis();
+        self.wall.saturating_add(i64::try_from(since).unwrap_or(i64::MAX))
+    }
+
+    fn tell(&mut self, here: Duration) -> Moment {
+        self.told = self.told.max(self.at(here));
         moment(self.told)
     }
 }
@@ -96,7 +122,11 @@ mod tests {
         let clock = ServerClock::default();
         clock.observe(1_000_000);
         clock.now();
+        assert!(!clock.take_set_back());
         clock.observe(900_000);
         assert!(clock.now().unwrap().wall.0 < 901_000);
+        assert!(clock.take_set_back() && !clock.take_set_back());
+        clock.observe(900_000);
+        assert!(!clock.take_set_back(), "it was not set back once more");
     }
 }

@@ -12,7 +12,7 @@ use taskyard::store::StoreError;
 use crate::connecting::{Failure, Statement, make_this_thread_urgent};
 use crate::database::Database;
 use crate::heartbeats::{BEATS_IN_A_SILENCE, Sending, Until, milliseconds, name_of};
-use crate::server_clock::{JITTER, NOW, moment};
+use crate::server_clock::{NOW, moment};
 use crate::store::storable;
 
 /// Rows of processes that have been silent for this long are removed, in milliseconds: 30 days.
@@ -116,6 +116,8 @@ impl Database {
             all.push(self.poll_question(lists.clone()));
             if !self.heartbeats.has_swept() {
                 all.push(self.sweeping());
+                // The clock may have been set back before this process first heard of it.
+                all.extend(self.bringing_back());
             }
             all
         })?;
@@ -128,16 +130,30 @@ impl Database {
         // A caller that looks at one of the others again asks for it.
         let silence = milliseconds(longest_silence());
         self.heartbeats.known().retain(|_, known| known.last.is_some_and(|last| sent - last < silence));
+        self.bring_signs_back();
         Ok(sent)
     }
 
-    /// Has no heartbeat lie in the future: after the server's clock was set back, those of the dead would count until it gets there.
-    fn bring_heartbeats_back(&self) -> Result<(), StoreError> {
-        let sql = format!(
-            "UPDATE @.alive SET seen_at = {NOW} WHERE process IN
-                (SELECT process FROM @.alive WHERE seen_at > {NOW} ORDER BY process FOR UPDATE SKIP LOCKED)"
-        );
-        self.change("bring heartbeats back", || vec![self.statement(&sql)]).map(drop)
+    /// Has no sign of life lie in the future, if the server's clock was set back: those of the dead would count until it gets there. Every
+    /// process does this with its heartbeats, whatever question of its own has told it.
+    pub(crate) fn bring_signs_back(&self) {
+        if !self.clock.take_set_back() {
+            return;
+        }
+        if let Err(error) = self.change("bring signs of life back", || self.bringing_back().into()) {
+            tracing::warn!(%error, "the server's clock was set back, and the signs of life of the dead still count, trying again");
+            self.clock.note_set_back();
+        }
+    }
+
+    /// Returns what does so with heartbeats, and with the reports of jobs.
+    fn bringing_back(&self) -> [Statement; 2] {
+        [("alive", "process", "seen_at"), ("jobs", "job", "changed_at")].map(|(table, key, at)| {
+            self.statement(&format!(
+                "UPDATE @.{table} SET {at} = {NOW} WHERE {key} IN
+                    (SELECT {key} FROM @.{table} WHERE {at} > {NOW} ORDER BY {key} FOR UPDATE SKIP LOCKED)"
+            ))
+        })
     }
 
     /// Returns what removes the rows of processes that are long gone.
@@ -150,7 +166,6 @@ impl Database {
 fn send(database: &Database, ended: &Receiver<()>) {
     // Another thread may use the connection for as long as it waits for a list.
     make_this_thread_urgent();
-    let mut last = None;
     let mut pause = database.heartbeats.until_due();
     while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
         pause = database.heartbeats.until_due();
@@ -158,10 +173,7 @@ fn send(database: &Database, ended: &Receiver<()>) {
             // One was sent with a commit, or with another question.
             continue;
         }
-        let sent = database.send_heartbeat().and_then(|sent| match last.replace(sent) {
-            Some(last) if last - sent > JITTER => database.bring_heartbeats_back(),
-            Some(_) | None => Ok(()),
-        });
+        let sent = database.send_heartbeat();
         pause = database.heartbeats.until_due();
         if let Err(error) = sent {
             tracing::warn!(%error, "no heartbeat is sent, trying again");
