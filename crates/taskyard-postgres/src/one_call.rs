@@ -7,11 +7,13 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use taskyard::core::{Entry, TaskId};
-use taskyard::store::{HistoryQuery, Unpacked};
+use taskyard::store::HistoryQuery;
+use taskyard::store::kit::ListState;
 use tokio_postgres::Row;
 
 use crate::connecting::Statement;
@@ -50,7 +52,9 @@ struct Call {
     /// The list of which the call has to do with few tasks, and these tasks.
     few: Option<FewTasks>,
     /// What was read around these tasks.
-    around: Option<Unpacked>,
+    around: Option<Arc<ListState>>,
+    /// The directory of a list that was found to exist.
+    existing: Option<String>,
 }
 
 /// Few tasks of a list, which is named by its directory.
@@ -81,9 +85,19 @@ impl DatabaseNumber {
             }
             let (assumed, journals) = (Vec::new(), Vec::new());
             let (confirmed, is_outdated, number) = (None, false, next_number());
-            let around = None;
-            *call =
-                Some(Call { database: self, number, assumed, confirmed, is_outdated, along, journals, few, around });
+            let (around, existing) = (None, None);
+            *call = Some(Call {
+                database: self,
+                number,
+                assumed,
+                confirmed,
+                is_outdated,
+                along,
+                journals,
+                few,
+                around,
+                existing,
+            });
             Some(CallGuard { _not_send: std::marker::PhantomData })
         })
     }
@@ -154,13 +168,23 @@ impl DatabaseNumber {
     }
 
     /// Keeps what was read around the few tasks of this thread's call.
-    pub(crate) fn keep_around(self, around: Unpacked) {
+    pub(crate) fn keep_around(self, around: Arc<ListState>) {
         self.in_call(|call| call.around = Some(around));
     }
 
     /// Returns it, once.
-    pub(crate) fn take_around(self) -> Option<Unpacked> {
+    pub(crate) fn take_around(self) -> Option<Arc<ListState>> {
         self.in_call(|call| call.around.take())?
+    }
+
+    /// Takes note that this thread's call has found a list to exist.
+    pub(crate) fn note_existing(self, directory: &str) {
+        self.in_call(|call| call.existing = Some(directory.to_owned()));
+    }
+
+    /// Tells whether this thread's call has found a list to exist. Lists stay, once they have come.
+    pub(crate) fn has_found(self, directory: &str) -> bool {
+        self.in_call(|call| call.existing.as_deref() == Some(directory)).unwrap_or(false)
     }
 
     /// Keeps a part of a list's journal for the rest of this thread's call.
@@ -185,7 +209,7 @@ impl DatabaseNumber {
             }
             call.number = next_number();
             call.journals.clear();
-            call.around = None;
+            (call.around, call.existing) = (None, None);
         });
     }
 }

@@ -1,6 +1,7 @@
 //! The commands, and which of them change something.
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use taskyard::core::TaskId;
 use taskyard::opening::Address;
 use taskyard::operations::journal_of_shown;
 use taskyard::store::{ExpectedReads, StoreCall};
@@ -231,19 +232,41 @@ impl Command {
     /// Begins a call at the store for a command that has to do with few tasks and ends: a store elsewhere is asked everything at once, and
     /// for no more than these tasks. `None` for all others, and for stores on this machine.
     pub(crate) fn begin_call(&self, context: &Context) -> Option<Box<dyn StoreCall>> {
-        let (tasks, journal, is_change) = match self {
-            Self::Show(show) => (vec![show.id.clone()], journal_of_shown(&show.id), false),
-            Self::Create(create) if create.batch.is_none() => (create.named(), Vec::new(), true),
-            Self::Claim(claim) => (vec![claim.which.only_one()?.clone()], Vec::new(), true),
-            Self::Done(done) => (done.which.named()?, Vec::new(), true),
-            _ => return None,
+        // Of the others each reads tasks under the lock, or none.
+        let (journal, is_change) = match self {
+            Self::Show(show) => (journal_of_shown(&show.id), false),
+            _ => (Vec::new(), true),
         };
+        let tasks = self.few_tasks()?;
         if !matches!(context.address(), Ok(Address::Remote(_))) {
             return None;
         }
         // A team may have another list, which is read after that.
         let list = context.list_without_team().ok();
         context.store().ok()?.begin_call(ExpectedReads { list, tasks: Some(tasks), journal, is_change })
+    }
+
+    /// Returns the tasks that the command names, if it has to do with no others than what these are tied to.
+    fn few_tasks(&self) -> Option<Vec<TaskId>> {
+        let with = |id: &TaskId, others: &[TaskId]| [std::slice::from_ref(id), others].concat();
+        match self {
+            Self::Show(show) => Some(vec![show.id.clone()]),
+            Self::History(history) => Some(vec![history.id.clone()?]),
+            Self::Create(create) if create.batch.is_none() => Some(create.named()),
+            Self::Claim(claim) => Some(vec![claim.which.only_one()?.clone()]),
+            Self::Renew(renew) => Some(vec![renew.id.clone()]),
+            Self::Note(note) => Some(vec![note.id.clone()]),
+            Self::Depend(depend) => Some(with(&depend.id, &depend.on)),
+            Self::Undepend(undepend) => Some(with(&undepend.id, &undepend.on)),
+            Self::Update(update) => update.named(),
+            Self::Start(start) => start.which.named(),
+            Self::Done(done) => done.which.named(),
+            Self::Cancel(cancel) => cancel.which.named(),
+            Self::Reopen(reopen) => reopen.which.named(),
+            Self::Release(release) => release.which.named(),
+            Self::Delete(delete) => delete.which.named(),
+            _ => None,
+        }
     }
 
     /// Tells whether the answer may be longer than a screen and is read at leisure: then it goes to a pager.

@@ -80,6 +80,16 @@ pub(crate) struct Update {
 }
 
 impl Update {
+    /// Returns the tasks that are to be changed, if they were given and are few, and those that the change names.
+    pub(crate) fn named(&self) -> Option<Vec<TaskId>> {
+        let mut ids = self.which.named()?;
+        for others in [&self.add_blocks, &self.add_blocked_by, &self.remove_blocks, &self.remove_blocked_by] {
+            ids.extend(others.iter().cloned());
+        }
+        ids.extend(self.metadata.parent.clone());
+        Some(ids)
+    }
+
     pub(crate) fn run(mut self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let owner = if self.no_owner { Some(OwnerChange::Clear) } else { self.owner.map(OwnerChange::Set) };
         let tags = TagChange {

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use taskyard::core::ListId;
-use taskyard::store::kit::StateSnapshot;
-use taskyard::store::{ExpectedReads, HistoryQuery, Snapshot as _, StoreCall, StoreError, Unpacked};
+use taskyard::store::kit::ListState;
+use taskyard::store::{ExpectedReads, HistoryQuery, StoreCall, StoreError};
 use tokio_postgres::Row;
 
 use super::catching_up::{Asked, Reader, STANDING, Taken, learn_heartbeats, questions, read_part, take_in};
 use super::history::{entries, question};
-use super::known_list::{Found, KnownList};
+use super::known_list::KnownList;
+use super::reading::{existence, is_there};
 use super::ties::question_around;
-use crate::connecting::{Failure, FailureKind, Statement};
+use crate::connecting::{Failure, Statement};
 use crate::database::Database;
 use crate::epoch::Stamp;
 use crate::one_call::{Along, CallGuard, FewTasks};
@@ -39,7 +40,7 @@ impl PostgresCall {
         let list = of_list.as_ref().map(list);
         let few = of_list.zip(tasks).map(|(list, tasks)| FewTasks { directory: list.directory().to_owned(), tasks });
         let along = match (list, &few) {
-            (Some(_), Some(_)) if is_change => Some(along(database, OfList::Nothing)),
+            (Some(list), Some(_)) if is_change => Some(along(database, OfList::Existence(list))),
             (Some(list), Some(few)) => Some(along(database, OfList::Around(list, few.clone(), journal))),
             (Some(list), None) => Some(along(database, OfList::Everything(list, journal))),
             (None, _) => None,
@@ -58,7 +59,8 @@ impl StoreCall for PostgresCall {
 /// What is asked of a list along with the teams.
 #[derive(Clone)]
 enum OfList {
-    Nothing,
+    /// Whether it exists: its tasks are read under the lock.
+    Existence(Arc<KnownList>),
     /// Few tasks and what they are tied to, and parts of the journal.
     Around(Arc<KnownList>, FewTasks, Vec<HistoryQuery>),
     /// All of it, and parts of the journal.
@@ -68,7 +70,7 @@ enum OfList {
 impl OfList {
     fn questions(&self, database: &Database) -> Vec<Statement> {
         let (mut all, list, journal) = match self {
-            Self::Nothing => return Vec::new(),
+            Self::Existence(list) => return vec![existence(database, list.list.directory())],
             Self::Around(list, few, journal) => (Vec::from(questions_around(database, list, few)), list, journal),
             Self::Everything(list, journal) => {
                 let directory = list.list.directory();
@@ -83,11 +85,21 @@ impl OfList {
     /// Takes the answers in. What cannot be read is asked for again, and then told.
     fn take_in(self, database: &Database, rows: &[Vec<Row>], stamp: &Stamp) {
         let (list, journal, is_read) = match self {
-            Self::Nothing => return,
+            Self::Existence(list) => {
+                if let Ok(true) = is_there(&rows[0]) {
+                    database.number.note_existing(list.list.directory());
+                }
+                return;
+            }
             Self::Around(list, _, journal) => {
                 let around = read_around(database, &list, rows, stamp);
                 let is_read = around.is_ok();
-                around.into_iter().for_each(|around| database.number.keep_around(around));
+                if let Ok(around) = around {
+                    if around.exists {
+                        database.number.note_existing(list.list.directory());
+                    }
+                    database.number.keep_around(around);
+                }
                 (list, journal, is_read)
             }
             Self::Everything(list, journal) => {
@@ -140,18 +152,21 @@ fn questions_around(database: &Database, list: &KnownList, few: &FewTasks) -> [S
 }
 
 /// Reads the answers; a list that does not exist is empty.
-fn read_around(database: &Database, list: &KnownList, rows: &[Vec<Row>], stamp: &Stamp) -> Result<Unpacked, Failure> {
+fn read_around(
+    database: &Database,
+    list: &KnownList,
+    rows: &[Vec<Row>],
+    stamp: &Stamp,
+) -> Result<Arc<ListState>, Failure> {
     if rows[0].is_empty() {
-        return Ok(Unpacked::default());
+        return Ok(Arc::default());
     }
     learn_heartbeats(database, &rows[..3])?;
-    let Found { state, .. } = read_part(list, stamp, [&rows[0], &rows[1], &rows[2]])?;
-    let unpacked = Box::new(StateSnapshot { state }).unpack();
-    unpacked.map_err(|error| Failure::new(FailureKind::Wrong, error.to_string()))
+    Ok(read_part(list, stamp, [&rows[0], &rows[1], &rows[2]])?.state)
 }
 
 /// Looks at the few tasks that this thread's call has to do with, and at what they are tied to; `None` if the call has to do with others, too.
-pub(super) fn look_around(database: &Database, list: &KnownList) -> Result<Option<Unpacked>, StoreError> {
+pub(super) fn look_around(database: &Database, list: &KnownList) -> Result<Option<Arc<ListState>>, StoreError> {
     let directory = list.list.directory();
     let Some(tasks) = database.number.few_tasks(directory) else { return Ok(None) };
     if let Some(around) = database.number.take_around() {
@@ -159,7 +174,9 @@ pub(super) fn look_around(database: &Database, list: &KnownList) -> Result<Optio
     }
     let (doing, few) = ("read tasks", FewTasks { directory: directory.to_owned(), tasks });
     let asked = database.read_stamped(doing, || questions_around(database, list, &few).into_iter().collect())?;
-    let Some((rows, stamp)) = asked else { return Ok(Some(Unpacked::default())) };
+    let Some((rows, stamp)) = asked else { return Ok(Some(Arc::default())) };
+    // The first question of a call asks the same along: it is answered here.
+    drop(database.number.take_around());
     let around = read_around(database, list, &rows, &stamp);
     around.map(Some).map_err(|failure| failure.into_store_error(database.shown(), doing))
 }

@@ -1,18 +1,23 @@
 //! A list of which only the tasks are read that a command has to do with, for processes that make one change or look once and end.
 //!
 //! What a command names is read, with what it is tied to, in the round trip that locks the list; whatever else is asked for is read then, in
-//! the same transaction. While the row is locked nothing changes, so all of it is the list at one moment.
+//! the same transaction. While the row is locked nothing changes, so all of it is the list at one moment. A look without a lock that is asked
+//! for anything else reads the whole list.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use taskyard::core::rules::agents::naming::name_of;
 use taskyard::core::{Event, Image, Lease, Revision, Task, TaskId};
-use taskyard::store::kit::{Kept, ListState, StagedTxn, key_of, number_of};
+use taskyard::store::kit::{Kept, ListState, StagedTxn, StateSnapshot, key_of, number_of};
 use taskyard::store::{Lookup, NewLease, Signature, Snapshot, StoreError, Txn, UnreadableTask};
 
+use super::call::look_around;
 use super::changes::storable;
-use super::ties::{COLUMNS, read_tasks};
+use super::known_list::KnownList;
+use super::reading::{exists, read};
+use super::ties::{COLUMNS, is_connected, read_tasks};
 use super::writer::{PostgresWriter, Transaction};
 use crate::connecting::Statement;
 use crate::database::Database;
@@ -54,6 +59,12 @@ impl OnDemandTxn {
         Self { staged, read, transaction, database, list, journaled }
     }
 
+    /// Reads those of the list's tasks for which a condition holds.
+    fn read_where(&self, condition: &str, names: Vec<String>) -> Result<(), StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM @.tasks t WHERE t.list = $1 AND ({condition})");
+        self.ask(self.database.statement(&sql).number(self.list).texts(names)).map(drop)
+    }
+
     fn ask(&self, statement: Statement) -> Result<Vec<Arc<Kept>>, StoreError> {
         let asked = self.transaction.ask(&[statement]).and_then(|rows| read_tasks(&rows[0]));
         let tasks = asked.map_err(|failure| failure.into_store_error(self.database.shown(), DOING))?;
@@ -85,12 +96,8 @@ impl OnDemandTxn {
         if missing.is_empty() {
             return Ok(());
         }
-        let sql = format!(
-            "SELECT {COLUMNS} FROM @.tasks t WHERE t.list = $1 AND t.task = ANY(ARRAY(
-                SELECT s.task FROM @.ties s WHERE s.list = $1 AND s.target = ANY($2)))"
-        );
-        let names = missing.iter().map(|id| storable(id.as_str())).collect();
-        self.ask(self.database.statement(&sql).number(self.list).texts(names))?;
+        let tied = "t.task = ANY(ARRAY(SELECT s.task FROM @.ties s WHERE s.list = $1 AND s.target = ANY($2)))";
+        self.read_where(tied, missing.iter().map(|id| storable(id.as_str())).collect())?;
         self.read.borrow_mut().tied.extend(missing);
         Ok(())
     }
@@ -145,6 +152,30 @@ impl Snapshot for OnDemandTxn {
             above = self.parts_of(&above)?.into_iter().filter(|part| seen.insert(part.clone())).collect();
         }
         self.staged.borrow().waiting_for_or_parts(blocker)
+    }
+
+    fn open_tasks_of(&self, owners: &[&str]) -> Result<Vec<Task>, StoreError> {
+        let names: Vec<&str> = owners.iter().map(|owner| name_of(owner)).collect();
+        // Such a name is in the text of its tasks as it is, unless some characters are written as their numbers.
+        let is_plain_character = |one: char| one.is_ascii_alphanumeric() || "-_.".contains(one);
+        let is_plain = |name: &&str| !name.is_empty() && name.chars().all(is_plain_character);
+        if !names.iter().all(is_plain) {
+            return self.tasks();
+        }
+        if !self.read.borrow().is_whole {
+            // No index leads there. The server looks through the list, which takes less time than to send it.
+            let owned = r"t.image IS NULL OR strpos(t.image, '\u') > 0 OR t.image LIKE ANY($2)";
+            self.read_where(owned, names.iter().map(|name| format!("%{name}%")).collect())?;
+        }
+        self.staged.borrow().tasks()
+    }
+
+    fn connected(&self, tasks: &[TaskId]) -> Result<Vec<Task>, StoreError> {
+        if !self.read.borrow().is_whole {
+            let names = tasks.iter().map(|id| storable(key_of(id).as_str())).collect();
+            self.read_where(&is_connected("$1"), names)?;
+        }
+        self.staged.borrow().tasks()
     }
 
     fn staged(&self) -> Vec<TaskId> {
@@ -217,5 +248,95 @@ impl Txn for OnDemandTxn {
 
     fn commit(self: Box<Self>, signature: &Signature) -> Result<Option<Event>, StoreError> {
         Box::new(self.staged.into_inner()).commit(signature)
+    }
+}
+
+/// A look, without a lock, at a list of which a call has to do with few tasks.
+#[derive(Debug)]
+pub(super) struct OnDemandSnapshot {
+    database: Arc<Database>,
+    list: Arc<KnownList>,
+    /// The few, and what is around them once it was asked for.
+    few: BTreeSet<TaskId>,
+    around: OnceCell<StateSnapshot>,
+    /// All of it, once something else was asked for. From then on it counts.
+    whole: OnceCell<StateSnapshot>,
+}
+
+impl OnDemandSnapshot {
+    /// Begins to look. Nothing is read yet.
+    pub(super) fn begin(database: &Arc<Database>, list: Arc<KnownList>, few: &[TaskId]) -> Self {
+        let (few, [around, whole]) = (few.iter().map(key_of).collect(), [const { OnceCell::new() }; 2]);
+        Self { database: Arc::clone(database), list, few, around, whole }
+    }
+
+    fn whole(&self) -> Result<&StateSnapshot, StoreError> {
+        if self.whole.get().is_none() {
+            let state = read(&self.database, &self.list)?;
+            let _ = self.whole.set(StateSnapshot { state });
+        }
+        Ok(self.whole.get().expect("it was just read"))
+    }
+
+    /// Returns what was read, and at least what is around the few.
+    fn around(&self) -> Result<&StateSnapshot, StoreError> {
+        if self.whole.get().is_none() && self.around.get().is_none() {
+            let Some(state) = look_around(&self.database, &self.list)? else { return self.whole() };
+            let _ = self.around.set(StateSnapshot { state });
+        }
+        self.whole.get().or(self.around.get()).map_or_else(|| self.whole(), Ok)
+    }
+}
+
+impl Snapshot for OnDemandSnapshot {
+    fn exists(&self) -> Result<bool, StoreError> {
+        match self.whole.get().or(self.around.get()) {
+            Some(read) => read.exists(),
+            None => exists(&self.database, &self.list),
+        }
+    }
+
+    fn revision(&self) -> Revision {
+        self.around().map_or_else(|_| Revision::default(), Snapshot::revision)
+    }
+
+    fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
+        if self.few.contains(&key_of(id)) { self.around()?.find(id) } else { self.whole()?.find(id) }
+    }
+
+    fn tasks(&self) -> Result<Vec<Task>, StoreError> {
+        self.whole()?.tasks()
+    }
+
+    fn connected(&self, tasks: &[TaskId]) -> Result<Vec<Task>, StoreError> {
+        if let Some(whole) = self.whole.get() {
+            return whole.tasks();
+        }
+        let this = "(SELECT id FROM @.lists WHERE directory = $1 AND has_ties)";
+        let near = is_connected(this);
+        let sql = format!(
+            "SELECT {COLUMNS} FROM @.tasks t WHERE t.list = {this} AND ({near})
+            UNION ALL SELECT {COLUMNS} FROM @.tasks t
+            WHERE t.list = (SELECT id FROM @.lists WHERE directory = $1 AND NOT has_ties)"
+        );
+        let names: Vec<String> = tasks.iter().map(|id| storable(key_of(id).as_str())).collect();
+        let rows = self.database.read(DOING, || {
+            vec![self.database.statement(&sql).text(self.list.list.directory()).texts(names.clone())]
+        })?;
+        let read = read_tasks(rows.as_ref().map_or(&[][..], |rows| &rows[0]));
+        let read = read.map_err(|failure| failure.into_store_error(self.database.shown(), DOING))?;
+        Ok(read.iter().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect())
+    }
+
+    fn problems(&self) -> Result<Vec<UnreadableTask>, StoreError> {
+        self.whole()?.problems()
+    }
+
+    fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        self.around()?.leases()
+    }
+
+    fn is_recorded(&self) -> bool {
+        true
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use taskyard::core::{Entry, Lease, ListId, Moment, Revision, Rules, TaskId, Timestamp};
-use taskyard::store::kit::{StagedPair, StagedTxn};
+use taskyard::store::kit::{StagedPair, StagedTxn, StateSnapshot};
 use taskyard::store::{
     ArrivingList, Capabilities, Closed, Departure, ExpectedReads, HistoryQuery, LastEntry, ListCopy, ListCopyTarget,
     ListInfo, ListMoving, ListWatch, Moved, SharedCare, SharedFault, Snapshot, Store, StoreCall, StoreError, ThinOut,
@@ -22,8 +22,8 @@ use super::history;
 use super::known_list::{KnownList, KnownLists};
 use super::lease_rows;
 use super::moving;
-use super::on_demand::OnDemandTxn;
-use super::reading::{PostgresSnapshot, read};
+use super::on_demand::{OnDemandSnapshot, OnDemandTxn};
+use super::reading::{PostgresSnapshot, exists, read};
 use super::thinning::thin_out;
 use super::turn::WritersTurn;
 use super::watching::{PostgresListWatch, PostgresNamesWatch};
@@ -127,6 +127,9 @@ impl Store for PostgresStore {
     }
 
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        if let Some(tasks) = self.few_tasks(list) {
+            return Ok(Box::new(OnDemandSnapshot::begin(&self.database, self.list(list), &tasks)));
+        }
         Ok(Box::new(PostgresSnapshot::take(&self.database, self.list(list), self.rules)?))
     }
 
@@ -146,16 +149,16 @@ impl Store for PostgresStore {
 
     fn read_around(&self, list: &ListId, task: &TaskId) -> Result<Option<Unpacked>, StoreError> {
         match self.few_tasks(list) {
-            Some(tasks) if tasks.contains(task) => look_around(&self.database, &self.list(list)),
+            Some(tasks) if tasks.contains(task) => {
+                let around = look_around(&self.database, &self.list(list))?;
+                around.map(|state| Box::new(StateSnapshot { state }).unpack()).transpose()
+            }
             Some(_) | None => Ok(None),
         }
     }
 
     fn has(&self, list: &ListId) -> Result<bool, StoreError> {
-        // A list stays, once it has come.
-        let list = self.list(list);
-        let is_known = list.known().state.exists;
-        Ok(is_known || read(&self.database, &list)?.exists)
+        exists(&self.database, &self.list(list))
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {

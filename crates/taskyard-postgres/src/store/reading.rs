@@ -6,9 +6,11 @@ use std::sync::Arc;
 use taskyard::core::{Lease, Revision, Rules, Task, TaskId};
 use taskyard::store::kit::{ListState, StateSnapshot};
 use taskyard::store::{LiveView, Lookup, Snapshot, StoreError, UnreadableTask};
+use tokio_postgres::Row;
 
-use super::catching_up::{Asked, Reader, STANDING, Taken, forget, learn_heartbeats, questions, take_in};
+use super::catching_up::{Asked, Reader, STANDING, Taken, forget, learn_heartbeats, must_be_here, questions, take_in};
 use super::known_list::KnownList;
+use crate::connecting::{Failure, Statement};
 use crate::database::Database;
 
 /// A list at one moment, and the same list as this process keeps it in memory.
@@ -67,6 +69,29 @@ impl Snapshot for PostgresSnapshot {
     fn is_recorded(&self) -> bool {
         true
     }
+}
+
+/// Tells whether a list exists, without reading it. A list stays, once it has come.
+pub(super) fn exists(database: &Database, list: &KnownList) -> Result<bool, StoreError> {
+    let (doing, directory) = ("look for a list", list.list.directory());
+    if list.known().state.exists || database.number.has_found(directory) {
+        return Ok(true);
+    }
+    let rows = database.read(doing, || vec![existence(database, directory)])?;
+    let found = rows.map_or(Ok(false), |rows| is_there(&rows[0]));
+    found.map_err(|failure| failure.into_store_error(database.shown(), doing))
+}
+
+/// Returns what asks whether a list exists.
+pub(super) fn existence(database: &Database, directory: &str) -> Statement {
+    database.statement("SELECT revision > 0, moved FROM @.lists WHERE directory = $1").text(directory)
+}
+
+/// Reads the answer; fails if the list has moved to another store.
+pub(super) fn is_there(rows: &[Row]) -> Result<bool, Failure> {
+    let Some(row) = rows.first() else { return Ok(false) };
+    must_be_here(row, 1)?;
+    Ok(row.try_get(0)?)
 }
 
 /// Reads a list without a lock; one that does not exist is empty. In a call that has read it a moment ago, it is as it was then.

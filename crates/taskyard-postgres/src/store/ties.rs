@@ -37,6 +37,20 @@ pub(super) fn question_around(database: &Database, directory: &str, tasks: &[Tas
     database.statement(&sql).text(directory).texts(names)
 }
 
+/// Returns the condition that a task is one of those whose names are `$2`, or is connected with one of them by the ties of the list with
+/// this number.
+pub(super) fn is_connected(list: &str) -> String {
+    format!(
+        "t.task = ANY(ARRAY(WITH RECURSIVE connected AS (
+            SELECT unnest($2) AS task
+            UNION
+            SELECT n.task FROM connected c CROSS JOIN LATERAL (
+                SELECT s.task FROM @.ties s WHERE s.list = {list} AND s.target = c.task
+                UNION ALL SELECT s.target FROM @.ties s WHERE s.list = {list} AND s.task = c.task) n)
+        SELECT task FROM connected))"
+    )
+}
+
 /// Ties to be written: of each, the task that is named and the one that names it.
 #[derive(Debug, Default)]
 pub(super) struct ChangedTies {

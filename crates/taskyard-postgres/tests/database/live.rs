@@ -319,7 +319,7 @@ fn change_one(yard: &Yard, deed: usize, kind: usize, [id, other]: &[TaskId; 2]) 
             }
         }
         1 | 2 => updated(yard.done(id).unwrap()),
-        3 => match yard.claim(id, &Claim::default()).unwrap() {
+        3 => match yard.claim(id, &Claim { limit: (kind > 0).then_some(kind), ..Claim::default() }).unwrap() {
             ClaimOutcome::Claimed(claimed) => format!("{:?}", claimed.task),
             ClaimOutcome::Refused { refusal, .. } => format!("{refusal:?}"),
         },

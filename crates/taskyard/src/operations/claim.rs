@@ -438,7 +438,7 @@ impl Yard {
     /// Returns the tasks among which those are that are the agent's.
     fn tasks_that_count(&self, list: &dyn Txn) -> Result<Vec<Task>, StoreError> {
         let own = list.live()?.map(|live| live.tasks_of(self.actor(), self.rules()));
-        own.map_or_else(|| list.tasks(), Ok)
+        own.map_or_else(|| list.open_tasks_of(&[self.actor().as_str()]), Ok)
     }
 
     /// Returns a task as it is when the agent has it. The client only writes the owner of its own tasks.

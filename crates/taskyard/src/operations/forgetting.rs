@@ -9,11 +9,12 @@ use crate::store::{StoreError, Txn};
 
 /// Takes every edge to tasks that are gone out of those that are left, lifts their parts, and returns which those are.
 ///
-/// All tasks are looked at: another program may have written an edge at one end only, which the removed task does not name.
+/// What the removed tasks do not name is looked at, too: another program may have written an edge at one end only.
 pub(super) fn forget(txn: &mut dyn Txn, gone: &[Task], rules: Rules) -> Result<Vec<TaskId>, StoreError> {
     let stood: HashMap<TaskId, Option<TaskId>> = gone.iter().map(|task| (task.id.clone(), task.parent())).collect();
     let mut parts = Vec::new();
-    for task in txn.tasks()? {
+    let gone: Vec<TaskId> = gone.iter().map(|task| task.id.clone()).collect();
+    for task in txn.connected(&gone)? {
         // The client looks a task up by the id in its file, so it does not find one whose file has another name.
         if rules.is_client() && task.stated_id.is_some() {
             continue;

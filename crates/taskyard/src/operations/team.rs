@@ -226,7 +226,7 @@ impl Yard {
         let names = [self.actor().as_str(), seated_as];
         let owned = txn.live()?.map(|live| live.held(|owner| names.iter().any(|name| is_same_agent(owner, name))));
         let tasks = match owned {
-            None => txn.tasks()?,
+            None => txn.open_tasks_of(&names)?,
             Some(mut owned) => {
                 owned.extend(together.iter().filter(|id| !owned.contains(id)).cloned().collect::<Vec<_>>());
                 let found = owned.iter().map(|id| Ok(txn.find(id)?.task()));

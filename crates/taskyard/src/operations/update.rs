@@ -167,7 +167,8 @@ impl Yard {
             };
             return Ok(closing.iter().find_map(refusal));
         }
-        let mut tasks = list.tasks()?;
+        let named: Vec<TaskId> = closing.iter().map(|task| task.id.clone()).collect();
+        let mut tasks = list.connected(&named)?;
         for task in tasks.iter_mut().filter(|task| closing.iter().any(|other| other.id == task.id)) {
             task.status = Status::Completed;
         }

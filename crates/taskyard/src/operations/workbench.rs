@@ -81,7 +81,7 @@ impl<'a> Workbench<'a> {
     /// Looks at the whole list once, for a caller that asks about the ties of many tasks before anything changes again.
     pub(super) fn look_at_all(&mut self) -> Result<(), StoreError> {
         self.take_up_staged()?;
-        let mut tasks = self.tasks()?;
+        let mut tasks = self.with_changes(self.txn.tasks()?);
         tasks.sort_by(|one, two| one.id.cmp(&two.id));
         let (mut waiting, mut parts): (HashMap<_, Vec<_>>, HashMap<_, Vec<_>>) = Default::default();
         for task in tasks {
@@ -206,7 +206,15 @@ impl<'a> Workbench<'a> {
         if let Some(live) = self.txn.live()? {
             return Ok(find_circle_around(&WithChanges::of(&live, self), edges, parts));
         }
-        Ok(find_circle(&self.tasks()?, edges, parts))
+        let ends = edges.iter().flat_map(|edge| [&edge.task, &edge.on]).chain(parts).cloned();
+        let mut near: BTreeSet<TaskId> = ends.collect();
+        for id in self.changed.union(&self.staged) {
+            let Some(Piece::Task(task) | Piece::Glimpsed(task)) = self.pieces.get(id) else { continue };
+            near.extend([&task.blocked_by, &task.blocks].into_iter().flatten().chain([id]).cloned());
+            near.extend(task.parent());
+        }
+        let connected = self.txn.connected(&near.into_iter().collect::<Vec<_>>())?;
+        Ok(find_circle(&self.with_changes(connected), edges, parts))
     }
 
     /// Puts on the bench what was staged before.
@@ -217,16 +225,15 @@ impl<'a> Workbench<'a> {
         Ok(())
     }
 
-    /// Returns every task of the list with the changes made to them.
-    fn tasks(&self) -> Result<Vec<Task>, StoreError> {
-        let mut tasks = self.txn.tasks()?;
+    /// Returns tasks with the changes made to them, and all others that were changed.
+    fn with_changes(&self, mut tasks: Vec<Task>) -> Vec<Task> {
         tasks.retain(|task| !self.changed.contains(&task.id));
         let changed = self.changed.iter().filter_map(|id| match self.pieces.get(id) {
             Some(Piece::Task(task) | Piece::Glimpsed(task)) => Some((**task).clone()),
             Some(Piece::Missing | Piece::Unreadable(_)) | None => None,
         });
         tasks.extend(changed);
-        Ok(tasks)
+        tasks
     }
 
     /// Tells whether new edges and parts may close a circle. Those of one new task cannot, where they lead to it or away from it

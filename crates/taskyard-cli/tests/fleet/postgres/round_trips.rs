@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use taskyard_testkit::{CountingProxy, Home, Process, SharedPostgres, wait_until};
 
-use crate::postgres::{ask, command, home};
+use crate::postgres::{ask, command, home, run};
 
 /// While nothing happens, a process asks no more often than this.
 const APART: Duration = Duration::from_secs(15);
@@ -190,27 +190,69 @@ fn show_takes_one_round_trip() {
     assert_eq!((asked.len(), proxy.connections()), (1, 1), "{asked:#?}");
 }
 
-#[test]
-fn one_task_of_a_long_list_is_read_alone() {
-    let commands =
-        ["show 3", "create another --blocked-by 2", "claim 3 --as ana", "done 3 --as ana", "done 1 --as ana"];
+/// The commands that have to do with one task, in an order in which each can do what it says. The list is named, and is not that of the
+/// directory.
+const OF_ONE_TASK: [&str; 17] = [
+    "show 3",
+    "history 3",
+    "create another",
+    "create another --blocked-by 2",
+    "claim 3 --as ana",
+    "note 3 text --as ana",
+    "update 3 --subject new --as ana",
+    "release 3 --as ana",
+    "start 3 --as ana",
+    "done 3 --as ana",
+    "reopen 3",
+    "cancel 4",
+    "depend 5 --on 6",
+    "undepend 5 --on 6",
+    "delete 5",
+    "delete 7 --keep-going",
+    "done 1 --as ana",
+];
+
+/// Makes a list of 10 tasks and one of 400, runs commands on each, and checks that the server does not answer more for the long one.
+fn read_no_more_of_a_long_list(commands: &[&str], prepare: impl Fn(&Home, &str)) {
     let read = [10, 400].map(|tasks| {
         let server = SharedPostgres::get();
         let (home, store) = (home(), server.fresh_address());
-        make_tasks(&home, &store, "L", tasks);
-        ask(&home, &store, "depend 2 --on 1");
+        make_tasks(&home, &store, "long", tasks);
+        prepare(&home, &store);
         let proxy = CountingProxy::before(server.cluster());
-        commands.map(|command| {
+        commands.iter().map(move |command| {
             proxy.reset();
-            ask(&home, &proxy.address(&store), command);
+            ask(&home, &proxy.address(&store), &format!("{command} --list long"));
             let asked: Vec<String> = proxy.trips().iter().map(|(_, text)| text.clone()).collect();
             (proxy.bytes_answered(), asked.join("\n---\n"))
         })
     });
-    for (command, ((short, _), (long, asked))) in commands.iter().zip(read[0].iter().zip(&read[1])) {
+    let [short, long] = read.map(Iterator::collect::<Vec<_>>);
+    for (command, ((short, _), (long, asked))) in commands.iter().zip(short.iter().zip(&long)) {
         // Numbers have more digits in a long list.
         assert!(*long < short + 300, "{command}: {short} bytes of 10 tasks, {long} bytes of 400:\n{asked}");
     }
+}
+
+#[test]
+fn one_task_of_a_long_list_is_read_alone() {
+    read_no_more_of_a_long_list(&OF_ONE_TASK, |home, store| {
+        ask(home, store, "depend 2 --on 1 --list long");
+    });
+}
+
+#[test]
+fn a_member_of_a_team_reads_one_task_of_a_long_list_alone() {
+    // Who is in a team finishes one task before the next.
+    let commands = ["claim 3 --as ana", "done 3 --as ana", "start 4 --as ana", "done 4 --as ana"];
+    read_no_more_of_a_long_list(&commands, |home, store| {
+        ask(home, store, "team create long --as boss");
+        ask(home, store, "team join long --as ana");
+        ask(home, store, "update 9 --owner ana --status in_progress --list long --as boss");
+        let refused = run(home, store, "claim 3 --as ana --list long");
+        assert_eq!(refused.code, Some(3), "{refused:?}");
+        ask(home, store, "done 9 --as ana --list long");
+    });
 }
 
 #[test]
