@@ -3,6 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use taskyard_testkit::{Cluster, postgres_program};
@@ -16,6 +17,9 @@ const MANY_LISTS: u64 = 100_000;
 const TASKS_OF_EACH: u64 = 10;
 /// The lengths of a short list and a long one.
 const LENGTHS: [u64; 2] = [600, 100_000];
+
+/// The home in which all commands run; there before the first of them.
+pub(crate) static HOME: OnceLock<PathBuf> = OnceLock::new();
 
 /// Measures commands against `psql` on the same rows.
 pub(crate) fn measure(cluster: &Cluster, promises: &mut Promises) {
@@ -88,7 +92,7 @@ pub(crate) fn taskyard(address: &str, words: &[&str]) -> Command {
     let beside = || env::current_exe().unwrap().parent().unwrap().with_file_name("taskyard");
     let program = env::var_os("TASKYARD_PROGRAM").map_or_else(beside, PathBuf::from);
     assert!(program.exists(), "{} is missing: cargo build --release --package taskyard-cli", program.display());
-    let home = env::temp_dir().join("taskyard-bench-home");
+    let home = HOME.get().expect("it is made at the start");
     let mut command = Command::new(program);
     command.args(words).env_clear().env("HOME", home).env("TASKYARD_STORE", address);
     command

@@ -59,7 +59,7 @@ fn rate(address: &str, lists: &[String], agents: usize, seconds: u64) -> f64 {
             let (begin, list) = (&begin, &lists[number % lists.len()]);
             scope.spawn(move || {
                 let mut session = Session::begin(address, list, number);
-                session.claim_and_complete();
+                assert!(session.claim_and_complete(), "there is nothing to claim");
                 begin.wait();
                 let (begun, mut commits) = (Instant::now(), 0);
                 while begun.elapsed() < Duration::from_secs(seconds) && session.claim_and_complete() {
@@ -84,8 +84,9 @@ struct Session {
 
 impl Session {
     fn begin(address: &str, list: &str, number: usize) -> Self {
-        let mut command = taskyard(address, &["mcp", "--as", &format!("agent-{number}"), "--list", list]);
-        let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut command =
+            taskyard(address, &["mcp", "--structured", "--as", &format!("agent-{number}"), "--list", list]);
+        let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (server.stdin.take().unwrap(), BufReader::new(server.stdout.take().unwrap()).lines());
         let mut session = Self { server, input, output, calls: 0 };
         let client = json!({ "name": "bench", "version": "1" });
@@ -100,7 +101,8 @@ impl Session {
         let claimed = self.ask("tools/call", &json!({ "name": "TaskClaim", "arguments": {} }));
         let Some(id) = claimed["structuredContent"]["task"]["id"].as_str() else { return false };
         let done = json!({ "taskId": id, "status": "completed" });
-        self.ask("tools/call", &json!({ "name": "TaskUpdate", "arguments": done }));
+        let completed = self.ask("tools/call", &json!({ "name": "TaskUpdate", "arguments": done }));
+        assert_ne!(completed["isError"], true, "{completed}");
         true
     }
 
@@ -108,7 +110,8 @@ impl Session {
         self.calls += 1;
         self.tell(&json!({ "jsonrpc": "2.0", "id": self.calls, "method": method, "params": params }));
         loop {
-            let message: Value = serde_json::from_str(&self.output.next().unwrap().unwrap()).unwrap();
+            let line = self.output.next().expect("the server has not ended").unwrap();
+            let message: Value = serde_json::from_str(&line).unwrap();
             if message["id"] == self.calls {
                 return message["result"].clone();
             }
