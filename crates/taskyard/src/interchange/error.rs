@@ -43,6 +43,24 @@ pub enum InterchangeError {
         /// What is wrong with it.
         source: BadSource,
     },
+    /// A file of another format.
+    #[error("`{}` is not in the format {format}: it looks like {looks_like}", .path.display())]
+    OtherFormat {
+        /// The file.
+        path: PathBuf,
+        /// What should be read.
+        format: &'static str,
+        /// What it seems to be.
+        looks_like: &'static str,
+    },
+    /// Nothing of the format is there.
+    #[error("no tasks in the format {format} found in `{}`", .path.display())]
+    NothingFound {
+        /// What was given.
+        path: PathBuf,
+        /// What should be read.
+        format: &'static str,
+    },
     /// A folder to be written has something in it.
     #[error("`{}` is not empty", .path.display())]
     NotEmpty {

@@ -8,5 +8,5 @@ mod reading;
 mod writing;
 
 pub use error::InterchangeError;
-pub use reading::{read_bytes, read_source};
+pub use reading::{guess, read_bytes, read_source};
 pub use writing::{Written, save};

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use taskyard_core::dialect::foreign::{
-    BadSource, ImportFormat, Imported, backlog, beads, jsonl, markdown, taskmaster, taskwarrior, todos,
+    self, BadSource, ImportFormat, Imported, backlog, beads, jsonl, markdown, taskmaster, taskwarrior, todos,
 };
 use taskyard_core::dialect::{document, export, macf, native, teaching};
 use taskyard_core::json_text::has_lone_surrogates;
@@ -14,7 +14,11 @@ use taskyard_core::{Task, TaskId};
 
 use super::InterchangeError;
 use super::folders::{Found, read_folder};
+use crate::regular_file;
 use crate::store::read_locked_document;
+
+/// A file larger than this is not looked into only to guess its format.
+const LARGEST_GUESSED: u64 = 16 * 1024 * 1024;
 
 /// Reads what is at a path. The listener is told how many files of how many have been read.
 pub fn read_source(
@@ -31,14 +35,40 @@ pub fn read_source(
         (false, true) => return Err(InterchangeError::NotAFile { path: path.to_owned(), format: format.as_str() }),
         _ => {}
     }
-    match format {
-        ImportFormat::Native => native_folder(path, false, progress),
-        ImportFormat::Macf => native_folder(path, true, progress),
-        ImportFormat::Teaching => teaching_folder(path, progress),
-        ImportFormat::Backlog => backlog_folder(path, progress),
-        ImportFormat::Document => read_bytes(&read_locked_document(path).map_err(failed)?, path, format),
-        _ => read_bytes(&fs::read(path).map_err(failed)?, path, format),
+    let folder = match format {
+        ImportFormat::Native => native_folder(path, false, progress)?,
+        ImportFormat::Macf => native_folder(path, true, progress)?,
+        ImportFormat::Teaching => teaching_folder(path, progress)?,
+        ImportFormat::Backlog => backlog_folder(path, progress)?,
+        ImportFormat::Document => return read_bytes(&read_locked_document(path).map_err(failed)?, path, format),
+        _ => return read_bytes(&fs::read(path).map_err(failed)?, path, format),
+    };
+    // Any folder may hold Markdown; the files of the others are named for tasks, and their losses say what is wrong with them. An empty
+    // folder is an empty list.
+    let holds_others = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+    let is_none = format == ImportFormat::Backlog || (folder.losses.is_empty() && holds_others());
+    if folder.tasks.is_empty() && is_none {
+        return Err(InterchangeError::NothingFound { path: path.to_owned(), format: format.as_str() });
     }
+    Ok(folder)
+}
+
+/// Returns the format that a file or folder has the marks of.
+pub fn guess(path: &Path) -> Option<ImportFormat> {
+    if path.is_dir() {
+        let is_project = ["backlog/tasks", ".backlog/tasks"].iter().any(|below| path.join(below).is_dir());
+        return is_project.then_some(ImportFormat::Backlog);
+    }
+    let bytes = regular_file::read_following(path, LARGEST_GUESSED).ok()?;
+    foreign::guess(std::str::from_utf8(&bytes).ok()?)
+}
+
+/// Returns the other format that a file has the marks of. Our own forms of a task are read for each other.
+fn other_format(bytes: &[u8], format: ImportFormat, has_tasks: bool) -> Option<ImportFormat> {
+    let ours = [ImportFormat::Document, ImportFormat::Export, ImportFormat::Jsonl];
+    let other = foreign::guess(std::str::from_utf8(bytes).ok()?).filter(|other| *other != format)?;
+    let is_readable = format == ImportFormat::Markdown || (ours.contains(&format) && ours.contains(&other));
+    (!(has_tasks && is_readable)).then_some(other)
 }
 
 /// Reads the contents of a file that is called by a name.
@@ -46,11 +76,18 @@ pub fn read_bytes(bytes: &[u8], name: &Path, format: ImportFormat) -> Result<Imp
     if format.is_folder() {
         return Err(InterchangeError::NotAFolder { path: name.to_owned(), format: format.as_str() });
     }
-    let read = file(bytes, format).map(|mut imported| {
-        tell_of_halves(&mut imported, name.file_name().unwrap_or_default().to_string_lossy(), bytes, format);
-        imported
-    });
-    read.map_err(|source| InterchangeError::Bad { path: name.to_owned(), source })
+    let read = file(bytes, format);
+    let has_tasks = read.as_ref().is_ok_and(|imported| !imported.tasks.is_empty());
+    if let Some(other) = other_format(bytes, format, has_tasks) {
+        let (format, looks_like) = (format.as_str(), other.as_str());
+        return Err(InterchangeError::OtherFormat { path: name.to_owned(), format, looks_like });
+    }
+    let mut imported = read.map_err(|source| InterchangeError::Bad { path: name.to_owned(), source })?;
+    if format == ImportFormat::Markdown && !has_tasks && !bytes.trim_ascii().is_empty() {
+        return Err(InterchangeError::NothingFound { path: name.to_owned(), format: format.as_str() });
+    }
+    tell_of_halves(&mut imported, name.file_name().unwrap_or_default().to_string_lossy(), bytes, format);
+    Ok(imported)
 }
 
 /// Tells of halves of surrogate pairs in a file: our strings do not hold them.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use taskyard_core::forms::batch::{BatchEntry, BatchMistake, Resolved, possible_ids, resolve};
 use taskyard_core::rules::hooks::hooking::HookEvent;
+use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Op, Revision, Rules, Task, TaskId};
 
 use super::create::made;
@@ -33,7 +34,10 @@ impl Yard {
         let outcome = self.transact(Op::Create, |txn, _| {
             let ids = txn.new_ids(batch.len())?;
             match resolve(batch, &ids, &named_tasks(txn, batch)?) {
-                Ok(resolved) => Ok(Ok(self.stage_batch(txn, resolved)?)),
+                Ok(resolved) => match self.stage_batch(txn, resolved) {
+                    Err(Halt::Refused(Refusal::Cycle { path })) => Ok(Err(BatchMistake::cycle(batch, &ids, &path))),
+                    staged => Ok(Ok(staged?)),
+                },
                 Err(mistake) => Ok(Err(mistake)),
             }
         })?;
@@ -81,6 +85,9 @@ impl Yard {
         };
         match self.stage_batch(&mut *txn, resolved) {
             Ok(created) => Ok(Outcome::Done(Ok(created))),
+            Err(Halt::Refused(Refusal::Cycle { path })) => {
+                Ok(Outcome::Done(Err(BatchMistake::cycle(batch, &ids, &path))))
+            }
             Err(Halt::Refused(refusal)) => Ok(Outcome::Refused(refusal)),
             Err(Halt::Failed(error)) => Err(error.into()),
         }

@@ -28,6 +28,14 @@ impl From<InterchangeError> for Problem {
                 let hint = "see that --from names what the file is; `taskyard import --help` lists the formats";
                 (Self::usage("bad_source", message).hint(hint), path)
             }
+            InterchangeError::OtherFormat { path, looks_like, .. } => {
+                let hint = format!("`taskyard import {} --from {looks_like}`", path.display());
+                (Self::usage("other_format", message).hint(hint).detail("looksLike", looks_like), path)
+            }
+            InterchangeError::NothingFound { path, .. } => {
+                let hint = "see that the path is the right one; `taskyard import --help` lists the formats";
+                (Self::usage("nothing_found", message).hint(hint), path)
+            }
             InterchangeError::NotEmpty { path } => {
                 (Self::usage("not_empty", message).hint("give a folder that does not exist yet"), path)
             }

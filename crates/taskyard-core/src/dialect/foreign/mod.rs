@@ -14,8 +14,10 @@ pub mod todos;
 
 mod formats;
 mod front_matter;
+mod guessing;
 mod imported;
 mod objects;
 
 pub use formats::{ExportFormat, ImportFormat};
+pub use guessing::guess;
 pub use imported::{BadSource, Imported, Loss, Mapping};

@@ -1,6 +1,6 @@
 //! One new task of a batch.
 
-use crate::Task;
+use crate::{Task, TaskId};
 
 /// One new task of a batch, which names others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,18 @@ pub struct BatchMistake {
 }
 
 impl BatchMistake {
+    /// Returns the mistake of tasks that wait for each other: each is named by its line, those of the list by their ids.
+    pub fn cycle(entries: &[BatchEntry], ids: &[TaskId], path: &[TaskId]) -> Self {
+        let entry = |id: &TaskId| ids.iter().position(|own| own == id).and_then(|place| entries.get(place));
+        let named = |id: &TaskId| match entry(id) {
+            Some(entry) => format!("`{}` (line {})", entry.called().escape_debug(), entry.line),
+            None => format!("#{id}"),
+        };
+        let names: Vec<String> = path.iter().map(named).collect();
+        let line = path.iter().filter_map(entry).map(|entry| entry.line).min().unwrap_or(1);
+        Self::at(line, format!("that would close a circle: {}", names.join(" waits for ")))
+    }
+
     pub(super) fn at(line: usize, what: impl Into<String>) -> Self {
         Self { line, what: what.into() }
     }
