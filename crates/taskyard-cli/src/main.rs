@@ -31,6 +31,7 @@ mod run;
 mod server_host;
 #[cfg(feature = "agents")]
 mod setup_problem;
+mod usage;
 
 use std::process::ExitCode;
 

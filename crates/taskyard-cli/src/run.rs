@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use taskyard::core::Timestamp;
 use taskyard::core::answers::access::Version;
@@ -17,8 +17,8 @@ use taskyard::problems::with_way_back;
 use taskyard::process::Cancel;
 use taskyard::tidying::{DailyTidying, Household};
 
-use crate::arguments::{Globals, with_negations};
-use crate::commands::{Arguments, Command, StatusLine, background, grouped, meant_by, overview};
+use crate::arguments::{Globals, with_negations, written_out};
+use crate::commands::{Arguments, Command, StatusLine, background, grouped, overview, topic};
 use crate::context::Context;
 use crate::ended_members::take_out_ended_members;
 use crate::environment::{Environment, TASKYARD_FAILPOINTS};
@@ -26,6 +26,7 @@ use crate::exit::Exit;
 use crate::output::{ColorChoice, Output, Pager, Terminal};
 use crate::problem::{Problem, ProblemKind};
 use crate::reopening::reopen_tasks;
+use crate::usage::{in_words, usage_problem, with_way_out};
 use crate::{answer_end, completion, logging};
 use taskyard_jobs::signals;
 
@@ -50,7 +51,16 @@ pub(crate) fn run() -> ExitCode {
         let _ = completion::answer(Arguments::command(), &typed, &environment);
         return ExitCode::SUCCESS;
     }
-    let typed = with_negations(typed);
+    let typed = with_negations(written_out(typed));
+    if let Some(text) = topic(&typed, Arguments::command) {
+        let json = typed.iter().any(|word| word == "--json");
+        let mut output = Output::new(Terminal::detect(ColorChoice::Auto, &environment, now()), json, false);
+        if !typed.iter().any(|word| word == "--no-pager") {
+            output.page(Pager::wanted(&environment, None));
+        }
+        let exit = output.manual(&text).map_or_else(|error| output.problem(&Problem::from(error)), |()| Exit::Done);
+        return finish(exit, output, false);
+    }
     match parse(&typed) {
         Ok(arguments) => {
             let is_terminal = std::io::stdout().is_terminal() && !arguments.globals.json;
@@ -59,7 +69,7 @@ pub(crate) fn run() -> ExitCode {
                 let (exit, output) = refuse(&error, &typed, &environment);
                 return finish(exit, output, false);
             }
-            let (exit, mut output, context) = execute(arguments, environment);
+            let (exit, mut output, context) = execute(arguments, environment, &typed);
             let household = if exit == Exit::Stopped { None } else { to_tidy(&context) };
             let tidying = household.as_ref().and_then(DailyTidying::begin);
             if let Some(doubt) = tidying.as_ref().and_then(DailyTidying::new_doubt) {
@@ -99,7 +109,7 @@ fn to_tidy(context: &Context) -> Option<Household> {
     if context.has_written() { context.household_to_tidy() } else { None }
 }
 
-fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<Context>) {
+fn execute(arguments: Arguments, environment: Environment, typed: &[OsString]) -> (Exit, Output, Rc<Context>) {
     let Arguments { globals, command } = arguments;
     // Clients keep what a server writes to stderr in a log of their own.
     let is_mcp = matches!(command, Some(Command::Mcp(_)));
@@ -167,7 +177,7 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
     let exit = match result.and_then(|exit| warned.and(journals).map(|()| exit)) {
         Ok(exit) => exit,
         Err(problem) => {
-            let problem = after_writing(problem, context.has_written());
+            let problem = with_way_out(after_writing(problem, context.has_written()), typed, &context);
             output.problem(&match context.yard() {
                 Ok(yard) => with_way_back(problem, &yard),
                 Err(_) => problem,
@@ -201,59 +211,14 @@ fn refuse(error: &clap::Error, typed: &[OsString], environment: &Environment) ->
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand if json => {
             Ok(output.problem(&Problem::usage("usage", "no command was given").hint("see `taskyard help`")))
         }
-        _ if json => Ok(output.problem(&usage_problem(&hide_passwords(&in_words(error))))),
+        _ if json => Ok(output.problem(&usage_problem(&hide_passwords(&in_words(error, typed, environment))))),
         _ => {
-            let text = in_words(error);
+            let text = in_words(error, typed, environment);
             output.usage_error(&escaping::many_lines(&hide_passwords(&text))).map(|()| Exit::Usage)
         }
     };
     let exit = written.unwrap_or_else(|error| output.problem(&Problem::from(error)));
     (exit, output)
-}
-
-/// Returns what clap says of a command line, and what was meant by a word that is no command.
-fn in_words(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return text };
-    let similar = match error.get(ContextKind::SuggestedSubcommand) {
-        // The best comes last.
-        Some(ContextValue::Strings(similar)) => similar.last().cloned(),
-        Some(ContextValue::String(similar)) => Some(similar.clone()),
-        _ => None,
-    };
-    let Some(meant) = meant_by(word).map(str::to_owned).or(similar) else { return text };
-    let mut lines: Vec<String> = Vec::new();
-    let mut is_told = false;
-    for line in text.lines().filter(|line| !line.trim_start().starts_with("tip: ")) {
-        if !is_told && line.starts_with("Usage:") {
-            lines.extend([format!("  tip: did you mean `taskyard {meant}`?"), String::new()]);
-            is_told = true;
-        }
-        // The tip that went left an empty line.
-        if !(line.is_empty() && lines.last().is_some_and(String::is_empty)) {
-            lines.push(line.to_owned());
-        }
-    }
-    lines.join("\n") + "\n"
-}
-
-/// Takes clap's text apart: the sentence, and the advice below it.
-fn usage_problem(text: &str) -> Problem {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let message = lines.next().unwrap_or("wrong usage").trim_start_matches("error: ").to_owned();
-    let mut details = Vec::new();
-    let mut hint = "see `taskyard help`".to_owned();
-    for line in lines {
-        if let Some(tip) = line.strip_prefix("tip: ") {
-            hint = tip.to_owned();
-        } else if !line.starts_with("Usage:") && !line.starts_with("For more information") {
-            details.push(line);
-        } else {
-            break;
-        }
-    }
-    let message = if details.is_empty() { message } else { format!("{message} {}", details.join(", ")) };
-    Problem::usage("usage", message).hint(hint)
 }
 
 fn version(environment: &Environment) -> ExitCode {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::Value;
-use taskyard::core::forms::extras::{EstimateWord, Extras};
+use taskyard::core::forms::extras::{EstimateWord, Extras, parse_priority};
 use taskyard::core::json_text;
 use taskyard::core::{Priority, TaskId};
 
@@ -13,11 +13,11 @@ use super::values::parse_id;
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct MetadataFlags {
     /// How urgent it is: low, medium or high
-    #[arg(long, value_name = "PRIORITY")]
+    #[arg(long, short, value_name = "PRIORITY", value_parser = parse_priority)]
     pub(crate) priority: Option<Priority>,
 
     /// A tag; may be given several times
-    #[arg(id = "tag", long = "tag", value_name = "TAG", value_delimiter = ',')]
+    #[arg(id = "tag", long = "tag", short = 't', value_name = "TAG", value_delimiter = ',')]
     pub(crate) tags: Vec<String>,
 
     /// The task it is a part of
@@ -47,11 +47,6 @@ pub(crate) struct MetadataFlags {
 }
 
 impl MetadataFlags {
-    /// Tells whether how long a working day is makes a difference.
-    pub(crate) const fn has_estimate(&self) -> bool {
-        self.estimate.is_some()
-    }
-
     /// Returns what the flags say.
     pub(crate) fn extras(self) -> Extras {
         Extras {

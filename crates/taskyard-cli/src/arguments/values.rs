@@ -5,7 +5,7 @@ use std::time::Duration;
 use taskyard::config::{self, parse_duration, parse_size};
 pub(crate) use taskyard::core::forms::id_range::parse_id;
 use taskyard::core::timing::When;
-use taskyard::core::{AgentName, Revision, Status, Timestamp};
+use taskyard::core::{AgentName, Revision, Status, TaskId, Timestamp};
 use taskyard::operations::UndoRange;
 
 use super::times::writers_clock;
@@ -30,10 +30,20 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|error| error.to_string())
 }
 
-/// Reads a status; a hyphen or a space is as good as an underscore.
+/// Reads a task's id behind another one; `on` between the two is no id.
+pub(crate) fn parse_other(text: &str) -> Result<Option<TaskId>, String> {
+    if text.eq_ignore_ascii_case("on") { Ok(None) } else { parse_id(text).map(Some) }
+}
+
+/// Reads a status; a hyphen or a space is as good as an underscore, and the words of other programs count.
 pub(crate) fn parse_status(text: &str) -> Result<Status, String> {
     let word = text.trim().to_ascii_lowercase().replace(['-', ' '], "_");
-    word.parse().map_err(|error: taskyard::core::UnknownStatus| error.to_string())
+    match &*word {
+        "todo" => Ok(Status::Pending),
+        "doing" | "started" | "wip" => Ok(Status::InProgress),
+        "done" | "closed" | "complete" | "finished" => Ok(Status::Completed),
+        word => word.parse().map_err(|error: taskyard::core::UnknownStatus| error.to_string()),
+    }
 }
 
 /// A state that a list can be narrowed to.
@@ -103,10 +113,11 @@ mod tests {
     use super::{parse_revisions, parse_status};
 
     #[test]
-    fn a_status_may_be_written_with_a_hyphen_or_a_space() {
+    fn status_may_be_written_as_in_other_programs() {
         assert_eq!(parse_status("in progress"), Ok(Status::InProgress));
         assert_eq!(parse_status("In-Progress"), Ok(Status::InProgress));
-        assert!(parse_status("done").is_err());
+        assert_eq!(parse_status("done"), Ok(Status::Completed));
+        assert!(parse_status("deleted").is_err());
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Board {
         let config = context.config()?;
         let wrong = |path: &std::path::Path, why: String| {
             Problem::usage("config", format!("`{}`: [board] {why}", path.display()))
-                .hint("docs/formats/config.md describes every key of this file")
+                .hint("`taskyard help config` describes every key of this file")
         };
         let keymap = match config.board_keys() {
             Some((keys, layer)) => Keymap::with(&keys).map_err(|why| wrong(&layer.path, why))?,

@@ -1,5 +1,7 @@
 //! The commands, and which of them change something.
 
+use std::ffi::OsString;
+
 use clap::{CommandFactory as _, Parser, Subcommand};
 use taskyard::core::TaskId;
 use taskyard::opening::Address;
@@ -56,6 +58,7 @@ use super::release::Release;
 use super::renew::Renew;
 use super::reopen::Reopen;
 use super::restore::Restore;
+use super::retry::Retry;
 use super::search::Search;
 use super::send::Send;
 #[cfg(feature = "server")]
@@ -79,7 +82,7 @@ use super::watch::Watch;
 use super::where_is::Where;
 use super::whoami::Whoami;
 use super::work::Work;
-use crate::arguments::Globals;
+use crate::arguments::{Globals, written_out};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -112,24 +115,31 @@ See it at work: taskyard demo";
 /// Every command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[command(aliases = ["add", "a"])]
     Create(Box<Create>),
+    #[command(alias = "ls")]
     List(List),
     Show(Show),
     Search(Search),
     Ready(Ready),
     Stats(Stats),
+    #[command(aliases = ["mod", "modify"])]
     Update(Box<Update>),
     Edit(Edit),
     Note(Note),
     Start(Start),
+    #[command(alias = "do")]
     Done(Done),
     Cancel(Cancel),
     Reopen(Reopen),
+    Retry(Retry),
     Claim(Box<Claim>),
     Renew(Renew),
     Release(Release),
+    #[command(alias = "rm")]
     Delete(Delete),
     Clear(Clear),
+    #[command(alias = "depends")]
     Depend(Depend),
     Undepend(Undepend),
     Graph(Graph),
@@ -146,6 +156,7 @@ pub(crate) enum Command {
     Use(Use),
     Adopt(Adopt),
     Merge(Merge),
+    #[command(alias = "mv")]
     Move(Move),
     Todo(Todo),
     Task(TaskOfKind),
@@ -234,7 +245,7 @@ impl Command {
     pub(crate) fn begin_call(&self, context: &Context) -> Option<Box<dyn StoreCall>> {
         // Of the others each reads tasks under the lock, or none.
         let (journal, is_change) = match self {
-            Self::Show(show) => (journal_of_shown(&show.id), false),
+            Self::Show(show) => (show.ids().iter().flat_map(journal_of_shown).collect(), false),
             _ => (Vec::new(), true),
         };
         let tasks = self.few_tasks()?;
@@ -250,7 +261,7 @@ impl Command {
     fn few_tasks(&self) -> Option<Vec<TaskId>> {
         let with = |id: &TaskId, others: &[TaskId]| [std::slice::from_ref(id), others].concat();
         match self {
-            Self::Show(show) => Some(vec![show.id.clone()]),
+            Self::Show(show) => Some(show.ids()),
             Self::History(history) => Some(vec![history.id.clone()?]),
             Self::Create(create) if create.batch.is_none() => Some(create.named()),
             Self::Claim(claim) => Some(vec![claim.which.only_one()?.clone()]),
@@ -311,6 +322,7 @@ impl Command {
             Self::Done(command) => command.run(context, output),
             Self::Cancel(command) => command.run(context, output),
             Self::Reopen(command) => command.run(context, output),
+            Self::Retry(command) => command.run(context, output),
             Self::Claim(command) => command.run(context, output),
             Self::Renew(command) => command.run(context, output),
             Self::Release(command) => command.run(context, output),
@@ -366,8 +378,8 @@ impl Command {
 /// Runs the command that some words are.
 #[cfg(feature = "board")]
 fn run_words(words: &[String], context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-    let typed = std::iter::once("taskyard").chain(words.iter().map(String::as_str));
-    let arguments = Arguments::try_parse_from(typed).map_err(|error| {
+    let typed = std::iter::once("taskyard").chain(words.iter().map(String::as_str)).map(OsString::from).collect();
+    let arguments = Arguments::try_parse_from(written_out(typed)).map_err(|error| {
         let told = error.to_string();
         let first = told.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         Problem::usage("usage", first).hint("`taskyard help` in a shell explains every command")

@@ -9,6 +9,7 @@ use taskyard::core::answers::tasks::Created;
 use taskyard::core::dialect::macf::{Kind, UnknownKind, describe_making, stated_parent};
 use taskyard::core::dialect::native::LARGEST;
 use taskyard::core::forms::extras::without_taken_times;
+use taskyard::core::forms::inline::InlineTask;
 use taskyard::core::render::{Line, Look, Tone};
 use taskyard::core::timing::work_in_words;
 use taskyard::core::{Task, TaskId};
@@ -23,8 +24,10 @@ use crate::output::Output;
 use crate::problem::Problem;
 
 /// What one task is made of; a batch says it for each.
-const ALONE: [&str; 15] = [
+const ALONE: [&str; 17] = [
     "subject",
+    "literal",
+    "title",
     "description",
     "active_form",
     "blocked_by",
@@ -45,13 +48,24 @@ const ALONE: [&str; 15] = [
 ///
 /// With --quiet it prints the bare number, for scripts: `id=$(taskyard create "Write the parser" --quiet)`.
 ///
+/// Several arguments are words of the title, except attributes: `+tag`, `due:fri`, `pri:high`, `defer:mon`, `est:2h`, `parent:3`, `after:4,5`,
+/// `owner:ana` and `kind:bug`. Words after `--` are title whatever they look like, and so is a single argument.
+///
 /// Many at once with --batch, in one revision: JSON lines with the keys of a task, `priority`, `tags`, `parent`, `due`, `defer`, `estimate`,
 /// and `name`, which `blockedBy`, `blocks` and `parent` may use; or a Markdown list, in which indentation means parts and `after: NAME` order.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Create {
-    /// The title
-    #[arg(required_unless_present = "batch", default_value = "", hide_default_value = true)]
-    pub(crate) subject: String,
+    /// The title, with or without quotes, and attributes
+    #[arg(value_name = "WORD", required_unless_present_any = ["batch", "literal", "title"])]
+    pub(crate) subject: Vec<String>,
+
+    /// Words of the title that are no attributes
+    #[arg(value_name = "WORD", last = true)]
+    pub(crate) literal: Vec<String>,
+
+    /// The title as a flag; the other words are attributes
+    #[arg(long, value_name = "TEXT", alias = "subject", allow_hyphen_values = true)]
+    pub(crate) title: Option<String>,
 
     /// Many tasks from a file, or from stdin (`-`): JSON lines or Markdown
     #[arg(long, value_name = "FILE", conflicts_with_all = ALONE, allow_hyphen_values = true)]
@@ -70,7 +84,7 @@ pub(crate) struct Create {
     pub(crate) active_form: Option<String>,
 
     /// The tasks it waits for
-    #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
+    #[arg(long, visible_alias = "depends-on", value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) blocked_by: Vec<TaskId>,
 
     /// The tasks that wait for it
@@ -136,20 +150,39 @@ impl Create {
         ids.chain(self.metadata.parent.clone()).collect()
     }
 
+    /// Returns the title and the attributes among the words. A program passes a title as one argument, whatever it holds.
+    fn inline(&self, context: &Context) -> Result<InlineTask, Problem> {
+        if let ([title], [], None) = (&self.subject[..], &self.literal[..], &self.title) {
+            return Ok(InlineTask { title: title.clone(), ..InlineTask::default() });
+        }
+        let mut task = context.inline_task(&self.subject)?;
+        if self.title.is_some() && !task.title.is_empty() {
+            return Err(given_twice("title"));
+        }
+        let words = [task.title].into_iter().chain(self.title.clone()).chain(self.literal.iter().cloned());
+        task.title = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        Ok(task)
+    }
+
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         if let Some(batch) = &self.batch {
             return create_batch(batch, self.dry_run, context, output);
         }
-        if self.subject.trim().is_empty() {
+        let InlineTask { title, extras, owner, after } = self.inline(context)?;
+        if title.trim().is_empty() {
             return Err(
                 Problem::usage("empty_subject", "a task needs a title").hint("`taskyard create \"Write the parser\"`")
             );
         }
+        if owner.is_some() && self.owner.is_some() {
+            return Err(given_twice("owner"));
+        }
+        let extras = self.metadata.extras().and(extras).map_err(given_twice)?;
         let claimed = context.claim_list(output)?;
         let context = claimed.as_ref().unwrap_or(context);
-        let kind = self.metadata.kind.as_deref().and_then(|word| word.parse::<Kind>().ok());
+        let kind = extras.kind.as_deref().and_then(|word| word.parse::<Kind>().ok());
         let mut description = self.description.map(description).transpose()?.unwrap_or_default();
-        let has_parent = self.metadata.parent.is_some() || stated_parent(&description).is_some();
+        let has_parent = extras.parent.is_some() || stated_parent(&description).is_some();
         if let Some(kind) = kind.filter(|kind| kind.needs_parent() && !has_parent) {
             return Err(Problem::usage("no_parent", format!("a {kind} is always a part of another task"))
                 .hint("say which with `--parent ID`"));
@@ -161,7 +194,7 @@ impl Create {
             return Err(Problem::usage("not_a_mission", "--repo and --version are facts of a mission")
                 .hint("add `--kind mission`, or keep them with `--meta repo='\"NAME\"'`"));
         }
-        let mut metadata = context.metadata_of(self.metadata)?;
+        let mut metadata = context.metadata_of(extras)?;
         metadata.iter_mut().for_each(without_taken_times);
         let mut block_left = None;
         if kind.is_some() {
@@ -170,12 +203,12 @@ impl Create {
         let new = NewTask {
             kind,
             has_compact_marks: context.config()?.marks() == Some(Marks::Compact),
-            subject: self.subject,
+            subject: title,
             description,
             active_form: self.active_form,
-            owner: self.owner,
+            owner: self.owner.or(owner),
             blocks: self.blocks,
-            blocked_by: self.blocked_by,
+            blocked_by: self.blocked_by.into_iter().chain(after).collect(),
             metadata: metadata.filter(|metadata| !metadata.is_empty()),
             ..NewTask::default()
         };
@@ -199,6 +232,12 @@ impl Create {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Says that a flag and an attribute both set a field.
+pub(super) fn given_twice(field: &'static str) -> Problem {
+    Problem::usage("given_twice", format!("{field} is given as a flag and as an attribute"))
+        .hint("leave one out; words after `--` are title")
 }
 
 /// Says how times were understood: a day has many names.

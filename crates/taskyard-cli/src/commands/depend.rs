@@ -4,7 +4,7 @@ use clap::Args;
 use taskyard::core::TaskId;
 
 use super::several::tell_rehearsal;
-use crate::arguments::{LeaseFlags, parse_id};
+use crate::arguments::{LeaseFlags, parse_id, parse_other};
 use crate::context::Context;
 use crate::displays::answers;
 use crate::exit::Exit;
@@ -20,8 +20,12 @@ pub(crate) struct Depend {
     #[arg(value_name = "ID", value_parser = parse_id)]
     pub(crate) id: TaskId,
 
-    /// The tasks it waits for
-    #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',', required = true)]
+    /// The tasks it waits for; `on` may stand before them: `depend 3 on 4,5`
+    #[arg(value_name = "IDS", value_parser = parse_other, value_delimiter = ',', required_unless_present = "on")]
+    pub(crate) others: Vec<Option<TaskId>>,
+
+    /// The same as a flag
+    #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) on: Vec<TaskId>,
 
     /// Show what would be done, and do nothing
@@ -35,11 +39,15 @@ pub(crate) struct Depend {
 impl Depend {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
+        let on: Vec<TaskId> = self.others.into_iter().flatten().chain(self.on).collect();
+        if on.is_empty() {
+            return Err(Problem::usage("usage", "no task was named behind `on`").hint("`taskyard depend 3 on 4`"));
+        }
         if self.dry_run {
-            let updated = yard.rehearsing().depend(&self.id, &self.on)?.done()?;
+            let updated = yard.rehearsing().depend(&self.id, &on)?.done()?;
             return tell_rehearsal("Would update", &[&updated.task], &[], output);
         }
-        let updated = yard.depend(&self.id, &self.on)?.done()?;
+        let updated = yard.depend(&self.id, &on)?.done()?;
         answers::updated("Updated", &updated, &yard, output)?;
         Ok(Exit::Done)
     }

@@ -4,10 +4,13 @@ use std::fmt::Write as _;
 
 use clap::Command;
 
+use super::examples::below_help;
+use super::topics::overview_of_topics;
+
 /// The commands, by what they are for.
 const GROUPS: [(&str, &[&str]); 9] = [
     ("Tasks", &["create", "list", "show", "search", "ready", "stats", "update", "edit", "note", "task"]),
-    ("Moving on", &["start", "done", "cancel", "reopen", "delete", "clear"]),
+    ("Moving on", &["start", "done", "cancel", "reopen", "retry", "delete", "clear"]),
     ("Order", &["depend", "undepend", "graph"]),
     ("Sharing work", &["claim", "renew", "release", "work", "team", "send", "inbox", "todo"]),
     ("What happened", &["history", "undo", "restore", "watch", "board"]),
@@ -18,11 +21,9 @@ const GROUPS: [(&str, &[&str]); 9] = [
 ];
 
 /// What words of other programs mean here.
-const OTHER_WORDS: [(&str, &str); 46] = [
-    ("add", "create"),
+const OTHER_WORDS: [(&str, &str); 42] = [
     ("new", "create"),
     ("make", "create"),
-    ("ls", "list"),
     ("tasks", "list"),
     ("all", "list"),
     ("cat", "show"),
@@ -36,7 +37,6 @@ const OTHER_WORDS: [(&str, &str); 46] = [
     ("status", "stats"),
     ("set", "update"),
     ("change", "update"),
-    ("modify", "update"),
     ("assign", "update"),
     ("comment", "note"),
     ("remark", "note"),
@@ -50,7 +50,6 @@ const OTHER_WORDS: [(&str, &str); 46] = [
     ("drop", "cancel"),
     ("abandon", "cancel"),
     ("open", "reopen"),
-    ("rm", "delete"),
     ("remove", "delete"),
     ("del", "delete"),
     ("block", "depend"),
@@ -73,11 +72,38 @@ pub(crate) fn meant_by(word: &str) -> Option<&'static str> {
     OTHER_WORDS.iter().find(|(other, _)| *other == word).map(|(_, ours)| *ours)
 }
 
-/// Has the help of the whole program show its commands in groups.
+/// What the help of every command says of the options that all take.
+const OPTIONS: &str = "Options of every command (--list, --as, --json, ...): see `taskyard help options`";
+
+/// Has the help of the whole program show its commands in groups, and that of each command its examples; the options of every command are
+/// a topic of their own.
 pub(crate) fn grouped(command: Command) -> Command {
-    let template =
-        format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{options}}{{after-help}}", groups(&command));
-    command.help_template(template)
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{}\n{{options}}{{after-help}}",
+        groups(&command),
+        overview_of_topics()
+    );
+    let names: Vec<String> = command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
+    let command = names.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |inner| {
+            let examples = below_help(name).map(|examples| format!("{examples}\n")).unwrap_or_default();
+            with_options_line(inner, &examples)
+        })
+    });
+    let command = command.mut_args(|arg| {
+        let everywhere = arg.is_global_set();
+        arg.hide(everywhere)
+    });
+    command.help_template(template).after_help(format!("{OPTIONS}\n\n{after}"))
+}
+
+/// Names the options of every command below the help of a command and of those below it.
+fn with_options_line(command: Command, before: &str) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
+    let command =
+        names.iter().fold(command, |command, name| command.mut_subcommand(name, |inner| with_options_line(inner, "")));
+    command.after_help(format!("{before}{OPTIONS}"))
 }
 
 fn groups(command: &Command) -> String {
@@ -125,12 +151,17 @@ mod tests {
     #[test]
     fn words_of_others_mean_commands_that_there_are_and_are_none_themselves() {
         let command = Arguments::command();
-        let is_command = |name: &str| command.get_subcommands().any(|inner| inner.get_name() == name);
+        let is_command = |name: &str| {
+            command.get_subcommands().any(|inner| {
+                inner.get_name_and_visible_aliases().contains(&name)
+                    || inner.get_all_aliases().any(|alias| alias == name)
+            })
+        };
         for (other, ours) in OTHER_WORDS {
             assert!(is_command(ours), "{ours}");
             assert!(!is_command(other), "{other}");
         }
-        assert_eq!(meant_by("RM"), Some("delete"));
+        assert_eq!(meant_by("DEL"), Some("delete"));
         assert_eq!(meant_by("frobnicate"), None);
     }
 }

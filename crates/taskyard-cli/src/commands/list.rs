@@ -111,6 +111,10 @@ impl List {
 
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         context.do_without_newer();
+        if output.is_json() && self.format.is_some() {
+            return Err(Problem::usage("usage", "--format is for lines, and --json has a form of its own")
+                .hint("leave one out; `taskyard list --json` has every field"));
+        }
         let template: Option<Template> = self.format.as_deref().map(str::parse).transpose()?;
         let query = context.query_of(&self.query)?;
         let yard = context.yard()?;
@@ -125,11 +129,15 @@ impl List {
             parent: self.parent.clone(),
             query,
             sort: self.sort.clone(),
-            limit: self.limit,
+            // A person is told how many more there are.
+            limit: self.limit.filter(|_| output.is_json()),
             with_times: template.as_ref().is_some_and(Template::asks_for_times),
             internal: self.all,
         };
-        let listing = yard.list(&filter)?;
+        let mut listing = yard.list(&filter)?;
+        let shown = self.limit.unwrap_or(usize::MAX);
+        let more = listing.tasks.len().saturating_sub(shown);
+        listing.tasks.truncate(shown);
         if output.is_json() {
             output.document(answers::listing(&listing, yard.list_id()))?;
             // The process ends with its answer, and the system takes the memory back faster than we can.
@@ -149,6 +157,11 @@ impl List {
             Style::Client => self.client_lines(&yard, &listing, output)?,
             Style::V2_1_19 | Style::V2_1_20 => self.historic_lines(style, context, &listing, output)?,
             Style::Tree | Style::Flat => self.board(style, context, &yard, &listing, output)?,
+        }
+        if more > 0 && output.is_terminal() {
+            output.say(&Line::new().with(Tone::Dim, &format!("  and {more} more")))?;
+        } else if more > 0 && !output.is_quiet() {
+            output.note(&format!("{more} more match"))?;
         }
         if !yard.rules().is_client() {
             tell_of_clearing(listing.gone.as_ref(), output)?;

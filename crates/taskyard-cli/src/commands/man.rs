@@ -10,6 +10,7 @@ use taskyard::core::answers::access::{ManualPage, ManualWritten};
 use taskyard::core::render::{Line, Tone};
 
 use super::grouped;
+use super::topics::{self, manual_page, manual_pages};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::exit::Exit;
@@ -23,7 +24,7 @@ use taskyard_jobs::signals;
 /// commands.
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The command; the whole program where none is named
+    /// The command or the topic; the whole program where none is named
     #[arg(value_name = "COMMAND")]
     command: Option<String>,
 
@@ -60,12 +61,24 @@ impl Man {
         }
         let page = match self.format {
             Format::Markdown => reference(program.clone()),
-            Format::Roff => roff(&page_of(program.clone(), self.command.as_deref())?)?,
+            Format::Roff => match self.command.as_deref().and_then(|name| topic_page(name, &program)) {
+                Some(page) => page,
+                None => roff(&page_of(program.clone(), self.command.as_deref())?)?,
+            },
         };
         if self.format == Format::Roff && output.is_terminal() && shown_by_man(&page, context.environment()) {
             return Ok(Exit::Done);
         }
         if self.format == Format::Roff && output.is_terminal() {
+            if let Some(text) = self
+                .command
+                .as_deref()
+                .filter(|name| topic_page(name, &program).is_some())
+                .and_then(|name| topics::page(name, &program))
+            {
+                output.text(&text)?;
+                return Ok(Exit::Done);
+            }
             // Without `man` the help says the same.
             let mut command = page_of(program, self.command.as_deref())?;
             output.text(&format!("{}\n", trimmed(&command.render_long_help().to_string())))?;
@@ -78,6 +91,11 @@ impl Man {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Returns the page of a topic that is no command.
+fn topic_page(name: &str, program: &clap::Command) -> Option<String> {
+    manual_page(name).filter(|_| program.find_subcommand(name).is_none())
 }
 
 /// Returns what a page is about.
@@ -117,17 +135,15 @@ fn shown_by_man(page: &str, environment: &Environment) -> bool {
 fn write_pages(program: clap::Command, directory: &Path) -> Result<(), Problem> {
     let failed = |error| Problem::io(&format!("cannot write the manual to `{}`", directory.display()), &error);
     std::fs::create_dir_all(directory).map_err(failed)?;
-    clap_mangen::generate_to(program, directory).map_err(failed)
+    clap_mangen::generate_to(program, directory).map_err(failed)?;
+    std::fs::write(directory.join("yd.1"), ".so man1/taskyard.1\n").map_err(failed)?;
+    manual_pages().into_iter().try_for_each(|(name, page)| std::fs::write(directory.join(name), page).map_err(failed))
 }
 
 /// Adds the commands below one, and those below them.
 fn refer_to_parts(page: &mut String, name: &str, command: &clap::Command) {
     for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help" && !inner.is_hide_set()) {
-        // The flags every command takes are told once, at the top.
-        let mut own = inner.clone().term_width(100).mut_args(|arg| {
-            let everywhere = arg.is_global_set();
-            arg.hide(everywhere)
-        });
+        let mut own = inner.clone().term_width(100);
         let (name, help) = (format!("{name} {}", inner.get_name()), own.render_long_help().to_string());
         let _ = writeln!(page, "\n## {name}\n\n```text\n{}\n```", trimmed(&help));
         refer_to_parts(page, &name, inner);
@@ -136,12 +152,14 @@ fn refer_to_parts(page: &mut String, name: &str, command: &clap::Command) {
 
 /// Returns the reference of every command, as Markdown.
 fn reference(program: clap::Command) -> String {
+    let options = program.clone();
     let mut command = grouped(program).term_width(100);
     command.build();
     let mut page = String::from(
         "# The command line\n\nWritten by `taskyard man --format markdown`; a test keeps it true.\n\n## taskyard\n\n",
     );
     let _ = writeln!(page, "```text\n{}\n```", trimmed(&command.clone().render_long_help().to_string()));
+    let _ = writeln!(page, "\n## taskyard help options\n\n```text\n{}\n```", trimmed(&topics::options(options)));
     refer_to_parts(&mut page, "taskyard", &command);
     page
 }

@@ -22,6 +22,7 @@ mod depend;
 mod doctor;
 mod done;
 mod edit;
+mod examples;
 mod export;
 mod gc;
 #[cfg(feature = "postgres")]
@@ -53,6 +54,7 @@ mod renew;
 mod reopen;
 mod restore;
 mod restore_from;
+mod retry;
 mod search;
 mod send;
 #[cfg(feature = "server")]
@@ -72,6 +74,7 @@ mod team;
 mod todo;
 #[cfg(feature = "server")]
 mod token;
+mod topics;
 mod trust;
 mod undepend;
 mod undo;
@@ -87,3 +90,4 @@ pub(crate) use groups::{grouped, meant_by};
 pub(crate) use job::background;
 pub(crate) use overview::overview;
 pub(crate) use statusline::StatusLine;
+pub(crate) use topics::topic;

@@ -56,7 +56,11 @@ impl Ready {
         for ranked in &ranked {
             output.line(&task_line("  ", width, &ranked.task, &[], &look))?;
             if !ranked.why.is_empty() && !output.is_quiet() {
-                output.line(&Line::new().with(Tone::Dim, &format!("    {:width$} {}", "", ranked.why)))?;
+                let why = Line::new().with(Tone::Dim, &format!("    {:width$} {}", "", ranked.why));
+                match look.width {
+                    Some(columns) => output.lines(&why.wrapped(columns, width + 5))?,
+                    None => output.line(&why)?,
+                }
             }
         }
         Ok(Exit::Done)

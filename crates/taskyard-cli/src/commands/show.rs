@@ -4,12 +4,12 @@ use std::iter;
 use std::path::Path;
 
 use clap::Args;
-use taskyard::core::render::{TaskPage, task_page};
+use taskyard::core::forms::id_range::IdRange;
+use taskyard::core::render::{Line, TaskPage, task_page};
 use taskyard::core::{Task, TaskId};
 use taskyard::operations::{OwnerSession, Shown};
 use taskyard::{Yard, answers};
 
-use crate::arguments::parse_id;
 use crate::context::Context;
 use crate::displays::answers::warn_of_defects;
 use crate::exit::Exit;
@@ -17,44 +17,75 @@ use crate::output::Output;
 use crate::places;
 use crate::problem::Problem;
 
-/// Show one task in full
+/// Show tasks in full
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// The task
-    #[arg(value_name = "ID", value_parser = parse_id)]
-    pub(crate) id: TaskId,
+    /// The tasks: numbers and ranges, `3 4 7-9`
+    #[arg(value_name = "ID", value_delimiter = ',', required = true)]
+    which: Vec<IdRange>,
 }
 
 impl Show {
+    /// Returns the tasks, each once.
+    pub(crate) fn ids(&self) -> Vec<TaskId> {
+        let mut ids: Vec<TaskId> = Vec::new();
+        for id in self.which.iter().flat_map(IdRange::ids) {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        ids
+    }
+
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         context.do_without_newer();
         let yard = context.yard()?;
-        let shown = yard.show(&self.id)?.done()?;
-        // Where the data directory is out of reach, the task is shown all the same.
-        let jobs = context.jobs().and_then(|jobs| Ok(jobs.of_task(yard.list_id(), &self.id)?)).unwrap_or_default();
-        let made = yard.making_of(&self.id)?;
-        let session = session_of_owner(context, &yard, &shown.task);
-        let Shown { task, open_blockers, dependents, subtasks, changed, lease, problem } = &shown;
-        let problems = problem.as_slice();
+        let ids = self.ids();
+        if let [id] = &ids[..] {
+            return show(id, context, &yard, output);
+        }
+        // One that is not there is told before any is shown.
+        let shown = ids.iter().map(|id| Ok(yard.show(id)?.done()?)).collect::<Result<Vec<Shown>, Problem>>()?;
         if output.is_json() {
-            output.document(answers::shown(&shown, &jobs, made.as_ref(), session.as_ref()))?;
-        } else {
-            let page = TaskPage {
-                task,
-                open_blockers,
-                dependents,
-                subtasks,
-                jobs: &jobs,
-                session: &session.as_ref().map(session_in_words).unwrap_or_default(),
-                lease: lease.as_ref().map(|(lease, state)| (lease, state)),
-                made: made.as_ref(),
-                changed: changed.as_ref(),
-            };
-            output.lines(&task_page(&page, &output.look()))?;
-            warn_of_defects(problems, output)?;
+            output.document(answers::shown_together(&shown))?;
+            return Ok(Exit::Done);
+        }
+        for (place, id) in ids.iter().enumerate() {
+            if place > 0 {
+                output.line(&Line::new())?;
+            }
+            show(id, context, &yard, output)?;
         }
         Ok(Exit::Done)
     }
+}
+
+fn show(id: &TaskId, context: &Context, yard: &Yard, output: &mut Output) -> Result<Exit, Problem> {
+    let shown = yard.show(id)?.done()?;
+    // Where the data directory is out of reach, the task is shown all the same.
+    let jobs = context.jobs().and_then(|jobs| Ok(jobs.of_task(yard.list_id(), id)?)).unwrap_or_default();
+    let made = yard.making_of(id)?;
+    let session = session_of_owner(context, yard, &shown.task);
+    let Shown { task, open_blockers, dependents, subtasks, changed, lease, problem } = &shown;
+    let problems = problem.as_slice();
+    if output.is_json() {
+        output.document(answers::shown(&shown, &jobs, made.as_ref(), session.as_ref()))?;
+    } else {
+        let page = TaskPage {
+            task,
+            open_blockers,
+            dependents,
+            subtasks,
+            jobs: &jobs,
+            session: &session.as_ref().map(session_in_words).unwrap_or_default(),
+            lease: lease.as_ref().map(|(lease, state)| (lease, state)),
+            made: made.as_ref(),
+            changed: changed.as_ref(),
+        };
+        output.lines(&task_page(&page, &output.look()))?;
+        warn_of_defects(problems, output)?;
+    }
+    Ok(Exit::Done)
 }
 
 /// Finds the session of the client in which the owner of a task works. Where its files cannot be read, the task is shown all the same.

@@ -315,7 +315,7 @@ fn conclude(report: &WorkReport, gone: Option<&Gone>, output: &mut Output) -> Re
         output.lines(&summary(report))?;
         if let Some(task) = report.gave_up.iter().chain(&report.passed_over).next() {
             let flag = output.list_flag();
-            output.advise(&format!("to have it tried again: `taskyard update {task} --meta attempts=null{flag}`"))?;
+            output.advise(&format!("to have it tried again: `taskyard retry {task}{flag}`"))?;
         }
     }
     Ok(match report {

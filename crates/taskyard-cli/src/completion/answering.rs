@@ -11,7 +11,7 @@ use taskyard::process::Cancel;
 use super::candidates::Source;
 use super::command_line::{quoted, take_apart};
 use super::kinds::with_candidates;
-use crate::arguments::Globals;
+use crate::arguments::{Globals, only_ids_before, written_out};
 use crate::environment::Environment;
 use taskyard_jobs::signals;
 
@@ -37,6 +37,7 @@ pub(crate) fn answer(program: clap::Command, typed: &[OsString], environment: &E
         return Ok(());
     }
     let source = Source::new(globals(&words), environment.clone());
+    let words = spelled_out(words);
     let mut command = with_candidates(program, &source);
     command.build();
     let here = std::env::current_dir().ok();
@@ -53,6 +54,18 @@ pub(crate) fn answer(program: clap::Command, typed: &[OsString], environment: &E
         }
     }
     io::stdout().write_all(&out)
+}
+
+/// Writes short forms out before the word at the cursor; behind ids stands a command.
+fn spelled_out(mut words: Vec<OsString>) -> Vec<OsString> {
+    let Some(current) = words.pop() else { return words };
+    if let Some(at) = only_ids_before(&words) {
+        words.truncate(at);
+    } else {
+        words = written_out(words);
+    }
+    words.push(current);
+    words
 }
 
 /// Leaves flags out where something else could stand there, unless one has been begun.
@@ -81,7 +94,7 @@ fn told(found: &CompletionCandidate, shell: &str, typed_before: &str) -> String 
 }
 
 /// Returns what the line so far says of the list and the store; what cannot be understood yet says nothing.
-fn globals(words: &[OsString]) -> Globals {
+pub(crate) fn globals(words: &[OsString]) -> Globals {
     /// The flags that decide which list is meant.
     #[derive(clap::Parser)]
     #[command(ignore_errors = true, disable_help_flag = true)]

@@ -81,6 +81,13 @@ impl Source {
         tasks.iter().map(|task| candidate(task.id.as_str(), Some(&about(task)))).collect()
     }
 
+    /// Returns the tasks that could be restored.
+    pub(super) fn missing(&self) -> Vec<CompletionCandidate> {
+        let restorable = self.context().yard().and_then(|yard| Ok(yard.restorable()?)).unwrap_or_default();
+        let tasks = restorable.iter().take(MOST).map(|restorable| &restorable.task);
+        tasks.map(|task| candidate(task.id.as_str(), Some(&task.shown_subject()))).collect()
+    }
+
     /// Returns the tags in use.
     pub(super) fn tags(&self) -> Vec<CompletionCandidate> {
         let tasks = self.present().unwrap_or_default();

@@ -66,6 +66,7 @@ fn with_completer(arg: Arg, path: &[&str], source: &Source) -> Arg {
         (_, "list", _) | (_, _, "LIST") | ("merge", "from" | "into", _) => arg.add(complete(Box::new(Source::lists))),
         ("job", "id", _) => arg.add(complete(Box::new(Source::jobs))),
         ("team", "name", _) | (_, _, "TEAM") => arg.add(complete(Box::new(Source::teams))),
+        ("restore", "ids", _) => arg.add(complete(Box::new(Source::missing))),
         (_, _, "ID" | "IDS") => {
             let which = Tasks::of(command, &id);
             arg.add(complete(Box::new(move |source| source.tasks(which))))

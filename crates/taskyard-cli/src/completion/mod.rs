@@ -6,5 +6,5 @@ mod command_line;
 mod kinds;
 mod scripts;
 
-pub(crate) use answering::{answer, is_asked};
+pub(crate) use answering::{answer, globals, is_asked};
 pub(crate) use scripts::script;

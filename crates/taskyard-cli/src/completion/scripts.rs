@@ -5,6 +5,9 @@ use clap_complete::env::{Elvish, EnvCompleter as _, Powershell};
 
 use crate::environment::TASKYARD_COMPLETE;
 
+/// The names of the program.
+const NAMES: [&str; 2] = ["taskyard", "yd"];
+
 /// Several candidates are shown with what they are about, one alone is a bare word; a word ends where readline ends words.
 const BASH: &str = r#"_taskyard() {
     local value about shown=()
@@ -20,10 +23,10 @@ const BASH: &str = r#"_taskyard() {
         compopt -o nospace
     fi
 }
-complete -o nosort -o bashdefault -o default -F _taskyard taskyard
+complete -o nosort -o bashdefault -o default -F _taskyard taskyard yd
 "#;
 
-const ZSH: &str = r#"#compdef taskyard
+const ZSH: &str = r#"#compdef taskyard yd
 _taskyard() {
     local -a found
     found=("${(@f)$(VARIABLE=zsh taskyard -- "${(@Q)words[1,CURRENT]}" 2>/dev/null)}")
@@ -36,11 +39,11 @@ _taskyard() {
 if [[ $funcstack[1] == _taskyard ]]; then
     _taskyard "$@"
 else
-    compdef _taskyard taskyard
+    compdef _taskyard taskyard yd
 fi
 "#;
 
-const FISH: &str = "complete --command taskyard --keep-order --exclusive --arguments \
+const FISH: &str = "complete --command NAME --keep-order --exclusive --arguments \
     '(VARIABLE=fish taskyard -- (commandline --current-process --tokenize --cut-at-cursor) (commandline --current-token))'\n";
 
 /// Returns the script of a shell.
@@ -51,12 +54,15 @@ pub(crate) fn script(shell: Shell) -> String {
         let _ = register(&mut script);
         String::from_utf8_lossy(&script).into_owned()
     };
-    const NAME: &str = "taskyard";
     match shell {
         Shell::Bash => BASH.replace("VARIABLE", TASKYARD_COMPLETE),
         Shell::Zsh => ZSH.replace("VARIABLE", TASKYARD_COMPLETE),
-        Shell::Fish => FISH.replace("VARIABLE", TASKYARD_COMPLETE),
-        Shell::Elvish => other(&|script| Elvish.write_registration(TASKYARD_COMPLETE, NAME, NAME, NAME, script)),
-        _ => other(&|script| Powershell.write_registration(TASKYARD_COMPLETE, NAME, NAME, NAME, script)),
+        Shell::Fish => NAMES.map(|name| FISH.replace("NAME", name).replace("VARIABLE", TASKYARD_COMPLETE)).concat(),
+        Shell::Elvish => other(&|script| {
+            NAMES.iter().try_for_each(|name| Elvish.write_registration(TASKYARD_COMPLETE, name, name, name, script))
+        }),
+        _ => other(&|script| {
+            NAMES.iter().try_for_each(|name| Powershell.write_registration(TASKYARD_COMPLETE, name, name, name, script))
+        }),
     }
 }

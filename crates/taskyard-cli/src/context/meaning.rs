@@ -1,13 +1,15 @@
 //! What words mean that choose tasks or say when: in the zone of the user, with working days as configured.
 
 use taskyard::Yard;
+use taskyard::core::forms::extras::Extras;
 use taskyard::core::forms::id_range::IdRange;
+use taskyard::core::forms::inline::InlineTask;
 use taskyard::core::timing::Clock;
 use taskyard::core::{Metadata, TaskId};
 use taskyard::operations::Query;
 
 use super::Context;
-use crate::arguments::{MetadataFlags, WhichTasks, writers_clock};
+use crate::arguments::{WhichTasks, writers_clock};
 use crate::output::local_zone;
 use crate::problem::Problem;
 
@@ -52,10 +54,21 @@ impl Context {
         Ok(Clock { working_day: self.config()?.working_day(), ..writers_clock() })
     }
 
-    /// Returns the metadata that flags make up.
-    pub(crate) fn metadata_of(&self, flags: MetadataFlags) -> Result<Option<Metadata>, Problem> {
-        let working_day =
-            if flags.has_estimate() { self.config()?.working_day() } else { taskyard::core::timing::WORKING_DAY };
-        Ok(flags.extras().metadata(working_day))
+    /// Returns the metadata that is meant.
+    pub(crate) fn metadata_of(&self, extras: Extras) -> Result<Option<Metadata>, Problem> {
+        // It is read from a file, and few tasks have an estimate.
+        let working_day = match extras.estimate {
+            Some(_) => self.config()?.working_day(),
+            None => taskyard::core::timing::WORKING_DAY,
+        };
+        Ok(extras.metadata(working_day))
+    }
+
+    /// Reads a title with its attributes from the arguments of a command.
+    pub(crate) fn inline_task(&self, words: &[String]) -> Result<InlineTask, Problem> {
+        InlineTask::of_words(words, &writers_clock()).map_err(|bad| {
+            Problem::usage("bad_attribute", bad.to_string())
+                .hint("words after `--` are title; `taskyard help dates` shows how times are written")
+        })
     }
 }

@@ -190,6 +190,14 @@ impl Output {
         self.stdout.write_all(text.as_bytes())
     }
 
+    /// Writes a page of the manual.
+    pub(crate) fn manual(&mut self, text: &str) -> io::Result<()> {
+        match self.json {
+            true => self.document(Help { help: text.to_owned() }),
+            false => self.stdout.write_all(text.as_bytes()),
+        }
+    }
+
     /// Tells on stderr that a command line cannot be understood. The text is safe to show.
     pub(crate) fn usage_error(&mut self, text: &str) -> io::Result<()> {
         let rest = text.strip_prefix("error: ").unwrap_or(text);

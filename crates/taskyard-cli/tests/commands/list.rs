@@ -60,7 +60,7 @@ fn the_tree_shows_parts_below_their_tasks_and_folds_what_is_done() {
 
 #[test]
 fn unknown_states_and_styles_are_wrong_usage() {
-    Test::new().run("list --status done").run("list --style fancy").run("list --owner a --mine").snapshot();
+    Test::new().run("list --status finito").run("list --style fancy").run("list --owner a --mine").snapshot();
 }
 
 #[test]

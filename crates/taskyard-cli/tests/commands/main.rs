@@ -37,12 +37,14 @@ mod job_traces;
 #[cfg(target_os = "linux")]
 mod jobs;
 mod json_keys;
+mod keystrokes;
 mod list;
 mod lists;
 mod lost_lists;
 mod man;
 mod member_ends;
 mod merge;
+mod mistakes;
 #[cfg(unix)]
 mod modes;
 #[cfg(unix)]
@@ -67,6 +69,7 @@ mod send;
 mod serve;
 mod session_start;
 mod setup;
+mod short;
 mod show;
 #[cfg(unix)]
 mod signals;

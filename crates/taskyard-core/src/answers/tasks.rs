@@ -125,6 +125,16 @@ pub struct Shown<'a> {
     pub problems: Vec<UnreadableFile<'a>>,
 }
 
+/// Several tasks, without what surrounds them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ShownTogether<'a> {
+    /// The tasks
+    pub tasks: Vec<Shape<'a>>,
+    /// Why files cannot be read of which the last known state is shown
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<UnreadableFile<'a>>,
+}
+
 /// A session of Claude Code.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::timing::{Clock, PartOfDay, WorkSpan, parse_moment};
-use crate::{DEFER, DUE, ESTIMATE, Metadata, Priority, TaskId};
+use crate::{DEFER, DUE, ESTIMATE, Metadata, Priority, TaskId, UnknownPriority};
 
 /// The word that takes a time away.
 const NONE: &str = "none";
@@ -54,11 +54,35 @@ impl Extras {
         metadata.extend(self.metadata);
         (!metadata.is_empty()).then_some(metadata)
     }
+
+    /// Adds what was said in another way; names what both say. Tags and metadata add up.
+    pub fn and(self, other: Self) -> Result<Self, &'static str> {
+        fn one<T>(name: &'static str, one: Option<T>, other: Option<T>) -> Result<Option<T>, &'static str> {
+            if one.is_some() && other.is_some() { Err(name) } else { Ok(one.or(other)) }
+        }
+        Ok(Self {
+            priority: one("priority", self.priority, other.priority)?,
+            tags: self.tags.into_iter().chain(other.tags).collect(),
+            parent: one("parent", self.parent, other.parent)?,
+            kind: one("kind", self.kind, other.kind)?,
+            due: one(DUE, self.due, other.due)?,
+            defer: one(DEFER, self.defer, other.defer)?,
+            estimate: one(ESTIMATE, self.estimate, other.estimate)?,
+            metadata: self.metadata.into_iter().chain(other.metadata).collect(),
+        })
+    }
 }
 
 /// Removes the times that are to be taken away: a new task has none.
 pub fn without_taken_times(metadata: &mut Metadata) {
     metadata.retain(|key, value| !value.is_null() || ![DUE, DEFER, ESTIMATE].contains(&key.as_str()));
+}
+
+/// Reads a priority in any case, or its first letter.
+pub fn parse_priority(text: &str) -> Result<Priority, String> {
+    let word = text.trim().to_lowercase();
+    let by_letter = Priority::ALL.into_iter().find(|priority| word.len() == 1 && priority.as_str().starts_with(&word));
+    by_letter.map_or_else(|| word.parse().map_err(|error: UnknownPriority| error.to_string()), Ok)
 }
 
 /// Reads when a task is due: a bare day is its end. Null takes the time away.

@@ -142,7 +142,7 @@ pub(super) fn bar([pending, in_progress, completed]: [usize; 3], look: &Look) ->
     let rest = BAR - done - active;
     Line::new()
         .with(Tone::Done, &look.either("━", "=").repeat(done))
-        .with(Tone::Active, &look.either("━", ">").repeat(active))
+        .with(Tone::Active, &look.either("╍", ">").repeat(active))
         .with(Tone::Dim, &look.either("─", "-").repeat(rest))
 }
 

@@ -100,7 +100,9 @@ fn headline(entry: &Entry, changes: &[Change], look: &Look) -> Line {
     line.push(Tone::Id, &format!("#{}", entry.task));
     let image = entry.after.as_ref().or(entry.before.as_ref());
     if let Some(Ok(task)) = image.map(|image| image.task(&entry.task)) {
-        let subject = cut_text(&super::escaping::one_line(&task.shown_subject()), VALUE, look.ellipsis());
+        let after = taken_back(entry).chars().count() + 1;
+        let room = look.width.map_or(VALUE, |width| width.saturating_sub(line.width() + after).max(SHORTEST));
+        let subject = cut_text(&super::escaping::one_line(&task.shown_subject()), room, look.ellipsis());
         line.push(Tone::Plain, &format!(" {subject}"));
     }
     if entry.before.is_none() && entry.after.is_none() {
@@ -173,6 +175,9 @@ pub(super) fn op_tone(entry: &Entry) -> Tone {
     }
 }
 
+/// No text is cut shorter than this.
+const SHORTEST: usize = 8;
+
 /// A description that has several lines, or one so long, is shown as what changed in it.
 const LONG: usize = 60;
 
@@ -191,7 +196,8 @@ fn changed(change: &Change, widest: usize, look: &Look) -> Vec<Line> {
 
 fn changed_in_line(change: &Change, widest: usize, look: &Look) -> Line {
     let mut line = Line::new().with(Tone::Dim, &format!("      {:widest$}  ", change.field));
-    let room = look.width.map_or(VALUE, |width| (width.saturating_sub(widest + 12) / 2).max(8));
+    let sides_shown = if change.from.is_some() && change.to.is_some() { 2 } else { 1 };
+    let room = look.width.map_or(VALUE, |width| (width.saturating_sub(widest + 12) / sides_shown).max(SHORTEST));
     line.append(sides(change, room, look));
     look.fitted(line)
 }

@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "  rocket  ━━━━━━━━──────── 1 of 4 done · ▲ 1 needs you · 2 blocked · 1 deferred",
+                "  rocket  ━━━━╍╍╍╍──────── 1 of 4 done · ▲ 1 needs you · 2 blocked · 1 deferred",
                 "",
                 "  Needs you 1",
                 "  ▲ 3 unread messages  taskyard inbox",

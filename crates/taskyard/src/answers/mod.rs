@@ -19,5 +19,7 @@ pub use lists::{ignored_setting, list_summary, merged, stats};
 pub use maintenance::{shared_list, unknown_settings};
 #[cfg(feature = "sqlite")]
 pub use moving::{exported, imported};
-pub use tasks::{created_batch, deleted, found, graph, listing, loss, rehearsed, shown, unreadable_files};
+pub use tasks::{
+    created_batch, deleted, found, graph, listing, loss, rehearsed, shown, shown_together, unreadable_files,
+};
 pub use teams::{broadcast, outbox, team_left};

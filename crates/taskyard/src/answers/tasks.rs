@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Map;
 use taskyard_core::answers::tasks::{
     Cleared, ClientTokens, Created, CreatedTogether, Deleted, FieldChange, Found, Graph, Hit, Listing, Note, Noted,
-    OwnerSession, PartsDone, Rank, Ready, RefusedTask, Shown, StatusChange, Unchanged, UnreadableFile, Updated,
-    UpdatedTogether,
+    OwnerSession, PartsDone, Rank, Ready, RefusedTask, Shown, ShownTogether, StatusChange, Unchanged, UnreadableFile,
+    Updated, UpdatedTogether,
 };
 use taskyard_core::answers::values::{self, Ids, Shape, expires_at};
 use taskyard_core::forms::batch::BatchEntry;
@@ -143,6 +143,14 @@ pub fn shown<'a>(
         made: made.map(Into::into),
         changed: shown.changed.as_ref().map(Into::into),
         problems: unreadable_files(shown.problem.as_slice()),
+    }
+}
+
+/// Returns several tasks as they are shown together.
+pub fn shown_together(shown: &[operations::Shown]) -> ShownTogether<'_> {
+    ShownTogether {
+        tasks: shown.iter().map(|shown| Shape(&shown.task)).collect(),
+        problems: shown.iter().flat_map(|shown| unreadable_files(shown.problem.as_slice())).collect(),
     }
 }
 

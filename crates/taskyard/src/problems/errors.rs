@@ -49,7 +49,7 @@ impl From<ConfigError> for Problem {
                 Self::new(ProblemKind::CouldNot, "config", message).detail("path", path.display().to_string())
             }
             ConfigError::Wrong { path, line, .. } => Self::new(ProblemKind::Usage, "config", message)
-                .hint("docs/formats/config.md describes every key of this file")
+                .hint("`taskyard help config` describes every key of this file")
                 .detail("path", path.display().to_string())
                 .detail("line", line),
         }

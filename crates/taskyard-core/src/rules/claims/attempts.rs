@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::Task;
 
 /// The metadata key that counts the attempts that failed.
-const ATTEMPTS: &str = "attempts";
+pub const ATTEMPTS: &str = "attempts";
 
 /// Returns how many attempts at a task have failed.
 pub fn failed_attempts(task: &Task) -> u64 {

@@ -27,6 +27,7 @@ fn words_side_by_side_mean_all_of_them_and_or_binds_less() {
     assert_eq!(said("tag:a b or c"), Condition::Any(vec![Condition::All(vec![tag("a"), text("b")]), text("c")]));
     assert_eq!(said("a and b"), Condition::All(vec![text("a"), text("b")]));
     assert_eq!(said("not tag:a b"), Condition::All(vec![Condition::Not(Box::new(tag("a"))), text("b")]));
+    assert_eq!(said("+a b"), said("tag:a b"));
     assert_eq!(said("-tag:a"), said("not tag:a"));
     assert_eq!(said("-(tag:a or b)"), Condition::Not(Box::new(Condition::Any(vec![tag("a"), text("b")]))));
     assert_eq!(said("(tag:a)"), tag("a"));
@@ -210,7 +211,8 @@ fn a_mistake_is_marked_and_says_what_was_meant() {
         ("due:<2d", "^^^^^^^ did you mean `due<2d`?", "`<` does not stand behind `due:`"),
         ("tag:!old", "^^^^^^^^ did you mean `not tag:old`?", "`!` does not stand behind `tag:`"),
         ("auth*", "    ^", "there are no wildcards: a word finds every text that contains it"),
-        ("+db", "^^^ did you mean `tag:db`?", "`+` does not begin a word of a query"),
+        ("+", "^", "there is no tag after this `+`"),
+        ("a +1", "  ^^", "there is no tag after this `+`"),
         ("~blocked", "^", "`~` does not stand inside a word or value"),
         ("\"\"", "^^", "there is nothing between these quotes"),
         ("has:nose", "    ^^^^ did you mean `note`?", "`has:` does not know `nose`"),

@@ -77,7 +77,7 @@ impl Reader<'_> {
                 let (value, value_place) = self.quoted(first)?;
                 (Token::Piece(Piece { field: None, is_negated: false, value, value_place, is_quoted: true }), 0)
             }
-            '+' => return Err(self.plus()),
+            '+' => (self.plus()?, 0),
             '~' | '^' if !rest.starts_with("~/") => return Err(self.sign_in_word(start, first)),
             _ => (self.word()?, 0),
         };
@@ -223,16 +223,20 @@ impl Reader<'_> {
         Mistake::new(self.text, whole, what).meaning(meant).advising("put the value in quotes if it begins with a sign")
     }
 
-    /// Says that `+tag`, which titles may carry, is no query.
-    fn plus(&mut self) -> Mistake {
+    /// Reads `+tag`, which is `tag:tag`.
+    fn plus(&mut self) -> Result<Token, Mistake> {
         let start = self.at;
         self.at += 1;
         let whole = self.whole_word(start);
         let tag = &self.text[self.at..whole.end];
-        let meant = Some(format!("tag:{tag}")).filter(|_| is_name(tag));
-        Mistake::new(self.text, whole, "`+` does not begin a word of a query")
-            .meaning(meant)
-            .advising("put the text in quotes to look for the sign itself")
+        if !is_name(tag) {
+            let mistake = Mistake::new(self.text, whole, "there is no tag after this `+`");
+            return Err(mistake.advising("write `+ops` for a tag, and the text in quotes to look for the sign itself"));
+        }
+        let (value, value_place) = (tag.to_owned(), self.at..whole.end);
+        self.at = whole.end;
+        let field = Some(("tag".to_owned(), None));
+        Ok(Token::Piece(Piece { field, is_negated: false, value, value_place, is_quoted: false }))
     }
 }
 

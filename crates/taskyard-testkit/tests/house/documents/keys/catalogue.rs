@@ -62,7 +62,7 @@ fn rows() -> Vec<Row> {
     vec![
         row::<tasks::Created<'_>>(&["create", "task create"]).or::<tasks::CreatedTogether<'_>>("with `--batch`"),
         row::<tasks::Listing<'_>>(&["list"]),
-        row::<tasks::Shown<'_>>(&["show"]),
+        row::<tasks::Shown<'_>>(&["show"]).or::<tasks::ShownTogether<'_>>("for several ids"),
         row::<tasks::Found<'_>>(&["search"]),
         row::<tasks::Ready<'_>>(&["ready"]),
         row::<lists::Stats<'_>>(&["stats"]),

@@ -1,0 +1,46 @@
+//! The binary `yd`: `taskyard` under its short name.
+//!
+//! It becomes the `taskyard` that lies beside it, so that an installation holds the program once.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// The program that does the work.
+const PROGRAM: &str = "taskyard";
+
+fn main() -> ExitCode {
+    let program = beside().unwrap_or_else(|| PathBuf::from(PROGRAM));
+    let mut command = Command::new(&program);
+    command.args(env::args_os().skip(1));
+    let error = become_it(&mut command);
+    #[allow(clippy::print_stderr, reason = "there is nothing else to print with")]
+    {
+        eprintln!(
+            "error: cannot start `{}`: {error}\nhint: `yd` and `taskyard` are installed together",
+            program.display()
+        );
+    }
+    ExitCode::FAILURE
+}
+
+/// Returns the `taskyard` in the directory of this program.
+fn beside() -> Option<PathBuf> {
+    let own = env::current_exe().ok()?;
+    own.parent().map(|directory| directory.join(PROGRAM)).filter(|path| Path::is_file(path))
+}
+
+/// Replaces this process with another program; returns only if that fails.
+#[cfg(unix)]
+fn become_it(command: &mut Command) -> std::io::Error {
+    std::os::unix::process::CommandExt::exec(command)
+}
+
+/// Runs another program and ends as it ends; returns only if it cannot be started.
+#[cfg(not(unix))]
+fn become_it(command: &mut Command) -> std::io::Error {
+    match command.status() {
+        Ok(status) => std::process::exit(status.code().unwrap_or(1)),
+        Err(error) => error,
+    }
+}
