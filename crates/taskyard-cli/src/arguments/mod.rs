@@ -19,4 +19,4 @@ pub(crate) use values::{
     ListedState, Since, parse_agent, parse_bytes, parse_id, parse_lifetime, parse_listed_state, parse_other,
     parse_pause, parse_revisions, parse_since, parse_status,
 };
-pub(crate) use which::WhichTasks;
+pub(crate) use which::{FEW, WhichTasks};

@@ -5,7 +5,7 @@ use taskyard::core::TaskId;
 use taskyard::core::forms::id_range::IdRange;
 
 /// This many tasks are few: a store may read them one by one.
-const FEW: usize = 100;
+pub(crate) const FEW: usize = 100;
 
 /// Which tasks a command is about. The command says with a group `which` whether some have to be named.
 #[derive(Clone, Debug, Default, Args)]

@@ -82,7 +82,7 @@ use super::watch::Watch;
 use super::where_is::Where;
 use super::whoami::Whoami;
 use super::work::Work;
-use crate::arguments::{Globals, written_out};
+use crate::arguments::{FEW, Globals, written_out};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -261,7 +261,7 @@ impl Command {
     fn few_tasks(&self) -> Option<Vec<TaskId>> {
         let with = |id: &TaskId, others: &[TaskId]| [std::slice::from_ref(id), others].concat();
         match self {
-            Self::Show(show) => Some(show.ids()),
+            Self::Show(show) => Some(show.ids()).filter(|ids| ids.len() <= FEW),
             Self::History(history) => Some(vec![history.id.clone()?]),
             Self::Create(create) if create.batch.is_none() => Some(create.named()),
             Self::Claim(claim) => Some(vec![claim.which.only_one()?.clone()]),

@@ -159,7 +159,8 @@ fn reference(program: clap::Command) -> String {
         "# The command line\n\nWritten by `taskyard man --format markdown`; a test keeps it true.\n\n## taskyard\n\n",
     );
     let _ = writeln!(page, "```text\n{}\n```", trimmed(&command.clone().render_long_help().to_string()));
-    let _ = writeln!(page, "\n## taskyard help options\n\n```text\n{}\n```", trimmed(&topics::options(options)));
+    let _ =
+        writeln!(page, "\nWhat `taskyard help options` says:\n\n```text\n{}\n```", trimmed(&topics::options(options)));
     refer_to_parts(&mut page, "taskyard", &command);
     page
 }

@@ -130,9 +130,6 @@ pub struct Shown<'a> {
 pub struct ShownTogether<'a> {
     /// The tasks
     pub tasks: Vec<Shape<'a>>,
-    /// Why files cannot be read of which the last known state is shown
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<UnreadableFile<'a>>,
 }
 
 /// A session of Claude Code.

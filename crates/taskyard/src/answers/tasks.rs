@@ -148,10 +148,7 @@ pub fn shown<'a>(
 
 /// Returns several tasks as they are shown together.
 pub fn shown_together(shown: &[operations::Shown]) -> ShownTogether<'_> {
-    ShownTogether {
-        tasks: shown.iter().map(|shown| Shape(&shown.task)).collect(),
-        problems: shown.iter().flat_map(|shown| unreadable_files(shown.problem.as_slice())).collect(),
-    }
+    ShownTogether { tasks: shown.iter().map(|shown| Shape(&shown.task)).collect() }
 }
 
 impl<'a> From<&'a operations::OwnerSession> for OwnerSession<'a> {

@@ -66,7 +66,7 @@ fn rows() -> Vec<Row> {
         row::<tasks::Found<'_>>(&["search"]),
         row::<tasks::Ready<'_>>(&["ready"]),
         row::<lists::Stats<'_>>(&["stats"]),
-        row::<tasks::Updated<'_>>(&["update", "start", "done", "cancel", "reopen", "depend", "undepend"])
+        row::<tasks::Updated<'_>>(&["update", "start", "done", "cancel", "reopen", "retry", "depend", "undepend"])
             .or::<tasks::UpdatedTogether<'_>>("for several ids, a range or `--where`")
             .or::<tasks::Unchanged<'_>>(DRY_RUN),
         row::<tasks::Updated<'_>>(&["edit"])
