@@ -1,4 +1,4 @@
-//! Who is told that a job has ended, what comes before what, and when it has been heard.
+//! Who is told that a job has ended, and when that has been acknowledged.
 //!
 //! A notification is told until it is acknowledged. A model says nothing back for a notification, but it makes its next call only
 //! after it has read the answers before: so a call acknowledges what came with answers that were given before it began.
@@ -11,14 +11,6 @@ pub fn is_told_of(fate: &JobFate) -> bool {
         JobFate::Pending | JobFate::Running { .. } | JobFate::Ended { how: JobEnding::Stopped(_), .. } => false,
         JobFate::Ended { .. } | JobFate::Lost { .. } => true,
     }
-}
-
-/// Puts what waits for an agent into the order in which the agent gets it: notifications ahead of all other input, and each kind
-/// in the order in which it came.
-pub fn notifications_first<T>(waiting: Vec<T>, is_notification: impl FnMut(&T) -> bool) -> Vec<T> {
-    let (mut notifications, others): (Vec<T>, Vec<T>) = waiting.into_iter().partition(is_notification);
-    notifications.extend(others);
-    notifications
 }
 
 /// What one server has told one agent, and has not heard of since. It is forgotten with the server: what was not acknowledged by
@@ -68,7 +60,7 @@ impl UnheardJobs {
 
 #[cfg(test)]
 mod tests {
-    use super::{UnheardJobs, is_told_of, notifications_first};
+    use super::{UnheardJobs, is_told_of};
     use crate::{CommandEnd, JobEnding, JobFate, JobId, JobUsage, Timestamp};
 
     fn job(id: &str) -> JobId {
@@ -93,13 +85,6 @@ mod tests {
         assert!(is_told_of(&JobFate::Lost { at: Timestamp(0) }));
         assert!(!is_told_of(&ended(JobEnding::Stopped(CommandEnd::Signalled(15)))));
         assert!(!is_told_of(&JobFate::Pending));
-    }
-
-    #[test]
-    fn notifications_come_ahead_of_everything_else_and_nothing_else_moves() {
-        let waiting = vec!["message 1", "notification 1", "message 2", "notification 2"];
-        let ordered = notifications_first(waiting, |input| input.starts_with("notification"));
-        assert_eq!(ordered, ["notification 1", "notification 2", "message 1", "message 2"]);
     }
 
     #[test]
