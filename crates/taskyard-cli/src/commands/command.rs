@@ -56,9 +56,8 @@ use super::prime::Prime;
 use super::ready::Ready;
 use super::release::Release;
 use super::renew::Renew;
-use super::reopen::Reopen;
+use super::reopen::{Reopen, Retry};
 use super::restore::Restore;
-use super::retry::Retry;
 use super::search::Search;
 use super::send::Send;
 #[cfg(feature = "server")]

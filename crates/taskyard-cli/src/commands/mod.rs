@@ -54,7 +54,6 @@ mod renew;
 mod reopen;
 mod restore;
 mod restore_from;
-mod retry;
 mod search;
 mod send;
 #[cfg(feature = "server")]
