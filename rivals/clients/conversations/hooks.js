@@ -144,10 +144,11 @@ export const conversations = [
         await part.call('mcp__taskyard__TaskClaim', { taskId: '1' });
         const built = await part.call('Task', DELEGATE);
         assert.ok(!built.isError, built.text);
+        // Once the session has ended, its task is released.
+        assert.equal(house.tasks(list)[0].status, 'in_progress');
       };
       const session = await client.talk(house, main, { list, flags: AGENTS, parts: { builder } });
       assert.deepEqual(session.model.parts.get('builder').remembers(/hook feedback/), []);
-      assert.equal(house.tasks(list)[0].status, 'in_progress');
     },
   },
   {
