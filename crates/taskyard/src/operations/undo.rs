@@ -13,6 +13,7 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Entry, Image, Lease, Op, Revision, Rules, SignedRevision, Task, TaskId};
 
 use super::edges::{blocking, connect, disconnect, refuse_bad_parent, refuse_circles, waiting_for};
+use super::forgetting::forget;
 use super::halt::Halt;
 use super::workbench::Workbench;
 use crate::store::{HistoryQuery, Lookup, Snapshot, StoreError, Txn};
@@ -112,6 +113,10 @@ impl Yard {
         // A caller that takes a mending back wants what was there before it, a circle included.
         let may_close_circles = self.rules().is_client() || taken.is_all_mending();
         reconcile(txn, &plan, self.rules(), may_close_circles)?;
+        let deleted = self.deleted_again(txn, taken)?;
+        if !deleted.is_empty() {
+            forget(txn, &deleted, self.rules())?;
+        }
         let mut tasks = Vec::with_capacity(plan.len());
         for step in &plan {
             let task = txn.find(&step.task)?.task();
@@ -121,6 +126,21 @@ impl Yard {
             }
         }
         Ok(tasks)
+    }
+
+    /// Returns the missing tasks whose deletion takes effect again: edges to them, and their parts, may be newer than that deletion.
+    fn deleted_again(&self, txn: &dyn Txn, taken: &TakingBack) -> Result<Vec<Task>, StoreError> {
+        let mut times: BTreeMap<&TaskId, usize> = BTreeMap::new();
+        for task in taken.noted() {
+            *times.entry(task).or_default() += 1;
+        }
+        let mut deleted = Vec::new();
+        for (task, _) in times.into_iter().filter(|(_, times)| times % 2 == 1) {
+            if matches!(txn.find(task)?, Lookup::Missing) {
+                deleted.extend(self.missing_task(task)?);
+            }
+        }
+        Ok(deleted)
     }
 
     /// Refuses to take back what later undos took back already.

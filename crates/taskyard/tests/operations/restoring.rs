@@ -136,6 +136,24 @@ fn deleting_a_missing_task_is_on_purpose_until_it_is_undone() {
 }
 
 #[test]
+fn repeated_deletion_of_a_missing_task_takes_new_edges_and_parts() {
+    let yard = yard("1 pending; 2 pending");
+    elsewhere(&yard, Op::RemovedElsewhere, |txn| txn.remove(&id(1)).unwrap());
+    done(yard.delete(&ids(&[1])));
+    let undo = done(yard.undo(UndoRange::Newest)).revision;
+    done(yard.restore(RestoreWhich::All));
+    let new = |subject: &str| NewTask { subject: subject.into(), ..NewTask::default() };
+    done(yard.create(NewTask { blocked_by: ids(&[1]), ..new("dependent") }));
+    done(yard.create(NewTask { parent: Some(id(1)), ..new("part") }));
+    elsewhere(&yard, Op::RemovedElsewhere, |txn| txn.remove(&id(1)).unwrap());
+    assert_eq!(yard.restorable().unwrap().len(), 1);
+    done(yard.undo(UndoRange::One(undo)));
+    assert!(yard.restorable().unwrap().is_empty(), "it is deleted again");
+    assert!(task(&yard, 3).blocked_by.is_empty());
+    assert_eq!(task(&yard, 4).parent(), None);
+}
+
+#[test]
 fn to_the_client_a_missing_task_cannot_be_deleted() {
     let yard = yard_in(CLIENT, "1 pending; 2 pending");
     elsewhere(&yard, Op::RemovedElsewhere, |txn| txn.remove(&id(1)).unwrap());
