@@ -142,8 +142,3 @@ pub use store::{Store, StoreError};
 pub use taskyard_core as core;
 pub use written_lists::WrittenLists;
 pub use yard::{Run, StartLease, Yard};
-
-/// The README's examples compile.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

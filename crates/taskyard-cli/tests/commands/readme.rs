@@ -1,4 +1,4 @@
-//! The console sessions of the README and of the page for operators are run, and say what is printed there.
+//! The console sessions of the README, the tour and the page for operators are run, and print what these pages show.
 
 use std::fs;
 use std::path::Path;
@@ -7,6 +7,11 @@ use taskyard_testkit::Program;
 #[test]
 fn the_readmes_console_sessions_are_true() {
     must_be_true("README.md");
+}
+
+#[test]
+fn console_sessions_of_the_tour_are_true() {
+    must_be_true("docs/tour.md");
 }
 
 #[test]
