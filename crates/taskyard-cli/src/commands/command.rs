@@ -1,7 +1,5 @@
 //! The commands, and which of them change something.
 
-use std::ffi::OsString;
-
 use clap::{CommandFactory as _, Parser, Subcommand};
 use taskyard::core::TaskId;
 use taskyard::opening::Address;
@@ -81,7 +79,9 @@ use super::watch::Watch;
 use super::where_is::Where;
 use super::whoami::Whoami;
 use super::work::Work;
-use crate::arguments::{FEW, Globals, written_out};
+#[cfg(feature = "board")]
+use crate::arguments::written_out;
+use crate::arguments::{FEW, Globals};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -377,7 +377,8 @@ impl Command {
 /// Runs the command that some words are.
 #[cfg(feature = "board")]
 fn run_words(words: &[String], context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-    let typed = std::iter::once("taskyard").chain(words.iter().map(String::as_str)).map(OsString::from).collect();
+    let typed =
+        std::iter::once("taskyard").chain(words.iter().map(String::as_str)).map(std::ffi::OsString::from).collect();
     let arguments = Arguments::try_parse_from(written_out(typed)).map_err(|error| {
         let told = error.to_string();
         let first = told.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
