@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::environment::Environment;
 use crate::problem::Problem;
 
-/// Flags of other programs, and which of ours may be meant.
+/// Flags that other programs have, each with the flag of ours that does the same.
 const OTHER_FLAGS: [(&str, &[&str]); 22] = [
     ("name", &["subject", "title", "source"]),
     ("text", &["description", "subject"]),

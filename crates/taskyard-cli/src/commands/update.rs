@@ -102,7 +102,7 @@ pub(crate) struct Update {
 }
 
 impl Update {
-    /// Returns the tasks that are to be changed, if they were given and are few, and those that the change names.
+    /// Returns the tasks to change and those that the change names, or `None` if they come from a query or are many.
     pub(crate) fn named(&self) -> Option<Vec<TaskId>> {
         let mut ids = self.which().ok()?.named()?;
         for others in [&self.add_blocks, &self.add_blocked_by, &self.remove_blocks, &self.remove_blocked_by] {

@@ -1,4 +1,4 @@
-//! The table of `docs/compare.md`: it is what the script counts, its commands work, and none of ours is longer than Taskwarrior's.
+//! The table of `docs/compare.md` matches the script's counts, its commands work, and no command is longer than Taskwarrior's.
 #![cfg(unix)]
 
 use std::fs;
