@@ -5,16 +5,14 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use taskyard::core::ListId;
-use taskyard::leases::Warden;
+use taskyard::lease_watch::Warden;
 use taskyard::operations::{Claim, ClaimOutcome, Filter};
 use taskyard::stream::{Cursor, Interest};
 
-use crate::Failure;
-use crate::corpus;
 use crate::options::Options;
-use crate::ours;
 use crate::places::Place;
 use crate::table::{Row, Target, tell};
+use crate::{Failure, corpus, ours};
 
 const LISTS: usize = 10;
 const TASKS: usize = 1_000;

@@ -1,8 +1,9 @@
 // Plays conversations of real agents with a `taskyard`, and says of each whether everything in it was true.
 //
-//   node run.js --binary PATH [--client NAME].. [--subject NAME].. [--only TEXT] [--at-once COUNT] [--list]
+//   node run.js --binary PATH [--client NAME].. [--subject NAME].. [--only TEXT] [--most COUNT [--from PLACE]] [--at-once COUNT] [--list]
 //
-// A subject is a file in `conversations/`. Without `--client` all programs take part.
+// A subject is a file in `conversations/`. Without `--client` all programs take part. With `--most` so many conversations are played of
+// those that are chosen, beginning with the one at PLACE; behind the last comes the first.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -18,6 +19,8 @@ const { values: given } = parseArgs({
     client: { type: 'string', multiple: true },
     subject: { type: 'string', multiple: true },
     only: { type: 'string', default: '' },
+    most: { type: 'string' },
+    from: { type: 'string', default: '0' },
     'at-once': { type: 'string', default: '1' },
     list: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
@@ -61,7 +64,9 @@ async function failure({ clients, play }) {
 /** What a conversation waits for: with everybody, or with one program alone. */
 const reason = ({ name, clients }) => waiting.get(name) ?? waiting.get(`${name} · ${clients.join(' and ')}`);
 
-const chosen = await conversations();
+const all = await conversations();
+const first = all.length && Number(given.from) % all.length;
+const chosen = [...all.slice(first), ...all.slice(0, first)].slice(0, given.most && Number(given.most));
 if (given.list) {
   for (const { title } of chosen) console.log(title);
   process.exit(0);

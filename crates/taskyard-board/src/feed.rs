@@ -1,4 +1,4 @@
-//! Following a list, on a thread of its own.
+//! Following a list, on a separate thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,26 +8,26 @@ use std::time::{Duration, Instant};
 
 use taskyard::core::dialect::native;
 use taskyard::core::live::LiveList;
+use taskyard::core::problem::Problem;
 use taskyard::core::view::WatchedList;
 use taskyard::core::{Event, Revision, Status};
-use taskyard::leases::Warden;
+use taskyard::lease_watch::Warden;
 use taskyard::store::UnreadableTask;
 use taskyard::stream::{Cursor, Happening, Interest, ListsFollowed, Stream, StreamControl};
 use taskyard::{Error, Yard};
 
-use super::news::{Loaded, Moved, News, Teller, cannot_be_read};
-use taskyard::core::problem::Problem;
+use super::messages::{AppEvent, EventSender, Invalidated, Loaded, cannot_be_read};
 
-/// So much is told at once; the rest comes next.
+/// The maximum number of events that are sent at once.
 const BURST: usize = 256;
 
-/// Leases are renewed without a commit, so they are looked at again this often while an agent is at work.
+/// Leases are renewed without a commit, so they are read this often while an agent is at work.
 const LEASES: Duration = Duration::from_secs(15);
 
-/// While changes keep coming, leases are looked at this often at most.
+/// The minimum time between two reads of leases while changes keep arriving.
 const LEASES_APART: Duration = Duration::from_millis(250);
 
-/// After a failure it is tried again after this long, then more and more rarely.
+/// The first pause before a retry; later ones are longer.
 const SOON: Duration = Duration::from_millis(250);
 const LATER: Duration = Duration::from_secs(5);
 
@@ -45,10 +45,9 @@ struct Stopping {
 }
 
 impl Feed {
-    /// Begins to follow the list of a yard.
-    pub(super) fn start(yard: Yard, teller: Teller) -> Self {
+    pub(super) fn start(yard: Yard, events: EventSender) -> Self {
         let stopping = Arc::new(Stopping::default());
-        let follower = Follower { yard, teller, stopping: Arc::clone(&stopping), has_busy: false };
+        let follower = Follower { yard, events, stopping: Arc::clone(&stopping), has_busy: false };
         if let Err(error) =
             thread::Builder::new().name("taskyard-feed".to_owned()).spawn(move || follower.follow_for_good())
         {
@@ -69,16 +68,16 @@ impl Drop for Feed {
 
 struct Follower {
     yard: Yard,
-    teller: Teller,
+    events: EventSender,
     stopping: Arc<Stopping>,
     /// Whether an agent is at work on the list.
     has_busy: bool,
 }
 
 impl Follower {
-    /// Follows, and begins anew after a failure: a database may be restarted, a directory come back.
+    /// Follows the list, and restarts after a failure: a database may be restarted, a directory may reappear.
     fn follow_for_good(mut self) {
-        // What the dead held comes back as soon as they are dead, and not when an agent next writes.
+        // Releases the tasks of dead agents immediately, rather than when an agent next writes.
         let warden = Warden::over(&self.yard);
         let _warden = warden.inspect_err(|error| tracing::debug!(%error, "nobody watches over leases"));
         let mut pause = SOON;
@@ -86,7 +85,7 @@ impl Follower {
             let begun = Instant::now();
             if let Err(error) = self.follow() {
                 let words = Problem::from(error).report().message.clone();
-                self.teller.tell(News::Lost(self.yard.list_id().clone(), words));
+                self.events.send(AppEvent::Lost(self.yard.list_id().clone(), words));
                 pause = if begun.elapsed() > LATER { SOON } else { (pause * 2).min(LATER) };
                 self.rest(pause);
             }
@@ -94,7 +93,7 @@ impl Follower {
     }
 
     fn follow(&mut self) -> Result<(), Error> {
-        // A lease that ended while no process looked has its task back before it is shown.
+        // Tasks whose leases ended unnoticed are released before the list is shown.
         if let Err(error) = self.yard.return_ended_leases() {
             tracing::debug!(%error, "ended leases are not returned");
         }
@@ -117,12 +116,13 @@ impl Follower {
             let apart = if leases_moved { LEASES_APART } else { LEASES };
             let until = (leases_moved || self.has_busy).then(|| leases_told + apart);
             if let Some(first) = stream.next_or_trouble(until)? {
-                leases_moved |= self.tell(first, &mut stream)?;
+                leases_moved |= self.send(first, &mut stream)?;
             }
             if stream.trouble() != trouble.as_deref() {
                 trouble = stream.trouble().map(str::to_owned);
                 let list = self.yard.list_id().clone();
-                self.teller.tell(trouble.clone().map_or(News::Regained(list.clone()), |why| News::Lost(list, why)));
+                self.events
+                    .send(trouble.clone().map_or(AppEvent::Regained(list.clone()), |why| AppEvent::Lost(list, why)));
             }
             let is_due = |apart| leases_told.elapsed() >= apart;
             if (leases_moved && is_due(LEASES_APART)) || (self.has_busy && is_due(LEASES)) {
@@ -133,9 +133,9 @@ impl Follower {
         Ok(())
     }
 
-    /// Tells what has happened. Returns whether tasks changed.
-    fn tell(&mut self, first: Happening, stream: &mut Stream) -> Result<bool, Error> {
-        let (mut commits, mut moved): (Vec<Event>, Moved) = Default::default();
+    /// Sends what has happened. Returns whether tasks changed.
+    fn send(&mut self, first: Happening, stream: &mut Stream) -> Result<bool, Error> {
+        let (mut commits, mut moved): (Vec<Event>, Invalidated) = Default::default();
         let mut next = Some(first);
         while let Some(happening) = next {
             match happening {
@@ -147,10 +147,10 @@ impl Follower {
                 Happening::JobEnded(_) => moved.jobs = true,
                 Happening::AgentCame { .. } | Happening::AgentWent { .. } => moved.team = true,
                 Happening::WentBack { .. } => {
-                    // What is shown is of another history: everything before this is in what is read now.
+                    // The history has been replaced; everything before is covered by reading the list again.
                     self.load()?;
                     commits.clear();
-                    moved = Moved { mail: true, jobs: true, team: true };
+                    moved = Invalidated { mail: true, jobs: true, team: true };
                 }
                 _ => {}
             }
@@ -158,15 +158,15 @@ impl Follower {
         }
         let has_commits = !commits.is_empty();
         if has_commits {
-            self.teller.tell(News::Commits(commits));
+            self.events.send(AppEvent::Commits(commits));
         }
-        if moved != Moved::default() {
-            self.teller.tell(News::Moved(moved));
+        if moved != Invalidated::default() {
+            self.events.send(AppEvent::Invalidated(moved));
         }
         Ok(has_commits)
     }
 
-    /// Reads the whole list once and tells it. Returns the revision it was at.
+    /// Reads and sends the whole list. Returns its revision.
     fn load(&mut self) -> Result<Revision, Error> {
         let (yard, list) = (&self.yard, self.yard.list_id());
         let snapshot = yard.store().read(list)?;
@@ -192,7 +192,7 @@ impl Follower {
         }
         let problems = snapshot.problems()?;
         drop(snapshot);
-        // To the client a file it cannot read is not there; strict rules show the last known state of its task.
+        // For the client, an unreadable file does not exist; strict rules show the last known state of its task.
         for task in problems.iter().filter_map(|problem| problem.last_known.as_deref()) {
             if !yard.rules().is_client()
                 && live.image(&task.id).is_none()
@@ -206,13 +206,13 @@ impl Follower {
         let gone = if live.is_empty() { yard.gone()? } else { None };
         let watched = WatchedList::at(live, revision, yard.store().now()?.wall);
         let loaded = Loaded { list: list.clone(), watched, exists, gone, unreadable };
-        self.teller.tell(News::Loaded(Box::new(loaded)));
+        self.events.send(AppEvent::Loaded(Box::new(loaded)));
         Ok(revision)
     }
 
     fn tell_leases(&mut self) -> Result<(), Error> {
         let list = self.yard.list_id();
-        // What is followed is kept up to date in memory, if the store keeps lists there.
+        // If the store keeps followed lists in memory, read from there.
         let recollected = self.yard.store().recollect(list);
         let snapshot = recollected.map_or_else(|| self.yard.store().read(list), Ok)?;
         let leases = snapshot.leases()?;
@@ -224,7 +224,7 @@ impl Follower {
         let judged: Result<Vec<_>, _> =
             leases.into_iter().map(|lease| self.yard.judge(&lease).map(|state| (lease, state))).collect();
         let abandoned = if self.has_busy { self.yard.abandoned_tasks()? } else { Vec::new() };
-        self.teller.tell(News::Leases(list.clone(), judged?, abandoned.into_iter().collect()));
+        self.events.send(AppEvent::Leases(list.clone(), judged?, abandoned.into_iter().collect()));
         Ok(())
     }
 
@@ -232,7 +232,7 @@ impl Follower {
         self.stopping.is_stopped.load(Ordering::SeqCst)
     }
 
-    /// Rests for a while, and no longer once it is to stop.
+    /// Sleeps for a while, or until stopped.
     fn rest(&self, span: Duration) {
         let stream = self.stopping.stream.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.is_stopped() {

@@ -1,11 +1,11 @@
-//! Which key does what.
+//! Key bindings.
 
 use std::collections::HashMap;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use taskyard::core::view::{Action, actions};
 
-/// Which key does what, as people write keys: `d`, `ctrl-r`, `pagedown`.
+/// The key bindings, with keys in their written form: `d`, `ctrl-r`, `pagedown`.
 #[derive(Clone, Debug)]
 pub struct Keymap {
     by_key: HashMap<String, Action>,
@@ -13,7 +13,8 @@ pub struct Keymap {
 }
 
 impl Keymap {
-    /// Takes the usual keys, and others for those actions for which the user chose some. What cannot be understood is returned in words.
+    /// Returns the default bindings, with other keys for the actions in `chosen`. Fails with a message if a binding is
+    /// invalid.
     pub fn with<'a>(chosen: impl IntoIterator<Item = (&'a String, &'a Vec<String>)>) -> Result<Self, String> {
         let usual = actions().iter().map(|info| {
             let keys = info.keys.iter().map(|key| (*key).to_owned()).collect();
@@ -33,7 +34,7 @@ impl Keymap {
             }
             by_action.insert(info.action, keys.clone());
         }
-        // A user who chooses a key takes it from its usual action.
+        // A key that the user chose is removed from its default action.
         for info in actions() {
             if let Some(keys) = by_action.get_mut(&info.action) {
                 keys.retain(|key| taken.get(key).is_none_or(|name| *name == info.name));
@@ -44,23 +45,23 @@ impl Keymap {
         Ok(Self { by_key, by_action })
     }
 
-    /// Returns what a key does.
+    /// Returns the action of a key.
     pub(crate) fn action(&self, key: &KeyEvent) -> Option<Action> {
         self.by_key.get(&name_of(key)?).copied()
     }
 
-    /// Returns the first key that does something, as people write it; none where none does.
+    /// Returns the first key of an action in its written form; `None` if it has no key.
     pub(crate) fn key(&self, action: Action) -> Option<&str> {
         self.by_action.get(&action)?.first().map(String::as_str)
     }
 
-    /// Returns all keys that do something.
+    /// Returns all keys of an action.
     pub(crate) fn keys(&self, action: Action) -> &[String] {
         self.by_action.get(&action).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
-/// The keys that have names.
+/// The named keys.
 const NAMED: [(&str, KeyCode); 16] = [
     ("enter", KeyCode::Enter),
     ("esc", KeyCode::Esc),
@@ -80,7 +81,7 @@ const NAMED: [(&str, KeyCode); 16] = [
     ("pagedown", KeyCode::PageDown),
 ];
 
-/// Returns how people write a key; none for one that has no name.
+/// Returns the written form of a key; `None` if it has none.
 pub(crate) fn name_of(key: &KeyEvent) -> Option<String> {
     let base = match key.code {
         KeyCode::F(number) => format!("f{number}"),
@@ -102,7 +103,7 @@ pub(crate) fn name_of(key: &KeyEvent) -> Option<String> {
     Some(name)
 }
 
-/// Tells whether a text is how people write a key.
+/// Returns whether a text is the written form of a key.
 fn is_key(text: &str) -> bool {
     let text = text.strip_prefix("ctrl-").unwrap_or(text);
     let text = text.strip_prefix("alt-").unwrap_or(text);
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chosen_key_does_what_was_chosen_and_no_longer_what_it_usually_does() {
+    fn rebound_key_replaces_the_default() {
         let keys = with(&[("done", &["f5", "s"])]).unwrap();
         assert_eq!(keys.action(&key(KeyCode::Char('s'), KeyModifiers::NONE)), Some(Action::Done));
         assert_eq!(keys.action(&key(KeyCode::F(5), KeyModifiers::NONE)), Some(Action::Done));

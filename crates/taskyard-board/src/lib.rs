@@ -1,29 +1,28 @@
-//! The board in the terminal: everything of a list, live, and everything can be done from it.
+//! The terminal board: everything about a list, updated live, and every command available from it.
 //!
-//! One thread draws and listens to the keyboard; it never asks the store and never waits for another thread. What happens comes from
-//! `feed`, what it asks for from `asking`, and what it wants done is done by `doing`; all of them tell it through `news`. What it
-//! shows and what a key means is decided in `app`, which has no effects of its own. Why it is done so is `docs/design/board.md`.
+//! One thread draws and reads the keyboard; it never reads the store and never waits for another thread. The others
+//! send it events (`messages`): `feed` follows the list, `reading` reads what no stream reports, `writing` runs
+//! operations. `app` decides what is shown and what a key means, and performs no effects itself. The reasons are in
+//! `docs/design/board.md`.
 
 mod app;
-mod asking;
-mod command_words;
-mod deed;
-mod doing;
 mod draw;
 mod feed;
 mod keymap;
-mod news;
+mod line;
+mod messages;
+mod pane;
+mod reading;
 mod running;
 mod terminal;
 #[cfg(test)]
 mod tests;
 mod theme;
-mod todo_sources;
-mod typing;
+mod writing;
 
 pub use app::{ClientStyle, Settings};
-pub use command_words::command_words;
 pub use keymap::Keymap;
-pub use running::{Opening, Outside, run};
+pub use line::command_words;
+pub use reading::TodoSources;
+pub use running::{External, Opening, run};
 pub use theme::{Theme, ThemeChoice};
-pub use todo_sources::TodoSources;

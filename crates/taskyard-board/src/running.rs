@@ -1,63 +1,72 @@
-//! Listening, drawing and sleeping, until the user leaves.
+//! The main loop: reading input, drawing and sleeping, until the user leaves.
 
 use std::io;
 use std::os::fd::AsFd as _;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use ratatui::crossterm::event::{self, Event};
+use ratatui::crossterm::event;
+use ratatui::crossterm::event::Event;
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::{emulate_default_handler, pipe};
-use taskyard::Yard;
-use taskyard::blocking::{allow_blocking, forbid_blocking};
+use taskyard::core::problem::Problem;
 use taskyard::core::render::numbered;
 use taskyard::core::{ListId, TaskId, Timestamp};
-use taskyard::failpoint;
 use taskyard::operations::Claim;
 use taskyard::process::Waker;
-use taskyard_jobs::Jobs;
+use taskyard::system::{allow_blocking, forbid_blocking};
+use taskyard::{Yard, failpoint};
+use taskyard_jobs::notify::Notifier;
+use taskyard_jobs::{Jobs, processes};
 
 use super::app::{App, Effect, Settings, View};
-use super::asking::{Asker, Eyes};
-use super::doing::{Doer, Hands};
 use super::draw::draw;
 use super::feed::Feed;
-use super::news::{Did, News, Refused, Teller};
-use super::terminal::{self, Screen};
-use super::todo_sources::TodoSources;
-use taskyard::core::problem::Problem;
-use taskyard_jobs::signals;
+use super::messages::{Answer, AppEvent, EventSender, Refused};
+use super::pane::PaneCommand;
+use super::reading::{ReadThread, Reader, TodoSources};
+use super::terminal;
+use super::terminal::Screen;
+use super::writing::{WriteThread, Writer, refused};
 
-/// While only news come, the screen is drawn so far apart; a key is answered at once.
+/// The minimum time between two frames while only events arrive; a key is answered at once.
 const APART: Duration = Duration::from_millis(30);
 
-/// So many news are taken in before the keyboard is listened to again.
+/// How many events are applied before the keyboard is read again.
 const NEWS: usize = 64;
 
-/// What a board is opened with.
+/// Returns the process for a command that was typed for a list; `None` if the command needs the terminal for itself.
+pub(crate) type TypedCommands<'a> = &'a dyn Fn(&ListId, &str) -> Result<Option<Command>, Problem>;
+
+/// What a board needs to run.
 pub struct Opening<'a> {
-    /// The store, the list to begin with, and the agent that acts.
+    /// The store, the initial list and the acting agent.
     pub yard: Yard,
-    /// The jobs; `None` if there is no place for them.
+    /// The jobs; `None` if there is no data directory for them.
     pub jobs: Option<Jobs>,
-    /// How tasks are claimed.
+    /// The terms of claims.
     pub claim: Claim,
-    /// How it looks, and what keys do.
+    /// The appearance and the key bindings.
     pub settings: Settings,
-    /// Where todo lists are found.
+    /// The stores of todo lists.
     pub todos: Option<TodoSources>,
-    /// Does what has the terminal to itself meanwhile.
-    pub outside: &'a mut dyn FnMut(&ListId, Outside<'_>) -> Result<(), Problem>,
+    /// Shows desktop notices for what needs the user; `None` if they are disabled.
+    pub notifier: Option<Notifier>,
+    /// Returns the process for a typed command; `None` if the command needs the terminal for itself.
+    pub command: TypedCommands<'a>,
+    /// Runs something that needs the terminal for itself.
+    pub external: &'a mut dyn FnMut(&ListId, External<'_>) -> Result<(), Problem>,
 }
 
-/// Something that has the terminal to itself meanwhile.
+/// Something that needs the terminal for itself.
 #[derive(Clone, Copy, Debug)]
-pub enum Outside<'a> {
+pub enum External<'a> {
     /// The user edits tasks in an editor.
     Edit(&'a [TaskId]),
-    /// A command of ours runs, with these arguments.
+    /// A `taskyard` command with these arguments.
     Command(&'a str),
 }
 
@@ -65,40 +74,44 @@ pub enum Outside<'a> {
 pub fn run(opening: Opening<'_>) -> Result<(), Problem> {
     let waker = Waker::new()?;
     let (sender, news) = channel();
-    let teller = Teller::new(sender, waker.clone());
-    let Opening { yard, jobs, claim, settings, todos, outside } = opening;
+    let events = EventSender::new(sender, waker.clone());
+    let Opening { yard, jobs, claim, settings, todos, command, notifier, external } = opening;
+    let (zone, working_day) = (settings.zone, settings.working_day);
     let app = App::new(settings, yard.actor().clone(), yard.list_id().clone(), View::List, now());
-    let stops = Stops::listen(&waker)?;
+    let signals_received = Signals::listen(&waker)?;
     let mut board = Board {
-        asker: Asker::start(Eyes { yard: yard.clone(), jobs: jobs.clone(), todos }, teller.clone()),
-        doer: Doer::start(Hands { yard: yard.clone(), jobs, claim }, teller.clone()),
-        feed: Feed::start(yard.clone(), teller.clone()),
+        reads: ReadThread::start(Reader { yard: yard.clone(), jobs: jobs.clone(), todos }, events.clone()),
+        writes: WriteThread::start(Writer { yard: yard.clone(), jobs, claim, zone, working_day }, events.clone()),
+        feed: Feed::start(yard.clone(), events.clone()),
         app,
         yard,
-        teller,
+        events,
         news,
         waker,
-        stops,
-        outside,
+        signals_received,
+        command,
+        pane: None,
+        notifier,
+        external,
     };
     let entered = terminal::enter()?;
     let forbidden = forbid_blocking();
     let ended = board.show();
     drop(forbidden);
     drop(entered);
-    let Board { doer, feed, .. } = board;
+    let Board { writes, feed, .. } = board;
     drop(feed);
-    doer.finish();
+    writes.finish();
     ended
 }
 
 /// The signals that concern the screen.
-struct Stops {
+struct Signals {
     is_suspended: Arc<AtomicBool>,
     is_continued: Arc<AtomicBool>,
 }
 
-impl Stops {
+impl Signals {
     fn listen(waker: &Waker) -> io::Result<Self> {
         let (is_suspended, is_continued): (Arc<AtomicBool>, Arc<AtomicBool>) = Default::default();
         signal_hook::flag::register(SIGTSTP, Arc::clone(&is_suspended))?;
@@ -107,7 +120,7 @@ impl Stops {
             pipe::register(signal, waker.writer()?)?;
         }
         let waker = waker.clone();
-        signals::tell_when_stopped(move || waker.wake());
+        processes::tell_when_stopped(move || waker.wake());
         Ok(Self { is_suspended, is_continued })
     }
 }
@@ -115,25 +128,28 @@ impl Stops {
 struct Board<'a> {
     app: App,
     yard: Yard,
-    teller: Teller,
-    news: Receiver<News>,
+    events: EventSender,
+    news: Receiver<AppEvent>,
     waker: Waker,
-    asker: Asker,
-    doer: Doer,
+    reads: ReadThread,
+    writes: WriteThread,
     feed: Feed,
-    stops: Stops,
-    outside: &'a mut dyn FnMut(&ListId, Outside<'_>) -> Result<(), Problem>,
+    signals_received: Signals,
+    command: TypedCommands<'a>,
+    pane: Option<PaneCommand>,
+    notifier: Option<Notifier>,
+    external: &'a mut dyn FnMut(&ListId, External<'_>) -> Result<(), Problem>,
 }
 
 impl Board<'_> {
-    /// Shows it until the user leaves, or the terminal is gone.
+    /// Runs the main loop until the user leaves or the terminal is gone.
     fn show(&mut self) -> Result<(), Problem> {
         let shown = self.show_while_there();
-        // Whatever failed on a terminal that is gone failed because it is gone.
+        // An error on a terminal that is gone is a consequence of that.
         match terminal::sleep(&self.waker, io::stdin().as_fd(), Some(Duration::ZERO)) {
             Ok(true) => shown,
             Ok(false) | Err(_) => {
-                signals::note_hangup();
+                processes::note_hangup();
                 Ok(())
             }
         }
@@ -146,18 +162,18 @@ impl Board<'_> {
         loop {
             let mut is_typed = self.listen()?;
             for news in self.news.try_iter().take(NEWS).collect::<Vec<_>>() {
-                self.app.on_news(news, now());
+                self.app.on_event(news, now());
             }
             self.app.on_tick(now());
-            if signals::was_stopped() {
+            if processes::was_stopped() {
                 return Ok(());
             }
-            if self.stops.is_suspended.swap(false, Ordering::SeqCst) {
+            if self.signals_received.is_suspended.swap(false, Ordering::SeqCst) {
                 suspend(&mut screen)?;
                 is_typed = true;
             }
-            if self.stops.is_continued.swap(false, Ordering::SeqCst) {
-                // The program that had the terminal meanwhile may have changed its settings.
+            if self.signals_received.is_continued.swap(false, Ordering::SeqCst) {
+                // The program that had the terminal in the meantime may have changed its settings.
                 resume(&mut screen)?;
                 self.app.is_dirty = true;
                 is_typed = true;
@@ -179,7 +195,7 @@ impl Board<'_> {
                 screen.draw(|frame| draw(frame, &mut self.app))?;
                 tracing::trace!(microseconds = begun.elapsed().as_micros(), "drawn");
                 drawn = Some(Instant::now());
-                // Drawing may show that something more is to be asked for.
+                // Drawing may have requested more data.
                 if self.carry_out(&mut screen)? {
                     return Ok(());
                 }
@@ -192,7 +208,7 @@ impl Board<'_> {
         }
     }
 
-    /// Takes in what was typed and clicked. Tells whether anything was.
+    /// Handles pending keyboard and mouse input. Returns whether there was any.
     fn listen(&mut self) -> Result<bool, Problem> {
         let mut is_typed = false;
         while event::poll(Duration::ZERO)? {
@@ -211,24 +227,28 @@ impl Board<'_> {
         Ok(is_typed)
     }
 
-    /// Has done what is to be done. Tells whether the user leaves.
+    /// Carries out pending effects. Returns whether the user leaves.
     fn carry_out(&mut self, screen: &mut Screen) -> Result<bool, Problem> {
         for effect in self.app.take_effects() {
             match effect {
-                Effect::Do(deed) => self.doer.have_done(deed),
-                Effect::Ask(ask) => self.asker.ask(ask),
+                Effect::Write(deed) => self.writes.submit(deed),
+                Effect::Read(ask) => self.reads.request(ask),
                 Effect::Follow(list) => {
                     self.yard = self.yard.on(list.clone());
-                    self.feed = Feed::start(self.yard.clone(), self.teller.clone());
+                    self.feed = Feed::start(self.yard.clone(), self.events.clone());
                     self.app.follow(list);
                     self.app.take_effects().into_iter().for_each(|effect| {
-                        if let Effect::Ask(ask) = effect {
-                            self.asker.ask(ask);
+                        if let Effect::Read(ask) = effect {
+                            self.reads.request(ask);
                         }
                     });
                 }
-                Effect::Edit(tasks) => self.go_outside(Outside::Edit(&tasks), screen)?,
-                Effect::Run(words) => self.go_outside(Outside::Command(&words), screen)?,
+                Effect::Edit(tasks) => self.run_external(External::Edit(&tasks), screen)?,
+                Effect::Run(words) => self.run_command(words, screen)?,
+                Effect::StopCommand => self.pane = None,
+                Effect::Notify { kind, title, text } => {
+                    self.notifier.iter().for_each(|notifier| notifier.notify(kind, &title, &text));
+                }
                 Effect::Suspend => suspend(screen)?,
                 Effect::Quit => return Ok(true),
             }
@@ -236,13 +256,31 @@ impl Board<'_> {
         Ok(false)
     }
 
-    /// Gives the terminal to something else until that has ended.
-    fn go_outside(&mut self, what: Outside<'_>, screen: &mut Screen) -> Result<(), Problem> {
+    /// Runs a typed command in the pane, or with the whole terminal if it needs that.
+    fn run_command(&mut self, words: String, screen: &mut Screen) -> Result<(), Problem> {
+        let list = self.yard.list_id().clone();
+        let started = allow_blocking(|| {
+            let Some(command) = (self.command)(&list, &words)? else { return Ok(None) };
+            Ok(Some(PaneCommand::start(command, self.events.clone())?))
+        });
+        match started {
+            Ok(None) => return self.run_external(External::Command(&words), screen),
+            Ok(Some(pane)) => {
+                self.pane = Some(pane);
+                self.app.open_pane(words);
+            }
+            Err(problem) => self.app.on_event(AppEvent::Answered(Box::new(refused(&problem))), now()),
+        }
+        Ok(())
+    }
+
+    /// Hands the terminal over to something else until that has ended.
+    fn run_external(&mut self, what: External<'_>, screen: &mut Screen) -> Result<(), Problem> {
         terminal::leave();
         let list = self.yard.list_id().clone();
         let ended = allow_blocking(|| {
-            let ended = (self.outside)(&list, what);
-            if matches!(what, Outside::Command(_)) && ended.is_ok() {
+            let ended = (self.external)(&list, what);
+            if matches!(what, External::Command(_)) && ended.is_ok() {
                 terminal::wait_for_enter();
             }
             ended
@@ -250,31 +288,31 @@ impl Board<'_> {
         resume(screen)?;
         self.app.is_dirty = true;
         let answer = match (ended, what) {
-            (Ok(()), Outside::Edit(tasks)) => Ok(format!("The editor has closed {}", numbered(tasks))),
-            (Ok(()), Outside::Command(words)) => Ok(format!("taskyard {words}")),
+            (Ok(()), External::Edit(tasks)) => Ok(format!("The editor has closed {}", numbered(tasks))),
+            (Ok(()), External::Command(words)) => Ok(format!("taskyard {words}")),
             (Err(problem), _) => {
                 let report = problem.report();
-                Err(Refused { message: report.message.clone(), hint: report.hint.clone() })
+                Err(Refused { code: report.code, message: report.message.clone(), hint: report.hint.clone() })
             }
         };
-        // What was done outside is the newest, and its revisions are not known here.
+        // That made the newest changes, whose revisions are not known here.
         self.app.made.clear();
-        self.app.on_news(News::Did(Box::new(Did { answer, ..Did::without_changes() })), now());
+        self.app.on_event(AppEvent::Answered(Box::new(Answer { answer, ..Answer::without_changes() })), now());
         Ok(())
     }
 }
 
-/// Gives the terminal back and sleeps until the user continues us.
+/// Releases the terminal and stops the process until the user continues it.
 fn suspend(screen: &mut Screen) -> Result<(), Problem> {
     terminal::leave();
     emulate_default_handler(SIGTSTP)?;
     resume(screen)
 }
 
-/// Takes the terminal again, and draws all of it anew.
+/// Takes the terminal again and redraws everything.
 fn resume(screen: &mut Screen) -> Result<(), Problem> {
     terminal::leave();
-    // It is ours until the board is left.
+    // The guard is not needed: the terminal is restored when the board is left.
     std::mem::forget(terminal::enter()?);
     *screen = terminal::screen()?;
     Ok(())

@@ -1,11 +1,11 @@
-//! Entering the terminal and leaving it as it was, however we leave.
+//! Entering the terminal, and restoring it however the board ends.
 
-use std::io::{self, BufWriter, Stdout, Write as _, stdout};
+use std::io::{BufWriter, Stdout, Write as _, stdout};
 use std::os::fd::BorrowedFd;
-use std::panic;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use std::{io, panic};
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
@@ -16,26 +16,27 @@ use ratatui::crossterm::terminal::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use taskyard::process::Waker;
-use taskyard_jobs::signals;
+use taskyard_jobs::processes;
 
-/// The terminal that is drawn on.
+/// The terminal to draw on.
 pub(super) type Screen = ratatui::Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
-/// Whether the terminal is ours at the moment.
+/// Whether the board currently owns the terminal.
 static IS_ENTERED: AtomicBool = AtomicBool::new(false);
 
-/// The terminal while it is ours; dropped, it is as it was before.
+/// Owns the terminal; restores it on drop.
 #[derive(Debug)]
 pub(super) struct Entered;
 
-/// Takes the terminal: a screen of its own, every key, and the mouse.
+/// Takes the terminal: an alternate screen, raw keyboard input and the mouse.
 pub(super) fn enter() -> io::Result<Entered> {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
-        signals::before_the_end(leave);
+        processes::before_the_end(leave);
+        processes::restore_before_core_dump(|| IS_ENTERED.load(Ordering::SeqCst));
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |what| {
-            // Other threads may panic and be caught; only what ends the board gives the terminal back.
+            // Panics of other threads may be caught; only one that ends the board restores the terminal.
             if std::thread::current().name() == Some("main") {
                 leave();
             }
@@ -49,7 +50,7 @@ pub(super) fn enter() -> io::Result<Entered> {
     Ok(entered)
 }
 
-/// Gives the terminal back as it was; does nothing where it is not ours.
+/// Restores the terminal; does nothing if the board does not own it.
 pub(super) fn leave() {
     if IS_ENTERED.swap(false, Ordering::SeqCst) {
         let _ = execute!(stdout(), DisableBracketedPaste, DisableMouseCapture, LeaveAlternateScreen, Show);
@@ -58,7 +59,7 @@ pub(super) fn leave() {
     }
 }
 
-/// Waits until the user has read what a command wrote and presses enter.
+/// Waits until the user has read a command's output and presses enter.
 pub(super) fn wait_for_enter() {
     let mut out = stdout();
     let _ = write!(out, "\nenter goes back to the board ");
@@ -66,12 +67,12 @@ pub(super) fn wait_for_enter() {
     let _ = io::stdin().read_line(&mut String::new());
 }
 
-/// Empties the screen and returns what is drawn on, as large as the terminal is now.
+/// Clears the screen and returns it at the current size of the terminal.
 ///
-/// Ratatui's own way to empty it asks the terminal where the cursor is and waits for the answer, which a slow one gives late or never.
+/// Ratatui's own way to clear the screen queries the cursor position, which a slow terminal reports late or never.
 pub(super) fn screen() -> io::Result<Screen> {
     execute!(stdout(), Clear(ClearType::All))?;
-    // A frame goes out in one piece.
+    // The buffer makes a frame a single write.
     ratatui::Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(64 * 1024, stdout())))
 }
 
@@ -81,13 +82,13 @@ impl Drop for Entered {
     }
 }
 
-/// Sleeps until something can be read from the keyboard, another thread wakes us, or the time is over. Tells whether the keyboard is still
-/// there: a terminal that was closed can be read at any moment, and never has anything to say.
+/// Waits for keyboard input, a wake-up or the timeout. Returns whether the keyboard still exists: a closed terminal is
+/// always readable, but never has input.
 pub(super) fn sleep(waker: &Waker, keyboard: BorrowedFd<'_>, at_most: Option<Duration>) -> io::Result<bool> {
     let until = at_most.and_then(|span| Timespec::try_from(span).ok());
     let mut things = [keyboard, waker.fd()].map(|thing| PollFd::from_borrowed_fd(thing, PollFlags::IN));
     match poll(&mut things, until.as_ref()) {
-        // A signal came; the caller looks which it was.
+        // After a signal, the caller checks which one it was.
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
@@ -119,7 +120,7 @@ mod tests {
         let waker = Waker::new().unwrap();
         let (keyboard, _hands) = pipe().unwrap();
         waker.wake();
-        // It would last longer than any test.
+        // Otherwise it would outlast any test.
         assert!(sleep(&waker, keyboard.as_fd(), Some(Duration::from_secs(3600))).unwrap());
     }
 }

@@ -3,22 +3,22 @@
 use ratatui::style::{Color, Modifier, Style};
 use taskyard::core::render::Tone;
 
-/// Whose colours are used.
+/// Which colours to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThemeChoice {
-    /// Those of the terminal, which suit its background.
+    /// The colours of the terminal, which suit its background.
     #[default]
     Terminal,
-    /// Our own on white.
+    /// Our own colours on white.
     Light,
-    /// Our own on a dark ground.
+    /// Our own colours on a dark background.
     Dark,
-    /// None: marks, words and places say it all.
+    /// No colours: marks, words and positions convey everything.
     None,
 }
 
 impl ThemeChoice {
-    /// Reads the word of the configuration.
+    /// Parses the value in the configuration.
     pub fn parse(word: &str) -> Option<Self> {
         match word {
             "terminal" => Some(Self::Terminal),
@@ -30,13 +30,13 @@ impl ThemeChoice {
     }
 }
 
-/// How each meaning looks.
+/// Maps meanings to styles.
 #[derive(Clone, Copy, Debug)]
 pub struct Theme {
     choice: ThemeChoice,
 }
 
-/// The colours of one theme: text, ground, dim, red, green, yellow, accent, line.
+/// The colours of a theme: text, background, dim, red, green, yellow, accent, line.
 type Palette = [Color; 8];
 
 const LIGHT: Palette = [
@@ -74,12 +74,12 @@ const MEMBERS: [Color; 8] = [
 ];
 
 impl Theme {
-    /// Returns a theme.
+    /// Returns the theme of a choice.
     pub const fn of(choice: ThemeChoice) -> Self {
         Self { choice }
     }
 
-    /// Returns how the ground looks that everything stands on.
+    /// Returns the style of the background.
     pub(super) const fn ground(self) -> Style {
         match self.palette() {
             Some([text, ground, ..]) => Style::new().fg(text).bg(ground),
@@ -87,7 +87,7 @@ impl Theme {
         }
     }
 
-    /// Returns how something of a meaning looks.
+    /// Returns the style of a meaning.
     pub(super) fn style(self, tone: Tone) -> Style {
         let plain = Style::new();
         match tone {
@@ -108,7 +108,7 @@ impl Theme {
         }
     }
 
-    /// Returns how a line between things looks.
+    /// Returns the style of dividing lines.
     pub(super) fn hairline(self) -> Style {
         match self.palette() {
             Some([.., line]) => Style::new().fg(line),
@@ -116,8 +116,8 @@ impl Theme {
         }
     }
 
-    /// Returns what is laid over what the cursor stands on. It is seen without colours, too, and it is one bar: what is dim or coloured in it
-    /// would leave patches.
+    /// Returns the style to overlay on the item under the cursor. It is visible without colours, and uniform: dim or
+    /// coloured parts would leave patches.
     pub(super) const fn cursor(self) -> Style {
         let text = match self.palette() {
             Some([text, ..]) => text,
@@ -126,7 +126,7 @@ impl Theme {
         Style::new().fg(text).add_modifier(Modifier::REVERSED).remove_modifier(Modifier::DIM)
     }
 
-    /// Returns what is laid over what has just changed.
+    /// Returns the style to overlay on items that have just changed.
     pub(super) const fn flash(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD).add_modifier(Modifier::UNDERLINED)
     }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn light_and_dark_have_grounds_of_their_own_and_the_terminal_keeps_its_own() {
+    fn light_and_dark_have_own_colours_and_terminal_keeps_its() {
         let ground = |choice| Theme::of(choice).ground().bg;
         assert_eq!(ground(ThemeChoice::Light), Some(LIGHT[1]));
         assert_eq!(ground(ThemeChoice::Dark), Some(DARK[1]));

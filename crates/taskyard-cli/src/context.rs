@@ -1,27 +1,20 @@
-//! What a command works with: the flags, the environment and the working directory, read once, and the yard they lead to.
+//! The context of a command: flags, environment and working directory, read once, and the yard they lead to.
 
-mod acting;
-mod choosing;
-mod client_settings;
+mod acting_agent;
+mod choosing_list;
 #[cfg(feature = "postgres")]
 mod databases;
-mod directory_lists;
-mod list_sources;
-mod meaning;
-mod missing_lists;
-mod newer;
-mod newer_databases;
-mod other_stores;
-mod recorder;
-mod warnings;
-mod writing;
+pub(crate) mod list_sources;
+mod stores_and_warnings;
+mod worktrees;
 
 use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use list_sources::{DirectoryLists, NewerDatabases, Recorder, SettingsList};
 use taskyard::config::{Config, Project, RuleWord};
-use taskyard::core::rules::lists::list_choice::Choice;
+use taskyard::core::rules::lists::Choice;
 use taskyard::core::{AgentName, ClientVersion, ListId, ProcessMark, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::SharedJobs;
@@ -36,18 +29,15 @@ use taskyard::tidying::{Caretaker, Household};
 use taskyard::todos::Todos;
 use taskyard::{WrittenLists, Yard};
 use taskyard_jobs::Jobs;
+pub(crate) use worktrees::{git_failed, queue_failed};
 
 use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};
+use crate::exit::{Problem, ProblemKind};
 use crate::output::Pager;
-use crate::problem::{Problem, ProblemKind};
-use crate::{candidates, places};
+use crate::places;
 
-use list_sources::{DirectoryLists, SettingsList};
-use newer_databases::NewerDatabases;
-use recorder::Recorder;
-
-/// What a command works with. Everything that costs something is looked up when it is first asked for.
+/// The context of a command. Everything expensive is looked up on first use.
 #[derive(Debug)]
 pub(crate) struct Context {
     globals: Globals,
@@ -68,21 +58,21 @@ pub(crate) struct Context {
     settings_list: OnceCell<SettingsList>,
     recorder: OnceCell<Option<Recorder>>,
     machine: OnceCell<Option<Machine>>,
-    /// Whether what is wrong with journals was told already.
+    /// Whether damaged journals have already been reported.
     damage_is_told: Cell<bool>,
     newer: NewerDatabases,
-    /// The lists that the command wrote to.
+    /// The lists the command wrote to.
     written: WrittenLists,
-    /// The process of the client that the command runs in.
+    /// The client process that the command runs in.
     client_process: OnceCell<Option<ProcessMark>>,
-    /// The name that the client has, once it was given one.
+    /// The client's name, once assigned.
     client_name: OnceCell<AgentName>,
     /// Whether the client gets its name later than with the first yard.
     names_client_later: bool,
 }
 
 impl Context {
-    /// Takes the flags and the environment, and looks where we are.
+    /// Takes the flags and the environment, and determines the working directory.
     pub(crate) fn new(globals: Globals, environment: Environment, cancel: Cancel) -> Self {
         let directory = std::env::current_dir().map_err(|error| error.to_string());
         Self {
@@ -113,7 +103,7 @@ impl Context {
         }
     }
 
-    /// Returns the same context in a session of the client, where nothing said which one it is.
+    /// Returns the same context within a client session, unless the environment already names one.
     pub(crate) fn in_session(&self, session: Option<&str>) -> Self {
         let mut environment = self.environment.clone();
         let given = session.filter(|session| !session.is_empty()).map(str::to_owned);
@@ -129,13 +119,13 @@ impl Context {
 
     /// Returns the same context on another list.
     pub(crate) fn on_list(&self, list: &ListId) -> Self {
-        // The name of the directory means the list whatever names are recorded.
+        // A directory's name identifies the list regardless of the recorded names.
         let globals = Globals { list: Some(list.directory().to_owned()), ..self.globals.clone() };
         Self::new(globals, self.environment.clone(), self.cancel.clone())
     }
 
-    /// Returns the same context with its configuration still to be read. What lives at the address of the store stays open if the
-    /// configuration does not name another.
+    /// Returns the same context with the configuration to be read again. The opened store is kept unless the
+    /// configuration changes its address.
     pub(crate) fn reloaded(&self) -> Self {
         let fresh = Self::new(self.globals.clone(), self.environment.clone(), self.cancel.clone());
         let fresh = Self { directory: self.directory.clone(), ..fresh };
@@ -146,7 +136,8 @@ impl Context {
         }
     }
 
-    /// Returns the same context for another agent; what was found out of the list and the teams is found out anew.
+    /// Returns the same context for another agent. What depends on the agent, such as the list and the teams, is
+    /// looked up again.
     #[cfg(feature = "server")]
     pub(crate) fn acting_as(&self, agent: &AgentName) -> Self {
         let globals = Globals { agent: Some(agent.as_str().to_owned()), ..self.globals.clone() };
@@ -160,12 +151,12 @@ impl Context {
         }
     }
 
-    /// Returns what ends the work when the process is asked to stop.
+    /// Returns the handle that is cancelled when the process is asked to stop.
     pub(crate) fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// Returns the same context in another directory, where there is one of that name.
+    /// Returns the same context in another directory, if that exists.
     pub(crate) fn at(mut self, directory: Option<&Path>) -> Self {
         if let Some(directory) = directory.filter(|directory| directory.is_dir()) {
             self.directory = Ok(directory.to_owned());
@@ -173,12 +164,10 @@ impl Context {
         self
     }
 
-    /// Returns the environment.
     pub(crate) fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// Returns the working directory.
     pub(crate) fn directory(&self) -> Result<&Path, Problem> {
         self.directory.as_deref().map_err(|why| {
             Problem::new(ProblemKind::CouldNot, "no_directory", format!("cannot tell the working directory: {why}"))
@@ -186,24 +175,23 @@ impl Context {
         })
     }
 
-    /// Returns the checkout that the working directory is in; `None` outside of git.
+    /// Returns the checkout around the working directory, or `None` outside of git.
     pub(crate) fn checkout(&self) -> Option<&Checkout> {
         let directory = self.directory.as_deref().ok()?;
         self.checkout.get_or_init(|| Checkout::around(directory)).as_ref()
     }
 
-    /// Returns the root of the project: the folder that holds `.git`, else the working directory.
+    /// Returns the root of the project: the directory that contains `.git`, otherwise the working directory.
     pub(crate) fn project(&self) -> Option<&Path> {
         let directory = self.directory.as_deref().ok()?;
         Some(self.checkout().map_or(directory, |checkout| &checkout.top))
     }
 
-    /// Returns the configuration.
     pub(crate) fn config(&self) -> Result<&Config, Problem> {
         once(&self.config, || {
             let directory = self.project();
             let root = self.checkout().map(|checkout| checkout.root.as_path());
-            let names = || candidates::project_names(self.directory.as_deref().ok(), directory, root);
+            let names = || list_sources::project_names(self.directory.as_deref().ok(), directory, root);
             let is_trusted = || Ok(self.is_trusted()?);
             let below = self.directory.as_deref().ok();
             let project =
@@ -212,31 +200,29 @@ impl Context {
         })
     }
 
-    /// Tells whether the user trusts the project. Where we have no place to remember that, the user was never asked.
+    /// Returns whether the user trusts the project. Without a data directory to record that, the answer is no.
     fn is_trusted(&self) -> Result<bool, MachineError> {
         let (Ok(data), Some(project)) = (places::data(&self.environment), self.project()) else { return Ok(false) };
         let Some(machine) = self.without_newer(Machine::read(&data))?.flatten() else { return Ok(false) };
         machine.is_trusted(project)
     }
 
-    /// Takes it that what of the configuration does not count need not be told any more.
+    /// Suppresses further warnings about ignored configuration.
     pub(crate) fn consider_config_told(&self) {
         self.config_is_told.set(true);
     }
 
-    /// Returns how many tasks an agent may have in progress: what the configuration says, else one where the client's teams are
-    /// switched on. Its own rules know no such limit.
+    /// Returns how many tasks an agent may have in progress: the configured number, otherwise one if the client's
+    /// teams are enabled. The client's own rules have no such limit.
     pub(crate) fn claim_limit(&self) -> Result<Option<usize>, Problem> {
         let is_swarm = self.environment.client_teams == Some(true) && !self.rules()?.is_client();
         Ok(self.config()?.claim_limit().or(is_swarm.then_some(AT_ONCE)))
     }
 
-    /// Returns where todo lists are kept.
     pub(crate) fn todos(&self) -> Result<Arc<dyn Todos>, Problem> {
         self.opened()?.todos.clone().ok_or_else(|| self.no_place())
     }
 
-    /// Returns the rules in force.
     pub(crate) fn rules(&self) -> Result<Rules, Problem> {
         let config = self.config()?;
         let word = match (self.globals.rules, &self.environment.rules) {
@@ -255,7 +241,6 @@ impl Context {
         })
     }
 
-    /// Returns the address of the store.
     pub(crate) fn address(&self) -> Result<&Address, Problem> {
         once(&self.address, || {
             let here = self.directory.as_deref().unwrap_or(Path::new(""));
@@ -275,7 +260,7 @@ impl Context {
         })
     }
 
-    /// Returns where things are on this machine.
+    /// Returns the directories on this machine.
     pub(crate) fn places(&self) -> Result<&Places, Problem> {
         once(&self.places, || {
             Ok(Places {
@@ -289,7 +274,7 @@ impl Context {
         })
     }
 
-    /// Returns everything that lives at the address of the store.
+    /// Opens everything at the address of the store.
     pub(crate) fn opened(&self) -> Result<&Opened, Problem> {
         once(&self.opened, || {
             taskyard::open(self.address()?, self.places()?, &self.openers()).map_err(|error| self.not_opened(error))
@@ -300,19 +285,19 @@ impl Context {
         match error {
             OpenError::Address(error) => error.into(),
             OpenError::Store(error) => error.into(),
-            // The other cases say that a directory is nowhere.
+            // All other cases mean that a directory is unknown.
             _ => self.no_place(),
         }
     }
 
-    /// Says which directory that is needed is nowhere, and why.
+    /// Returns the problem that a required directory is unknown, and why.
     fn no_place(&self) -> Problem {
         let missing = places::client_config(&self.environment).and_then(|_| places::data(&self.environment));
         let unknown = || Problem::new(ProblemKind::CouldNot, "no_place", "this store has no place for that");
         missing.err().unwrap_or_else(unknown)
     }
 
-    /// Returns the teams for the length of one command: who is in them is read once. A command that goes on for longer takes
+    /// Returns the teams for a short command: membership is read only once. A long-running command uses
     /// [`Teams::lasting`] or [`Yard::lasting`].
     pub(crate) fn teams(&self) -> Result<Arc<Teams>, Problem> {
         if let Some(teams) = self.teams.get() {
@@ -322,31 +307,31 @@ impl Context {
         Ok(Arc::clone(self.teams.get_or_init(|| Arc::new(teams))))
     }
 
-    /// Tells whether teams count: in the client's rules where it has them switched on, in ours where they are not off.
+    /// Returns whether teams are enabled: under the client's rules only if the client enabled them, under ours unless
+    /// they are disabled.
     pub(crate) fn has_teams(&self, rules: Rules) -> bool {
         self.environment.client_teams.unwrap_or(!rules.is_client())
     }
 
-    /// Returns the store.
     pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Problem> {
         Ok(Arc::clone(&self.opened()?.store))
     }
 
-    /// Returns a yard like another one on the client's own files, whatever store is in use.
+    /// Returns a yard like `yard` on the client's own files, whatever store is in use.
     pub(crate) fn on_clients_files(&self, yard: &Yard) -> Result<Yard, Problem> {
         let opened = taskyard::open(&Address::Claude, self.places()?, &self.openers());
         let store = opened.map_err(|error| self.not_opened(error))?.store;
         Ok(Yard::new(store, yard.list_id().clone(), yard.actor().clone()).with_rules(yard.rules()))
     }
 
-    /// Returns what agents are told of their jobs.
+    /// Returns the notices of the store.
     pub(crate) fn notices(&self) -> Result<Arc<dyn Notices>, Problem> {
         self.opened()?.notices.clone().ok_or_else(|| self.no_place())
     }
 
-    /// Returns the yard every operation is called on.
+    /// Returns the yard that operations are called on.
     pub(crate) fn yard(&self) -> Result<Yard, Problem> {
-        // The list before the store: a bad name is the user's to mend, whatever the store has to say.
+        // Resolve the list before the store: a bad name is the user's mistake, whatever the state of the store.
         let choice = self.choice()?;
         let rules = self.rules()?;
         if !self.names_client_later {
@@ -360,7 +345,7 @@ impl Context {
         };
         let yard = match self.teams() {
             Ok(teams) if self.has_teams(rules) => yard.with_teams(teams),
-            // Without a place for what we remember there are no teams, and tasks all the same.
+            // Without a data directory there are no teams, but tasks still work.
             _ => yard,
         };
         let yard = match self.recorder()? {
@@ -376,16 +361,15 @@ impl Context {
             .in_run(self.run()?))
     }
 
-    /// Returns the user's pager; a configuration that cannot be read names none.
+    /// Returns the user's pager. A configuration that cannot be read counts as naming none.
     pub(crate) fn pager(&self) -> Option<Pager> {
         Pager::wanted(&self.environment, self.config().ok().and_then(Config::pager))
     }
 
-    /// Returns the jobs of this machine.
     pub(crate) fn jobs(&self) -> Result<Jobs, Problem> {
         let config = self.config()?;
         let mut settings = config.jobs();
-        // Where the configuration does not say which form the output has, it is that of the client whose rules are followed.
+        // Unless configured, jobs write their output in the form of the client version in force.
         settings.output_form = config.output_form().unwrap_or(self.rules()?.client_version());
         Ok(Jobs::new(self.job_options(settings)?))
     }
@@ -395,44 +379,45 @@ impl Context {
         Ok(self.shared_record()?.into_iter().fold(self.jobs()?, Jobs::with_shared))
     }
 
-    /// Returns what machines that share the store record of their jobs; `None` if it is this machine's alone.
+    /// Returns the job records shared with other machines, or `None` if the store is local.
     pub(crate) fn shared_record(&self) -> Result<Option<Arc<dyn SharedJobs>>, Problem> {
-        // An address that is wrong does not keep us from the jobs of this machine.
+        // A wrong store address must not hide the jobs of this machine.
         let is_remote = matches!(self.address(), Ok(Address::Remote(_)));
         if is_remote { Ok(self.opened()?.jobs.clone()) } else { Ok(None) }
     }
 
-    /// Returns what we remember on this machine, and how long that is kept; none without a data directory.
+    /// Returns the data kept on this machine and its retention settings; `None` without a data directory.
     pub(crate) fn household(&self) -> Result<Option<Household>, Problem> {
         let config = self.config()?;
         let data = self.places()?.data.clone();
         Ok(data.map(|data| Household { data, keep: config.keep(), max_size: config.max_size() }))
     }
 
-    /// Returns the same for tidying that the user did not ask for; none where that is switched off.
+    /// Like [`household`](Self::household), for automatic cleanup; `None` if that is disabled.
     pub(crate) fn household_to_tidy(&self) -> Option<Household> {
         let tidies = self.config().is_ok_and(Config::tidies_by_itself);
         self.household().ok().flatten().filter(|_| tidies)
     }
 
-    /// Has a process that runs for long tidy now and then, until the answer is dropped; none where it is switched off.
+    /// Starts periodic cleanup in a long-running process, until the returned value is dropped. Returns `None` if
+    /// disabled.
     pub(crate) fn caretaker(&self) -> Option<Caretaker> {
         self.household_to_tidy().map(Caretaker::of)
     }
 
-    /// Returns where hooks and checks are found.
+    /// Returns the sources of hooks and checks.
     pub(crate) fn hook_setup(&self) -> Result<HookSetup, Problem> {
         let rules = self.rules()?;
         let client_config = places::client_config(&self.environment).ok();
         let is_named = self.named_agent().is_some() && self.has_teams(rules);
-        // An agent that works on another list than its team's is no teammate there.
+        // An agent that works on another list than its team's is not a teammate there.
         let list = if is_named { self.choice().ok().map(|choice| choice.list) } else { None };
         let seat = match (self.teams(), list) {
             (Ok(teams), Some(list)) => teams.seat_on(&self.actor()?, &list).unwrap_or_default(),
             _ => None,
         };
         let team = seat.map(|seat| Teammate { name: seat.name, team: seat.team.name.to_string() });
-        // Where the working directory is gone, hooks still have to run somewhere.
+        // Even if the working directory is gone, hooks need one.
         let here = || Path::new("/");
         Ok(HookSetup {
             client_config,
@@ -448,13 +433,13 @@ impl Context {
         })
     }
 
-    /// Returns the hooks and checks that operations ask.
+    /// Returns the hooks and checks that operations run.
     pub(crate) fn hooks(&self) -> Result<&Arc<Hooks>, Problem> {
         once(&self.hooks, || Ok(Arc::new(Hooks::new(self.hook_setup()?, self.cancel.clone()))))
     }
 }
 
-/// Returns what was found out before, or finds it out now.
+/// Returns the cached value, computing it on first use.
 fn once<T>(known: &OnceCell<T>, find_out: impl FnOnce() -> Result<T, Problem>) -> Result<&T, Problem> {
     match known.get() {
         Some(known) => Ok(known),
@@ -478,7 +463,7 @@ fn client_version(text: &str) -> Result<ClientVersion, Problem> {
     text.trim().parse().map_err(wrong)
 }
 
-/// Refuses a password on the command line, where `ps` shows it to every user of the machine.
+/// Rejects a password on the command line, where `ps` shows it to every user of the machine.
 fn password_among_words() -> Problem {
     Problem::usage("bad_store", "the address in --store has a password, which every user of this machine can see there")
         .hint("set TASKYARD_STORE to that address, or leave the password to PGPASSWORD or ~/.pgpass")

@@ -1,20 +1,25 @@
-//! Every environment variable Taskyard reads, and the one place that reads them.
+//! All environment variables that Taskyard reads, and the client's environment file.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use taskyard::hooks::HOOK_TURN;
 use taskyard::opening::WrittenAddress;
+use taskyard::operations::shell_word;
 
-/// The address of the store; `--store` beats it.
+/// The address of the store; overridden by `--store`.
 pub(crate) const TASKYARD_STORE: &str = "TASKYARD_STORE";
 /// The password for PostgreSQL.
 pub(crate) const PGPASSWORD: &str = "PGPASSWORD";
-/// The name of the list; `--list` beats it.
+/// The name of the list; overridden by `--list`.
 pub(crate) const TASKYARD_LIST: &str = "TASKYARD_LIST";
-/// The agent that acts; `--as` beats it.
+/// The acting agent; overridden by `--as`.
 pub(crate) const TASKYARD_AGENT: &str = "TASKYARD_AGENT";
-/// The name of the client's session, as its MCP server uses it; `--as` and `TASKYARD_AGENT` beat it, and it counts as not given.
+/// The client session's name, as used by its MCP server. Overridden by `--as` and `TASKYARD_AGENT`; does not count as
+/// an explicitly given name.
 pub(crate) const TASKYARD_SESSION_AGENT: &str = "TASKYARD_SESSION_AGENT";
 /// The task for which `work` started this process.
 pub(crate) const TASKYARD_TASK_ID: &str = "TASKYARD_TASK_ID";
@@ -22,71 +27,75 @@ pub(crate) const TASKYARD_TASK_ID: &str = "TASKYARD_TASK_ID";
 pub(crate) const TASKYARD_TASK_TOKEN: &str = "TASKYARD_TASK_TOKEN";
 /// Taskyard's own data directory: journals, bindings, caches.
 pub(crate) const TASKYARD_HOME: &str = "TASKYARD_HOME";
-/// The rules in force, `strict` or `client`; `--rules` beats it.
+/// The rules in force, `strict` or `client`; overridden by `--rules`.
 pub(crate) const TASKYARD_RULES: &str = "TASKYARD_RULES";
-/// The recorded client that client rules follow; `--client-version` beats it.
+/// The client version that the client rules follow; overridden by `--client-version`.
 pub(crate) const TASKYARD_CLIENT_VERSION: &str = "TASKYARD_CLIENT_VERSION";
 /// What is logged to stderr: a level (`debug`) or a filter (`taskyard=trace`).
 pub(crate) const TASKYARD_LOG: &str = "TASKYARD_LOG";
-/// A plan for the fail points of test builds; other builds refuse every plan.
+/// A plan for the fail points of test builds. Other builds reject any plan.
 pub(crate) const TASKYARD_FAILPOINTS: &str = "TASKYARD_FAILPOINTS";
-/// The shell that asks what could stand at the cursor; the script of `taskyard completions` sets it.
+/// The shell that requests completions; set by the script of `taskyard completions`.
 pub(crate) const TASKYARD_COMPLETE: &str = "TASKYARD_COMPLETE";
-/// The client's directory, `~/.claude` where it is not set.
+/// The client's directory; defaults to `~/.claude`.
 pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
-/// The directory of Codex, `~/.codex` where it is not set.
+/// Codex's directory; defaults to `~/.codex`.
 pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
-/// The directory of Copilot CLI, `~/.copilot` where it is not set.
+/// Copilot CLI's directory; defaults to `~/.copilot`.
 pub(crate) const COPILOT_HOME: &str = "COPILOT_HOME";
-/// Where programs are looked for.
 pub(crate) const PATH: &str = "PATH";
 /// The client's own name for the list.
 pub(crate) const CLAUDE_CODE_TASK_LIST_ID: &str = "CLAUDE_CODE_TASK_LIST_ID";
 /// The client's session, whose list is named after it.
 pub(crate) const CLAUDE_CODE_SESSION_ID: &str = "CLAUDE_CODE_SESSION_ID";
-/// Whether the client has teams: in client rules a team's list counts only where it is on, in ours unless it is off.
+/// Whether the client has teams. Under the client's rules, team lists require this to be on; under ours, they require
+/// it not to be off.
 pub(crate) const CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
-/// Whether a member of a team has to have its plan approved before it starts anything.
+/// Whether team members need an approved plan before they start anything.
 pub(crate) const CLAUDE_CODE_PLAN_MODE_REQUIRED: &str = "CLAUDE_CODE_PLAN_MODE_REQUIRED";
-/// Whether the client keeps tasks or todos; an MCP server offers the one it says, tasks where it says nothing.
+/// Whether the client uses tasks or todos. An MCP server offers the same; the default is tasks.
 pub(crate) const CLAUDE_CODE_ENABLE_TASKS: &str = "CLAUDE_CODE_ENABLE_TASKS";
-/// Set by services that build and test: no person is there.
+/// Set by continuous integration services: no person is present.
 pub(crate) const CI: &str = "CI";
-/// Set by the client for every command that it runs.
+/// Set by the client for every command it runs.
 pub(crate) const CLAUDECODE: &str = "CLAUDECODE";
-/// Set by the client for everything that it starts: how it was started itself.
+/// Set by the client for everything it starts: how the client itself was started.
 pub(crate) const CLAUDE_CODE_ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
 /// The directory the client works in, for the servers it starts.
 pub(crate) const CLAUDE_PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
 /// The file in which hooks set variables for later commands of the client's session.
 pub(crate) const CLAUDE_ENV_FILE: &str = "CLAUDE_ENV_FILE";
-/// How many characters of a job's output a model is shown at once.
+/// Maximum length of a job's output shown to a model at once, in characters.
 pub(crate) const TASK_MAX_OUTPUT_LENGTH: &str = "TASK_MAX_OUTPUT_LENGTH";
-/// Where the client keeps temporary files, the output of jobs among them; the system's place for them where it is not set.
+/// The client's directory for temporary files, including the output of jobs; defaults to the system's.
 pub(crate) const CLAUDE_CODE_TMPDIR: &str = "CLAUDE_CODE_TMPDIR";
-/// No colours, whatever its value, as <https://no-color.org> has it; `--color` beats it.
+/// If set to anything, disables colours (<https://no-color.org>); overridden by `--color`.
 pub(crate) const NO_COLOR: &str = "NO_COLOR";
-/// The kind of terminal; `dumb` ones get no colours.
+/// The type of terminal; `dumb` disables colours.
 pub(crate) const TERM: &str = "TERM";
-/// The width of the display, where the terminal does not tell.
+/// The terminal emulator.
+pub(crate) const TERM_PROGRAM: &str = "TERM_PROGRAM";
+/// Set in a graphical session, where desktop notices can be shown.
+pub(crate) const DISPLAYS: [&str; 2] = ["WAYLAND_DISPLAY", "DISPLAY"];
+/// The width of the screen, if the terminal does not report it.
 pub(crate) const COLUMNS: &str = "COLUMNS";
-/// The height of the display, where the terminal does not tell.
+/// The height of the screen, if the terminal does not report it.
 pub(crate) const LINES: &str = "LINES";
-/// What the user tells `less`; where it is set, we tell it nothing.
+/// The user's options for `less`; if set, we pass none of ours.
 pub(crate) const LESS: &str = "LESS";
-/// The character set, in the order in which they count: `LC_ALL`, `LC_CTYPE`, `LANG`.
+/// The character set, by precedence: `LC_ALL`, `LC_CTYPE`, `LANG`.
 pub(crate) const CHARACTER_SET: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
-/// The user's editor, in the order in which they count: `VISUAL`, `EDITOR`.
+/// The user's editor, by precedence: `VISUAL`, `EDITOR`.
 pub(crate) const EDITORS: [&str; 2] = ["VISUAL", "EDITOR"];
-/// The program that shows long texts a screen at a time.
+/// The user's pager.
 pub(crate) const PAGER: &str = "PAGER";
 /// The user's home directory.
 pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
-/// The name of the user, where no agent is named.
+/// The user's login name, used if no agent is named.
 pub(crate) const USER: [&str; 3] = ["USER", "LOGNAME", "USERNAME"];
-/// Where data directories are kept: by the XDG base directory specification, or as Windows has it.
+/// The base of data directories, by the XDG base directory specification or as on Windows.
 pub(crate) const XDG_DATA_HOME: &str = if cfg!(windows) { "LOCALAPPDATA" } else { "XDG_DATA_HOME" };
-/// Where configuration is kept, by the XDG base directory specification.
+/// The base of configuration directories, by the XDG base directory specification.
 pub(crate) const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 
 /// The environment as it was when the program started. Empty variables count as unset.
@@ -115,13 +124,17 @@ pub(crate) struct Environment {
     pub(crate) client_enables_tasks: Option<String>,
     pub(crate) is_automation: bool,
     pub(crate) client_project: Option<PathBuf>,
-    /// Whether the client started us.
+    /// Whether the client started this process.
     pub(crate) is_in_client: bool,
     pub(crate) client_environment_file: Option<PathBuf>,
     pub(crate) longest_output: Option<String>,
     pub(crate) client_temporary: Option<PathBuf>,
     pub(crate) no_color: bool,
     pub(crate) terminal: Option<String>,
+    /// `TERM_PROGRAM`
+    pub(crate) terminal_program: Option<String>,
+    /// Whether a graphical session is available.
+    pub(crate) has_display: bool,
     pub(crate) columns: Option<usize>,
     pub(crate) rows: Option<usize>,
     pub(crate) has_less_options: bool,
@@ -133,12 +146,11 @@ pub(crate) struct Environment {
     pub(crate) xdg_data: Option<PathBuf>,
     pub(crate) xdg_config: Option<PathBuf>,
     pub(crate) hook_turn: Option<String>,
-    /// What is said of PostgreSQL; one of them may be a password.
+    /// The variables whose names begin with `PG`. May include a password.
     pub(crate) postgres: Vec<(String, String)>,
 }
 
 impl Environment {
-    /// Reads the environment.
     pub(crate) fn read() -> Self {
         Self {
             store: text(TASKYARD_STORE).map(WrittenAddress::new),
@@ -170,6 +182,8 @@ impl Environment {
             client_temporary: path(CLAUDE_CODE_TMPDIR),
             no_color: value(NO_COLOR).is_some(),
             terminal: text(TERM),
+            terminal_program: text(TERM_PROGRAM),
+            has_display: DISPLAYS.into_iter().any(|name| value(name).is_some()),
             columns: text(COLUMNS).and_then(|columns| columns.trim().parse().ok()),
             rows: text(LINES).and_then(|rows| rows.trim().parse().ok()),
             has_less_options: value(LESS).is_some(),
@@ -185,20 +199,20 @@ impl Environment {
         }
     }
 
-    /// Returns the variables that children get in place of ours: the address of the store without its password.
+    /// Returns the variables set for child processes: the store's address without its password.
     pub(crate) fn for_children(&self) -> Vec<(OsString, OsString)> {
         let secret = self.store.iter().filter(|store| store.holds_secrets());
         secret.map(|store| (TASKYARD_STORE.into(), store.to_string().into())).collect()
     }
 }
 
-/// Returns the variables of PostgreSQL's own programs.
+/// Returns the variables that libpq reads.
 fn postgres() -> Vec<(String, String)> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG")).filter_map(text).collect()
 }
 
-/// Reads a word for yes or no; anything else counts as unset.
+/// Parses a boolean; anything else counts as unset.
 pub(crate) fn yes_or_no(word: &str) -> Option<bool> {
     match word.trim().to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),
@@ -217,6 +231,23 @@ fn path(name: &str) -> Option<PathBuf> {
 
 fn text(name: &str) -> Option<String> {
     value(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+/// Sets a variable for commands that the client runs later, unless the file already sets it so.
+pub(crate) fn set(path: &Path, variable: &str, value: &str) -> io::Result<()> {
+    let line = format!("export {variable}={}", shell_word(value));
+    let present = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        present => present?,
+    };
+    let assignment = format!("export {variable}=");
+    // The last assignment in the file takes effect.
+    if present.lines().rev().find(|line| line.starts_with(&assignment)) == Some(line.as_str()) {
+        return Ok(());
+    }
+    let before = if present.is_empty() || present.ends_with('\n') { "" } else { "\n" };
+    // A single write, since other hooks of the session append to the same file.
+    OpenOptions::new().append(true).create(true).open(path)?.write_all(format!("{before}{line}\n").as_bytes())
 }
 
 #[cfg(test)]
@@ -238,5 +269,23 @@ mod tests {
         ] {
             assert_eq!(yes_or_no(word), meaning, "{word:?}");
         }
+    }
+}
+
+#[cfg(test)]
+mod client_environment_file_tests {
+    use super::set;
+
+    #[test]
+    fn a_variable_is_set_once_and_what_others_set_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("env.sh");
+        for value in ["claude-code-1", "claude-code-1", "it's"] {
+            set(&file, "A", value).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "export A=claude-code-1\nexport A='it'\\''s'\n");
+        std::fs::write(&file, "export B=2").unwrap();
+        set(&file, "A", "x").unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "export B=2\nexport A=x\n");
     }
 }

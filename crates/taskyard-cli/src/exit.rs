@@ -1,33 +1,35 @@
-//! How a command ends.
+//! Exit codes.
 
-/// The exit codes, each with one meaning that never changes.
+pub(crate) use taskyard::core::problem::{Problem, ProblemKind};
+
+/// The exit codes. Their meanings never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done.
     Done,
-    /// Could not: the system refused, or a store is out of reach.
+    /// The command failed: an operating system error, or the store is unreachable.
     CouldNot,
     /// Wrong usage.
     Usage,
-    /// Refused by a rule; or `doctor` found something.
+    /// Refused by a rule, or `doctor` found a problem.
     Refused,
     /// No such task, list or revision.
     NotFound,
     /// Gave up waiting for a lock, or after repeated conflicts.
     GaveUp,
-    /// The change is recorded but could not be finished.
+    /// The change is recorded but was not completed.
     Unfinished,
-    /// Stopped by a signal: 128 and the number of SIGINT, or of the signal that came.
+    /// Stopped by a signal: 128 plus its number, SIGINT by default.
     Stopped,
-    /// The code of the command that was waited for, or what stands for it: the exception of `job wait` and `job run --wait`.
+    /// The exit code of the command waited for, or one that stands for its fate; used by `job wait` and `job run
+    /// --wait`.
     OfCommand(u8),
 }
 
 impl Exit {
-    /// How a command ended that was waited for is not known.
+    /// It is unknown how the command that was waited for ended.
     pub(crate) const END_UNKNOWN: Self = Self::OfCommand(125);
 
-    /// Returns the number the process ends with.
+    /// Returns the numeric exit code.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -40,5 +42,19 @@ impl Exit {
             Self::Stopped => 130,
             Self::OfCommand(code) => code,
         }
+    }
+}
+
+/// Returns the exit code for a kind of problem.
+pub(crate) const fn exit_of(kind: ProblemKind) -> Exit {
+    match kind {
+        ProblemKind::CouldNot => Exit::CouldNot,
+        ProblemKind::Usage => Exit::Usage,
+        ProblemKind::Refused => Exit::Refused,
+        ProblemKind::NotFound => Exit::NotFound,
+        ProblemKind::GaveUp => Exit::GaveUp,
+        ProblemKind::Unfinished => Exit::Unfinished,
+        ProblemKind::Stopped => Exit::Stopped,
+        ProblemKind::EndUnknown => Exit::END_UNKNOWN,
     }
 }

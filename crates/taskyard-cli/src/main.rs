@@ -1,37 +1,27 @@
-//! The binary `taskyard`: reads what was typed, calls one operation of the `taskyard` library, and shows what came of it.
+//! The binary `taskyard`: parses the command line, calls one operation of the `taskyard` library, and prints the
+//! result.
 
-// Without a feature some of what its commands use has no user.
+// Without a feature, some shared code is unused.
 #![cfg_attr(
     not(all(feature = "agents", feature = "board", feature = "postgres", feature = "server")),
     allow(dead_code)
 )]
 
-mod answer_end;
 mod arguments;
-mod candidates;
-mod client_environment_file;
 mod commands;
 mod completion;
 mod context;
 mod displays;
-mod editor;
-mod edits;
-mod ended_members;
+mod edited_texts;
+mod ended_agents;
 mod environment;
 mod exit;
-mod logging;
-#[cfg(feature = "agents")]
-mod mcp_host;
 mod output;
 mod places;
-mod problem;
-mod reopening;
 mod run;
 #[cfg(feature = "server")]
 mod server_host;
-#[cfg(feature = "agents")]
-mod setup_problem;
-mod usage;
+mod shorthand;
 
 use std::process::ExitCode;
 

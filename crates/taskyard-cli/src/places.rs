@@ -1,4 +1,4 @@
-//! The directories Taskyard uses, and what is said when there is no home to find them in.
+//! The directories Taskyard uses, and the problems reported if there is no home directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -9,9 +9,9 @@ use taskyard::private::{NotPrivate, secure_data_directory};
 use taskyard_jobs::JobOptions;
 
 use crate::environment::{CLAUDE_CONFIG_DIR, Environment, HOME, TASKYARD_HOME};
-use crate::problem::{Problem, ProblemKind};
+use crate::exit::{Problem, ProblemKind};
 
-/// Returns the client's directory: `$CLAUDE_CONFIG_DIR`, else `~/.claude`.
+/// Returns the client's directory: `$CLAUDE_CONFIG_DIR`, otherwise `~/.claude`.
 pub(crate) fn client_config(environment: &Environment) -> Result<PathBuf, Problem> {
     match &environment.client_config {
         Some(path) => Ok(path.clone()),
@@ -19,10 +19,10 @@ pub(crate) fn client_config(environment: &Environment) -> Result<PathBuf, Proble
     }
 }
 
-/// Returns our data directory: `$TASKYARD_HOME`, else the platform's place for data. It is ours and closed to other users, or not there
-/// yet.
+/// Returns our data directory: `$TASKYARD_HOME`, otherwise the platform's default. It is either private to this user
+/// or does not exist yet.
 pub(crate) fn data(environment: &Environment) -> Result<PathBuf, Problem> {
-    // Looked at once: a process has one environment.
+    // Checked once, since the environment does not change.
     static SECURED: OnceLock<Result<(), NotPrivate>> = OnceLock::new();
     let data = data_wherever(environment)?;
     match SECURED.get_or_init(|| secure_data_directory(&data).inspect(|()| know_machine_by(&data))) {
@@ -51,7 +51,7 @@ fn data_wherever(environment: &Environment) -> Result<PathBuf, Problem> {
     Ok(home(environment, TASKYARD_HOME)?.join(below))
 }
 
-/// Returns where jobs leave their traces, and the program that looks after them: this one.
+/// Returns the directories and settings of jobs; this program is their supervisor.
 pub(crate) fn jobs(environment: &Environment, settings: JobSettings) -> Result<JobOptions, Problem> {
     let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
     let temporary = environment.client_temporary.clone().unwrap_or_else(|| PathBuf::from("/tmp"));
@@ -62,7 +62,7 @@ pub(crate) fn jobs(environment: &Environment, settings: JobSettings) -> Result<J
     })
 }
 
-/// Returns the user's `taskyard.toml`, whether or not it exists; none without a home.
+/// Returns the path of the user's `taskyard.toml`, whether or not it exists; `None` without a home directory.
 pub(crate) fn user_config(environment: &Environment) -> Option<PathBuf> {
     let base = match environment.xdg_config.as_ref().filter(|path| path.is_absolute()) {
         Some(path) => path.clone(),
@@ -71,7 +71,7 @@ pub(crate) fn user_config(environment: &Environment) -> Option<PathBuf> {
     Some(base.join("taskyard").join("taskyard.toml"))
 }
 
-/// Returns the folder that holds `.git`, nearest above the directory.
+/// Returns the nearest directory, this one or a parent, that contains `.git`.
 pub(crate) fn repository(directory: &Path) -> Option<&Path> {
     directory.ancestors().find(|ancestor| ancestor.join(".git").exists())
 }

@@ -1,22 +1,21 @@
-//! What a web server of this program serves: what a context leads to.
+//! The host of a web server: it serves the store that a context leads to.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use taskyard::core::answers::words::NameSource;
+use taskyard::core::answers::answer_words::NameSource;
 use taskyard::core::{AgentName, ListId};
 use taskyard_jobs::Jobs;
 use taskyard_server::{Host, Served};
 
 use crate::context::Context;
-use crate::problem::Problem;
-use crate::reopening::reopen_tasks_everywhere;
+use crate::ended_agents::reopen_tasks_everywhere;
+use crate::exit::Problem;
 
-/// The context that a server was started in.
+/// The context in which the server was started.
 #[derive(Debug)]
 pub(crate) struct ContextHost(Mutex<Context>);
 
 impl ContextHost {
-    /// Serves what a context leads to.
     pub(crate) fn of(context: Context) -> Self {
         Self(Mutex::new(context))
     }
@@ -56,7 +55,7 @@ impl Host for ContextHost {
 fn served(context: &Context) -> Result<Served, Problem> {
     let rules = context.rules()?;
     let (agent, source) = context.actor_and_source()?;
-    // To a caller it is the same whether a flag or the request named the agent.
+    // A client need not know whether a flag or the request named the agent.
     let source = if source == NameSource::Flag { NameSource::Request } else { source };
     Ok(Served {
         opened: context.opened()?.clone(),
@@ -66,7 +65,7 @@ fn served(context: &Context) -> Result<Served, Problem> {
         ignored: context.ignored_settings()?,
         hooks: Some(Arc::clone(context.hooks()?)),
         list: context.choice()?.list,
-        // Without a working directory there is none that could have a list.
+        // Without a working directory, there is no directory list.
         directory_list: context.list_of_directory().ok().map(|own| own.list),
         agent: (agent, source),
         is_named: context.named_agent().is_some_and(|name| AgentName::new(name).is_ok()),

@@ -1,12 +1,11 @@
-//! The binary `yd`: `taskyard` under its short name.
+//! The binary `yd`, a short name for `taskyard`.
 //!
-//! It becomes the `taskyard` that lies beside it, so that an installation holds the program once.
+//! It runs the `taskyard` next to it, so that the program is installed only once.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// The program that does the work.
 const PROGRAM: &str = "taskyard";
 
 fn main() -> ExitCode {
@@ -24,19 +23,19 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Returns the `taskyard` in the directory of this program.
+/// Returns the `taskyard` in the same directory.
 fn beside() -> Option<PathBuf> {
     let own = env::current_exe().ok()?;
     own.parent().map(|directory| directory.join(PROGRAM)).filter(|path| Path::is_file(path))
 }
 
-/// Replaces this process with another program; returns only if that fails.
+/// Replaces this process with another program. Returns only on failure.
 #[cfg(unix)]
 fn become_it(command: &mut Command) -> std::io::Error {
     std::os::unix::process::CommandExt::exec(command)
 }
 
-/// Runs another program and ends as it ends; returns only if it cannot be started.
+/// Runs another program and exits with its code. Returns only if it cannot be started.
 #[cfg(not(unix))]
 fn become_it(command: &mut Command) -> std::io::Error {
     match command.status() {

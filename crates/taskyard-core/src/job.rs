@@ -1,35 +1,34 @@
-//! A command that runs in the background, and what became of it.
+//! Background jobs: their ids, kinds and states.
 
-use crate::JobKind;
 use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
-use crate::{AgentName, ClientVersion, JobId, ListId, ProcessMark, TaskId, Timestamp};
+use crate::{AgentName, ClientVersion, ListId, ProcessMark, TaskId, Timestamp};
 
-/// The word for how a job stands.
+/// The state of a job, as one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobState {
-    /// Recorded; its command has not begun.
+    /// Recorded; the command has not started.
     Pending,
-    /// At work.
+    /// The command is running.
     Running,
-    /// It ended with exit code 0.
+    /// The command exited with code 0.
     Completed,
-    /// It ended otherwise, by itself.
+    /// The command failed to start, exited with another code, or was killed by a signal that Taskyard did not send.
     Failed,
-    /// It was ended: at an agent's wish, or because its time was up.
+    /// Stopped by an agent, or timed out.
     Killed,
-    /// Its supervisor is gone; it is not known how it ended.
+    /// The supervisor is gone, so how the job ended is unknown.
     Lost,
 }
 
 impl JobState {
-    /// Every state.
     pub(crate) const ALL: [Self; 6] =
         [Self::Pending, Self::Running, Self::Completed, Self::Failed, Self::Killed, Self::Lost];
 
-    /// Returns the word.
+    /// Returns the word used in output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -41,7 +40,7 @@ impl JobState {
         }
     }
 
-    /// Tells whether nothing more will come.
+    /// Returns whether the job has ended.
     pub const fn is_over(self) -> bool {
         !matches!(self, Self::Pending | Self::Running)
     }
@@ -56,31 +55,31 @@ impl fmt::Display for JobState {
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEnding {
-    /// With this exit code.
+    /// The command exited with this code.
     Exited(i32),
-    /// By this signal, which was not ours.
+    /// Killed by this signal, which Taskyard did not send.
     Signalled(i32),
-    /// An agent stopped it; how its command ended then.
+    /// Stopped by an agent; how the command ended after that.
     Stopped(CommandEnd),
-    /// Its time was up; how its command ended then.
+    /// Timed out; how the command ended after that.
     TimedOut(CommandEnd),
-    /// Its command could not be started.
+    /// The command could not be started.
     NotStarted {
-        /// The exit code a shell would give: 127 where there is no such program, 126 where it cannot be run.
+        /// The exit code a shell would return: 127 if the program does not exist, 126 if it cannot be executed.
         code: i32,
-        /// What the system said.
+        /// The operating system's error message.
         why: String,
     },
 }
 
-/// How the command of a job ended that was stopped or ran out of time.
+/// How the command of a job ended after it was stopped or timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
-    /// It ended with this exit code.
+    /// It exited with this code.
     Exited(i32),
-    /// It ended by this signal.
+    /// It was killed by this signal.
     Signalled(i32),
-    /// It could not be seen.
+    /// Its exit was not observed.
     Unseen,
 }
 
@@ -101,7 +100,7 @@ impl CommandEnd {
 }
 
 impl JobEnding {
-    /// Returns the word for it.
+    /// Returns the state that results from this ending.
     pub(crate) const fn state(&self) -> JobState {
         match self {
             Self::Exited(0) => JobState::Completed,
@@ -110,7 +109,7 @@ impl JobEnding {
         }
     }
 
-    /// Returns the exit code of its command.
+    /// Returns the exit code of the command; `None` if it did not exit by itself or its exit was not observed.
     pub const fn exit_code(&self) -> Option<i32> {
         match self {
             Self::Exited(code) | Self::NotStarted { code, .. } => Some(*code),
@@ -119,7 +118,7 @@ impl JobEnding {
         }
     }
 
-    /// Returns the signal that ended its command.
+    /// Returns the signal that killed the command, if one did.
     pub const fn signal(&self) -> Option<i32> {
         match self {
             Self::Signalled(signal) => Some(*signal),
@@ -129,28 +128,28 @@ impl JobEnding {
     }
 }
 
-/// How a job stands, with what belongs to it.
+/// The state of a job, with the data that belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobFate {
-    /// Recorded; its command has not begun.
+    /// Recorded; the command has not started.
     Pending,
-    /// At work.
+    /// The command is running.
     Running {
-        /// The process of its command.
+        /// The process of the command.
         pid: u32,
-        /// The process that looks after it.
+        /// The supervisor process.
         supervisor: ProcessMark,
     },
-    /// Over.
+    /// The job has ended.
     Ended {
-        /// How its command ended.
+        /// How the command ended.
         how: JobEnding,
-        /// When its supervisor saw that.
+        /// When the supervisor noticed that it had ended.
         at: Timestamp,
-        /// What it used until then.
+        /// The resources it had used by then.
         usage: JobUsage,
     },
-    /// It is not known how it ended.
+    /// How the job ended is unknown.
     Lost {
         /// When that was noticed.
         at: Timestamp,
@@ -158,7 +157,7 @@ pub enum JobFate {
 }
 
 impl JobFate {
-    /// Returns the word for it.
+    /// Returns the state without its data.
     pub(crate) const fn state(&self) -> JobState {
         match self {
             Self::Pending => JobState::Pending,
@@ -169,69 +168,69 @@ impl JobFate {
     }
 }
 
-/// What a job used, with everything it started, as far as the system tells.
+/// Resources used by a job and its descendants, as far as the operating system reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobUsage {
-    /// Time on a processor in user mode.
+    /// CPU time in user mode.
     pub user: Duration,
-    /// Time on a processor in the kernel.
+    /// CPU time in the kernel.
     pub system: Duration,
-    /// The most memory its command was seen with, in bytes; none where its supervisor did not look in time.
+    /// The highest memory use observed for the command, in bytes; `None` if the supervisor never sampled it.
     pub peak_memory: Option<u64>,
 }
 
-/// What of a job's output was left out, counted in the bytes it wrote.
+/// A range of a job's output that was dropped, in bytes of the original output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The first byte that is missing.
+    /// The first missing byte.
     pub from: u64,
-    /// The first byte after it that is there again.
+    /// The first byte after the gap.
     pub to: u64,
 }
 
-/// How much a job has written, and what is left of it.
+/// How much a job has written, and how much of it is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobOutput {
-    /// How many bytes it wrote.
+    /// The number of bytes the job wrote.
     pub written: u64,
-    /// What of them was left out.
+    /// The part that was dropped.
     pub gap: Option<Gap>,
-    /// How many of those were left out because they could not be written.
+    /// The number of dropped bytes that were dropped because writing them failed.
     pub lost: u64,
 }
 
-/// A command that runs in the background: the client's state object, and what else is known.
+/// A background command: Claude Code's job state plus Taskyard's own data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its id: the letter of its kind, then random letters and digits.
+    /// The id: the letter of the kind, then a random part.
     pub id: JobId,
-    /// Whether it is a command or an agent, as the client tells them apart.
+    /// Whether it is a command or an agent, in Claude Code's terms.
     pub kind: JobKind,
-    /// What it is for, in words.
+    /// A description for people.
     pub description: String,
-    /// The name it was given, by which it may be called where that is unique.
+    /// The name it was given. It identifies the job if no other job has it.
     pub name: Option<String>,
-    /// How it stands.
+    /// The state of the job.
     pub fate: JobFate,
     /// When it was started.
     pub started: Timestamp,
-    /// The file that its supervisor writes its output to.
+    /// The file to which the supervisor writes its output.
     pub output_file: PathBuf,
-    /// The client's form of that file.
+    /// The client release whose format that file has.
     pub form: ClientVersion,
-    /// How much it wrote.
+    /// How much it has written.
     pub output: JobOutput,
-    /// How far its output has been given to the agent that started it.
+    /// How much of the output has been delivered to the agent that started it, in bytes.
     pub output_offset: u64,
-    /// Whether its end was told, or needs no telling.
+    /// Whether the end of the job has been reported, or needs no report.
     pub notified: bool,
     /// The task it belongs to.
     pub task: Option<TaskId>,
-    /// Whether that task is opened again when it fails.
+    /// Whether the task is reopened if the job fails.
     pub reopens_task: bool,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Where it runs.
+    /// The working directory.
     pub directory: PathBuf,
     /// The agent that started it.
     pub agent: AgentName,
@@ -239,11 +238,11 @@ pub struct Job {
     pub list: ListId,
     /// The address of the store of that list.
     pub store: String,
-    /// The call of a tool that started it.
+    /// The id of the tool call that started it.
     pub tool_use: Option<String>,
-    /// How long it may take.
+    /// The timeout.
     pub time_limit: Option<Duration>,
-    /// How large its file may become.
+    /// The maximum size of the output file, in bytes.
     pub max_output: u64,
     /// When it was last known to be alive.
     pub last_seen: Timestamp,
@@ -252,12 +251,12 @@ pub struct Job {
 }
 
 impl Job {
-    /// Returns the word for how it stands.
+    /// Returns the state without its data.
     pub const fn state(&self) -> JobState {
         self.fate.state()
     }
 
-    /// Returns when it ended, or was found to have.
+    /// Returns when it ended or was found to be lost; `None` if it has not ended.
     pub const fn ended(&self) -> Option<Timestamp> {
         match self.fate {
             JobFate::Ended { at, .. } | JobFate::Lost { at } => Some(at),
@@ -265,13 +264,14 @@ impl Job {
         }
     }
 
-    /// Returns the exit code of a job that ended by itself; as a shell tells it where a signal ended it.
+    /// Returns the exit code of a job that was not stopped and did not time out. If a signal killed it, the code is
+    /// 128 plus the signal, as in a shell.
     pub(crate) fn own_exit_code(&self) -> Option<i32> {
         let ending = self.ending().filter(|ending| ending.state() != JobState::Killed)?;
         ending.exit_code().or_else(|| ending.signal().map(|signal| 128 + signal))
     }
 
-    /// Returns how it ended, where that is known.
+    /// Returns how it ended, or `None` if it is not over or that is unknown.
     pub const fn ending(&self) -> Option<&JobEnding> {
         match &self.fate {
             JobFate::Ended { how, .. } => Some(how),
@@ -279,13 +279,137 @@ impl Job {
         }
     }
 
-    /// Returns its command as a line.
+    /// Returns the command as one line.
     pub fn command_line(&self) -> String {
         match &self.command[..] {
-            // What was given to a shell is shown as it was given.
+            // Show the line that was passed to the shell, without the shell.
             [shell, flag, line] if matches!(shell.as_str(), "sh" | "bash") && flag == "-c" => line.clone(),
             words => words.join(" "),
         }
+    }
+}
+
+/// The id of a job: the letter of its kind and a random part.
+///
+/// Both supported releases of Claude Code make such ids, with different lengths; all of them are accepted. An id is
+/// always safe as a file name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobId(String);
+
+/// Text that is not a valid job id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is no job id; one is a letter and six or more letters and digits, as `b3f7a2c`", .text.escape_debug())]
+pub struct BadJobId {
+    /// The rejected text.
+    pub(crate) text: String,
+}
+
+/// The alphabet of ids made by the newer release.
+const BASE_36: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+
+impl JobId {
+    /// The maximum length of an id; teammates with their own names have the longest ones.
+    pub(crate) const LONGEST: usize = 128;
+
+    /// Builds an id in the format of a Claude Code release from random bytes.
+    pub fn from_random(kind: JobKind, version: ClientVersion, random: [u8; 16]) -> Self {
+        let letter = kind.letter();
+        let hex = |count: usize| random[..count].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        Self(match (version, kind) {
+            (ClientVersion::V2_1_34, _) => format!("{letter}{}", hex(3)),
+            (ClientVersion::V2_1_325, JobKind::LocalAgent) => format!("{letter}{}", hex(8)),
+            (ClientVersion::V2_1_325, _) => {
+                let digits = random[..8].iter().map(|byte| char::from(BASE_36[usize::from(*byte) % BASE_36.len()]));
+                format!("{letter}{}", digits.collect::<String>())
+            }
+        })
+    }
+
+    /// Returns the id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for JobId {
+    type Err = BadJobId;
+
+    fn from_str(text: &str) -> Result<Self, BadJobId> {
+        let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        let starts = text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
+        let fits = (7..=Self::LONGEST).contains(&text.len());
+        if starts && fits && text.bytes().all(is_fine) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(BadJobId { text: text.to_owned() })
+        }
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// What kind of work runs in the background.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum JobKind {
+    /// A command.
+    #[default]
+    LocalBash,
+    /// An agent on this machine.
+    LocalAgent,
+    /// An agent on another machine.
+    RemoteAgent,
+    /// A teammate.
+    InProcessTeammate,
+}
+
+/// An unknown job kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is no kind of job; use local_bash, local_agent, remote_agent or in_process_teammate", .word.escape_debug())]
+pub struct UnknownJobKind {
+    /// The rejected text.
+    pub(crate) word: String,
+}
+
+impl JobKind {
+    pub(crate) const ALL: [Self; 4] = [Self::LocalBash, Self::LocalAgent, Self::RemoteAgent, Self::InProcessTeammate];
+
+    /// Returns Claude Code's word for the kind.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LocalBash => "local_bash",
+            Self::LocalAgent => "local_agent",
+            Self::RemoteAgent => "remote_agent",
+            Self::InProcessTeammate => "in_process_teammate",
+        }
+    }
+
+    /// Returns the first letter of its ids.
+    pub(crate) const fn letter(self) -> char {
+        match self {
+            Self::LocalBash => 'b',
+            Self::LocalAgent => 'a',
+            Self::RemoteAgent => 'r',
+            Self::InProcessTeammate => 't',
+        }
+    }
+}
+
+impl FromStr for JobKind {
+    type Err = UnknownJobKind;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == word);
+        known.ok_or_else(|| UnknownJobKind { word: word.to_owned() })
+    }
+}
+
+impl fmt::Display for JobKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
     }
 }
 
@@ -312,5 +436,35 @@ mod tests {
         assert_eq!(JobEnding::TimedOut(CommandEnd::Signalled(9)).state(), JobState::Killed);
         assert_eq!(JobEnding::Stopped(CommandEnd::Exited(4)).exit_code(), Some(4));
         assert_eq!(JobEnding::TimedOut(CommandEnd::Signalled(9)).signal(), Some(9));
+    }
+}
+
+#[cfg(test)]
+mod job_id_tests {
+    use super::JobId;
+    use crate::{ClientVersion, JobKind};
+
+    #[test]
+    fn names_are_made_as_each_release_makes_them() {
+        let random = [0xde, 0x1b, 0xa1, 35, 36, 0, 7, 255, 0, 0, 0, 0, 0, 0, 0, 0];
+        let made = |kind, version| JobId::from_random(kind, version, random).to_string();
+        assert_eq!(made(JobKind::LocalBash, ClientVersion::V2_1_34), "bde1ba1");
+        assert_eq!(made(JobKind::InProcessTeammate, ClientVersion::V2_1_34), "tde1ba1");
+        assert_eq!(made(JobKind::LocalBash, ClientVersion::V2_1_325), "b6rhz0073");
+        assert_eq!(made(JobKind::LocalAgent, ClientVersion::V2_1_325), "ade1ba123240007ff");
+    }
+
+    #[test]
+    fn the_names_of_every_release_are_accepted() {
+        for name in ["b3f7a2c", "bicd1inz5", "a0123456789abcdef", "aresearcher-0123456789abcdef", "x3f7a2c"] {
+            assert_eq!(name.parse::<JobId>().unwrap().as_str(), name);
+        }
+    }
+
+    #[test]
+    fn what_is_no_safe_file_name_names_no_job() {
+        for text in ["", "b", "../../etc", "b/../../x", "b3f7a2c\n", "B3f7a2c", "nope", &"b".repeat(200)] {
+            assert!(text.parse::<JobId>().is_err(), "{text}");
+        }
     }
 }

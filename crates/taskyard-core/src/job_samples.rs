@@ -1,10 +1,9 @@
-//! Jobs for tests.
+//! Sample jobs for tests.
 
 use crate::{
     AgentName, ClientVersion, Job, JobEnding, JobFate, JobKind, JobOutput, JobUsage, ListId, ProcessMark, Timestamp,
 };
 
-/// Returns a job that runs.
 pub(crate) fn running() -> Job {
     let supervisor = ProcessMark { pid: 1, started: 1, boot: "b".into(), ..ProcessMark::default() };
     Job {
@@ -34,7 +33,6 @@ pub(crate) fn running() -> Job {
     }
 }
 
-/// Returns a job that has ended.
 pub(crate) fn ended(how: JobEnding) -> Job {
     Job { fate: JobFate::Ended { how, at: Timestamp(0), usage: JobUsage::default() }, ..running() }
 }

@@ -1,11 +1,12 @@
-//! Who holds a task, for how long, and what proves it.
+//! Leases: who holds a task, for how long, and how that is proved.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::{AgentName, ProcessMark, TaskId, Timestamp};
 
-/// What proves a lease. The tokens of a list only grow: of two leases on one task the later one has the greater token.
+/// The token that proves a lease. Tokens of a list only grow: of two leases on a task, the later one has the greater
+/// token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u64);
 
@@ -15,19 +16,19 @@ impl fmt::Display for Token {
     }
 }
 
-/// A moment by two clocks: the one people read, which may be set, and the one that only goes forward while the machine runs.
+/// A moment on two clocks: wall-clock time, which may be set, and a monotonic clock that runs from boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// The time people read.
+    /// Wall-clock time.
     pub wall: Timestamp,
-    /// The run of the machine the other clock belongs to.
+    /// The boot that the monotonic clock belongs to.
     pub boot: String,
-    /// Milliseconds since that run began, the same for every process in it.
+    /// Milliseconds since that boot, the same for every process.
     pub since_boot: i64,
 }
 
 impl Moment {
-    /// Returns the moment so much later, by both clocks.
+    /// Returns the moment that is `span` later on both clocks.
     #[must_use]
     pub fn after(&self, span: Duration) -> Self {
         let span = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
@@ -39,17 +40,17 @@ impl Moment {
     }
 }
 
-/// What a lease lives with, besides its time.
+/// What a lease depends on, besides time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// A process: when it ends, the lease ends.
+    /// A process: the lease expires when it ends.
     Process(ProcessMark),
-    /// A connection that a process serves: the lease outlives the last sign of life of that process by a grace, so that a restarted
-    /// one finds it.
+    /// A connection served by a process: the lease outlives the process's last sign of life by a grace period, so
+    /// that a restarted process finds it.
     Connection {
-        /// The process that serves it.
+        /// The process that serves the connection.
         process: ProcessMark,
-        /// How long the lease lives on after the last sign of life.
+        /// How long the lease remains valid after the last sign of life.
         grace: Duration,
     },
 }
@@ -63,33 +64,33 @@ impl Holder {
     }
 }
 
-/// An agent's right to one task, for a time.
+/// An agent's right to work on one task for a limited time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The task that the agent may work on.
+    /// The task.
     pub task: TaskId,
     /// The agent that holds it.
     pub agent: AgentName,
-    /// The number that proves it; each new lease on a list has a higher one.
+    /// The token; each new lease on a list has a greater one.
     pub token: Token,
-    /// When it was given.
+    /// When it was granted.
     pub taken: Timestamp,
-    /// How long it lives without a sign of life; a sign of life gives it this long again. None: time does not end it.
+    /// How long it lasts after a sign of life. `None` means that time does not end it.
     pub ttl: Option<Duration>,
-    /// When it ends by time; none where time does not end it.
+    /// When it expires; `None` if time does not end it.
     pub ends: Option<Moment>,
-    /// The process or connection it lives with; none where only time ends it.
+    /// The process or connection it depends on; `None` if only time ends it.
     pub holder: Option<Holder>,
 }
 
-/// What a writer brings to overcome or to prove a lease.
+/// What a writer presents to prove or override a lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Proof {
-    /// Nothing but the name.
+    /// Only the agent's name.
     #[default]
     Name,
     /// The token of a lease.
     Token(Token),
-    /// The word of a person that leases shall not count.
+    /// A person's decision to ignore leases.
     Force,
 }

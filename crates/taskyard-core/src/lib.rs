@@ -19,7 +19,6 @@ pub mod dialect;
 pub mod forms;
 pub mod json_text;
 pub mod live;
-pub mod near_miss;
 pub mod packing;
 pub mod problem;
 pub mod render;
@@ -29,52 +28,29 @@ pub mod tools;
 pub mod view;
 
 mod agent;
-mod assignee;
-mod attempt;
-mod entry;
-mod image;
 mod job;
-mod job_id;
-mod job_kind;
 #[cfg(test)]
 mod job_samples;
+mod journal_entry;
 mod lease;
 mod list;
-mod loss;
-mod message;
-mod note;
-mod process_mark;
-mod revision;
-mod ruleset;
-mod special_file;
-mod status;
+pub mod near_words;
 mod task;
-mod task_id;
-mod task_times;
 mod team;
-mod timestamp;
-mod todo;
 
-pub use agent::{AgentName, BadAgentName};
-pub use assignee::Assignee;
-pub use attempt::AttemptId;
-pub use entry::{Entry, Event, Op, Remark, SignedRevision};
-pub use image::Image;
-pub use job::{CommandEnd, Gap, Job, JobEnding, JobFate, JobOutput, JobState, JobUsage};
-pub use job_id::{BadJobId, JobId};
-pub use job_kind::{JobKind, UnknownJobKind};
+pub use agent::{AgentName, BadAgentName, ProcessMark, UNKNOWN_BOOT};
+pub use job::{
+    BadJobId, CommandEnd, Gap, Job, JobEnding, JobFate, JobId, JobKind, JobOutput, JobState, JobUsage, UnknownJobKind,
+};
+pub use journal_entry::{
+    AttemptId, Entry, Event, Image, Loss, Op, Remark, Revision, SignedRevision, TaskField, Verdict,
+};
 pub use lease::{Holder, Lease, Moment, Proof, Token};
-pub use list::{BadListName, ListId};
-pub use loss::{Loss, TaskField, Verdict};
-pub use message::{Idle, Message, MessageKey, Protocol};
-pub use process_mark::{ProcessMark, UNKNOWN_BOOT};
-pub use revision::Revision;
-pub use ruleset::{ClientVersion, Rules, UnknownClientVersion};
-pub use special_file::SpecialFile;
-pub use status::{Status, UnknownStatus};
-pub use task::{Metadata, Priority, Task, UnknownPriority};
-pub use task_id::{BadTaskId, TaskId};
-pub use task_times::{DEFER, DUE, ESTIMATE};
-pub use team::{COLOURS, LEAD, LeadProcess, Member, Team, TeamName, inbox_name};
-pub use timestamp::Timestamp;
-pub use todo::Todo;
+pub use list::{BadListName, ClientVersion, ListId, Rules, SpecialFile, UnknownClientVersion};
+pub use task::{
+    Assignee, BadTaskId, DEFER, DUE, ESTIMATE, Metadata, Priority, Status, Task, TaskId, UnknownPriority, UnknownStatus,
+};
+pub use team::{
+    COLOURS, Idle, LEAD, LeadProcess, Member, Message, MessageKey, Protocol, Team, TeamName, Todo, inbox_name,
+};
+pub use timing::timestamp::Timestamp;

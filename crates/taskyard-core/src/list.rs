@@ -1,37 +1,38 @@
-//! How a list is named, and the directory that name becomes.
+//! Lists: names, directories and the rules that apply.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// The name of a task list.
 ///
-/// Any text names a list; its directory is the name with every UTF-16 unit outside `[a-zA-Z0-9_-]` replaced by `-`, as the
-/// client makes it. Two names with one directory are one list; which of several names has a directory is recorded on the machine.
+/// Any text can name a list. The directory is the name with every UTF-16 unit outside `[a-zA-Z0-9_-]` replaced by
+/// `-`, as Claude Code derives it. Two names with the same directory are the same list; the machine records which of
+/// the names is in use.
 #[derive(Clone, Debug)]
 pub struct ListId {
     name: String,
     directory: String,
 }
 
-/// Text that cannot name a list.
+/// Why text cannot name a list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadListName {
-    /// Nothing was given.
+    /// The text is empty.
     #[error("a list name cannot be empty")]
     Empty,
-    /// Longer than a directory name can be.
+    /// The name is too long for a directory name.
     #[error("a list name of {length} bytes is too long (the limit is {})", ListId::LONGEST)]
     TooLong {
-        /// The length that was given.
+        /// The rejected length, in bytes.
         length: usize,
     },
 }
 
 impl ListId {
-    /// The longest name, in bytes: what a directory name can hold.
+    /// The maximum length of a name in bytes.
     pub(crate) const LONGEST: usize = 255;
 
-    /// Takes a name for a list.
+    /// Creates a list id. Fails if the name is empty or too long.
     pub fn new(name: impl Into<String>) -> Result<Self, BadListName> {
         let name = name.into();
         if name.is_empty() {
@@ -54,18 +55,18 @@ impl ListId {
         &self.directory
     }
 
-    /// Tells whether the name is that of the directory, to the letter.
+    /// Returns whether the name equals the name of the directory.
     pub fn is_plain(&self) -> bool {
         self.name == self.directory
     }
 
-    /// Returns the list whose name is that of the directory.
+    /// Returns the list that is named like its directory.
     #[must_use]
     pub fn plain(&self) -> Self {
         Self { name: self.directory.clone(), directory: self.directory.clone() }
     }
 
-    /// Returns a list whose directory differs from the one this name would have: a hash of the name follows, cut to `digits` digits.
+    /// Returns a list with a different directory: the name is followed by a hash, cut to `digits` digits.
     #[must_use]
     pub fn apart(&self, digits: usize) -> Self {
         let hash = format!("{:016x}", fnv1a(self.name.as_bytes()));
@@ -130,9 +131,109 @@ pub(crate) fn sanitize(name: &str) -> String {
         .collect()
 }
 
-/// Tells whether the client leaves this byte as it is in a file name.
+/// Returns whether the client leaves this byte unchanged in a file name.
 pub(crate) const fn is_safe_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
+}
+
+/// A release of Claude Code whose behaviour was recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ClientVersion {
+    /// 2.1.34, the release the seed documents describe.
+    V2_1_34,
+    /// 2.1.325, the newest recorded release.
+    #[default]
+    V2_1_325,
+}
+
+impl ClientVersion {
+    /// Every recorded release, oldest first.
+    pub const ALL: [Self; 2] = [Self::V2_1_34, Self::V2_1_325];
+
+    /// Returns the version number as the client prints it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V2_1_34 => "2.1.34",
+            Self::V2_1_325 => "2.1.325",
+        }
+    }
+}
+
+impl fmt::Display for ClientVersion {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// A client version whose behaviour was not recorded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("client version `{version}` is not recorded; use 2.1.34 or 2.1.325")]
+pub struct UnknownClientVersion {
+    /// The rejected version.
+    pub(crate) version: String,
+}
+
+impl FromStr for ClientVersion {
+    type Err = UnknownClientVersion;
+
+    fn from_str(version: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|known| known.as_str() == version)
+            .ok_or_else(|| UnknownClientVersion { version: version.to_owned() })
+    }
+}
+
+/// The rules in force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rules {
+    /// Taskyard's own rules: accept any input, write only valid data.
+    #[default]
+    Strict,
+    /// The behaviour of a recorded client, reproduced exactly.
+    Client(ClientVersion),
+}
+
+impl Rules {
+    /// Returns whether these are client rules.
+    pub const fn is_client(self) -> bool {
+        matches!(self, Self::Client(_))
+    }
+
+    /// Returns the client whose formats and wording are used; under strict rules, the newest.
+    pub fn client_version(self) -> ClientVersion {
+        match self {
+            Self::Strict => ClientVersion::default(),
+            Self::Client(version) => version,
+        }
+    }
+}
+
+/// A file system object that is not a regular file. None of these is ever opened as data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SpecialFile {
+    /// A symbolic link, whatever its target.
+    Link,
+    /// A directory.
+    Directory,
+    /// A named pipe; reading it would block until there is a writer.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A device, whose data may be endless.
+    Device,
+}
+
+impl fmt::Display for SpecialFile {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Link => "a link",
+            Self::Directory => "a directory",
+            Self::Pipe => "a named pipe",
+            Self::Socket => "a socket",
+            Self::Device => "a device",
+        })
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Images made small: what is new against an image that came before, or the whole compressed. An image comes back to the byte.
+//! Compression of images: as a difference from an earlier image, or as a whole. Unpacking reproduces the image
+//! exactly.
 //!
-//! `docs/formats/journal.md` has the format. Whether what comes back is what was packed is not known here; the keeper
-//! of packed images keeps a checksum of them.
+//! The format is specified in `docs/formats/journal.md`. Corruption is not detected here; whoever stores packed
+//! images keeps a checksum of them.
 
 use lz4_flex::block::{compress, compress_with_dict, decompress, decompress_with_dict};
 
@@ -14,18 +15,18 @@ const COMPRESSED: u8 = b'c';
 /// No compressed byte stands for more bytes than this.
 const LARGEST_RATIO: usize = 255;
 
-/// Why a packed image does not come back.
+/// Why a packed image cannot be unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unpackable {
-    /// It ends too early, or says something that cannot be.
+    /// It is truncated or invalid.
     #[error("the packed image is malformed")]
     Malformed,
-    /// It is a difference, and the image that it differs from is not there.
+    /// It is a difference, and its base image is missing.
     #[error("the image that it was packed against is missing")]
     NoBase,
 }
 
-/// Packs a whole image. Returns none where that makes it no shorter.
+/// Packs a whole image. Returns `None` if that does not make it smaller.
 pub fn pack_whole(image: &[u8]) -> Option<Vec<u8>> {
     let mut packed = vec![WHOLE];
     push_number(&mut packed, image.len());
@@ -33,7 +34,7 @@ pub fn pack_whole(image: &[u8]) -> Option<Vec<u8>> {
     (packed.len() < image.len()).then_some(packed)
 }
 
-/// Packs what is new in an image against one that came before it. Returns none where that makes it no shorter than half.
+/// Packs an image as a difference from an earlier one. Returns `None` if that does not save at least half.
 pub fn pack_difference(image: &[u8], base: &[u8]) -> Option<Vec<u8>> {
     let same_before = base.iter().zip(image).take_while(|(one, two)| one == two).count();
     let (base_rest, image_rest) = (&base[same_before..], &image[same_before..]);
@@ -55,12 +56,12 @@ pub fn pack_difference(image: &[u8], base: &[u8]) -> Option<Vec<u8>> {
     (packed.len() * 2 < image.len()).then_some(packed)
 }
 
-/// Tells whether a packed image comes back only from the one that it was packed against.
+/// Returns whether a packed image can only be unpacked with its base image.
 pub fn needs_base(packed: &[u8]) -> bool {
     packed.first() == Some(&DIFFERENCE)
 }
 
-/// Returns the image that was packed.
+/// Unpacks an image.
 pub fn unpack(packed: &[u8], base: Option<&[u8]>) -> Result<Vec<u8>, Unpackable> {
     let mut rest = packed;
     match take_byte(&mut rest)? {
@@ -90,13 +91,13 @@ pub fn unpack(packed: &[u8], base: Option<&[u8]>) -> Result<Vec<u8>, Unpackable>
     }
 }
 
-/// Refuses a length that so few bytes cannot stand for: memory is asked for by it.
+/// Rejects a length that the compressed bytes cannot represent, because memory is allocated by it.
 fn believable(length: usize, compressed: &[u8]) -> Result<usize, Unpackable> {
     let most = compressed.len().saturating_mul(LARGEST_RATIO).saturating_add(LARGEST_RATIO);
     if length <= most { Ok(length) } else { Err(Unpackable::Malformed) }
 }
 
-/// Writes a number in groups of seven bits, the lowest first; the highest bit of a byte says that more follow.
+/// Appends a number in groups of seven bits, lowest first; the high bit of a byte means that more follow.
 fn push_number(bytes: &mut Vec<u8>, mut number: usize) {
     loop {
         let group = u8::try_from(number & 0x7f).unwrap_or(0);
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_at_both_ends_of_a_long_task_do_not_cost_what_lies_between() {
+    fn changes_at_both_ends_of_long_task_are_cheap() {
         let before = described(10_000);
         let after = before.replace("\"a\"", "\"b\"").replace("pending", "completed");
         let packed = pack_difference(after.as_bytes(), before.as_bytes()).unwrap();

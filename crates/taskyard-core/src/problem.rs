@@ -1,4 +1,4 @@
-//! What went wrong, as people and programs learn of it: a word that never changes, a message, what to do next, and fields for programs.
+//! Problems as reported to people and programs: a stable code, a message, a hint, and fields for programs.
 //!
 //! Every interface reports problems in this form. Each crate implements the conversion for its own errors.
 
@@ -10,33 +10,33 @@ use serde_json::{Map, Value, json};
 
 use crate::dialect::native::Shape;
 use crate::render::numbered;
-use crate::rules::hooks::hooking::HookEvent;
+use crate::rules::hooks::HookEvent;
 use crate::rules::looking::query::Mistake;
 use crate::rules::refusal::Refusal;
 use crate::{BadListName, SignedRevision, TaskId};
 
-/// Why something was not done that was asked for. Boxed, so that the way without problems stays light.
+/// Why a request failed. Boxed to keep `Result` small.
 #[derive(Clone, Debug)]
 pub struct Problem(Box<Report>);
 
-/// The kinds of problems: each has an exit code of its own, and a status over HTTP.
+/// The kinds of problems. Each has its own exit code and HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// The system refused, or a store is out of reach.
+    /// The operating system refused, or a store is unreachable.
     CouldNot,
-    /// What was asked for is not meant that way.
+    /// The request is invalid.
     Usage,
-    /// A rule refuses it.
+    /// A rule forbids it.
     Refused,
-    /// There is no such task, list or revision.
+    /// The task, list or revision does not exist.
     NotFound,
-    /// Waiting for a lock took too long, or others were faster time and again.
+    /// Timed out waiting for a lock, or lost too many races with other writers.
     GaveUp,
     /// The change is recorded but could not be finished.
     Unfinished,
-    /// It was stopped, by a signal say.
+    /// It was stopped, for example by a signal.
     Stopped,
-    /// How a command ended that was waited for is not known.
+    /// The exit status of a command that was waited for is unknown.
     EndUnknown,
 }
 
@@ -63,69 +63,69 @@ pub struct Report {
 }
 
 impl Problem {
-    /// Returns a problem of wrong usage.
+    /// Creates a usage problem.
     pub fn usage(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(ProblemKind::Usage, code, message)
     }
 
-    /// Returns a problem.
+    /// Creates a problem.
     pub fn new(kind: ProblemKind, code: &'static str, message: impl Into<String>) -> Self {
         Self(Box::new(Report { kind, code, message: message.into(), hint: None, said: None, details: Map::new() }))
     }
 
-    /// Returns the problem of a system call that failed.
+    /// Creates the problem of a failed system call.
     pub fn io(doing: &str, error: &io::Error) -> Self {
         Self::new(ProblemKind::CouldNot, "io", format!("{doing}: {error}"))
     }
 
-    /// Makes it a problem of another kind.
+    /// Changes the kind.
     #[must_use]
     pub fn of_kind(mut self, kind: ProblemKind) -> Self {
         self.0.kind = kind;
         self
     }
 
-    /// Says it in other words.
+    /// Changes the message.
     #[must_use]
     pub fn saying(mut self, message: impl Into<String>) -> Self {
         self.0.message = message.into();
         self
     }
 
-    /// Adds advice.
+    /// Sets the hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// Adds advice where there is none yet.
+    /// Sets the hint unless there is one.
     #[must_use]
     pub fn hint_where_none(mut self, hint: &str) -> Self {
         self.0.hint.get_or_insert_with(|| hint.to_owned());
         self
     }
 
-    /// Adds what a program of the user's said.
+    /// Sets the output of a user's program.
     #[must_use]
     pub fn said(mut self, text: impl Into<String>) -> Self {
         self.0.said = Some(text.into());
         self
     }
 
-    /// Adds something for programs.
+    /// Adds a field for programs.
     #[must_use]
     pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.0.details.insert(key.to_owned(), value.into());
         self
     }
 
-    /// Tells whether the reader of our output went away, which is no failure.
+    /// Returns whether the reader of the output closed it, which is not a failure.
     pub fn is_broken_pipe(&self) -> bool {
         self.0.code == BROKEN_PIPE
     }
 
-    /// Returns what there is to say of it.
+    /// Returns the report.
     pub fn report(&self) -> &Report {
         &self.0
     }
@@ -133,7 +133,7 @@ impl Problem {
 
 const BROKEN_PIPE: &str = "broken_pipe";
 
-/// An error of an output that could not be written.
+/// The output could not be written.
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -181,6 +181,10 @@ impl From<Refusal> for Problem {
                 .hint(format!("finish {} first; people can overrule with --force, or `cancel --with-parts`", numbered(&parts)))
                 .detail("task", task.as_str())
                 .detail("parts", ids(&parts)),
+            Refusal::NotMerged { task, branch } => Self::new(ProblemKind::Refused, "not_merged", message)
+                .hint(format!("`taskyard worktrees merge {task} --done` merges it now; people can overrule with --force"))
+                .detail("task", task.as_str())
+                .detail("branch", branch),
             Refusal::Leased { task, holder, since, until } => Self::new(ProblemKind::Refused, "leased", message)
                 .hint("take another with `taskyard claim --next`; people can overrule with --force")
                 .detail("task", task.as_str())
@@ -308,7 +312,7 @@ impl From<BadListName> for Problem {
     }
 }
 
-/// Returns a readable message for a circle of very many tasks; none where the whole of it can be shown.
+/// Returns a shortened message for a cycle of many tasks, or `None` if it can be shown in full.
 fn shortened_cycle(path: &[TaskId]) -> Option<String> {
     let [first, second, .., before, last] = path else { return None };
     (path.len() > 12).then(|| {

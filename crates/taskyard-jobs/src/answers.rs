@@ -1,11 +1,11 @@
-//! What programs are told of jobs: what they wrote, and what waits for the agent that started them.
+//! Output and notices of jobs, as reported to programs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use taskyard::core::answers::jobs::JobOutput;
-use taskyard::core::answers::teams::Notification;
-use taskyard::core::dialect::task_notification::block;
+use taskyard::core::answers::claim_answers::JobOutput;
+use taskyard::core::answers::team_answers::Notification;
+use taskyard::core::dialect::message_protocol::block;
 use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard::core::{AgentName, ClientVersion, Job, JobId, ListId};
 use taskyard::jobs::JobError;
@@ -14,20 +14,22 @@ use taskyard::notices::{Notice, Notices};
 use crate::following::Stopping;
 use crate::registry::Jobs;
 
-/// How much is read at once.
+/// The size of a read.
 const PART: u64 = 256 << 10;
 
-/// What a job wrote from a place on.
+/// The output of a job from an offset on.
 #[derive(Debug)]
 pub struct OutputRead<'a> {
-    /// The answer. Its `next_offset` is where to go on.
+    /// The answer. Continue reading at its `next_offset`.
     pub answer: JobOutput<'a>,
-    /// How much there was: the beginning of a character waits for its rest.
+    /// The number of bytes that were available, including an incomplete character at the end, which is not in the
+    /// answer yet.
     pub there: u64,
 }
 
 impl Jobs {
-    /// Reads everything that a job wrote, from a place on. `timed_out` says whether the caller stopped waiting before the job ended.
+    /// Reads all output of a job from an offset on. `timed_out` says whether the caller stopped waiting before the job
+    /// ended.
     pub fn read_output<'a>(
         &self,
         job: &'a Job,
@@ -38,7 +40,7 @@ impl Jobs {
         let (mut bytes, mut at, mut from, mut gap) = (Vec::new(), start, None, None);
         loop {
             let part = reader.read(at, PART)?;
-            // One that opened while we read is for the reader that goes on from here: the answer tells of one.
+            // The answer has room for one gap. A second one, which opened while we read, is left to the next read.
             if gap.is_some() && part.gap.is_some() {
                 break;
             }
@@ -69,7 +71,7 @@ impl Jobs {
     }
 }
 
-/// Returns how many bytes at the end are the beginning of a character.
+/// Returns how many bytes at the end belong to an incomplete character.
 pub fn incomplete(bytes: &[u8]) -> usize {
     let last = &bytes[bytes.len().saturating_sub(3)..];
     let Some(at) = last.iter().rposition(|byte| byte & 0xc0 != 0x80) else { return 0 };
@@ -84,7 +86,7 @@ pub fn incomplete(bytes: &[u8]) -> usize {
 }
 
 impl Stopping {
-    /// Returns the job that was stopped, or the problem that it was not running.
+    /// Returns the job that was stopped, or a problem if it was not running.
     pub fn stopped(self) -> Result<Job, Problem> {
         match self {
             Self::Stopped(job) => Ok(job),
@@ -99,7 +101,7 @@ impl Stopping {
     }
 }
 
-/// The jobs among what waits for an agent on a list: which have ended, and which still run.
+/// The pending job notices of an agent on a list, and its jobs that are still running.
 #[derive(Debug)]
 pub struct JobNotices {
     jobs: Jobs,
@@ -110,16 +112,16 @@ pub struct JobNotices {
 }
 
 impl JobNotices {
-    /// Looks for what waits for an agent. Notifications are worded as this release of the client words them.
+    /// Returns the notices of an agent. They are worded as in this release of the client.
     pub fn of(jobs: Jobs, notices: Arc<dyn Notices>, agent: AgentName, list: ListId, version: ClientVersion) -> Self {
-        // A job that was lost tells no agent of it before a process has looked.
+        // The agent of a lost job is not notified before a process has checked.
         if let Err(error) = jobs.reconcile() {
             tracing::warn!(%error, "jobs that were lost are not told of");
         }
         Self { jobs, notices, agent, list, version }
     }
 
-    /// Returns the notices that wait, oldest first, without those of known jobs, and records that they are told.
+    /// Returns the pending notices, oldest first, except those of known jobs, and records that they were delivered.
     pub fn take(&self, known: &HashSet<JobId>) -> Result<Vec<Notice>, Problem> {
         let mut waiting = self.notices.waiting(&self.list)?;
         waiting.retain(|notice| notice.agent == self.agent && !known.contains(&notice.job.id));
@@ -127,24 +129,24 @@ impl JobNotices {
         Ok(waiting)
     }
 
-    /// Returns the jobs that have not ended, oldest first.
+    /// Returns the agent's jobs that have not ended, oldest first.
     pub fn unfinished(&self) -> Result<Vec<Job>, JobError> {
         self.jobs.unfinished(&self.agent, &self.list)
     }
 
-    /// Records that notices were heard: they do not come again.
+    /// Acknowledges notices, so that they are not delivered again.
     pub fn acknowledge(&self, heard: &[Notice]) -> Result<(), Problem> {
         let jobs: Vec<JobId> = heard.iter().map(|notice| notice.job.id.clone()).collect();
         self.notices.acknowledge(&jobs)?;
         Ok(())
     }
 
-    /// Returns the list whose jobs they are.
+    /// Returns the list of the jobs.
     pub fn list(&self) -> &ListId {
         &self.list
     }
 
-    /// Returns a notice in the client's words, for models.
+    /// Returns a notice in the client's wording, for models.
     pub fn block(&self, notice: &Notice) -> String {
         block(&notice.job, self.version)
     }

@@ -1,4 +1,4 @@
-//! Waiting for a job: for its end, or for more of its output; and stopping it.
+//! Waiting for a job's end or output, and stopping a job.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
@@ -12,31 +12,31 @@ use taskyard::liveness::liveness_of;
 use taskyard::process::{Cancel, Waker, wait_for};
 use taskyard::watching::WatchedDirectories;
 
-use super::shared_news::SharedNews;
 use super::{Jobs, processes};
+use crate::output::output_reader::SharedNews;
 
-/// How soon is looked again at a job that is just being started, or where the system does not tell when a process ends.
+/// How soon to check again on a job that is starting, or if the system does not notify us.
 const SOON: Duration = Duration::from_millis(20);
 /// How much longer than its job a supervisor may take to end.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long the supervisor of a job of another machine may take to hear that it is to stop the job, and to do so.
+/// How long the supervisor of a job on another machine may take to receive and carry out a stop request.
 const PATIENCE_ELSEWHERE: Duration = Duration::from_secs(90);
-/// How long is waited for a job that is just being started.
+/// The pause between checks on a job that is starting.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What a wait came to.
+/// The result of waiting for a job.
 #[derive(Clone, Debug)]
 pub enum Waited {
     /// The job has ended.
     Over(Job),
-    /// It has not, and the time is up.
+    /// It has not ended within the timeout.
     TimedOut(Job),
-    /// It has not, and the caller gave up waiting.
+    /// It has not ended, and the caller cancelled.
     Cancelled(Job),
 }
 
 impl Waited {
-    /// Returns the job as it stood at last.
+    /// Returns the job as of the end of the wait.
     pub fn job(self) -> Job {
         match self {
             Self::Over(job) | Self::TimedOut(job) | Self::Cancelled(job) => job,
@@ -45,7 +45,7 @@ impl Waited {
 }
 
 impl Jobs {
-    /// Sleeps until a job has ended, for so long at most.
+    /// Waits until a job has ended, at most `timeout`.
     pub fn wait(&self, id: &JobId, timeout: Option<Duration>, cancel: &Cancel) -> Result<Waited, JobError> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let failed = |error| JobError::io("cannot wait for", &self.options.data)(error);
@@ -72,7 +72,7 @@ impl Jobs {
         }
     }
 
-    /// Sleeps until a job has written more than so much, has ended, or the caller gives up; returns it.
+    /// Waits until a job has written more than `offset` bytes or has ended, or the caller cancels; returns the job.
     pub fn wait_for_output(&self, id: &JobId, offset: u64, cancel: &Cancel) -> Result<Job, JobError> {
         let failed = |error| JobError::io("cannot wait for", &self.options.data)(error);
         let (waker, _subscription) = Waker::on(cancel).map_err(failed)?;
@@ -86,13 +86,13 @@ impl Jobs {
                 self.wait_for_news(&mut shared_news, &job, &waker, None)?;
                 continue;
             }
-            // Listen first, then look once more: what comes in between is heard.
+            // Start watching, then check again, so that output in between is not missed.
             let Some(heard) = &news else {
                 news = Some(news_of(&job));
                 continue;
             };
             let end = end_of(&job);
-            // Where the system watches too much already, we look again and again, but not at once.
+            // If the file cannot be watched, poll.
             let until = (end.is_none() || heard.is_none()).then(|| sooner(None, SOON));
             let things =
                 [end.as_ref(), heard.as_ref().map(|heard| &heard.end)].map(|thing| thing.map(|thing| thing.as_fd()));
@@ -104,7 +104,8 @@ impl Jobs {
         }
     }
 
-    /// Sleeps until there may be news of a job of another machine. The first time it only begins to listen: what came before was not heard.
+    /// Waits until there may be news of a job on another machine. The first call only starts watching, because earlier
+    /// news would be missed.
     fn wait_for_news(
         &self,
         news: &mut Option<SharedNews>,
@@ -123,18 +124,18 @@ impl Jobs {
     }
 }
 
-/// What became of the wish to stop a job.
+/// The result of stopping a job.
 #[derive(Clone, Debug)]
 pub enum Stopping {
-    /// Nothing of it runs any more.
+    /// It was stopped, and none of its processes is left.
     Stopped(Job),
-    /// It had ended before.
+    /// It had already ended.
     WasOver(Job),
 }
 
 impl Jobs {
-    /// Stops a job: everything it started is asked to end, and killed when that has not helped after a grace period. When this
-    /// returns, nothing of it runs any more. `by` is the agent that wants that.
+    /// Stops a job: all its processes are asked to end, and killed after a grace period. When this returns, none of
+    /// them is left. `by` is the agent that requests it.
     pub fn stop(&self, id: &JobId, by: &AgentName) -> Result<Stopping, JobError> {
         let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
         let Some(record) = self.true_record(id)? else { return self.stop_elsewhere(id, by) };
@@ -166,7 +167,7 @@ impl Jobs {
                 JobFate::Running { supervisor, .. } => Some(supervisor),
             };
             if self.judge(&record).is_some() {
-                // No supervisor is left to do it for us.
+                // There is no supervisor left to do it.
                 let pids = processes::kill_leftovers(&[&record]);
                 self.record_loss(&mut records, &record)?;
                 if !pids.is_empty() {
@@ -175,24 +176,25 @@ impl Jobs {
                 return Ok(Stopping::Stopped(self.get(id)?));
             }
             let Some(handle) = supervisor.and_then(processes::handle) else {
-                // It is just being started, or just ended.
+                // It is just starting, or has just ended.
                 std::thread::sleep(PAUSE);
                 continue;
             };
             processes::signal_through(&handle, Signal::TERM);
-            // One that is suspended could not hear it.
+            // A suspended supervisor would not handle the signal otherwise.
             processes::signal_through(&handle, Signal::CONT);
             let failed = |error| JobError::io("cannot wait for", &self.options.data)(error);
             let [has_ended] = wait_for([Some(handle.as_fd())], Some(deadline)).map_err(failed)?;
             if !has_ended && Instant::now() >= deadline {
-                // It does not answer: we do its work ourselves.
+                // It does not respond, so we take over.
                 processes::signal_through(&handle, Signal::KILL);
                 wait_for([Some(handle.as_fd())], None).map_err(failed)?;
             }
         }
     }
 
-    /// Has the supervisor of a job of another machine stop it. If it does not answer, it stops the job as soon as it hears of it.
+    /// Asks the supervisor of a job on another machine to stop it. If the supervisor does not answer in time, it still
+    /// stops the job once it receives the request.
     fn stop_elsewhere(&self, id: &JobId, by: &AgentName) -> Result<Stopping, JobError> {
         let job = self.elsewhere(id)?;
         let Some(shared) = self.shared.as_ref().filter(|_| !job.state().is_over()) else {
@@ -215,7 +217,7 @@ impl Jobs {
     }
 }
 
-/// Returns what becomes readable when the supervisor of a job ends.
+/// Returns a descriptor that becomes readable when the supervisor of a job ends.
 fn end_of(job: &Job) -> Option<OwnedFd> {
     match &job.fate {
         JobFate::Running { supervisor, .. } => processes::handle(supervisor),
@@ -228,17 +230,17 @@ fn sooner(until: Option<Instant>, span: Duration) -> Instant {
     until.map_or(soon, |until| until.min(soon))
 }
 
-/// What becomes readable when the output of a job was written to.
+/// Becomes readable when output is written.
 struct OutputNews {
     end: OwnedFd,
     _watched: WatchedDirectories,
 }
 
-/// Begins to listen for output of a job; none where the system does not tell when a file is written to.
+/// Starts watching the output of a job; `None` if the file cannot be watched.
 fn news_of(job: &Job) -> Option<OutputNews> {
     let (end, other) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
     let mut watched = WatchedDirectories::new(move || {
-        // One byte is enough; a pipe that is full of them needs no more.
+        // One byte is enough; a full pipe needs no more.
         let _ = rustix::io::write(&other, b"!");
     });
     let is_told = watched.keep_up(&[job.output_file.parent()?]);

@@ -1,32 +1,30 @@
-//! Commands that run in the background, each under a small process of its own that looks after it, and working a list off by such commands.
+//! Background commands, each supervised by a small process of its own, and workers that process a list with such
+//! commands.
 //!
-//! [`Jobs`] starts them, finds them again, reads what they wrote, waits for them, stops them and tidies up. [`dispatch()`] is that small process's
-//! whole life, and the first moments of the command it starts: a program that starts jobs or calls [`work::work`] calls it before anything else.
-//! What is recorded of jobs is [`taskyard::jobs`]; what is on disk is specified in `docs/formats/jobs.md`; why it is done so is
-//! `docs/design/jobs.md` and `docs/design/work.md`.
+//! [`Jobs`] starts jobs, finds them, reads their output, waits for them, stops them and removes old ones.
+//! [`dispatch()`] runs the supervisors, and the processes through which commands start: a program that starts jobs or
+//! calls [`work::work`] calls it first. The records of jobs are in [`taskyard::jobs`]. The files are specified in
+//! `docs/formats/jobs.md`; the reasons for the design are in `docs/design/jobs.md` and `docs/design/work.md`.
 //!
 //! This crate knows nothing of tools.
 
 mod answers;
-mod dispatch;
 mod following;
-mod housekeeping;
+pub mod notify;
 mod options;
 mod output;
-mod processes;
+pub mod processes;
 mod registry;
 mod reopening;
-mod shared_news;
-pub mod signals;
 mod starting;
 mod supervising;
 pub mod work;
+pub mod worktrees;
 
 pub use answers::{JobNotices, OutputRead, incomplete};
-pub use dispatch::dispatch;
 pub use following::{Stopping, Waited};
-pub use housekeeping::Swept;
 pub use options::{JobOptions, NewJob};
 pub use output::OutputReader;
-pub use registry::Jobs;
+pub use registry::{Jobs, Swept};
+pub use reopening::dispatch;
 pub use taskyard::process::{Cancel, Stop};

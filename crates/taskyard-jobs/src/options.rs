@@ -1,4 +1,4 @@
-//! What is asked for when a job is started, where its files are, and what looks after it.
+//! Options for starting jobs, and the locations of their files.
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,36 +11,36 @@ use taskyard::core::{AgentName, ClientVersion, JobId, JobKind, ListId, TaskId};
 use taskyard::jobs::{JobError, JobRecords, JobSettings};
 use taskyard::private;
 
-/// The longest name a directory may have.
+/// The maximum length of a directory name.
 const LONGEST_NAME: usize = 255;
 
-/// Where the files of jobs are, and what looks after jobs. The program that runs them fills it in.
+/// The location of job files, and the program that supervises jobs. Set by the program that runs jobs.
 #[derive(Clone, Debug)]
 pub struct JobOptions {
     /// Our data directory.
     pub data: PathBuf,
-    /// The directory for temporary files, in which the client's own is.
+    /// The directory for temporary files, which contains the client's own.
     pub temporary: PathBuf,
-    /// The program whose `job supervise` looks after a job.
+    /// The program whose subcommand `job supervise` supervises a job.
     pub program: PathBuf,
-    /// The variables that jobs get in place of ours.
+    /// Environment variables of jobs that override our own.
     pub environment: Vec<(OsString, OsString)>,
-    /// What the configuration says of jobs.
+    /// The configuration of jobs.
     pub settings: JobSettings,
 }
 
 /// A job to start.
 #[derive(Clone, Debug)]
 pub struct NewJob {
-    /// Whether it is a command or an agent, as the client tells them apart.
+    /// Whether it is a command or an agent, in the client's classification.
     pub kind: JobKind,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Where it runs.
+    /// Its working directory.
     pub directory: PathBuf,
-    /// What it is for, in words; its command where nothing is said.
+    /// A description for people; defaults to the command.
     pub description: Option<String>,
-    /// A name to call it by.
+    /// A name by which it can be referred to.
     pub name: Option<String>,
     /// The agent that starts it.
     pub agent: AgentName,
@@ -50,22 +50,22 @@ pub struct NewJob {
     pub store: String,
     /// The task it belongs to.
     pub task: Option<TaskId>,
-    /// Whether that task is opened again when it fails.
+    /// Whether to reopen that task if the job fails.
     pub reopens_task: bool,
-    /// The client's session, in whose folder its output is put.
+    /// The client's session; its folder gets the output.
     pub session: Option<String>,
-    /// The call of a tool that starts it.
+    /// The id of the tool call that starts it.
     pub tool_use: Option<String>,
-    /// How long it may take.
+    /// Its time limit; `None` for no limit.
     pub time_limit: Option<Duration>,
-    /// How large its output may become, where that is not what is configured.
+    /// The maximum size of its output in bytes; `None` for the configured one.
     pub max_output: Option<u64>,
-    /// Variables to set beside those we have.
+    /// Variables to set in addition to our own environment.
     pub environment: Vec<(OsString, OsString)>,
 }
 
 impl NewJob {
-    /// Returns a command to run somewhere for an agent and a list, and nothing more.
+    /// Returns a job that runs a command for an agent and a list, with defaults for everything else.
     pub fn command(command: Vec<String>, directory: PathBuf, agent: AgentName, list: ListId) -> Self {
         Self {
             kind: JobKind::LocalBash,
@@ -88,7 +88,8 @@ impl NewJob {
 }
 
 impl JobOptions {
-    /// Returns the options of jobs that this program looks after; it calls [`dispatch`](super::dispatch) first of all.
+    /// Returns the options of jobs that this program supervises. The program has to call [`dispatch`](super::dispatch)
+    /// first in `main`.
     pub fn of_this_program(data: impl Into<PathBuf>, temporary: impl Into<PathBuf>) -> Self {
         Self {
             data: data.into(),
@@ -99,53 +100,54 @@ impl JobOptions {
         }
     }
 
-    /// Returns the file a job's output goes to, as the client would name it.
+    /// Returns the path of a job's output file, in the client's naming scheme.
     pub(crate) fn output_file(&self, id: &JobId, new: &NewJob) -> PathBuf {
         let mut folder = self.temporary.join(clients_folder());
         folder.push(folder_name(&new.directory.to_string_lossy()));
         if self.settings.output_form == ClientVersion::V2_1_325 {
-            // The client's lists are named after its sessions; where there is none, the list stands for one.
+            // The client names its lists after sessions; without a session, the list's name is used instead.
             folder.push(folder_name(new.session.as_deref().unwrap_or(new.list.as_str())));
         }
         folder.join("tasks").join(format!("{id}.output"))
     }
 
-    /// Returns the file that says how a job's output is laid out.
+    /// Returns the path of the file with the layout of a job's output.
     pub(crate) fn map_file(&self, id: &JobId) -> PathBuf {
         self.data.join("jobs").join(format!("{id}.map"))
     }
 
-    /// Makes the directories a job needs, closed to other users.
+    /// Creates the directories for a job's files, inaccessible to other users.
     pub(crate) fn prepare(&self, output_file: &Path) -> Result<(), JobError> {
         JobRecords::make_directory(&self.data)?;
         let Some(folder) = output_file.parent() else { return Ok(()) };
-        // The program that started the job may have had another directory for temporary files than its supervisor.
+        // The program that started the job may use another directory for temporary files than the supervisor.
         let is_clients = |above: &Path| above.file_name().is_some_and(|name| name == clients_folder().as_str());
         let depth = folder.ancestors().position(is_clients).unwrap_or(0);
         let folders: Vec<&Path> = folder.ancestors().take(depth + 1).collect();
         folders.into_iter().rev().try_for_each(make_ours)
     }
 
-    /// Makes the client's own directory among those for temporary files, and makes sure that it is ours.
+    /// Creates the client's own directory for temporary files, and checks that it is ours.
     pub(crate) fn prepare_temporary(&self) -> Result<(), JobError> {
         make_ours(&self.temporary.join(clients_folder()))
     }
 }
 
-/// Returns the program that runs. One that was exchanged since is still found by what the system keeps of it.
+/// Returns the path of the running program. If the file was replaced, the system still provides the original.
 fn this_program() -> PathBuf {
     let program = std::env::current_exe().ok().filter(|program| program.exists());
     program.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
 }
 
-/// Returns the name of the client's own directory among those for temporary files.
+/// Returns the name of the client's own directory for temporary files.
 fn clients_folder() -> String {
     format!("claude-{}", geteuid().as_raw())
 }
 
-/// Makes a directory for output, or takes the one that is there where it is ours and no other user could have put anything into it.
+/// Creates a directory for output. An existing directory is accepted if it is ours and no other user can have put
+/// anything into it.
 fn make_ours(directory: &Path) -> Result<(), JobError> {
-    // Every user may write to the directory for temporary files: another user may have been there before us.
+    // Every user may write to the directory for temporary files, so another user may have created this one.
     match fs::symlink_metadata(directory) {
         Ok(found) if !found.is_dir() || found.uid() != geteuid().as_raw() || found.mode() & 0o002 != 0 => {
             return Err(JobError::ForeignDirectory { path: directory.to_owned() });
@@ -160,12 +162,12 @@ fn make_ours(directory: &Path) -> Result<(), JobError> {
         Ok(now) if !now.is_dir() || now.uid() != geteuid().as_raw() => {
             Err(JobError::ForeignDirectory { path: directory.to_owned() })
         }
-        // What was tidied away the moment after it was made is made again by the next process that needs it.
+        // A directory that is cleaned up right after it was created is created again by the next process that needs it.
         _ => Ok(()),
     }
 }
 
-/// Returns a name for a directory, as the client makes it: what is no letter or digit becomes `-`.
+/// Returns the client's name for a directory: every character other than ASCII letters and digits becomes `-`.
 fn folder_name(text: &str) -> String {
     let name: String = text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
     name.chars().take(LONGEST_NAME).collect()

@@ -1,35 +1,42 @@
-//! Opening the tasks of jobs again that did not complete.
-//!
-//! That a task may have to be opened is recorded with the start of its job and forgotten when it was, or need not be.
-//! So it happens even if the process that should have done it was killed: the next one that looks does it.
+//! Reopening the tasks of failed jobs, and dispatching the internal `job` subcommands.
 
-use std::fs::File;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use taskyard::core::Job;
-use taskyard::core::rules::leases::job_fate::reopens_its_task;
-use taskyard::jobs::{JobError, JobRecords};
+use taskyard::core::rules::leases::leasing::reopens_its_task;
+use taskyard::core::{Job, JobId};
+use taskyard::jobs::{JobError, JobRecords, JobSettings, SharedJobs};
+use taskyard::liveness::know_machine_by;
 use taskyard::opening::Address;
+use taskyard::process::Cancel;
 use taskyard::{Error, Outcome, Yard};
 
-use super::Jobs;
+use super::starting::READY;
+use super::supervising::{DELIVER, deliver, leave_to_another, supervise, supervise_tied, trampoline};
+use super::{JobOptions, Jobs};
+use crate::processes::{cancel_when_stopped, hear_of_children, survive_file_size_limits};
 
-/// How long another process is waited for that opens tasks again.
+/// How long to wait for another process that is reopening tasks.
 const PATIENCE: Duration = Duration::from_secs(12);
-/// How soon is looked again whether it is done.
+/// How soon to check again whether it has finished.
 const SOON: Duration = Duration::from_millis(5);
 
 impl Jobs {
-    /// Tells whether the end of a job may have to open a task again; costs next to nothing.
+    /// Returns whether the end of some job may have to reopen a task. Very cheap.
     pub fn may_reopen_tasks(&self) -> bool {
         JobRecords::may_reopen_tasks(&self.options.data)
     }
 
-    /// Returns the jobs whose tasks are to be opened again: they have failed, ran out of time or were lost, that was wished, and no process
-    /// has done it yet.
+    /// Returns the jobs whose tasks have to be reopened: jobs that failed, timed out or were lost, if that was
+    /// requested and is still pending.
     pub fn to_be_reopened(&self) -> Result<Vec<Job>, JobError> {
         let mut found = Vec::new();
         if !self.may_reopen_tasks() {
@@ -46,8 +53,9 @@ impl Jobs {
         Ok(found)
     }
 
-    /// Reopens the tasks whose jobs failed, timed out or were lost, if that was wished and no other process has done it: on every list of the
-    /// yard's store, whose address this is. Called before a command looks at a list or changes it.
+    /// Reopens the tasks whose jobs failed, timed out or were lost, if that was requested and no other process has done
+    /// it. Covers every list of the yard's store, whose address is `address`. Called before a command reads or changes
+    /// a list.
     pub fn reopen_tasks(&self, yard: &Yard, address: &Address) -> Result<(), Error> {
         if !self.may_reopen_tasks() {
             return Ok(());
@@ -55,8 +63,8 @@ impl Jobs {
         self.settle_reopenings(&address.to_string(), |job| yard.reopen_task_of(job))
     }
 
-    /// Has the tasks opened again of those jobs that were started for lists of a store, each once: a process that comes
-    /// while another process is at it waits, and finds nothing left to do.
+    /// Reopens the tasks of jobs that were started for lists of a store, each once: a concurrent process waits, and
+    /// then finds nothing left to do.
     fn settle_reopenings(&self, store: &str, reopen: impl Fn(&Job) -> Result<Outcome<()>, Error>) -> Result<(), Error> {
         let is_due = |job: &Job| job.store == store;
         if !self.to_be_reopened()?.iter().any(is_due) {
@@ -72,7 +80,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Waits until no other process opens tasks again.
+    /// Waits until no other process is reopening tasks, and locks them out.
     fn settling_turn(&self) -> Result<File, JobError> {
         let path = self.options.data.join("jobs");
         let started = Instant::now();
@@ -90,6 +98,116 @@ impl Jobs {
     }
 }
 
+/// Runs an internal subcommand if this process was started for one; returns `None` otherwise.
+///
+/// A job is supervised by a process of its own, and its command is started through another; both run this program. A
+/// program that starts jobs or runs [`work`](crate::work) therefore calls this first in `main`, and exits with the
+/// returned code. `options` returns the location of job files. `share` opens the shared jobs of the store that a job
+/// was started for, on a separate thread, or returns `None` if no other machine shares that store. `settle` is called
+/// when a job has ended, to apply the consequences for its task ([`Jobs::reopen_tasks`]).
+///
+/// ```no_run
+/// use std::process::ExitCode;
+/// use taskyard_jobs::{JobOptions, dispatch};
+///
+/// fn main() -> ExitCode {
+///     let options = || Some(JobOptions::of_this_program("/var/lib/host/taskyard", "/tmp"));
+///     if let Some(code) = dispatch(std::env::args_os(), options, |_| None, |_, _| {}) {
+///         return code;
+///     }
+///     // What the program is for.
+///     ExitCode::SUCCESS
+/// }
+/// ```
+pub fn dispatch(
+    arguments: impl IntoIterator<Item = OsString>,
+    options: impl FnOnce() -> Option<JobOptions>,
+    share: impl FnOnce(&Job) -> Option<Arc<dyn SharedJobs>> + Send + 'static,
+    settle: impl FnOnce(&Jobs, &Job),
+) -> Option<ExitCode> {
+    let arguments: Vec<OsString> = arguments.into_iter().skip(1).collect();
+    match arguments.as_slice() {
+        [job, word, data, id, quota] if job == "job" && word == "supervise" => {
+            let (id, quota) = (id.to_str()?.parse().ok()?, quota.to_str()?.parse().ok()?);
+            let settings = JobSettings { quota, ..JobSettings::default() };
+            Some(look_after(JobOptions { data: PathBuf::from(data), settings, ..options()? }, &id, share, settle))
+        }
+        [job, word, data, id] if job == "job" && word == DELIVER => {
+            let id = id.to_str()?.parse().ok()?;
+            Some(deliver_end(JobOptions { data: PathBuf::from(data), ..options()? }, &id, share, settle))
+        }
+        [job, word, data, words @ ..] if job == "job" && word == "tied" && !words.is_empty() => {
+            Some(look_after_tied(&JobOptions { data: PathBuf::from(data), ..options()? }, words))
+        }
+        [job, word, supervisor, words @ ..] if job == "job" && word == "begin" => {
+            let supervisor = supervisor.to_str()?.parse().ok()?;
+            Some(ExitCode::from(trampoline(supervisor, words)))
+        }
+        _ => None,
+    }
+}
+
+fn look_after(
+    options: JobOptions,
+    id: &JobId,
+    share: impl FnOnce(&Job) -> Option<Arc<dyn SharedJobs>> + Send + 'static,
+    settle: impl FnOnce(&Jobs, &Job),
+) -> ExitCode {
+    survive_file_size_limits();
+    know_machine_by(&options.data);
+    match supervise(options.clone(), id, &hear_signals(), tell, share) {
+        Ok((job, true)) => {
+            settle(&Jobs::new(options), &job);
+            ExitCode::SUCCESS
+        }
+        Ok((job, false)) => {
+            leave_to_another(&options, &job.id);
+            ExitCode::SUCCESS
+        }
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Reports the end of a job, for a supervisor that could not wait for the store.
+fn deliver_end(
+    options: JobOptions,
+    id: &JobId,
+    share: impl FnOnce(&Job) -> Option<Arc<dyn SharedJobs>>,
+    settle: impl FnOnce(&Jobs, &Job),
+) -> ExitCode {
+    know_machine_by(&options.data);
+    let jobs = Jobs::new(options);
+    let Ok(job) = jobs.get(id) else { return ExitCode::FAILURE };
+    if let Some(shared) = share(&job) {
+        deliver(jobs.options(), &job, &*shared);
+    }
+    settle(&jobs, &job);
+    ExitCode::SUCCESS
+}
+
+fn look_after_tied(options: &JobOptions, words: &[OsString]) -> ExitCode {
+    supervise_tied(options, words, &hear_signals()).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
+}
+
+/// Makes exit statuses of children available, and returns a cancellation that stop signals trigger.
+fn hear_signals() -> Cancel {
+    hear_of_children();
+    let cancel = Cancel::new();
+    cancel_when_stopped(cancel.clone());
+    cancel
+}
+
+/// Reports on stdout to the process that started us, which listens there until then; afterwards stdout is discarded.
+fn tell(ready: Result<(), String>) {
+    let word = ready.map_or_else(|why| why.replace('\n', " "), |()| READY.to_owned());
+    let mut stdout = std::io::stdout().lock();
+    // The process that started us may be gone; the job continues.
+    let _ = stdout.write_all(format!("{word}\n").as_bytes()).and_then(|()| stdout.flush());
+    if let Ok(nobody) = OpenOptions::new().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(nobody);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
@@ -102,7 +220,7 @@ mod tests {
 
     use crate::{JobOptions, Jobs};
 
-    /// Returns jobs with one among them that was lost.
+    /// Returns jobs, one of which is lost.
     fn with_a_lost_job(data: &std::path::Path) -> Jobs {
         let options = JobOptions {
             data: data.to_owned(),
@@ -143,17 +261,17 @@ mod tests {
     }
 
     #[test]
-    fn of_two_who_find_a_lost_job_at_the_same_moment_one_opens_its_task() {
+    fn only_one_of_two_finders_reopens_task_of_lost_job() {
         let data = tempfile::tempdir().unwrap();
         let jobs = with_a_lost_job(data.path());
-        // Passed twice: the first one has begun, and the other has seen that.
+        // Waited on twice: first when the first thread has begun, then when the other has checked.
         let moment = Barrier::new(2);
         std::thread::scope(|scope| {
             let first = scope.spawn(|| {
                 jobs.settle_reopenings("memory:", |_| {
                     moment.wait();
                     moment.wait();
-                    // As a rule long enough for the other one to have looked, too.
+                    // Usually long enough for the other thread to check as well.
                     std::thread::sleep(Duration::from_millis(200));
                     Ok(Outcome::Done(()))
                 })
@@ -168,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_opened_is_tried_again_and_other_stores_are_left_alone() {
+    fn unopened_store_is_retried_and_others_left_alone() {
         let data = tempfile::tempdir().unwrap();
         let jobs = with_a_lost_job(data.path());
         jobs.settle_reopenings("claude:", |job| panic!("{} is of another store", job.id)).unwrap();

@@ -4,31 +4,31 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use taskyard::clock;
 use taskyard::core::{Job, JobFate, JobId, JobOutput};
 use taskyard::jobs::{JobError, JobRecord, JobRecords};
 use taskyard::liveness::own_mark;
-use taskyard::random::hexadecimal;
+use taskyard::system;
+use taskyard::system::hexadecimal;
 
-use super::housekeeping::grant_room;
 use super::processes::{JOB, TOKEN};
 use super::registry::{random, take_notice_of_ends};
 use super::{Jobs, NewJob};
+use crate::registry::grant_room;
 
-/// What the supervisor says when the job runs; anything else is what went wrong.
+/// What the supervisor reports once the job runs; anything else is an error message.
 pub(crate) const READY: &str = "running";
-/// The bit that says that a file is closed when another program is begun.
+/// The flag of a file descriptor that is closed on exec.
 const CLOSED_ON_EXEC: u32 = 0o2_000_000;
-/// The first number that is not stdin, stdout or stderr.
+/// The first file descriptor after stdin, stdout and stderr.
 const FIRST: u32 = 3;
 
 impl Jobs {
-    /// Starts a job and returns it as soon as its supervisor has recorded that it runs. It lives on when we end.
+    /// Starts a job and returns it once its supervisor has recorded that it runs. The job outlives this process.
     pub fn start(&self, new: NewJob) -> Result<Job, JobError> {
         let mut records = JobRecords::open(&self.options.data)?;
         records.hurry()?;
         let max_output = grant_room(self, &mut records, new.max_output)?;
-        // Its supervisor does that, too; but why it cannot be is best said here.
+        // The supervisor does this as well, but a failure is easier to report from here.
         self.options.prepare_temporary()?;
         let id = self.insert(&mut records, &new, max_output)?;
         drop(records);
@@ -36,11 +36,11 @@ impl Jobs {
         self.get(&id)
     }
 
-    /// Records the job under a name that no other has.
+    /// Records the job under an unused id.
     fn insert(&self, records: &mut JobRecords, new: &NewJob, max_output: u64) -> Result<JobId, JobError> {
         loop {
             let id = JobId::from_random(new.kind, self.options.settings.output_form, random()?);
-            // Another program's file may lie there, left by a client, and its name belongs to that program.
+            // A file of another program, such as a client, may already have this name; leave it alone.
             if std::fs::symlink_metadata(self.options.output_file(&id, new)).is_ok() {
                 continue;
             }
@@ -51,7 +51,7 @@ impl Jobs {
     }
 
     fn first_record(&self, id: JobId, new: &NewJob, max_output: u64) -> Result<JobRecord, JobError> {
-        let now = clock::now();
+        let now = system::now();
         let settings = &self.options.settings;
         let job = Job {
             kind: new.kind,
@@ -84,14 +84,14 @@ impl Jobs {
         Ok(JobRecord::new(job, token, own_mark(), settings.grace))
     }
 
-    /// Starts the process that looks after the job, and waits until it does.
+    /// Starts the supervisor of a job, and waits until the job runs.
     fn start_supervisor(&self, id: &JobId, new: &NewJob) -> Result<(), JobError> {
         let mut command = without_inherited_files(&self.options.program);
         command.args(["job", "supervise"]).arg(&self.options.data).arg(id.as_str());
         command.arg(self.options.settings.quota.to_string());
         let environment = self.options.environment.iter().chain(&new.environment);
         command.envs(environment.map(|(name, value)| (name, value)));
-        // A job started from within a job stands for itself.
+        // A job started from within a job is separate.
         command.env_remove(JOB).env_remove(TOKEN);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
         let failed = |why: String| {
@@ -113,7 +113,7 @@ impl Jobs {
         }
     }
 
-    /// Takes a job that never began off the record.
+    /// Removes the record of a job that never began.
     fn forget_start(&self, id: &JobId) {
         let removed = JobRecords::open(&self.options.data).and_then(|mut records| records.remove_pending(id));
         if let Err(error) = removed {
@@ -122,13 +122,13 @@ impl Jobs {
     }
 }
 
-/// Returns a command for our program that begins without the files that were left open for us.
+/// Returns a command that runs our program without inherited file descriptors.
 fn without_inherited_files(program: &Path) -> Command {
-    // What stands for the running program would stand for the shell.
+    // `/proc/self/exe` would refer to the shell.
     let held = if program.starts_with("/proc") { Vec::new() } else { inherited() };
     let shell = ["/bin/bash", "/usr/bin/bash", "/bin/sh"].into_iter().find(|shell| Path::new(shell).exists());
     let (Some(shell), false) = (shell, held.is_empty()) else { return Command::new(program) };
-    // Not every shell knows numbers of more than one digit.
+    // Not every shell supports descriptors of more than one digit.
     let is_known = |number: &&u32| **number < 10 || shell.ends_with("bash");
     let closing: Vec<String> = held.iter().filter(is_known).map(|number| format!("{number}>&-")).collect();
     let mut command = Command::new(shell);
@@ -136,7 +136,7 @@ fn without_inherited_files(program: &Path) -> Command {
     command
 }
 
-/// Returns the numbers of the files that a program we start would find open.
+/// Returns the file descriptors that a child process would inherit.
 fn inherited() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fdinfo") else { return Vec::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -162,7 +162,7 @@ mod tests {
         let file = std::fs::File::open("/dev/null").unwrap();
         let number = u32::try_from(file.as_raw_fd()).unwrap();
         assert!(!is_inherited(number) && !inherited().contains(&number));
-        // Stdin is, and is not our business here.
+        // Stdin is inherited, and not covered here.
         assert!(is_inherited(0) && inherited().iter().all(|number| *number > 2));
     }
 }

@@ -1,13 +1,13 @@
-//! Making one call: when it is its turn, with progress told while it takes long, until it is done or no longer wanted.
+//! Makes one call: its agent, its turn and its progress.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::calls::failed;
 use rmcp::RoleServer;
-use rmcp::model::ProgressNotificationParam;
-use rmcp::service::RequestContext;
+use rmcp::model::{Extensions, ProgressNotificationParam};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use serde_json::Value;
 use taskyard::Error;
 use taskyard::config::ConfigWarning;
@@ -16,38 +16,39 @@ use taskyard::core::tools::{
 };
 use taskyard::core::{AgentName, ListId};
 use taskyard::hooks::{HookWarning, Hooks};
-use taskyard::operations::Pruned;
+use taskyard::operations::{Pruned, Resuming};
 use taskyard::process::Cancel;
 use taskyard::store::{ExpectedReads, JournalCare};
 use tokio::task::JoinError;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::admission::{Admission, admission_of};
-use super::caller::{CallKey, Caller};
 use super::hub::Hub;
-use super::identity;
 use super::served_list::{Bench, ServedList};
-use super::serving::{self, Begun, Recorder, Seat, Work};
-use super::tool_list;
+use super::serving;
+use super::serving::{Begun, Recorder, Seat, Work};
+use crate::calls::{Rights, failed};
+use crate::host::Leases;
+use crate::http_admission::{Admission, admission_of};
+use crate::resources_and_prompts;
+use crate::served_list::{Access, CallKey, Caller};
 
-/// How often a client is told that a call is still being made.
+/// How often a client is notified that a call is still in progress.
 const PROGRESS: Duration = Duration::from_secs(1);
 
 type CallRecorder = Recorder<AgentName, CallKey, Answer>;
 
-/// A call of a tool.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) tool: String,
     pub(crate) input: Value,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(crate) answer: Answer,
-    /// Whether its agent may have to be told something besides.
+    /// Whether its agent may have pending notices.
     pub(crate) may_have_notices: bool,
 }
 
@@ -58,10 +59,10 @@ impl Made {
 }
 
 impl Hub {
-    /// Makes a call and returns its answer. One that was made before is not made again.
+    /// Makes a call and returns its answer. A repeated call returns the remembered answer.
     pub(crate) async fn call(&self, served: Arc<ServedList>, call: Call, context: &RequestContext<RoleServer>) -> Made {
-        let caller = identity::caller(self, context);
-        // Looking again does no harm, and what there is to see may have changed.
+        let caller = caller(self, context);
+        // Repeating a read is harmless, and its result may have changed.
         let tool = self.tool(&call).filter(|tool| !tool.annotations.read_only);
         let id = caller.call.clone().zip(tool);
         let Some(key) = id.and_then(|(id, tool)| CallKey::new(id, tool.name, &call.input, caller.rights.scope)) else {
@@ -76,19 +77,19 @@ impl Hub {
                     },
                     () = context.ct.cancelled() => return no_longer_wanted(),
                 },
-                // An id that comes with another input is another call, and has another key.
+                // The key covers the input, so this does not occur: an id with another input has another key.
                 Begun::Reused => return self.make(served, call, caller, None, context).await,
             }
         }
     }
 
-    /// Tells whether a call may change something.
+    /// Returns whether a call may change something.
     fn changes_something(&self, call: &Call) -> bool {
         self.tool(call).is_some_and(|tool| !tool.annotations.read_only)
     }
 
     fn tool(&self, call: &Call) -> Option<&'static Tool> {
-        catalogue::find_in(tool_list::surface(self.options, self.rules), &call.tool)
+        catalogue::find_in(resources_and_prompts::surface(self.options, self.rules), &call.tool)
     }
 
     async fn make(
@@ -104,7 +105,7 @@ impl Hub {
             false => None,
         };
         let cancel = Cancel::new();
-        // When the process is asked to stop, it waits for the call to leave nothing behind.
+        // When the process is asked to stop, it waits for the call to clean up.
         let attendance = self.cancel.attend();
         let _stopped = self.cancel.on_cancel({
             let cancel = cancel.clone();
@@ -113,8 +114,8 @@ impl Hub {
         let _left = cancel.on_drop();
         let changes_something = self.changes_something(&call);
         let admission = admission_of(&context.extensions);
-        // The protocol lets a client come back for its answer. But a wait ends with its request, and no agent gets a task that it never hears
-        // of.
+        // The protocol lets a client fetch its answer later. However, a wait ends with its request, and a claim does as
+        // well, so that no agent gets a task without learning of it.
         let ends_with_request = !changes_something || call.tool == task_claim::TOOL.name;
         let unanswerable = admission.as_ref().filter(|_| ends_with_request).map(Admission::unanswerable).cloned();
         let unanswerable = unanswerable.unwrap_or_default();
@@ -130,9 +131,9 @@ impl Hub {
                     (Ok(seat), None) => Arc::new(seat),
                     (Err(error), _) => return Ok(Made::failed(&format!("{error}; try again later"))),
                 };
-                // The call goes on though no client waits for it any longer, and what it did is remembered.
+                // The call continues even if no client waits for it any longer, and its answer is remembered.
                 let made = serving::spawn(move || {
-                    // The client may have given it up by the time it is its turn, and nothing has happened yet.
+                    // The client may have cancelled before the call's turn; nothing has happened yet.
                     if cancel.is_cancelled() {
                         return no_longer_wanted();
                     }
@@ -152,7 +153,7 @@ impl Hub {
     }
 }
 
-/// What can be done where something is not trusted.
+/// Advice for something that is not trusted.
 const ALLOW: &str = "; a person can allow it with `taskyard trust` there";
 
 /// Makes a call on this thread.
@@ -196,7 +197,7 @@ fn make_now(
     }
 }
 
-/// What came of calling a tool.
+/// The result of calling a tool.
 struct Outcome {
     called: Result<Answer, Error>,
     hooks: Option<Arc<Hooks>>,
@@ -204,7 +205,8 @@ struct Outcome {
     other_list: Option<(ListId, ListId)>,
 }
 
-/// Calls the tool, and again if what the store remembered of teams and messages was no longer so: then nothing has happened.
+/// Calls the tool, and retries if the store's cached reads of teams and messages were out of date; nothing has happened
+/// in that case.
 fn outcome(served: &ServedList, call: &Call, caller: &Caller, cancel: &Cancel, seat: &Arc<Seat>) -> Outcome {
     loop {
         let in_store =
@@ -215,7 +217,7 @@ fn outcome(served: &ServedList, call: &Call, caller: &Caller, cancel: &Cancel, s
             }
             Err(error) => Outcome { called: Err(error), hooks: None, gone: Vec::new(), other_list: None },
         };
-        // Hooks are asked after the list was read or changed, which confirms the call. So none of them has been asked in vain.
+        // Hooks run after the list was read or changed, which confirms the call, so no hook has run in vain.
         match in_store.map_or(Ok(true), |in_store| in_store.confirm()) {
             Ok(true) => return outcome,
             Ok(false) => {}
@@ -227,12 +229,12 @@ fn outcome(served: &ServedList, call: &Call, caller: &Caller, cancel: &Cancel, s
     }
 }
 
-/// Tells whether a tool takes a moment and works on tasks alone.
+/// Returns whether a tool is fast and works only on tasks.
 fn is_brief(tool: &str) -> bool {
     writes_tasks(tool) || [task_get::TOOL.name, task_list::TOOL.name].contains(&tool)
 }
 
-/// Names the list that was written to, which is not the one of the directory.
+/// Names the list that was written to, because it is not the directory's list.
 fn name_list(list: &ListId, own: &ListId, answer: &mut Answer) {
     answer.text.push_str(&format!("\n\n(In list {list}; the list of this directory is {own}.)"));
     if let Some(Value::Object(structure)) = &mut answer.structured {
@@ -240,12 +242,12 @@ fn name_list(list: &ListId, own: &ListId, answer: &mut Answer) {
     }
 }
 
-/// Tells whether a tool writes to the list.
+/// Returns whether a tool writes to the list.
 fn writes_tasks(tool: &str) -> bool {
     [task_create::TOOL.name, task_update::TOOL.name, task_claim::TOOL.name, task_release::TOOL.name].contains(&tool)
 }
 
-/// Says, once for each list, that its journal is damaged.
+/// Reports, once for each list, that its journal is damaged.
 fn tell_of_journals(answer: &mut Answer, served: &ServedList) {
     static TOLD: Mutex<Vec<ListId>> = Mutex::new(Vec::new());
     let care = served.yard().store().care();
@@ -263,14 +265,15 @@ fn tell_of_journals(answer: &mut Answer, served: &ServedList) {
     }
 }
 
-/// Says that a hook did not run or a setting does not count as written. The client's answers have no place for that.
+/// Adds a warning for the user. Answers in the client's format have no place for it.
 fn tell(text: &str, answer: &mut Answer, served: &ServedList) {
     if !served.rules().is_client() {
         answer.text.push_str(&format!("\n\nFor the user: {text}."));
     }
 }
 
-/// Waits for the thread that makes a call, telling the client of it, and cancels it where the client no longer wants it.
+/// Waits for the thread that makes a call, notifying the client of progress, and cancels the call when the client no
+/// longer wants it.
 async fn wait_for(
     work: impl Future<Output = Result<Made, JoinError>>,
     cancel: &Cancel,
@@ -294,7 +297,7 @@ async fn wait_for(
             _ = seconds.tick() => if let Some(token) = &token {
                 progress += 1.0;
                 let param = ProgressNotificationParam::new(token.clone(), progress).with_message("still at it");
-                // A client that does not listen misses nothing but this.
+                // A client that does not listen only misses this notification.
                 let _ = context.peer.notify_progress(param).await;
             },
         }
@@ -305,7 +308,128 @@ fn no_longer_wanted() -> Made {
     Made::failed("cancelled")
 }
 
-/// Returns about how much memory an answer takes.
+/// Returns the approximate size of an answer in memory.
 fn size(answer: &Answer) -> usize {
     answer.text.len() + answer.structured.as_ref().map_or(0, |structure| structure.to_string().len())
+}
+
+/// The metadata key under which a call names its agent, if several share a connection.
+const AGENT: &str = "taskyard/agent";
+/// The metadata keys for the id of a call: the client's own, and the one for other clients.
+const CALL_IDS: [&str; 2] = ["claudecode/toolUseId", "taskyard/callId"];
+/// The maximum number of characters of a client's name that are used.
+const LONGEST_NAME: usize = 40;
+
+/// Returns the caller: the agent that the call names, else the agent that the server was started for, else an agent
+/// named after the client and its session.
+pub(crate) fn caller(hub: &Hub, context: &RequestContext<RoleServer>) -> Caller {
+    let call = call_id(context);
+    let access = Access::of(&context.extensions);
+    let rights = |agent: &AgentName, is_of_session| match &access {
+        Some(access) => {
+            Rights { scope: access.scope, is_proved: is_of_session || access.name.as_deref() == Some(agent.as_str()) }
+        }
+        None => Rights::ALL,
+    };
+    let said = context.meta.get(AGENT).and_then(Value::as_str).and_then(|name| AgentName::new(name).ok());
+    if let Some(agent) = said.or_else(|| hub.named_agent.clone()) {
+        return Caller {
+            todos_of: agent.as_str().to_owned(),
+            rights: rights(&agent, false),
+            agent,
+            call,
+            clients_call: None,
+            is_of_session: false,
+            resuming: Resuming::All,
+        };
+    }
+    let agent = unnamed(hub, context.client_info().map(|client| client.name), &context.extensions);
+    let session = hub.session.clone().filter(|_| hub.options.leases == Leases::Connection);
+    let is_of_session = is_of_session(hub, &context.extensions);
+    Caller {
+        todos_of: session.unwrap_or_else(|| agent.as_str().to_owned()),
+        rights: rights(&agent, is_of_session),
+        agent,
+        clients_call: context.meta.get(CALL_IDS[0]).and(call.clone()),
+        call,
+        is_of_session,
+        resuming: Resuming::FromEndedServer,
+    }
+}
+
+/// Returns the agent of a connection that has just begun.
+pub(crate) fn agent_of(hub: &Hub, context: &NotificationContext<RoleServer>) -> AgentName {
+    let client = context.peer.peer_info().map(|client| client.client_info.name.clone());
+    hub.named_agent.clone().unwrap_or_else(|| unnamed(hub, client, &context.extensions))
+}
+
+fn is_of_session(hub: &Hub, extensions: &Extensions) -> bool {
+    hub.options.leases == Leases::Time && session(hub, extensions).is_some()
+}
+
+/// Derives an agent name from the client and its session.
+fn unnamed(hub: &Hub, client: Option<String>, extensions: &Extensions) -> AgentName {
+    // The user who started an HTTP server is not its caller.
+    if let Some(agent) = hub.client_name().filter(|_| hub.options.leases == Leases::Connection) {
+        return agent;
+    }
+    let client = client.map(|client| plain(&client)).filter(|name| !name.is_empty());
+    let client = client.unwrap_or_else(|| "agent".to_owned());
+    let name = match session(hub, extensions) {
+        Some(session) => format!("{client}-{session}"),
+        None => client,
+    };
+    AgentName::new(name).unwrap_or_else(|_| AgentName::elsewhere())
+}
+
+/// Returns the id of a call, by which repetitions are recognised.
+fn call_id(context: &RequestContext<RoleServer>) -> Option<String> {
+    let id = CALL_IDS.into_iter().find_map(|key| context.meta.get(key)?.as_str());
+    id.filter(|id| !id.is_empty()).map(str::to_owned)
+}
+
+/// Returns an identifier of the client's session that stays the same if the server is restarted.
+fn session(hub: &Hub, extensions: &Extensions) -> Option<String> {
+    match hub.options.leases {
+        Leases::Connection => {
+            let session = hub.session.as_deref().and_then(|session| session.get(..8)).map(str::to_owned);
+            session.or_else(client_process)
+        }
+        // The user who started an HTTP server is not its caller, so the server's own session says nothing about
+        // callers.
+        Leases::Time => {
+            let parts = extensions.get::<axum::http::request::Parts>()?;
+            let session = parts.headers.get(HEADER_SESSION_ID)?.to_str().ok()?;
+            session.get(..8).map(str::to_owned)
+        }
+    }
+}
+
+/// Returns the id of our parent, which is the client and outlives a restarted server.
+#[cfg(unix)]
+fn client_process() -> Option<String> {
+    Some(std::os::unix::process::parent_id().to_string())
+}
+
+#[cfg(not(unix))]
+fn client_process() -> Option<String> {
+    None
+}
+
+/// Makes a client's name suitable as part of an owner's name.
+fn plain(name: &str) -> String {
+    let kept = |character: char| if character.is_alphanumeric() || "-_.".contains(character) { character } else { '-' };
+    name.trim().chars().take(LONGEST_NAME).map(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_clients_name_becomes_a_short_word() {
+        assert_eq!(plain("claude-code"), "claude-code");
+        assert_eq!(plain(" Visual Studio Code\n"), "Visual-Studio-Code");
+        assert_eq!(plain(&"x".repeat(1000)).len(), 40);
+    }
 }

@@ -1,80 +1,83 @@
-//! What all connections of one server share.
+//! State shared by all connections of a server, including which ended jobs each agent was told about.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ErrorData;
 use rmcp::model::Tool;
 use taskyard::Yard;
+use taskyard::core::dialect::message_protocol::{HEADING, block};
+use taskyard::core::rules::teams::mailing::UnheardJobs;
 use taskyard::core::tools::{Answer, Scope};
 use taskyard::core::{AgentName, Rules};
+use taskyard::notices::Notice;
 use taskyard::process::Cancel;
 use tokio::sync::{OnceCell, RwLock};
 
-use super::announced_jobs::AnnouncedJobs;
-use super::caller::CallKey;
-use super::mailed_agents::MailedAgents;
 use super::news::News;
-use super::options::{Leases, Options};
 use super::served_list::ServedList;
-use super::serving::{self, Repeats, Work, Workers, open_files};
-use super::tool_list;
-use crate::host::{Host, Names, OneYard, Surroundings, Unserved};
+use super::serving;
+use super::serving::{Repeats, Work, Workers, open_files};
+use crate::host::{Host, Leases, Names, OneYard, Options, Surroundings, Unserved};
+use crate::news::MailedAgents;
+use crate::resources_and_prompts;
+use crate::served_list::CallKey;
 
-/// The maximum number of calls that look, and of calls that change something, which are made at once.
+/// The maximum number of concurrent reading calls, and of concurrent writing calls.
 const MOST_SEATS: usize = 4;
 
-/// What all connections of one server share.
+/// The state shared by all connections of a server.
 #[derive(Debug)]
 pub struct Hub {
-    /// What the server does and how.
     pub(crate) options: Options,
-    /// The rules in force where the server was started; they decide which tools are listed.
+    /// The rules in force where the server was started. They determine which tools are listed.
     pub(crate) rules: Rules,
-    /// The tools that are listed, each with the scope it needs.
+    /// The listed tools, each with the scope it needs.
     pub(crate) tools: Vec<(Scope, Tool)>,
     /// Ends every call when the process is asked to stop.
     pub(crate) cancel: Cancel,
-    /// What changes in the list is told here.
+    /// Reports changes of the list.
     pub(crate) news: News,
     /// The calls whose answers are remembered.
     pub(crate) repeats: Repeats<AgentName, CallKey, Answer>,
-    /// The threads calls are made on.
+    /// The threads on which calls are made.
     pub(crate) workers: Workers,
-    /// What agents were told of their jobs.
+    /// The job notices that agents were shown.
     pub(crate) announced_jobs: Arc<AnnouncedJobs>,
-    /// The name that was given for the acting agent, by flag or variable.
+    /// The configured name of the acting agent, from a flag or variable.
     pub(crate) named_agent: Option<AgentName>,
-    /// The name that agents of the client have where they were given no other, before the first call of a tool.
+    /// The name of the client's agents that were given no other name, before the first tool call.
     session_agent: Option<AgentName>,
     /// The name that they have from then on.
     client_name: OnceCell<Option<AgentName>>,
-    /// The client's session, where it said so.
+    /// The client's session, if known.
     pub(crate) session: Option<String>,
-    /// The agents that are told of their messages.
+    /// The agents whose messages are reported.
     agents: MailedAgents,
-    /// Whether a connection wants to know what changes.
+    /// Whether a connection wants to be told of changes.
     is_followed: AtomicBool,
     host: Arc<dyn Host>,
-    /// Held for writing while the place is being decided, so that calls wait for the decision.
+    /// Locked for writing while the list to serve is being determined, so that calls wait for that.
     served: RwLock<Result<Arc<ServedList>, Unserved>>,
 }
 
 impl Hub {
-    /// Serves one yard to every caller.
+    /// Serves one yard to every client.
     pub fn over(yard: Yard, options: Options) -> Self {
         let (host, here) = (OneYard(yard.clone()), Surroundings::of(yard));
         Self::open(Arc::new(host), here, Names::default(), options, Cancel::new())
     }
 
-    /// Serves what is here, and what the host says is elsewhere: a client may say later that its work is there.
+    /// Serves `here`, and what the host returns for other directories, because a client may report later that it works
+    /// elsewhere.
     pub fn open(host: Arc<dyn Host>, here: Surroundings, names: Names, options: Options, cancel: Cancel) -> Self {
         let served = ServedList::open(here, options);
         Self {
             options,
             rules: served.rules(),
-            tools: tool_list::offered(options, served.rules()),
+            tools: resources_and_prompts::offered(options, served.rules()),
             cancel,
             news: News::default(),
             repeats: Repeats::default(),
@@ -91,7 +94,7 @@ impl Hub {
         }
     }
 
-    /// Lets claims live by time: over HTTP no connection says that an agent lives.
+    /// Lets claims expire by time: over HTTP, no connection shows that an agent is alive.
     pub(crate) fn with_leases_by_time(mut self) -> Self {
         self.options.leases = Leases::Time;
         if let Some(served) = self.served.get_mut().as_mut().ok().and_then(Arc::get_mut) {
@@ -100,12 +103,12 @@ impl Hub {
         self
     }
 
-    /// Returns what ends every call when the process is asked to stop.
+    /// Returns the cancellation that ends every call when the process is asked to stop.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// Finds out the name that agents of the client have where they were given no other. Called before each call of a tool.
+    /// Determines the name of the client's agents that were given no other name. Called before each tool call.
     pub(crate) async fn settle_client_name(&self) {
         if self.named_agent.is_some() || self.options.leases != Leases::Connection {
             return;
@@ -118,12 +121,12 @@ impl Hub {
         self.client_name.get_or_init(ask).await;
     }
 
-    /// Returns the name that agents of the client have where they were given no other.
+    /// Returns the name of the client's agents that were given no other name.
     pub(crate) fn client_name(&self) -> Option<AgentName> {
         self.client_name.get().cloned().flatten().or_else(|| self.session_agent.clone())
     }
 
-    /// Returns where calls are made, waiting while that is being decided.
+    /// Returns the list to serve, waiting while it is being determined.
     pub(crate) async fn served(&self) -> Result<Arc<ServedList>, Unserved> {
         let served = self.served.read().await.clone()?;
         if served.needs_warden() {
@@ -133,10 +136,10 @@ impl Hub {
         Ok(served)
     }
 
-    /// Sees to it that changes of the list are told, from now on at the latest, whichever list it will be.
+    /// Ensures that changes of the list are reported from now on, even if another list is served later.
     pub(crate) async fn follow(&self) -> Result<(), ErrorData> {
         self.is_followed.store(true, Ordering::SeqCst);
-        // A place that cannot be opened changes in no way that a connection could be told of.
+        // If the list cannot be opened, there are no changes to report.
         let Ok(served) = self.served().await else { return Ok(()) };
         let news = self.news.clone();
         let followed = self.workers.run(Work::Looks, move || served.follow(&news)).await;
@@ -144,8 +147,8 @@ impl Hub {
         followed.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
     }
 
-    /// Sees to it that messages for an agent are told, from now on, whichever list is served, until a connection no longer wants
-    /// it: see [`Self::unfollow_inboxes`].
+    /// Ensures that messages for an agent are reported from now on, whichever list is served, until
+    /// [`Self::unfollow_inboxes`] is called.
     pub(crate) fn follow_inbox(self: &Arc<Self>, agent: &AgentName) {
         if self.agents.add(agent) {
             let (hub, agent) = (Arc::clone(self), agent.clone());
@@ -153,17 +156,17 @@ impl Hub {
         }
     }
 
-    /// Says that a connection has ended that told these agents of messages.
+    /// Records that a connection which reported messages to these agents has closed.
     pub(crate) fn unfollow_inboxes(self: &Arc<Self>, agents: &[AgentName]) {
         let were_last = agents.iter().filter(|agent| self.agents.remove(agent)).count() > 0;
-        // Without a runtime the whole server ends.
+        // Without a runtime, the whole server is ending.
         if let (true, Ok(runtime)) = (were_last, tokio::runtime::Handle::try_current()) {
             let hub = Arc::clone(self);
             runtime.spawn(async move { hub.keep_up_with_inboxes(Vec::new()).await });
         }
     }
 
-    /// Forgets what is remembered of an agent that was named after a session which has ended, and gives back what it had claimed.
+    /// Discards the state of an agent that was named after an ended session, and releases its claims.
     pub(crate) fn forget(self: &Arc<Self>, agent: AgentName) {
         self.repeats.forget_sender(&agent);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -189,15 +192,15 @@ impl Hub {
         }
     }
 
-    /// Ends the signs of life of this process, where it holds nothing that other agents could wait for. Called when no client makes calls
-    /// any more.
+    /// Stops the heartbeats of this process if it holds nothing that other agents could wait for. Called when no client
+    /// makes calls any more.
     pub(crate) fn end_signs(&self) {
         if let Ok(served) = &*self.served.blocking_read() {
             served.yard().end_signs();
         }
     }
 
-    /// Decides anew where calls are made: in the first of these directories that is there. Calls wait meanwhile.
+    /// Switches to the list of the first of these directories that exists. Calls wait in the meantime.
     pub(crate) async fn move_to(self: &Arc<Self>, directories: impl Future<Output = Vec<PathBuf>>) {
         let mut served = self.served.write().await;
         let directories = directories.await;
@@ -213,7 +216,7 @@ impl Hub {
             Ok(None) => return,
             Ok(Some(opened)) => {
                 let left = std::mem::replace(&mut *served, opened.map(Arc::new));
-                // It waits for the warden of the leases there.
+                // Dropping it waits for the thread that watches its leases.
                 serving::spawn(move || drop(left));
             }
             Err(error) => tracing::error!(%error, "the client's directory could not be looked at"),
@@ -227,4 +230,67 @@ impl Hub {
         }
         self.news.tell_of_another_list();
     }
+}
+
+/// The job notices that this server has shown to each agent.
+#[derive(Debug, Default)]
+pub(crate) struct AnnouncedJobs(Mutex<HashMap<AgentName, UnheardJobs>>);
+
+impl AnnouncedJobs {
+    /// Returns whether some notices were shown and are not acknowledged.
+    pub(crate) fn has_told(&self, agent: &AgentName) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(agent)
+    }
+
+    /// Called when a call of an agent begins: the notices that it was shown before count as acknowledged.
+    pub(crate) fn hear(&self, served: &ServedList, agent: &AgentName, call: Option<&str>) {
+        let heard = self.change(agent, |told| told.call_begins(call).to_vec());
+        // Not while holding the mutex: other connections lock it on the thread that handles all messages.
+        match served.notices().acknowledge(&heard) {
+            Ok(_) => self.change(agent, |told| told.acknowledged(&heard)),
+            Err(error) => tracing::warn!(%error, "what was heard is not recorded, and tried again"),
+        }
+    }
+
+    /// Returns the notices to send with the answer to a call.
+    pub(crate) fn tell(&self, served: &ServedList, agent: &AgentName, call: Option<&str>) -> Option<String> {
+        let waiting = match served.notice_board().waiting(agent) {
+            Ok(waiting) => waiting,
+            Err(error) => {
+                tracing::warn!(%error, "cannot look for notifications");
+                return None;
+            }
+        };
+        let mut new: Vec<Notice> = self.change(agent, |told| {
+            let new: Vec<Notice> = waiting.into_iter().filter(|notice| told.is_new(&notice.job.id)).collect();
+            for notice in &new {
+                told.goes_out(notice.job.id.clone(), call);
+            }
+            new
+        });
+        // Notices that another server of this agent has acknowledged in the meantime stay here until the next call, and
+        // are acknowledged again.
+        if let Err(error) = served.notices().deliver(&mut new) {
+            tracing::warn!(%error, "that notifications were told is not recorded");
+        }
+        (!new.is_empty()).then(|| text(&new, served))
+    }
+
+    /// Changes the state of an agent, and drops it if it is empty afterwards.
+    fn change<T>(&self, agent: &AgentName, change: impl FnOnce(&mut UnheardJobs) -> T) -> T {
+        let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = agents.remove(agent).unwrap_or_default();
+        let answer = change(&mut told);
+        if !told.is_empty() {
+            agents.insert(agent.clone(), told);
+        }
+        answer
+    }
+}
+
+/// Formats notices for a model.
+pub(crate) fn text(notices: &[Notice], served: &ServedList) -> String {
+    let version = served.rules().client_version();
+    let blocks: Vec<String> = notices.iter().map(|notice| block(&notice.job, version)).collect();
+    format!("{HEADING}\n\n{}", blocks.join("\n\n"))
 }

@@ -1,9 +1,9 @@
-//! The agents' door: the tools, resources and prompts of the Model Context Protocol, over stdio and over HTTP.
+//! The MCP server: tools, resources and prompts of the Model Context Protocol, over stdio and HTTP.
 //!
-//! What tools are and what they answer is the core's business, and calling them the library's; here calls come in, find who
-//! makes them and on which list, run beside each other, and their answers go out. No web page is served here.
+//! The core crate defines the tools and their answers, and the library executes them. This crate receives calls,
+//! determines their agent and list, runs them concurrently and sends the answers. It serves no web pages.
 //!
-//! A program that has a list to offer serves it in a few lines. Over a pipe to the one client that started it:
+//! A program with a list can serve it in a few lines. Over a pipe, to the one client that started it:
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -19,7 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Over HTTP [`answering`] is a service of `axum`, to be put under a path of the program's own:
+//! Over HTTP, [`answering`] is an `axum` service, to be mounted at a path of the program:
 //!
 //! ```no_run
 //! # async fn serve(hub: taskyard_mcp::Hub) -> std::io::Result<()> {
@@ -30,55 +30,34 @@
 //! # }
 //! ```
 //!
-//! It answers requests for this machine's loopback names and addresses, from programs and from pages of those hosts; [`answering_to`] takes
-//! further [`Hosts`]. Which callers are let in is for the program to decide before a request gets here: it may put an [`Access`] into the
-//! extensions of a request, which limits the tools and ends with the caller's right. Claims live for a time that every call begins anew; those
-//! of an agent that is named after its session end with the session. A program that serves more than one list, or jobs and hooks with it, is
-//! a [`Host`].
+//! It answers requests for this machine's loopback names and addresses, from programs and from web pages of those
+//! hosts; [`answering_to`] accepts further [`Hosts`]. The program decides which callers to admit before a request gets
+//! here: it may put an [`Access`] into the extensions of a request, which limits the tools and ends sessions when the
+//! caller's access ends. Claims expire by time, and every call renews them; the claims of an agent that is named after
+//! its session end with the session. A program that serves several lists, or jobs and hooks, implements [`Host`].
 
-mod admission;
-mod announced_jobs;
-mod caller;
 mod calling;
 pub mod calls;
 mod connection;
-mod error;
 mod host;
-mod hosts;
 mod http;
+mod http_admission;
 mod hub;
-mod id_scanner;
-mod identity;
-mod lines;
-mod log_level;
-mod mail;
-mod mailed_agents;
-mod messages;
+mod json_rpc;
 mod news;
-mod notifying;
-mod options;
-mod prompts;
-mod resources;
-mod response_end;
-mod roots;
+mod resources_and_prompts;
 mod served_list;
 pub mod serving;
-mod sessions;
 mod stdio;
-mod telling;
-mod tool_list;
 
-pub use caller::Access;
-pub use error::ServeError;
-pub use host::{Host, Names, ServedJobs, Surroundings, Unserved};
-pub use hosts::Hosts;
+pub use host::{Host, Leases, Names, Options, ServeError, ServedJobs, Surroundings, Unserved};
 pub use http::{answering, answering_to};
+pub use http_admission::{Hosts, at_the_end, drop_at_the_end};
 pub use hub::Hub;
-pub use options::{Leases, Options};
-pub use response_end::{at_the_end, drop_at_the_end};
+pub use served_list::Access;
 pub use stdio::serve_stdio;
 
-/// The examples of the page about embedding compile: here, because this crate has a runtime for the async one.
+/// Compiles the examples in the page about embedding: here, because this crate has a runtime for the async one.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]
 struct EmbeddingPage;

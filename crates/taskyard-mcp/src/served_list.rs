@@ -1,54 +1,55 @@
-//! Where calls are made: a list, the hooks around it, and how its tasks are claimed.
+//! The list that calls work on, and the caller with its permissions.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::calls::{ClaimedFor, JobDesk, LastListing, SharedConnection, Toolbox};
+use axum::http::request::Parts;
+use rmcp::model::Extensions;
 use serde_json::Value;
 use taskyard::config::{Config, ConfigWarning};
-use taskyard::core::rules::hooks::gate::System;
+use taskyard::core::rules::hooks::System;
 use taskyard::core::timing::TimeZone;
-use taskyard::core::tools::Answer;
+use taskyard::core::tools::{Answer, Scope};
 use taskyard::core::{AgentName, Holder, Lease, ListId, Rules};
 use taskyard::hooks::Hooks;
-use taskyard::leases::Warden;
+use taskyard::lease_watch::Warden;
 use taskyard::liveness::{longest_silence, own_mark};
 use taskyard::notices::{NoticeBoard, Notices};
-use taskyard::operations::{Claim, DEFAULT_LEASE, Pruned};
+use taskyard::operations::{Claim, DEFAULT_LEASE, Pruned, Resuming};
 use taskyard::process::{Cancel, Workplace};
 use taskyard::teams::Teams;
 use taskyard::todos::TodoLists;
 use taskyard::{Error, Yard};
+use tokio_util::sync::CancellationToken;
 
-use super::caller::Caller;
-use super::mail::FollowingInboxes;
-use super::mailed_agents::MailedAgents;
 use super::news::{Following, News};
-use super::options::{Leases, Options};
 use super::serving::Seat;
-use crate::host::Surroundings;
+use crate::calls::{ClaimedFor, JobDesk, LastListing, Rights, SharedConnection, Toolbox};
+use crate::host::{Leases, Options, Surroundings};
+use crate::news::{FollowingInboxes, MailedAgents};
 
-/// How often is looked whether jobs were lost, at most: agents call often.
+/// The minimum time between two checks for lost jobs: agents call often.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
-/// The number of todo lists above which turns without a waiting call are dropped.
+/// The number of todo lists above which the locks of lists without waiting calls are dropped.
 const TODO_TURNS: usize = 256;
 
-/// A list, the hooks around it, and how its tasks are claimed.
+/// A list with its hooks, jobs and claim terms.
 #[derive(Debug)]
 pub(crate) struct ServedList {
     directory: Option<PathBuf>,
     yard: Yard,
-    /// Whether calls are made on the list of the team their agent works for here: the user did not say in so many words which list it is.
+    /// Whether calls work on the list of the caller's team, because the user did not name a list explicitly.
     follows_team: bool,
-    /// The list of the directory itself; none where answers need not say that they are about another.
+    /// The list of the directory itself; `None` if answers need not say that they are about another list.
     own_list: Option<ListId>,
     hooks: Option<Arc<Hooks>>,
     config: Config,
-    /// What of the configuration does not count, until an agent was told.
+    /// Configuration warnings that no agent has been shown yet.
     config_warnings: Mutex<Vec<ConfigWarning>>,
     claim: Claim,
     options: Options,
@@ -57,37 +58,36 @@ pub(crate) struct ServedList {
     todo_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     last_listing: Arc<LastListing>,
     claimed_for: Arc<ClaimedFor>,
-    /// What the client's agents share that call over this server's pipe; none over HTTP.
+    /// What the client's agents share that call over this server's pipe; `None` over HTTP.
     shared: Option<Arc<SharedConnection>>,
     following: Following,
     following_inboxes: FollowingInboxes,
     board: NoticeBoard,
-    /// None where there are no jobs.
+    /// `None` if there are no jobs.
     desk: Option<JobDesk>,
-    /// When was last looked whether jobs were lost.
+    /// When jobs were last checked.
     looked_at_jobs: Mutex<Option<Instant>>,
     warden: OnceLock<Option<Warden>>,
     is_warden_called: AtomicBool,
 }
 
-/// The tools of one call, and the hooks that are asked during it.
+/// The tools for one call, and the hooks that are run during it.
 pub(crate) struct Bench {
     pub(crate) toolbox: Toolbox,
     pub(crate) hooks: Option<Arc<Hooks>>,
-    /// The list that is worked on and that of the directory, where those are two.
+    /// The list that the call works on and the list of the directory, if they differ.
     pub(crate) other_list: Option<(ListId, ListId)>,
-    /// The members of teams that were taken out on this occasion, because they had ended.
+    /// The team members that were removed during this call because their processes had ended.
     pub(crate) gone: Vec<Pruned>,
 }
 
 impl ServedList {
-    /// Takes what is to be served.
     pub(crate) fn open(there: Surroundings, options: Options) -> Self {
         let Surroundings { yard, directory, follows_team, own_list, config, hooks, jobs, .. } = there;
         let yard = yard.lasting();
         config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-        // A caller over HTTP works in some other directory than the server. The client's own answers and those of other
-        // dialects have no place for it.
+        // A caller over HTTP works in another directory than the server. Answers in the client's own format and in
+        // other dialects have no place for a list name.
         let is_ours = options.system == System::Tasks && !yard.rules().is_client();
         let names_lists = is_ours && options.leases == Leases::Connection;
         let desk = jobs.map(|served| JobDesk {
@@ -128,7 +128,7 @@ impl ServedList {
         }
     }
 
-    /// Lets claims live by time, and takes the caller for one that works elsewhere.
+    /// Lets claims expire by time, and treats callers as working in another directory.
     pub(crate) fn lease_by_time(&mut self) {
         self.options.leases = Leases::Time;
         self.claim = Claim { limit: self.claim.limit, ..terms(&self.config, Leases::Time) };
@@ -138,32 +138,32 @@ impl ServedList {
         }
     }
 
-    /// Returns the directory all this was found from.
+    /// Returns the directory that the list was resolved from.
     pub(crate) fn directory(&self) -> Option<&PathBuf> {
         self.directory.as_ref()
     }
 
-    /// Returns what of the configuration does not count and no client was told of, and takes note that one is told now.
+    /// Takes the configuration warnings that no client has been shown yet.
     pub(crate) fn take_config_warnings(&self) -> Vec<ConfigWarning> {
         std::mem::take(&mut *self.config_warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the rules in force.
     pub(crate) fn rules(&self) -> Rules {
         self.yard.rules()
     }
 
-    /// Returns the yard, acting as no agent in particular: for looking.
+    /// Returns the yard for reading; it acts as no particular agent.
     pub(crate) fn yard(&self) -> &Yard {
         &self.yard
     }
 
-    /// Tells whether no thread watches over the leases of the list yet: the first caller is to start one.
+    /// Returns whether no thread watches the leases of the list yet. Only the first call returns `true`, and its caller
+    /// has to start one.
     pub(crate) fn needs_warden(&self) -> bool {
         !self.is_warden_called.swap(true, Ordering::SeqCst)
     }
 
-    /// Begins to watch over the leases of the list, where that has not begun.
+    /// Starts watching the leases of the list, unless that is already done.
     pub(crate) fn set_warden(&self) {
         self.warden.get_or_init(|| {
             let leases = self.options.leases;
@@ -172,29 +172,27 @@ impl ServedList {
         });
     }
 
-    /// Says that a call may have given leases, or ended some.
+    /// Called after a call that may have granted or ended leases.
     pub(crate) fn look_after_leases(&self) {
         if let Some(Some(warden)) = self.warden.get() {
             warden.look_again();
         }
     }
 
-    /// Begins to tell of changes, where that has not begun.
+    /// Starts reporting changes of the list, unless that is already done.
     pub(crate) fn follow(&self, news: &News) -> Result<(), Error> {
         self.following.begin(&self.yard, news)
     }
 
-    /// Returns what agents are told of their jobs.
     pub(crate) fn notices(&self) -> &dyn Notices {
         self.board.notices()
     }
 
-    /// Returns what waits for the agents of the list.
     pub(crate) fn notice_board(&self) -> &NoticeBoard {
         &self.board
     }
 
-    /// Tells whether it is time to look whether jobs were lost, and takes note that this is done now. Waits for no lock.
+    /// Returns whether it is time to check for lost jobs, and records that they are checked now. Does not block.
     pub(crate) fn is_time_to_look_at_jobs(&self) -> bool {
         let Ok(mut looked) = self.looked_at_jobs.try_lock() else { return false };
         let is_time = looked.is_none_or(|looked| looked.elapsed() > BETWEEN_LOOKS);
@@ -204,7 +202,8 @@ impl ServedList {
         is_time
     }
 
-    /// Looks whether jobs were lost: one whose supervisor was killed tells no agent of it before a process has looked.
+    /// Checks for lost jobs: the agent of a job whose supervisor was killed is not notified before a process has
+    /// checked.
     pub(crate) fn look_at_jobs(&self) {
         if let Some(desk) = &self.desk
             && desk.jobs.may_be_any()
@@ -214,16 +213,16 @@ impl ServedList {
         }
     }
 
-    /// Tells whether an agent may have to be told something besides an answer. The client's answers have no place for that.
+    /// Returns whether an agent may have pending notices. Answers in the client's format have no place for them.
     pub(crate) fn may_have_notices_for(&self, agent: &AgentName) -> bool {
         !self.rules().is_client() && self.board.may_have_any(agent)
     }
 
-    /// Returns the answer to a call that is certain to be the same as last time. Waits for no lock.
+    /// Returns the cached answer to a call if it is certain to be unchanged. Does not block.
     pub(crate) fn answer_at_once(&self, tool: &str, input: &Value) -> Option<Answer> {
-        // Only files can be told to be as they were without being read.
+        // Only file-backed stores can tell without reading that nothing changed.
         self.yard.store().care()?;
-        // Where there are teams, the list depends on who calls.
+        // If there are teams, the list depends on the caller.
         let may_differ = self.follows_team && self.yard.teams().is_some_and(|teams| teams.are_any());
         let may_reopen = self.desk.as_ref().is_some_and(|desk| desk.jobs.may_reopen_tasks());
         if self.options.system != System::Tasks || may_differ || may_reopen {
@@ -234,14 +233,14 @@ impl ServedList {
         Some(Answer { text: answer.text.clone(), structured, is_error: answer.is_error })
     }
 
-    /// Tells the agents of a server of their messages: those there are by now, and no others.
+    /// Reports the messages of the agents that have connections now, and of no others.
     pub(crate) fn follow_inboxes(&self, agents: &MailedAgents, news: &News) {
         if self.yard.teams().is_some() {
             self.following_inboxes.keep_up(&self.yard, agents, news);
         }
     }
 
-    /// Forgets what is remembered of an agent that will not call again, and gives back what it had claimed.
+    /// Discards the state of an agent that will not call again, and releases its claims.
     pub(crate) fn forget(&self, agent: &AgentName) {
         if let Err(error) = self.give_back_claims(agent) {
             tracing::warn!(%agent, %error, "what an agent had claimed comes back when its leases end");
@@ -261,7 +260,7 @@ impl ServedList {
         Ok(())
     }
 
-    /// Takes those out of the team of an agent that no longer live, where it is in one.
+    /// Removes members whose processes have ended from the team of an agent, if it is in one.
     pub(crate) fn take_out_ghosts_around(&self, agent: &AgentName) {
         let Some(teams) = self.yard.teams() else { return };
         if let Err(error) = self.take_out_ghosts(teams, agent) {
@@ -269,7 +268,7 @@ impl ServedList {
         }
     }
 
-    /// Takes those out of the team of an agent that no longer live. The client's rules know of none.
+    /// Removes members whose processes have ended from the team of an agent. The client's rules have no such members.
     fn take_out_ghosts(&self, teams: &Teams, agent: &AgentName) -> Result<(), Error> {
         let seat = if self.rules().is_client() { None } else { teams.only_seat(agent)? };
         let Some(seat) = seat else { return Ok(()) };
@@ -279,8 +278,8 @@ impl ServedList {
         Ok(())
     }
 
-    /// Returns the tools of an agent for one call, which cancelling ends. Where it cannot be told which team's list is meant, that is
-    /// an error: on another list the call would do harm.
+    /// Returns the tools of an agent for one call, which `cancel` ends. Fails if the team's list cannot be determined:
+    /// working on another list would do harm.
     pub(crate) fn bench(&self, caller: &Caller, cancel: &Cancel, seat: &Arc<Seat>) -> Result<Bench, Error> {
         let workplace = Arc::clone(seat) as Arc<dyn Workplace>;
         let for_call = |hooks: &Arc<Hooks>| Arc::new(hooks.for_call(cancel.clone()).at(Arc::clone(&workplace)));
@@ -303,7 +302,7 @@ impl ServedList {
         let other_list = self.own_list.clone().filter(|own| own != yard.list_id());
         let other_list = other_list.map(|own| (yard.list_id().clone(), own));
         let toolbox = Toolbox::new(yard, self.options.system).within(caller.rights).until(cancel.clone());
-        // What is remembered is of the list of this place, and an agent may work on its team's.
+        // The cached listing is that of the directory's list, and an agent may work on its team's list.
         let toolbox = if is_here { toolbox.with_last_listing(Arc::clone(&self.last_listing)) } else { toolbox };
         let toolbox = desk.into_iter().fold(toolbox, Toolbox::with_jobs);
         let toolbox = toolbox.with_claimed_for(Arc::clone(&self.claimed_for)).in_zone(self.zone.clone());
@@ -320,7 +319,7 @@ impl ServedList {
         Ok(Bench { toolbox, hooks, gone, other_list })
     }
 
-    /// Opens the tasks again whose jobs failed or were lost: before every look at the list, and every change.
+    /// Reopens the tasks whose jobs failed or were lost. Called before the list is read or changed.
     pub(crate) fn reopen_tasks(&self) {
         if let Some(desk) = &self.desk
             && let Err(error) = desk.jobs.reopen_tasks(&self.yard, &desk.store)
@@ -329,7 +328,7 @@ impl ServedList {
         }
     }
 
-    /// Returns what the calls on one todo list take their turns by, in the order in which they came.
+    /// Returns the lock that serialises the calls on one todo list, in their order of arrival.
     pub(crate) fn todo_turn(&self, todos_of: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut turns = self.todo_turns.lock().unwrap_or_else(PoisonError::into_inner);
         if turns.len() >= TODO_TURNS {
@@ -344,20 +343,100 @@ impl ServedList {
     }
 }
 
-/// Returns how all callers claim tasks.
+/// Returns the terms on which callers claim tasks.
 fn terms(config: &Config, leases: Leases) -> Claim {
     let (ttl, holder) = match leases {
-        // A claim outlives the server of a connection a while, so that a restarted one finds it.
+        // A claim outlives the server of a connection by a grace period, so that a restarted server finds it.
         Leases::Connection => (None, Some(Holder::Connection { process: own_mark(), grace: longest_silence() })),
         Leases::Time => (config.lease().or(Some(DEFAULT_LEASE)), None),
     };
     Claim { ttl, holder, ..Claim::default() }
 }
 
-/// Tells whether a lease is one that this server gives. Over HTTP it may also be another's that lives by its time.
+/// Returns whether this server may have granted a lease. Over HTTP, the lease may also be another process's that
+/// expires by time.
 fn is_given_here(lease: &Lease, leases: Leases) -> bool {
     match leases {
         Leases::Connection => lease.holder.as_ref().is_some_and(|holder| *holder.process() == own_mark()),
         Leases::Time => lease.holder.is_none(),
+    }
+}
+
+/// The permissions of a caller over HTTP. The program that admits requests puts one into the extensions of each
+/// request; a request without one may do everything.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The tools it may call. `tools/list` names no others.
+    pub scope: Scope,
+    /// Identifies the caller. A session belongs to the caller that opened it; for all others it does not exist.
+    pub key: String,
+    /// The agent that the caller is known to be, if known.
+    pub name: Option<String>,
+    /// Cancelled when the caller's access ends. Its sessions end then.
+    pub end: CancellationToken,
+}
+
+impl Access {
+    /// Returns the access of an HTTP request; `None` over pipes.
+    pub(crate) fn of(extensions: &Extensions) -> Option<Self> {
+        extensions.get::<Parts>()?.extensions.get::<Self>().cloned()
+    }
+}
+
+/// The caller of a tool.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) agent: AgentName,
+    /// The owner of the todo list: in a session of the client, a caller without a name is the session itself.
+    pub(crate) todos_of: String,
+    /// The id of the call, if it has one.
+    pub(crate) call: Option<String>,
+    /// The same id, if the client set it and the call does not name its agent: the client's transcripts tell which of
+    /// its agents made the call.
+    pub(crate) clients_call: Option<String>,
+    /// Whether the agent is named after an HTTP session, so that no agent can call under its name once that has ended.
+    pub(crate) is_of_session: bool,
+    pub(crate) rights: Rights,
+    /// Which of its own tasks the agent is given again when it asks for the next one.
+    pub(crate) resuming: Resuming,
+}
+
+/// Identifies one call of an agent: its id, the tool, a digest of its input, and the caller's scope. If a client reuses
+/// an id with another input, that is another call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CallKey {
+    id: String,
+    tool: &'static str,
+    input: u64,
+    scope: Scope,
+}
+
+/// Calls with longer ids are not remembered.
+const LONGEST_ID: usize = 255;
+
+impl CallKey {
+    /// Returns the key of a call; `None` if its id is too long to be remembered.
+    pub(crate) fn new(id: String, tool: &'static str, input: &Value, scope: Scope) -> Option<Self> {
+        let mut hasher = DefaultHasher::new();
+        input.to_string().hash(&mut hasher);
+        (id.len() <= LONGEST_ID).then(|| Self { id, tool, input: hasher.finish(), scope })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use taskyard::core::tools::Scope;
+
+    use super::CallKey;
+
+    #[test]
+    fn an_id_with_another_input_or_scope_is_another_call() {
+        let key = |input, scope| CallKey::new("1".into(), "TaskCreate", &input, scope).unwrap();
+        let first = key(json!({}), Scope::All);
+        assert_eq!(first, key(json!({}), Scope::All));
+        assert_ne!(first, key(json!({ "subject": "x" }), Scope::All));
+        assert_ne!(first, key(json!({}), Scope::Read));
+        assert!(CallKey::new("x".repeat(256), "TaskCreate", &json!({}), Scope::All).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! A yard's database: asking it, in transactions of one round trip.
+//! Access to a database: reads and changes as transactions of a single round trip where possible.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -9,27 +9,26 @@ use taskyard::core::{Moment, Revision, TaskId};
 use taskyard::store::StoreError;
 use tokio_postgres::Row;
 
+use crate::connecting::failure::{of_kind, sending};
 use crate::connecting::{
     ANSWER_TIME, Failure, FailureKind, Held, IDLE_TIME, LOCK_WAIT, OWN_NAMES_ONLY, Pool, STATEMENT_TIME, Session,
     Statement,
 };
-use crate::epoch::{Lost, Stamp, TIMELINE};
 use crate::heartbeats::Heartbeats;
 use crate::listening::Listening;
-use crate::notification::{of_kind, sending};
 use crate::one_call::DatabaseNumber;
 use crate::schema::{SchemaName, VERSION, lost_row, migrate};
-use crate::server_clock::{NOW, ServerClock};
+use crate::server_clock::{Lost, NOW, ServerClock, Stamp, TIMELINE};
 use crate::settings::Settings;
 use crate::versions::{Answers as SeldomChanged, Kind};
 
-/// How often a transaction is begun that other transactions get into the way of.
+/// How many times a transaction is attempted if others conflict with it.
 const ATTEMPTS: usize = 8;
 
-/// The databases that are open in this process.
+/// The open databases of this process.
 static OPEN: Mutex<Vec<Weak<Database>>> = Mutex::new(Vec::new());
 
-/// A yard's database, which everything that lives there shares.
+/// A database, shared by everything in this process that uses it.
 #[derive(Debug)]
 pub(crate) struct Database {
     pub(crate) pool: Arc<Pool>,
@@ -37,37 +36,36 @@ pub(crate) struct Database {
     pub(crate) clock: ServerClock,
     pub(crate) listening: Arc<Listening>,
     pub(crate) heartbeats: Heartbeats,
-    /// What is remembered of things that change seldom.
+    /// Cached answers about data that seldom changes.
     pub(crate) seldom_changed: Arc<SeldomChanged>,
-    /// What calls of this database are known by.
+    /// Identifies this database in the calls of a thread.
     pub(crate) number: DatabaseNumber,
     shown: String,
-    /// Whether this process has met the tables.
+    /// Whether this process has found the tables before.
     has_met_yard: AtomicBool,
-    /// Whether a server has begun a transaction of this process that writes.
+    /// Whether a server has begun a write transaction for this process.
     has_written: AtomicBool,
-    /// Whether the server tells its timeline, and this role may ask.
+    /// Whether to ask the server for its timeline: it has one, and this role may ask.
     asks_timeline: AtomicBool,
 }
 
-/// The rows that each question was answered with, and the stamp of the transaction.
+/// The rows of each query, and the stamp of the transaction.
 pub(crate) type Answers = (Vec<Vec<Row>>, Stamp);
 
-/// What came of asking a database that may hold no yard yet.
+/// The result of querying a database that may have no tables yet.
 pub(crate) type Asked = Result<Answers, NotAsked>;
 
-/// Why nothing was answered.
+/// Why a query was not answered.
 #[derive(Debug)]
 pub(crate) enum NotAsked {
-    /// There are no tables.
+    /// The tables do not exist.
     NoYard,
-    /// The tables are those of an older release.
+    /// An older release created the tables.
     Older,
-    /// The tables are those of a newer release.
+    /// A newer release created the tables. Holds their version.
     Newer(i64),
-    /// The server or the connection failed.
     Failed(Failure),
-    /// Something that had to be done first failed.
+    /// A preceding step failed.
     Store(StoreError),
 }
 
@@ -78,8 +76,8 @@ impl From<Failure> for NotAsked {
 }
 
 impl Database {
-    /// Returns the database at an address, which is shown as it says: the same for all callers in this process, so that it has no more
-    /// connections than one.
+    /// Returns the database at an address; `shown` is the address without its password. All callers in this process
+    /// share one instance, and so its connections.
     pub(crate) fn shared(settings: Settings, shown: String) -> Arc<Self> {
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|database| database.strong_count() > 0);
@@ -92,7 +90,7 @@ impl Database {
         database
     }
 
-    /// Returns the database at an address for one caller alone. Nothing is connected yet.
+    /// Returns a separate instance for one caller. Does not connect yet.
     pub(crate) fn new(settings: Settings, shown: String) -> Self {
         let schema = SchemaName::new(&settings.schema);
         let pool = Arc::new(Pool::new(settings));
@@ -117,27 +115,26 @@ impl Database {
         }
     }
 
-    /// Tells whether the server is asked for its timeline.
     pub(crate) fn asks_timeline(&self) -> bool {
         self.asks_timeline.load(Ordering::Relaxed)
     }
 
-    /// Returns the address, without a password.
+    /// Returns the address without its password.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Returns a statement in this schema; `@` stands for that.
+    /// Returns a statement in which `@` stands for the schema.
     pub(crate) fn statement(&self, sql: &str) -> Statement {
         Statement::new(self.schema.in_sql(sql))
     }
 
-    /// Returns the moment it is on the server.
+    /// Returns the server's current time.
     pub(crate) fn now(&self) -> Result<Moment, StoreError> {
         if let Some(now) = self.clock.now() {
             return Ok(now);
         }
-        // What time it is can be asked even if there is no yard yet.
+        // The time can be asked even if the tables do not exist yet.
         let doing = "ask what time it is";
         if self.read(doing, Vec::new)?.is_none() {
             self.ask_time(doing)?;
@@ -145,8 +142,8 @@ impl Database {
         Ok(self.clock.now_in_transaction())
     }
 
-    /// Asks questions at one moment, without waiting for a lock; `None` if there is no yard yet. Tables of an older release are brought to
-    /// the newest version first.
+    /// Runs queries against one snapshot without waiting for row locks; returns `None` if the tables do not exist.
+    /// Upgrades tables of an older release first.
     pub(crate) fn read(
         &self,
         doing: &str,
@@ -155,7 +152,7 @@ impl Database {
         Ok(self.read_stamped(doing, questions)?.map(|(rows, _)| rows))
     }
 
-    /// Does the same, and returns the stamp of that moment as well. The questions are made anew for each attempt.
+    /// Like [`read`](Self::read), and also returns the stamp of the snapshot. `questions` is called for each attempt.
     pub(crate) fn read_stamped(
         &self,
         doing: &str,
@@ -173,7 +170,7 @@ impl Database {
             all
         };
         let asked = match self.ask_once(&begin, &questions) {
-            // An older yard is not an empty one.
+            // A yard with older tables is not empty.
             Err(NotAsked::Older) => {
                 self.migrate(doing)?;
                 self.ask_once(&begin, &questions)
@@ -193,8 +190,9 @@ impl Database {
         }
     }
 
-    /// Returns the answer to a question about something that changes seldom: from memory, if this thread is in a call that may, else from the
-    /// database; `None` if there is no yard yet. The same question about the same thing must always be the same statement.
+    /// Answers a query about data that seldom changes: from memory if this thread is in a call that allows it,
+    /// otherwise from the database. Returns `None` if the tables do not exist. The same `question` and `about` must
+    /// always have the same statement.
     pub(crate) fn recall<T: Send + Sync + 'static>(
         &self,
         (kind, question): (Kind, &'static str),
@@ -215,7 +213,7 @@ impl Database {
         Ok(Some(self.remember((kind, question), about, &stamp, read(&rows[0]))))
     }
 
-    /// Remembers the answer to such a question, which was read at one moment with a stamp.
+    /// Caches the answer to such a query, which was read together with `stamp`.
     pub(crate) fn remember<T: Send + Sync + 'static>(
         &self,
         (kind, question): (Kind, &'static str),
@@ -230,13 +228,14 @@ impl Database {
         answer
     }
 
-    /// Returns what raises the count of a kind. It comes last in its transaction, but for the stamp: the row stays locked until the
-    /// transaction ends.
+    /// Returns the statement that raises the count of a kind. It must be last in its transaction, except for the
+    /// stamp: the row stays locked until the transaction ends.
     pub(crate) fn raise(&self, kind: Kind) -> Statement {
         self.statement("UPDATE @.versions SET version = version + 1 WHERE kind = $1").text(kind.name())
     }
 
-    /// Makes sure that what this thread's call answered from memory held at a moment within the call; returns false if it did not.
+    /// Verifies that what this thread's call answered from memory was true at some moment within the call. Returns
+    /// whether it was.
     pub(crate) fn confirm_call(&self) -> Result<bool, StoreError> {
         if self.number.has_assumed() {
             match self.read("look whether anything changed", Vec::new) {
@@ -247,7 +246,7 @@ impl Database {
         Ok(!self.number.is_outdated())
     }
 
-    /// Learns what time it is where there is no yard yet.
+    /// Reads the server's time if there are no tables yet.
     pub(crate) fn ask_time(&self, doing: &str) -> Result<(), StoreError> {
         let asked = self.pool.persist(|session| {
             let now = Statement::new(format!("SELECT {NOW}"));
@@ -258,8 +257,8 @@ impl Database {
         asked.map_err(|failure| failure.into_store_error(&self.shown, doing))
     }
 
-    /// Changes something in one transaction that is sent at once, and makes the tables where they are missing. It must be something that
-    /// may be done twice.
+    /// Changes something in one transaction of one round trip, creating the tables if they do not exist. The change
+    /// must be safe to repeat.
     pub(crate) fn change(
         &self,
         doing: &str,
@@ -268,7 +267,7 @@ impl Database {
         Ok(self.change_stamped(doing, statements)?.0)
     }
 
-    /// Does the same, and returns the stamp as well, which is read after the change.
+    /// Like [`change`](Self::change), and also returns the stamp, which is read after the change.
     pub(crate) fn change_stamped(
         &self,
         doing: &str,
@@ -287,7 +286,7 @@ impl Database {
         changed.map_err(|other| self.error(other, doing))
     }
 
-    /// Asks one question in a transaction of its own, whatever tables there are.
+    /// Runs one query in its own transaction, regardless of the tables' version.
     fn ask_alone(&self, session: &mut Session, question: Statement) -> Result<Vec<Row>, Failure> {
         let begin = Statement::script(format!("BEGIN READ ONLY; {OWN_NAMES_ONLY}"));
         let asked = session.ask(&[begin, question, Statement::script("COMMIT")], ANSWER_TIME);
@@ -326,7 +325,8 @@ impl Database {
         rows.ok_or_else(|| not_asked.unwrap_or(NotAsked::NoYard))
     }
 
-    /// Sends statements of which the first begins a transaction and one of the last is the stamp, and returns the rows of those in between.
+    /// Sends statements and returns the rows of those between the first, which begins the transaction, and the stamp,
+    /// which is the one `behind` places before the end.
     fn finish(&self, session: &mut Session, all: &[Statement], behind: usize) -> Asked {
         let mut rows = match session.ask(all, ANSWER_TIME) {
             Ok(rows) => rows,
@@ -343,19 +343,19 @@ impl Database {
         Ok((rows, stamp))
     }
 
-    /// Takes in what the last question of a transaction says; returns false if the call of this thread is outdated by that.
+    /// Records the stamp. Returns false if it proves this thread's call outdated.
     fn observe(&self, stamp: &Stamp) -> bool {
         self.clock.observe(stamp.now);
         self.seldom_changed.observe(stamp.versions.as_ref());
         self.number.confirm(stamp)
     }
 
-    /// Returns the last question of every transaction.
+    /// Returns the query for the stamp, the last one of every transaction.
     fn stamp(&self) -> Statement {
         self.statement(&Stamp::question(self.asks_timeline()))
     }
 
-    /// Finds out what a failure means that may come from the tables: there is no yard yet, or one of another release.
+    /// Determines whether a failure means that the tables do not exist, or belong to another release.
     fn why(&self, session: &mut Session, failure: Failure) -> NotAsked {
         match failure.kind() {
             FailureKind::Missing => {}
@@ -367,7 +367,7 @@ impl Database {
         }
         self.roll_back(session);
         match self.version_in(session) {
-            // A yard that was there is being restored, most likely.
+            // Most likely the yard is being restored from a backup.
             Ok(None) if self.has_met_yard.load(Ordering::Relaxed) => {
                 let said = format!("the tables in schema `{}` are gone", self.schema.plain());
                 Failure::new(FailureKind::NotNow, said).into()
@@ -375,13 +375,13 @@ impl Database {
             Ok(None) => NotAsked::NoYard,
             Ok(Some(older)) if older < VERSION => NotAsked::Older,
             Ok(Some(newer)) if newer > VERSION => NotAsked::Newer(newer),
-            // Another process made the tables in between.
+            // Another process created the tables in the meantime.
             Ok(Some(_)) => Failure::new(FailureKind::Clash, failure.to_string()).into(),
             Err(failure) => failure.into(),
         }
     }
 
-    /// Returns the version of the tables; `None` if there are none.
+    /// Returns the version of the tables, or `None` if they do not exist.
     pub(crate) fn version_in(&self, session: &mut Session) -> Result<Option<i64>, Failure> {
         let exists = Statement::new("SELECT to_regclass($1) IS NOT NULL").text(self.schema.in_sql("@.yard"));
         if !self.ask_alone(session, exists)?.first().is_some_and(|row| row.get(0)) {
@@ -391,7 +391,7 @@ impl Database {
         Ok(Some(rows.first().ok_or_else(lost_row)?.try_get(0)?))
     }
 
-    /// Finds out why a server takes no changes, and whether it will soon.
+    /// Determines why a server is read-only, and whether a retry may help.
     fn why_read_only(&self, session: &mut Session) -> Failure {
         self.roll_back(session);
         let is_standby = match self.ask_alone(session, Statement::new("SELECT pg_is_in_recovery()")) {
@@ -399,7 +399,7 @@ impl Database {
             Err(failure) => return failure,
         };
         match is_standby {
-            // It took over from one that took our changes, and may be promoted.
+            // It took over from a primary that accepted our changes, and may be promoted.
             true if self.has_written.load(Ordering::Relaxed) => {
                 Failure::new(FailureKind::NotNow, "the server is a standby and takes no changes")
             }
@@ -414,8 +414,8 @@ impl Database {
         }
     }
 
-    /// Tells whether a server that was asked for its timeline does not tell it; then it is not asked again. Other databases with
-    /// PostgreSQL's protocol have no timelines, and an administrator may have taken the right to ask.
+    /// Returns whether the failure was caused by asking for the timeline, and stops asking if so. Other databases
+    /// that speak PostgreSQL's protocol have no timelines, and an administrator may have revoked the right to ask.
     fn tells_no_timeline(&self, session: &mut Session) -> bool {
         if !self.asks_timeline() {
             return false;
@@ -429,20 +429,20 @@ impl Database {
         tells_none
     }
 
-    /// Ends a transaction that came to nothing.
+    /// Rolls back a transaction.
     pub(crate) fn roll_back(&self, session: &mut Session) {
         if session.is_usable() {
             let _ = session.ask(&[Statement::script("ROLLBACK")], ANSWER_TIME);
         }
     }
 
-    /// Begins a transaction with statements that are sent at once, and keeps it open. The statements are made anew for each attempt: what
-    /// this process knows may be another by then.
+    /// Begins a transaction, sends statements along with it, and keeps it open. `statements` is called for each
+    /// attempt, since what this process knows may have changed.
     pub(crate) fn begin(&self, statements: impl Fn() -> Vec<Statement>) -> Result<(Held, Answers), NotAsked> {
         let mut has_begun_epoch = false;
         loop {
             let (mut held, answers) = self.begin_once(&statements)?;
-            // Another server took over. Nothing is written there under the epoch of the one before it.
+            // Another server took over. Nothing may be written there under its predecessor's epoch.
             if !answers.1.is_outdated || has_begun_epoch {
                 return Ok((held, answers));
             }
@@ -482,8 +482,8 @@ impl Database {
         begun.ok_or_else(|| not_asked.unwrap_or(NotAsked::NoYard))
     }
 
-    /// Begins a new epoch in place of the one of a stamp, unless another process has done so, or the list is there and this role may no
-    /// longer see it.
+    /// Begins a new epoch in place of the stamp's, unless another process has done so or the list exists and this
+    /// role may no longer see it.
     pub(crate) fn begin_epoch(&self, stamp: &Stamp, lost: Option<&Lost>) -> Result<(), StoreError> {
         let timeline = if self.asks_timeline() { TIMELINE } else { "NULL::bigint" };
         let sql = format!(
@@ -503,7 +503,8 @@ impl Database {
         self.change("begin an epoch", begin).map(drop)
     }
 
-    /// Does the same for a reader: one that may not write leaves it to those that may.
+    /// Like [`begin_epoch`](Self::begin_epoch), for a reader: if this role may not write, the next writer begins the
+    /// epoch.
     pub(crate) fn try_begin_epoch(&self, stamp: &Stamp, lost: &Lost) {
         // A standby that lags behind has lost nothing.
         if stamp.is_standby {
@@ -514,8 +515,8 @@ impl Database {
         }
     }
 
-    /// Changes something that depends on what is there: asks first, and then says what is to be done, or nothing. What is asked first locks
-    /// what the answer depends on. `then` may be called several times.
+    /// Runs a transaction that depends on current data: `first` queries and locks it, and `then` returns the
+    /// statements that change it, if any. `then` may be called several times.
     pub(crate) fn transact<T>(
         &self,
         doing: &str,
@@ -541,7 +542,8 @@ impl Database {
                 statements.push(self.stamp());
                 statements.push(Statement::script("COMMIT"));
                 let rows = held.ask(&statements, ANSWER_TIME)?;
-                // It has happened, whatever the stamp is. The first one has told whether the call is outdated.
+                // The change has been committed, whatever the stamp says. Whether the call was outdated was checked
+                // with the first stamp.
                 if let Some(Ok(stamp)) = rows[rows.len() - 2].first().map(Stamp::read) {
                     self.observe(&stamp);
                 }
@@ -549,7 +551,7 @@ impl Database {
             });
             match done {
                 Ok(answer) => return Ok(answer),
-                // Nothing has happened.
+                // Nothing was committed.
                 Err(failure) if failure.kind() != FailureKind::Lost && failure.is_passing() && attempt < ATTEMPTS => {
                     self.roll_back(&mut held);
                 }
@@ -562,12 +564,12 @@ impl Database {
         unreachable!("the last attempt returns")
     }
 
-    /// Tells every listener of a channel that something of a kind has changed, without waiting for it.
+    /// Notifies the listeners of a channel that something of a kind has changed. Does not wait for delivery.
     pub(crate) fn tell_of(&self, kind: Kind, channel: &str) {
         self.tell(channel, &of_kind(kind, self.seldom_changed.newest(kind).as_ref()));
     }
 
-    /// Tells every listener of a channel, without waiting for it.
+    /// Notifies the listeners of a channel. Does not wait for delivery.
     pub(crate) fn tell(&self, channel: &str, payload: &str) {
         let notification = sending(channel, payload);
         let told = self.pool.persist(|session| {
@@ -579,13 +581,14 @@ impl Database {
         }
     }
 
-    /// Returns what tells every listener of a channel that something of a kind has changed, and what its count is now.
+    /// Returns the statements that notify the listeners of a channel that something of a kind has changed, with its
+    /// current count.
     pub(crate) fn notification_of(&self, kind: Kind, channel: &str) -> String {
         let version = self.seldom_changed.newest(kind);
         sending(channel, &of_kind(kind, version.as_ref()))
     }
 
-    /// Makes the tables, or brings them to the newest version, and returns the version they had; 0 if there were none.
+    /// Creates or upgrades the tables and returns the version they had; 0 if they did not exist.
     pub(crate) fn migrate(&self, doing: &str) -> Result<i64, StoreError> {
         let migrated = self.pool.persist(|session| {
             let timeline = self.ask_alone(session, Statement::new(format!("SELECT {TIMELINE}")));
@@ -599,9 +602,10 @@ impl Database {
         migrated.map_err(|failure| failure.into_store_error(&self.shown, doing))
     }
 
-    /// Returns who holds the row of a list, in words; `None` if that is not known or no longer so.
+    /// Describes who holds the lock on a list's row, or returns `None` if that is unknown or the lock has been
+    /// released.
     pub(crate) fn holder_of(&self, directory: &str) -> Option<String> {
-        // A row that is locked has the number of the transaction that locked it.
+        // A locked row's `xmax` is the id of the transaction that locked it.
         let sql = "SELECT a.pid, a.application_name FROM @.lists t
             JOIN pg_locks l ON l.locktype = 'transactionid' AND l.transactionid = t.xmax AND l.granted
             JOIN pg_stat_activity a ON a.pid = l.pid
@@ -613,7 +617,6 @@ impl Database {
         Some(format!("server process {pid} (application {application})"))
     }
 
-    /// Returns the error of a store.
     pub(crate) fn error(&self, why: NotAsked, doing: &str) -> StoreError {
         match why {
             NotAsked::Failed(failure) => failure.into_store_error(&self.shown, doing),
@@ -627,12 +630,14 @@ impl Database {
     }
 }
 
-/// Says that what a call decided upon has changed; nothing has happened. The caller that began the call makes it again.
+/// The conflict reported if data that a call relied on has changed. Nothing was written, and the caller retries the
+/// call.
 fn outdated() -> StoreError {
     StoreError::Conflict { task: TaskId::number(0) }
 }
 
-/// Returns what begins a transaction that writes. Nothing is set for longer than that: the next one on this connection may be another's.
+/// Returns the script that begins a write transaction. All settings are local to it, since the next transaction on
+/// this connection may be another client's.
 fn begin_to_write() -> String {
     format!(
         "BEGIN; {OWN_NAMES_ONLY}; SET LOCAL lock_timeout = {}; SET LOCAL statement_timeout = {}; SET LOCAL idle_in_transaction_session_timeout = {}",

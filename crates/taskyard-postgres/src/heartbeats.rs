@@ -1,7 +1,7 @@
-//! What this process knows of heartbeats: one row for each process that holds leases or a seat, renewed by the server's clock as long as the
-//! process runs.
+//! Heartbeats as known to this process: each process that holds leases or a seat has one row, which it renews by the
+//! server's clock while it runs.
 //!
-//! What a heartbeat that does not come means is decided in `taskyard_core::rules::leases::liveness`.
+//! What a missing heartbeat means is decided in `taskyard_core::rules::leases::liveness`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,39 +16,39 @@ use tokio_postgres::Row;
 use crate::connecting::Failure;
 use crate::server_clock::{JITTER, own_clock};
 
-/// How many heartbeats are sent while one is waited for.
+/// Number of heartbeats sent within [`longest_silence`].
 pub(crate) const BEATS_IN_A_SILENCE: u32 = 3;
-/// How long what the database said of a silent process counts, in milliseconds.
+/// How long the database's answer about a silent process stays valid, in milliseconds.
 const SILENT_FOR_NOW: i64 = 1_000;
 
-/// The heartbeats of all processes as far as this one knows them, and whether it sends any itself.
+/// The heartbeats of all processes known to this one, and whether it sends its own.
 #[derive(Debug, Default)]
 pub(crate) struct Heartbeats {
     known: Mutex<HashMap<String, Known>>,
     sending: Mutex<Option<Sending>>,
-    /// When this process last sent one, by the server's clock and by a clock of this machine.
+    /// When this process last sent one, by the server's clock and by this machine's.
     sent: Mutex<Option<(i64, Duration)>>,
-    /// Whether this process has removed the rows of those that are long gone.
+    /// Whether this process has removed the rows of processes that ended long ago.
     has_swept: AtomicBool,
 }
 
-/// What the database said of a process.
+/// The last known heartbeat of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
-    /// Its last heartbeat; `None` if it never sent one.
+    /// Its time; `None` if the process never sent one.
     pub(crate) last: Option<i64>,
     /// When the database was asked.
     asked: i64,
 }
 
-/// How long this process sends heartbeats.
+/// How long this process keeps sending heartbeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Until {
     NothingIsHeld,
     ItsEnd,
 }
 
-/// A thread that sends heartbeats, and ends when this is dropped.
+/// Handle of the thread that sends heartbeats. The thread ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Sending {
     pub(crate) until: Until,
@@ -56,35 +56,36 @@ pub(crate) struct Sending {
 }
 
 impl Known {
-    /// Tells whether the database has to be asked again before a process is judged by this.
+    /// Returns whether the database must be asked again before this process can be judged.
     pub(crate) fn is_overdue(self, now: i64) -> bool {
         let (silence, age) = (milliseconds(longest_silence()), now - self.asked);
         let interval = silence / i64::from(BEATS_IN_A_SILENCE);
         match self.last {
-            // The server's clock was set back since.
+            // The server's clock was set back in the meantime.
             _ if age < -JITTER => true,
             Some(last) if last <= now + JITTER => {
                 let silent_from = last.saturating_add(silence);
                 now >= silent_from && (self.asked < silent_from || age >= SILENT_FOR_NOW)
             }
-            // A process that sends none most likely never will; one that sent one in the future sends the next by the clock as it is.
+            // A process without heartbeats most likely never sends any; one whose heartbeat lies in the future sends
+            // the next by the corrected clock.
             Some(_) | None => age >= interval,
         }
     }
 }
 
 impl Heartbeats {
-    /// Locks what is known, by the names of processes.
+    /// Locks the known heartbeats, keyed by process name.
     pub(crate) fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks what sends heartbeats of this process; `None` if it sends none.
+    /// Locks the handle of this process's heartbeat thread; `None` if it sends none.
     pub(crate) fn sending(&self) -> MutexGuard<'_, Option<Sending>> {
         self.sending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in rows that hold a process, which may be absent, and its last heartbeat from a column on.
+    /// Records rows with a process, which may be null, in `column` and its last heartbeat in the next one.
     pub(crate) fn learn(&self, rows: &[Row], column: usize, now: &Moment) -> Result<(), Failure> {
         let mut known = self.known();
         for row in rows {
@@ -95,53 +96,52 @@ impl Heartbeats {
         Ok(())
     }
 
-    /// Takes in that processes gave themselves leases at a moment: they had sent a heartbeat no longer before than [`Self::is_one_due`] says.
+    /// Records that processes took leases at these moments: each had sent a heartbeat no earlier than
+    /// [`Self::is_one_due`] allows.
     pub(crate) fn learn_alive(&self, processes: Vec<(String, i64)>, now: &Moment) {
         let mut known = self.known();
         for (process, at) in processes {
-            // Nobody is alive in the future, whatever is told.
+            // Never trust a sign of life in the future.
             let last = at.min(now.wall.0).saturating_sub(milliseconds(longest_silence() / 2));
             let last = known.get(&process).and_then(|known| known.last).map_or(last, |before| before.max(last));
             known.insert(process, Known { last: Some(last), asked: now.wall.0 });
         }
     }
 
-    /// Returns the processes of which something newer has to be known before they are judged.
+    /// Returns the processes whose heartbeats must be read again before they can be judged.
     pub(crate) fn overdue(&self, now: i64) -> Vec<String> {
         let known = self.known();
         known.iter().filter(|(_, known)| known.is_overdue(now)).map(|(process, _)| process.clone()).collect()
     }
 
-    /// Tells whether a process that is given something has to send a heartbeat with it: it sends none yet, or has been silent for a while.
-    /// That is judged by the server's clock, as others judge it; the clock may have been set.
+    /// Returns whether a process must send a heartbeat along with what it takes: it has sent none yet, or none for a
+    /// while. Uses the server's clock, as other processes do; that clock may have been set.
     pub(crate) fn is_one_due(&self, now: i64) -> bool {
         let sent = *self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         sent.is_none_or(|(sent, _)| !(-JITTER..milliseconds(longest_silence() / 2)).contains(&(now - sent)))
     }
 
-    /// Returns how long it is until this process sends the next one.
+    /// Returns the time until this process sends the next one.
     pub(crate) fn until_due(&self) -> Duration {
         let sent = *self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         let since = sent.map_or(Duration::MAX, |(_, sent)| own_clock().saturating_sub(sent));
         (longest_silence() / BEATS_IN_A_SILENCE).saturating_sub(since)
     }
 
-    /// Takes note of when this process has sent one, by the server's clock.
+    /// Records that this process sent one, by the server's clock.
     pub(crate) fn note_sent(&self, now: i64) {
         *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, own_clock()));
     }
 
-    /// Tells whether this process has removed the rows of those that are long gone.
     pub(crate) fn has_swept(&self) -> bool {
         self.has_swept.load(Ordering::Relaxed)
     }
 
-    /// Takes note that it has.
     pub(crate) fn note_swept(&self) {
         self.has_swept.store(true, Ordering::Relaxed);
     }
 
-    /// Takes note that this process sends none any more.
+    /// Records that this process no longer sends any.
     pub(crate) fn note_end(&self) {
         *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -153,7 +153,6 @@ pub(crate) fn name_of(process: &ProcessMark) -> String {
     format!("{machine} {pid_space} {boot} {pid} {started}")
 }
 
-/// Returns a span in the unit of the database.
 pub(crate) fn milliseconds(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }

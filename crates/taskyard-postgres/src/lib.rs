@@ -1,18 +1,16 @@
 //! Taskyard on PostgreSQL: lists, teams, messages, jobs, notices and todo lists for agents on many machines.
 //!
-//! [`PostgresOpener`] opens `postgres://` addresses for [`taskyard::open`]; the rest of this crate is behind the traits of `taskyard`. A
-//! list is a row, and a writer locks that row; its journal is the table `changes`. Everything that is asked is sent in transactions without
-//! any state of the session, so that a pooler may stand in between. Why it is done so: `docs/design/postgres.md`.
+//! [`PostgresOpener`] opens `postgres://` addresses for [`taskyard::open`]; everything else implements traits of
+//! `taskyard`. A list is a row, and a writer locks that row; the list's journal is in the table `changes`.
+//! Transactions use no session state, so connections may go through a pooler. `docs/design/postgres.md` explains the
+//! design.
 
 mod administration;
 mod connecting;
 mod database;
-mod epoch;
 mod heartbeats;
-mod jobs;
+mod jobs_and_notices;
 mod listening;
-mod notices;
-mod notification;
 mod one_call;
 mod opener;
 mod schema;
@@ -22,7 +20,6 @@ mod settings;
 mod shared_world;
 mod store;
 mod teams;
-mod todos;
 mod versions;
 
 pub use administration::{

@@ -1,13 +1,12 @@
-//! Hearing that something has changed: one connection of each process listens for all followers.
+//! Notifications: one listening connection per process serves all followers.
 //!
-//! A notification is a hint and no more. It may be lost, and a pooler passes none. So the process also asks by itself, one question for all
-//! followers: now and then if it is known that notifications arrive, and every second if not.
+//! A notification is only a hint. It may be lost, and some poolers deliver none. So the process also polls, with one
+//! query for all followers: infrequently while notifications are known to arrive, otherwise every second.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fmt, thread};
 
 use taskyard::core::{AttemptId, Revision};
 use taskyard::store::{Moved, StoreError};
@@ -15,38 +14,40 @@ use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_postgres::Client;
 
+use crate::connecting::failure::{Notification, sending};
 use crate::connecting::{Failure, FailureKind, NotificationSender, Pool, Statement, reach};
-use crate::notification::{Notification, sending};
 use crate::schema::SchemaName;
 use crate::versions::Versions;
 
-/// How often the process asks by itself while notifications arrive. It is not more often than heartbeats are sent: they ask along.
+/// Polling interval while notifications arrive. Not shorter than the heartbeat interval, since heartbeats poll as
+/// well.
 const RARELY: Duration = Duration::from_secs(20);
-/// How often it asks while they do not.
+/// Polling interval while they do not arrive.
 const OFTEN: Duration = Duration::from_secs(1);
-/// How long a question on the listening connection may take.
+/// Timeout of a query on the listening connection.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long we wait before we connect anew.
+/// How long to wait before reconnecting.
 const RECONNECT: Duration = Duration::from_millis(500);
 
-/// Follows something, and is called on the thread that listens: it must not ask the database.
+/// A follower of something. Its methods run on the listening thread and must not query the database.
 pub(crate) trait Follower: Send + Sync {
-    /// Takes in a notification on its channel.
+    /// Handles a notification on its channel.
     fn hear(&self, payload: &str);
 
-    /// Returns the number of the list that it follows, to ask for it.
+    /// Returns the number of the list it follows, so that the poll includes that list.
     fn list(&self) -> Option<i64>;
 
-    /// Takes in what the process asked by itself; returns whether something has changed of which no notification has come yet.
+    /// Handles the result of a poll. Returns true if it shows a change for which no notification has arrived.
     fn compare(&self, polled: &Polled) -> bool;
 
-    /// Tells whether the process asks for it. One that looks by itself is only called if something may have been missed.
+    /// Returns whether the poll covers this follower. One that polls by itself is only called if a notification may
+    /// have been missed.
     fn is_asked_for(&self) -> bool {
         true
     }
 }
 
-/// A follower that looks by itself.
+/// A follower that polls by itself.
 struct LookingFollower(Moved);
 
 impl Follower for LookingFollower {
@@ -67,42 +68,41 @@ impl Follower for LookingFollower {
     }
 }
 
-/// What the process learnt when it asked by itself.
+/// The result of a poll.
 #[derive(Debug)]
 pub(crate) struct Polled {
-    /// The newest commit of each list that was asked for.
+    /// The newest commit of each list asked for.
     pub(crate) lists: HashMap<i64, ListHead>,
-    /// How often what changes seldom had changed.
+    /// The counts of data that seldom changes.
     pub(crate) versions: Option<Versions>,
-    /// The epoch of the database.
     pub(crate) epoch: String,
 }
 
-/// How far a list is.
+/// The extent of a list: its newest commit and lease changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListHead {
     pub(crate) revision: Revision,
     pub(crate) attempt: Option<AttemptId>,
     pub(crate) lease_version: i64,
-    /// Whether the list has moved to another store, or is about to.
+    /// Whether the list has moved to another store, or is moving.
     pub(crate) has_moved: bool,
 }
 
-/// Asks the database how far lists are.
+/// Polls the database for all followers.
 pub(crate) trait Poll: Send + Sync {
-    /// Asks, for the lists of these numbers; `None` if there is no yard yet, or the answer was taken in.
+    /// Polls these lists. Returns `None` if there are no tables yet, or the result was already handled.
     fn poll(&self, lists: Vec<i64>) -> Result<Option<Polled>, StoreError>;
 }
 
-/// The one connection of a process that listens, while a follower wants to know.
+/// The listening connection of a process. Open only while there are followers.
 pub(crate) struct Listening {
     pool: Arc<Pool>,
-    /// The channel on which we tell ourselves whether notifications arrive.
+    /// The channel on which we test whether notifications arrive.
     probe: String,
     state: Mutex<Followers>,
 }
 
-/// A follower, and the number by which its [`Following`] knows it.
+/// A follower and the number that its [`Following`] identifies it by.
 type NumberedFollower = (u64, Arc<dyn Follower>);
 
 #[derive(Default)]
@@ -113,10 +113,10 @@ struct Followers {
     arrives: bool,
     /// Whether a notification may have been lost.
     is_doubtful: bool,
-    /// When the process last asked by itself.
+    /// When the process last polled.
     polled: Option<Instant>,
     is_polling: bool,
-    /// Whether to ask once more: something may have been missed since the last question was sent.
+    /// Whether to poll once more, since something may have been missed after the last query was sent.
     polls_again: bool,
     asks: Option<Weak<dyn Poll>>,
 }
@@ -126,7 +126,7 @@ enum Order {
     End,
 }
 
-/// A follower that is called when something may have changed, until this is dropped.
+/// A registered follower. Dropping this unregisters it.
 pub(crate) struct Following {
     listening: Arc<Listening>,
     channel: String,
@@ -134,9 +134,8 @@ pub(crate) struct Following {
 }
 
 impl Listening {
-    /// Returns what listens for no follower yet.
     pub(crate) fn new(pool: Arc<Pool>, schema: &SchemaName) -> Self {
-        // Of its own: another process that asks the same must not answer for us.
+        // Unique, so that another process's probe does not pass for ours.
         let own = format!("{}-{:?}", std::process::id(), std::time::SystemTime::now());
         Self { pool, probe: schema.channel("probe", &own), state: Mutex::default() }
     }
@@ -145,8 +144,8 @@ impl Listening {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls a follower whenever something is told on a channel, and whenever something may have been told that was not heard. `asks` asks
-    /// for all followers.
+    /// Registers a follower, which is called on each notification on `channel` and whenever one may have been missed.
+    /// `asks` polls for all followers.
     pub(crate) fn follow(
         self: &Arc<Self>,
         channel: &str,
@@ -181,12 +180,12 @@ impl Listening {
         Following { listening: Arc::clone(self), channel: channel.to_owned(), number }
     }
 
-    /// Calls `moved` instead, for a follower that looks by itself after [`Following::interval`].
+    /// Registers a follower that polls by itself, at [`Following::interval`]; `moved` is called instead.
     pub(crate) fn follow_looking(self: &Arc<Self>, channel: &str, moved: Moved) -> Following {
         self.add(channel, Arc::new(LookingFollower(moved)))
     }
 
-    /// Tells whether a notification that this process sends itself arrives within some time.
+    /// Returns whether a notification sent by this process to itself arrives within `patience`.
     pub(crate) fn is_heard_within(self: &Arc<Self>, patience: Duration) -> bool {
         let (heard, hearing) = mpsc::channel();
         let moved: Moved = Arc::new(move || {
@@ -194,7 +193,7 @@ impl Listening {
         });
         let following = self.follow_looking(&self.probe.clone(), moved);
         let deadline = Instant::now() + patience;
-        // It is told of other things as well.
+        // It is also woken for other reasons.
         while !following.is_told() {
             let left = deadline.saturating_duration_since(Instant::now());
             if hearing.recv_timeout(left).is_err() {
@@ -219,7 +218,7 @@ impl Listening {
         self.followers_of(channel).iter().for_each(|follower| follower.hear(payload));
     }
 
-    /// Returns the numbers of all lists that are followed, for a question that asks for them along.
+    /// Returns the numbers of all followed lists, for a query that polls them.
     pub(crate) fn lists(&self) -> Vec<i64> {
         let mut lists: Vec<i64> = self.all_followers().iter().filter_map(|follower| follower.list()).collect();
         lists.sort_unstable();
@@ -227,26 +226,27 @@ impl Listening {
         lists
     }
 
-    /// Takes in what the process learnt when it asked for all followers.
+    /// Handles the result of a poll for all followers.
     pub(crate) fn take_in(&self, polled: &Polled) {
         self.state().polled = Some(Instant::now());
-        // Each of them is called.
+        // `filter` and `count`, not `any`: every follower must be called.
         let was_told = self.all_followers().iter().filter(|follower| follower.compare(polled)).count() == 0;
         self.state().is_doubtful |= !was_told;
     }
 
-    /// Calls the followers that look by themselves.
+    /// Calls the followers that poll by themselves.
     fn wake_looking(&self) {
         self.all_followers().iter().filter(|follower| !follower.is_asked_for()).for_each(|follower| follower.hear(""));
     }
 
-    /// Has everything looked at that may have been missed.
+    /// Checks everything for which a notification may have been missed.
     fn look_again(self: &Arc<Self>) {
         self.wake_looking();
         self.poll();
     }
 
-    /// Returns whether a notification may have been lost since this was last asked. Then the process asks often until one arrives.
+    /// Returns whether a notification may have been lost since the last call. If so, the process polls often until
+    /// one arrives.
     fn doubts(&self) -> bool {
         let mut state = self.state();
         let is_doubtful = std::mem::take(&mut state.is_doubtful);
@@ -254,15 +254,15 @@ impl Listening {
         is_doubtful
     }
 
-    /// Returns how long it is until the process asks by itself.
+    /// Returns the time until the next poll.
     fn until_poll(&self) -> Duration {
         let state = self.state();
-        // A heartbeat that is a little late still asks along.
+        // A slightly late heartbeat still replaces the poll.
         let interval = if state.arrives { RARELY + OFTEN } else { OFTEN };
         state.polled.map_or(Duration::ZERO, |polled| interval.saturating_sub(polled.elapsed()))
     }
 
-    /// Asks for all followers, on a thread of its own: this one must go on to listen.
+    /// Polls for all followers on its own thread, so that this one goes on listening.
     fn poll(self: &Arc<Self>) {
         let mut state = self.state();
         state.polled = Some(Instant::now());
@@ -285,14 +285,14 @@ impl Listening {
         }
     }
 
-    /// Asks for all followers; returns whether to ask once more.
+    /// Polls for all followers. Returns whether to poll once more.
     fn poll_once(&self) -> bool {
         let asks = self.state().asks.as_ref().and_then(Weak::upgrade);
         match asks.map(|asks| asks.poll(self.lists())) {
             Some(Ok(Some(polled))) => self.take_in(&polled),
             Some(Ok(None)) | None => {}
             Some(Err(error)) => {
-                // Each of them asks by itself, and tells its caller what is wrong.
+                // Each follower queries for itself and reports the error to its caller.
                 tracing::debug!(%error, "what other processes changed is not known for the moment");
                 self.all_followers().iter().for_each(|follower| follower.hear(""));
             }
@@ -304,12 +304,12 @@ impl Listening {
 }
 
 impl Following {
-    /// Tells whether notifications arrive.
+    /// Returns whether notifications are known to arrive.
     pub(crate) fn is_told(&self) -> bool {
         self.listening.state().arrives
     }
 
-    /// Returns after how long to look without having been told.
+    /// Returns how often to poll for changes that were not announced.
     pub(crate) fn interval(&self) -> Duration {
         if self.is_told() { RARELY } else { OFTEN }
     }
@@ -333,7 +333,7 @@ impl Drop for Following {
     }
 }
 
-/// Listens until no follower wants to know any more, on one connection after the other.
+/// Listens until no follower is left, reconnecting after failures.
 fn listen(listening: &Weak<Listening>, mut orders: UnboundedReceiver<Order>) {
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -346,7 +346,7 @@ fn listen(listening: &Weak<Listening>, mut orders: UnboundedReceiver<Order>) {
                 Err(failure) => tracing::debug!(%failure, "nothing is heard for a moment"),
             }
             listening.state().arrives = false;
-            // They have to look more often from now on.
+            // They must poll more often from now on.
             listening.wake_looking();
             if listening.until_poll().is_zero() {
                 listening.poll();
@@ -364,7 +364,7 @@ fn listen(listening: &Weak<Listening>, mut orders: UnboundedReceiver<Order>) {
     });
 }
 
-/// Listens on one connection until that breaks, or no follower wants to know any more.
+/// Listens on one connection until it breaks or no follower is left.
 async fn hear(listening: &Arc<Listening>, orders: &mut UnboundedReceiver<Order>) -> Result<(), Failure> {
     let (heard, mut told) = unbounded_channel();
     let place = Arc::new(listening.pool.place_to_listen().await);
@@ -372,7 +372,7 @@ async fn hear(listening: &Arc<Listening>, orders: &mut UnboundedReceiver<Order>)
     let mut channels: Vec<String> = listening.state().followers.keys().cloned().collect();
     channels.push(listening.probe.clone());
     begin(&client, &channels).await?;
-    // What happened before was told to no listener.
+    // Earlier changes were not announced to this connection.
     listening.look_again();
     probe(listening);
     let (mut probed, mut has_heard) = (Instant::now(), false);
@@ -401,7 +401,7 @@ async fn hear(listening: &Arc<Listening>, orders: &mut UnboundedReceiver<Order>)
                 }
                 let is_silent = !listening.state().arrives && probed.elapsed() >= RARELY;
                 if is_silent && has_heard {
-                    // What is between us and the server may not have noticed that the server has gone.
+                    // A proxy in between may not have noticed that the server is gone.
                     return Err(Failure::new(FailureKind::Lost, "notifications do not arrive any more"));
                 }
                 if is_silent || listening.doubts() {
@@ -419,7 +419,7 @@ async fn begin(client: &Client, channels: &[String]) -> Result<(), Failure> {
     Ok(begun.map_err(|_| Failure::timed_out(ANSWER))??)
 }
 
-/// Tells ourselves something on another connection: if it arrives, the notifications of other processes do as well.
+/// Notifies ourselves on another connection. If that arrives, so do other processes' notifications.
 fn probe(listening: &Arc<Listening>) {
     let (pool, notify) = (Arc::clone(&listening.pool), sending(&listening.probe, ""));
     let thread = thread::Builder::new().name("taskyard-probe".to_owned());

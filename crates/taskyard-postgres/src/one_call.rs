@@ -1,9 +1,10 @@
-//! One call of an agent, on one thread: what it may answer from memory.
+//! One call of an agent on one thread, and what it may answer from memory.
 //!
-//! Before the first round trip of a call, a question about something that changes seldom is answered as the newest known count says, and
-//! the call remembers that count. The first round trip returns the counts as they are. If they are others, the call is outdated: every
-//! further question fails with a conflict, nothing is written, and the caller makes the call again. If they are the same, they count for the
-//! rest of the call. So the answer of a call is right for a moment within the call, whether or not notifications arrive.
+//! Before its first round trip, a call answers a query about data that seldom changes from memory, assuming that the
+//! newest known count is current, and records that count. The first round trip returns the actual counts. If they
+//! differ, the call is outdated: all further queries fail with a conflict, nothing is written, and the caller
+//! retries. If they match, they stay valid for the rest of the call. So the result of a call was true at some moment
+//! within the call, whether or not notifications arrive.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -17,24 +18,25 @@ use taskyard::store::kit::ListState;
 use tokio_postgres::Row;
 
 use crate::connecting::Statement;
-use crate::epoch::Stamp;
+use crate::server_clock::Stamp;
 use crate::versions::{Kind, Version, Versions};
 
-/// How long the answer of a round trip counts for the rest of its call. A call that takes longer waits for something, which changes things.
+/// How long the counts of the first round trip stay valid within a call. A longer call is waiting for something, so
+/// data changes meanwhile.
 const FRESH: Duration = Duration::from_secs(15);
 
 thread_local! {
     static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
 }
 
-/// What tells one database of this process from the others.
+/// Identifies a database within this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DatabaseNumber(u64);
 
-/// Takes in the rows of each question, and the stamp of the transaction.
+/// Receives the rows of each query and the stamp of the transaction.
 pub(crate) type TakeAnswers = Box<dyn FnOnce(&[Vec<Row>], &Stamp)>;
 
-/// Questions that the first round trip of a call asks along with its own.
+/// Queries that the first round trip of a call sends along with its own.
 pub(crate) struct Along {
     pub(crate) questions: Box<dyn Fn() -> Vec<Statement>>,
     pub(crate) answer: TakeAnswers,
@@ -49,22 +51,22 @@ struct Call {
     is_outdated: bool,
     along: Option<Along>,
     journals: Vec<(String, HistoryQuery, Vec<Entry>)>,
-    /// The list of which the call has to do with few tasks, and these tasks.
+    /// If the call concerns only a few tasks of a list: that list and those tasks.
     few: Option<FewTasks>,
-    /// What was read around these tasks.
+    /// Those tasks and the ones connected to them, as read.
     around: Option<Arc<ListState>>,
-    /// The directory of a list that was found to exist.
+    /// The directory of a list that is known to exist.
     existing: Option<String>,
 }
 
-/// Few tasks of a list, which is named by its directory.
+/// A few tasks of a list, which is identified by its directory.
 #[derive(Clone, Debug)]
 pub(crate) struct FewTasks {
     pub(crate) directory: String,
     pub(crate) tasks: Vec<TaskId>,
 }
 
-/// Ends the call of this thread when it is dropped.
+/// Ends this thread's call on drop.
 #[derive(Debug)]
 pub(crate) struct CallGuard {
     /// A thread cannot end another thread's call.
@@ -72,12 +74,11 @@ pub(crate) struct CallGuard {
 }
 
 impl DatabaseNumber {
-    /// Returns a new one.
     pub(crate) fn new() -> Self {
         Self(next_number())
     }
 
-    /// Begins a call on this thread; `None` if one has begun.
+    /// Begins a call on this thread; returns `None` if one has already begun.
     pub(crate) fn begin_call(self, along: Option<Along>, few: Option<FewTasks>) -> Option<CallGuard> {
         CALL.with_borrow_mut(|call| {
             if call.is_some() {
@@ -106,18 +107,18 @@ impl DatabaseNumber {
         CALL.with_borrow_mut(|call| call.as_mut().filter(|call| call.database == self).map(answer))
     }
 
-    /// Tells whether this thread is in a call that is outdated.
+    /// Returns whether this thread's call is outdated.
     pub(crate) fn is_outdated(self) -> bool {
         self.in_call(|call| call.is_outdated).unwrap_or(false)
     }
 
-    /// Tells whether this thread is in a call that answered something from memory which no round trip has confirmed.
+    /// Returns whether this thread's call relies on cached answers that no round trip has confirmed yet.
     pub(crate) fn has_assumed(self) -> bool {
         self.in_call(|call| call.confirmed.is_none() && !call.assumed.is_empty()).unwrap_or(false)
     }
 
-    /// Returns the count at which something has to have been read to be answered from memory; `None` if the database has to be asked.
-    /// `newest` is the newest count that is known.
+    /// Returns the count that a cached answer must have to be used, or `None` if the database must be asked. `newest`
+    /// is the newest known count.
     pub(crate) fn counts_at(self, kind: Kind, newest: Option<Version>) -> Option<Version> {
         self.in_call(|call| match &call.confirmed {
             Some((versions, at)) if at.elapsed() < FRESH => versions.as_ref().map(|versions| versions.of(kind)),
@@ -126,7 +127,7 @@ impl DatabaseNumber {
         })?
     }
 
-    /// Takes note that something was answered from memory.
+    /// Records that a cached answer was used.
     pub(crate) fn assume(self, kind: Kind, version: &Version) {
         self.in_call(|call| {
             if call.confirmed.is_none() && !call.assumed.iter().any(|(assumed, _)| *assumed == kind) {
@@ -135,7 +136,7 @@ impl DatabaseNumber {
         });
     }
 
-    /// Takes in what a round trip of this thread says; returns false if its call is outdated by that.
+    /// Confirms the call with the stamp of a round trip. Returns false if that proves the call outdated.
     pub(crate) fn confirm(self, stamp: &Stamp) -> bool {
         self.in_call(|call| {
             let versions = stamp.versions.clone();
@@ -151,18 +152,18 @@ impl DatabaseNumber {
         .unwrap_or(true)
     }
 
-    /// Returns the number of the call that this thread is in, if a round trip was made in it a moment ago.
+    /// Returns the number of this thread's call if a recent round trip confirmed it.
     pub(crate) fn confirmed_call(self) -> Option<u64> {
         let is_fresh = |call: &Call| call.confirmed.as_ref().is_some_and(|(_, at)| at.elapsed() < FRESH);
         self.in_call(|call| is_fresh(call).then_some(call.number))?
     }
 
-    /// Returns what the first round trip of this thread's call asks along, once.
+    /// Takes the queries to send along with the first round trip. Returns them only once.
     pub(crate) fn take_along(self) -> Option<Along> {
         self.in_call(|call| call.along.take())?
     }
 
-    /// Returns the few tasks of a list that this thread's call has to do with; `None` if it may be all.
+    /// Returns the few tasks of a list that this thread's call concerns, or `None` if it may concern all.
     pub(crate) fn few_tasks(self, directory: &str) -> Option<Vec<TaskId>> {
         self.in_call(|call| call.few.as_ref().filter(|few| few.directory == directory).map(|few| few.tasks.clone()))?
     }
@@ -172,27 +173,27 @@ impl DatabaseNumber {
         self.in_call(|call| call.around = Some(around));
     }
 
-    /// Returns it, once.
+    /// Takes what [`keep_around`](Self::keep_around) kept.
     pub(crate) fn take_around(self) -> Option<Arc<ListState>> {
         self.in_call(|call| call.around.take())?
     }
 
-    /// Takes note that this thread's call has found a list to exist.
+    /// Records that a list exists, for the rest of this thread's call.
     pub(crate) fn note_existing(self, directory: &str) {
         self.in_call(|call| call.existing = Some(directory.to_owned()));
     }
 
-    /// Tells whether this thread's call has found a list to exist. Lists stay, once they have come.
+    /// Returns whether this thread's call has found that a list exists. Lists are never removed once created.
     pub(crate) fn has_found(self, directory: &str) -> bool {
         self.in_call(|call| call.existing.as_deref() == Some(directory)).unwrap_or(false)
     }
 
-    /// Keeps a part of a list's journal for the rest of this thread's call.
+    /// Keeps part of a list's journal for the rest of this thread's call.
     pub(crate) fn keep_journal(self, directory: &str, query: HistoryQuery, entries: Vec<Entry>) {
         self.in_call(|call| call.journals.push((directory.to_owned(), query, entries)));
     }
 
-    /// Returns a part of a list's journal that was kept, once.
+    /// Takes a part of a list's journal that was kept.
     pub(crate) fn take_journal(self, directory: &str, query: &HistoryQuery) -> Option<Vec<Entry>> {
         self.in_call(|call| {
             let is_it = |(of, asked, _): &(String, HistoryQuery, Vec<Entry>)| of == directory && asked == query;
@@ -201,7 +202,7 @@ impl DatabaseNumber {
         })?
     }
 
-    /// Has the rest of this thread's call ask for everything: something that it read has changed.
+    /// Makes the rest of this thread's call query the database for everything, since something it read has changed.
     pub(crate) fn distrust(self) {
         self.in_call(|call| {
             if let Some((versions, _)) = &mut call.confirmed {

@@ -1,4 +1,4 @@
-//! Opening everything that lives at an address.
+//! [`PostgresOpener`], which opens everything that lives at a `postgres://` address.
 
 use std::sync::Arc;
 
@@ -9,36 +9,34 @@ use taskyard::teams::{TeamCaller, TeamStore, Teams};
 
 use crate::administration::Administration;
 use crate::database::Database;
-use crate::jobs::PostgresJobs;
-use crate::notices::PostgresNotices;
+use crate::jobs_and_notices::{PostgresJobs, PostgresNotices, PostgresTodos};
 use crate::settings::{BadAddress, Settings, Surroundings};
 use crate::shared_world::SharedWorld;
 use crate::store::PostgresStore;
 use crate::teams::PostgresTeams;
-use crate::todos::PostgresTodos;
 
-/// Opens `postgres://` addresses, in the surroundings of this process.
+/// Opens `postgres://` addresses, with defaults from this process's environment.
 #[derive(Clone, Debug)]
 pub struct PostgresOpener {
     surroundings: Surroundings,
 }
 
 impl PostgresOpener {
-    /// The schemes it answers to.
+    /// The URL schemes it handles.
     pub const SCHEMES: [&'static str; 2] = ["postgres", "postgresql"];
 
-    /// Takes what the environment says.
+    /// Returns an opener that takes defaults from `surroundings`.
     pub fn new(surroundings: Surroundings) -> Self {
         Self { surroundings }
     }
 
-    /// Returns the place of teams at an address without a password, as what is decided about teams is built upon.
+    /// Returns the team store at an address without a password. Does not connect yet.
     pub fn teams_at(&self, address: &str) -> Result<Arc<dyn TeamStore>, BadAddress> {
         let settings = Settings::read(address, &self.surroundings)?;
         Ok(Arc::new(PostgresTeams::over(Arc::new(Database::new(settings, address.to_owned())))))
     }
 
-    /// Returns what administers the database at an address. Nothing is connected yet.
+    /// Returns administrative access to the database at an address. Does not connect yet.
     pub fn administration(&self, address: &RemoteAddress) -> Result<Administration, OpenError> {
         let database = Database::new(self.settings(address)?, address.to_string());
         Ok(Administration::over(Arc::new(database)))

@@ -1,4 +1,4 @@
-//! Following what changes seldom, and asking for all followers of a process at once.
+//! Following data that seldom changes, and polling for all followers of a process at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -7,18 +7,18 @@ use taskyard::core::{LEAD, Revision};
 use taskyard::store::{Moved, StoreError};
 use tokio_postgres::Row;
 
+use crate::connecting::failure::read_kind;
 use crate::connecting::{Failure, Statement};
 use crate::database::Database;
-use crate::epoch::Stamp;
 use crate::listening::{Follower, Following, ListHead, Poll, Polled};
-use crate::notification::read_kind;
+use crate::server_clock::Stamp;
 use crate::versions::{Kind, Version};
 
 const DOING: &str = "look whether anything changed";
 
-/// Which teams there are.
+/// The key of the cached answer: all teams.
 pub(crate) const TEAMS: (Kind, &str) = (Kind::Teams, "read which teams there are");
-/// Whether there is mail for the lead of any team.
+/// The key of the cached answer: whether any team's lead has mail.
 pub(crate) const LEAD_MAIL: (Kind, &str) = (Kind::Messages, "look for mail");
 
 /// Calls `moved` whenever something of a kind may have changed.
@@ -26,12 +26,12 @@ pub(crate) struct SeldomFollower {
     database: Weak<Database>,
     kind: Kind,
     moved: Moved,
-    /// The count when it was last called.
+    /// The count as of the last call of `moved`.
     told: Mutex<Option<Version>>,
 }
 
 impl SeldomFollower {
-    /// Begins to follow a kind on a channel.
+    /// Starts following a kind on a channel.
     pub(crate) fn follow(database: &Arc<Database>, kind: Kind, channel: &str, moved: Moved) -> Following {
         let told = Mutex::new(database.seldom_changed.newest(kind));
         let follower = Self { database: Arc::downgrade(database), kind, moved, told };
@@ -72,26 +72,26 @@ impl Follower for SeldomFollower {
 }
 
 impl Database {
-    /// Returns what asks for [`TEAMS`].
+    /// Returns the query for [`TEAMS`].
     pub(crate) fn all_teams(&self) -> Statement {
         self.statement("SELECT directory, body FROM @.teams ORDER BY directory")
     }
 
-    /// Returns what asks for [`LEAD_MAIL`].
+    /// Returns the query for [`LEAD_MAIL`].
     pub(crate) fn lead_mail(&self) -> Statement {
         let sql = "SELECT 1 FROM @.teams t JOIN @.messages m ON m.team = t.directory AND m.made = t.made
             WHERE m.member = $1 AND m.acknowledged_at IS NULL LIMIT 1";
         self.statement(sql).text(LEAD)
     }
 
-    /// Returns what asks for all followers of this process how far their lists are.
+    /// Returns the query for the extents of the lists that this process's followers follow.
     pub(crate) fn poll_question(&self, lists: Vec<i64>) -> Statement {
         let sql = "SELECT l.id, l.revision, l.head, c.version, l.moved IS NOT NULL
             FROM @.lists l LEFT JOIN @.lease_clocks c ON c.list = l.id WHERE l.id = ANY($1)";
         self.statement(sql).numbers(lists)
     }
 
-    /// Reads the answer.
+    /// Reads the result.
     pub(crate) fn polled(rows: &[Row], stamp: &Stamp) -> Result<Polled, Failure> {
         let head = |row: &Row| {
             let attempt: Option<&str> = row.try_get(2)?;
@@ -111,10 +111,10 @@ impl Database {
 impl Poll for Database {
     fn poll(&self, lists: Vec<i64>) -> Result<Option<Polled>, StoreError> {
         if self.heartbeats.sending().is_some() {
-            // It asks the same along.
+            // A heartbeat sends the same query.
             return self.send_heartbeat().map(|_| None);
         }
-        // Who holds leases is asked for along, before a heartbeat is missed.
+        // Also ask for the heartbeats of the holders of leases, before one is missed.
         let processes: Vec<String> = self.heartbeats.known().keys().cloned().collect();
         let questions = || vec![self.poll_question(lists.clone()), self.heartbeats_of(processes.clone())];
         let Some((rows, stamp)) = self.read_stamped(DOING, questions)? else { return Ok(None) };
@@ -124,10 +124,9 @@ impl Poll for Database {
     }
 }
 
-/// The directory of each team, and what is written of it.
+/// Each team's directory and body.
 pub(crate) type TeamBodies = Vec<(String, String)>;
 
-/// Reads them.
 pub(crate) fn read_bodies(rows: &[Row]) -> TeamBodies {
     rows.iter().map(|row| (row.get(0), row.get(1))).collect()
 }

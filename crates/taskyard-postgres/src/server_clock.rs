@@ -1,25 +1,30 @@
-//! The clock of the server, as this process knows it.
+//! The server's clock, and the epoch of the database that an answer belongs to.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use taskyard::core::{Moment, Timestamp};
+use taskyard::core::{Moment, Revision, Timestamp, Token};
+use tokio_postgres::Row;
 
-/// What tells the time by the server's clock, in milliseconds since 1970.
+use crate::connecting::Failure;
+use crate::schema::VERSION;
+use crate::versions::Versions;
+
+/// SQL for the server's time, in milliseconds since 1970.
 pub(crate) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-/// How old what we know of the clock may be: a process that follows anything asks the server more often than this.
+/// How long an observed time stays usable. A process that follows anything asks the server more often than this.
 const FRESH: Duration = Duration::from_secs(30);
-/// A step back of no more than this is our own inaccuracy, and does not show.
+/// A step back of up to this many milliseconds is our own inaccuracy and is hidden.
 pub(crate) const JITTER: i64 = 2_000;
 
-/// The clock of the server. What it said last is counted on from by a clock of this machine that cannot be set.
+/// The server's clock, extrapolated from the last observation with a local clock that cannot be set.
 #[derive(Debug, Default)]
 pub(crate) struct ServerClock {
     observed: Mutex<Option<Observed>>,
-    /// Whether the server's clock was set back, and nothing has been done about that yet.
+    /// Whether the server's clock was set back and that has not been handled yet.
     is_set_back: AtomicBool,
 }
 
@@ -27,12 +32,12 @@ pub(crate) struct ServerClock {
 struct Observed {
     wall: i64,
     here: Duration,
-    /// The latest that was told.
+    /// The latest time returned to a caller.
     told: i64,
 }
 
 impl ServerClock {
-    /// Learns what the server's clock says now.
+    /// Records the server's current time.
     pub(crate) fn observe(&self, wall: i64) {
         let (mut observed, here) = (self.observed(), own_clock());
         if observed.is_some_and(|earlier| earlier.at(here) - wall > JITTER) {
@@ -43,12 +48,12 @@ impl ServerClock {
         *observed = Some(Observed { wall, here, told });
     }
 
-    /// Takes note that the server's clock was set back, or that what had to be done about that was not.
+    /// Records that the server's clock was set back, or that handling that has failed.
     pub(crate) fn note_set_back(&self) {
         self.is_set_back.store(true, Ordering::SeqCst);
     }
 
-    /// Tells whether the server's clock was set back since this was last asked.
+    /// Returns whether the server's clock was set back since the last call.
     pub(crate) fn take_set_back(&self) -> bool {
         self.is_set_back.swap(false, Ordering::SeqCst)
     }
@@ -57,7 +62,7 @@ impl ServerClock {
         self.observed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the moment it is on the server; none where that was last heard too long ago.
+    /// Returns the server's current time, or `None` if it was last observed too long ago.
     pub(crate) fn now(&self) -> Option<Moment> {
         let mut observed = self.observed();
         let known = observed.as_mut()?;
@@ -66,7 +71,8 @@ impl ServerClock {
         Some(known.tell(here))
     }
 
-    /// Returns the moment it is on the server, however long ago that was last heard: within a transaction the server waits no longer.
+    /// Returns the server's current time, however old the observation. For use within a transaction, whose length the
+    /// server limits.
     pub(crate) fn now_in_transaction(&self) -> Moment {
         let mut observed = self.observed();
         let here = own_clock();
@@ -75,7 +81,7 @@ impl ServerClock {
 }
 
 impl Observed {
-    /// Returns what the server's clock says at a time by the clock of this machine.
+    /// Returns the server's time at a local time.
     fn at(&self, here: Duration) -> i64 {
         let since = here.saturating_sub(self.here).as_millis();
         self.wall.saturating_add(i64::try_from(since).unwrap_or(i64::MAX))
@@ -87,12 +93,12 @@ impl Observed {
     }
 }
 
-/// Returns a moment of the server's clock. There is one clock, and it counts for every process, whatever machine the server runs on.
+/// Returns a moment of the server's clock. All processes share that clock, whichever machine the server runs on.
 pub(crate) fn moment(wall: i64) -> Moment {
     Moment { wall: Timestamp(wall), boot: "server".to_owned(), since_boot: wall }
 }
 
-/// Returns the time by a clock that also counts while the machine sleeps.
+/// Returns the local time of a clock that also counts while the machine sleeps.
 pub(crate) fn own_clock() -> Duration {
     #[cfg(target_os = "linux")]
     let clock = ClockId::Boottime;
@@ -102,12 +108,108 @@ pub(crate) fn own_clock() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
+/// SQL for the timeline of a primary. The name of the WAL file being written begins with it, and every role may query
+/// that. (`pg_control_checkpoint()` returns the timeline of the last checkpoint, which for a while after a promotion
+/// is the old one.)
+pub(crate) const TIMELINE: &str = "CASE WHEN pg_is_in_recovery() THEN NULL
+    ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint END";
+
+/// Fencing tokens start from a time in milliseconds multiplied by this.
+const TOKENS_PER_MILLISECOND: u64 = 10;
+
+/// One history of the database. A restore or a failover begins a new one.
+#[derive(Clone, Debug)]
+pub(crate) struct Epoch {
+    id: String,
+    /// The server's timeline; `None` for a standby or a server that does not report it.
+    timeline: Option<i64>,
+}
+
+/// The result of the query that ends every transaction.
+#[derive(Clone, Debug)]
+pub(crate) struct Stamp {
+    /// The epoch that the whole answer belongs to.
+    pub(crate) epoch: Epoch,
+    /// Higher than every token that earlier epochs may have issued.
+    pub(crate) least_token: Token,
+    /// The server's time.
+    pub(crate) now: i64,
+    /// Whether the server is a standby.
+    pub(crate) is_standby: bool,
+    /// Whether the server's timeline differs from the one on which the epoch began.
+    pub(crate) is_outdated: bool,
+    /// The counts of data that seldom changes; `None` if unavailable.
+    pub(crate) versions: Option<Versions>,
+}
+
+/// Proof that the database lost commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) list: String,
+    /// The revision that this process knew.
+    pub(crate) known: Revision,
+    /// The lower revision found in the database.
+    pub(crate) found: Revision,
+}
+
+impl Epoch {
+    #[cfg(test)]
+    pub(crate) fn named(id: &str) -> Self {
+        Self { id: id.to_owned(), timeline: None }
+    }
+
+    /// Returns whether both are the same history. An unknown timeline matches any.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        let is_other_timeline = self.timeline.zip(other.timeline).is_some_and(|(one, two)| one != two);
+        self.id == other.id && !is_other_timeline
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Stamp {
+    /// Returns the query for the stamp. If the tables have another version, or the row with their version is missing,
+    /// it divides by zero, which aborts the transaction before anything is committed.
+    pub(crate) fn question(asks_timeline: bool) -> String {
+        let server =
+            if asks_timeline { format!("pg_is_in_recovery(), {TIMELINE}") } else { "false, NULL::bigint".into() };
+        format!(
+            "SELECT 1 / (coalesce(version, 0) = {VERSION})::int, {NOW}, epoch, epoch_began, timeline, {server}, {}
+            FROM (VALUES (true)) AS always LEFT JOIN @.yard ON true",
+            Versions::QUESTION
+        )
+    }
+
+    /// Reads the result.
+    pub(crate) fn read(row: &Row) -> Result<Self, Failure> {
+        let (began, of_epoch): (i64, Option<i64>) = (row.try_get(3)?, row.try_get(4)?);
+        let timeline: Option<i64> = row.try_get(6)?;
+        let epoch = Epoch { id: row.try_get(2)?, timeline };
+        Ok(Self {
+            versions: Versions::new(&epoch.id, row.try_get(7)?),
+            epoch,
+            least_token: Token(began.unsigned_abs().saturating_mul(TOKENS_PER_MILLISECOND)),
+            now: row.try_get(1)?,
+            is_standby: row.try_get(5)?,
+            is_outdated: timeline.is_some() && timeline != of_epoch,
+        })
+    }
+
+    /// Returns the token from which a list continues, given the last one in its row. A list without any takes its
+    /// first from the clock.
+    pub(crate) fn last_token(&self, in_row: Token) -> Token {
+        if in_row == Token(0) { in_row } else { in_row.max(self.least_token) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::ServerClock;
 
     #[test]
-    fn it_goes_on_from_what_the_server_said_and_not_back_by_a_little() {
+    fn continuation_uses_server_position_exactly() {
         let clock = ServerClock::default();
         assert!(clock.now().is_none());
         clock.observe(1_000_000);
@@ -128,5 +230,18 @@ mod tests {
         assert!(clock.take_set_back() && !clock.take_set_back());
         clock.observe(900_000);
         assert!(!clock.take_set_back(), "it was not set back once more");
+    }
+}
+
+#[cfg(test)]
+mod epoch_tests {
+    use super::Epoch;
+
+    #[test]
+    fn epochs_differ_by_id_or_known_timeline() {
+        let epoch = |id: &str, timeline| Epoch { id: id.to_owned(), timeline };
+        let first = epoch("a", Some(1));
+        assert!(first.is(&epoch("a", Some(1))) && first.is(&epoch("a", None)) && epoch("a", None).is(&first));
+        assert!(!first.is(&epoch("a", Some(2))) && !first.is(&epoch("b", Some(1))) && !first.is(&epoch("b", None)));
     }
 }

@@ -1,4 +1,5 @@
-//! The processes of all machines that share a database: how this one shows that it lives, and how the others are known to.
+//! Liveness of the processes of all machines that share a database: sending this process's heartbeats and judging the
+//! others by theirs.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -15,27 +16,27 @@ use crate::heartbeats::{BEATS_IN_A_SILENCE, Sending, Until, milliseconds, name_o
 use crate::server_clock::{NOW, moment};
 use crate::store::storable;
 
-/// Rows of processes that have been silent for this long are removed, in milliseconds: 30 days.
+/// Rows of processes silent for this long are removed. In milliseconds: 30 days.
 const SWEPT_AFTER: i64 = 30 * 24 * 3600 * 1000;
 
 impl Database {
-    /// Returns what asks for the heartbeats of processes that would count as silent by what is known; `None` if there are none. It goes
-    /// along with other questions.
+    /// Returns the query for the heartbeats of processes that would count as silent by what is known, or `None` if
+    /// there are none. Sent along with other queries.
     pub(crate) fn overdue_heartbeats(&self) -> Option<Statement> {
         if self.heartbeats.known().is_empty() {
-            // Nor is it known yet what time it is.
+            // The server's time may not be known yet either.
             return None;
         }
         let overdue = self.heartbeats.overdue(self.clock.now_in_transaction().wall.0);
         (!overdue.is_empty()).then(|| self.heartbeats_of(overdue))
     }
 
-    /// Returns when a process last sent a heartbeat; `None` if it never did.
+    /// Returns when a process last sent a heartbeat, or `None` if it never did.
     fn last_heartbeat(&self, process: &ProcessMark) -> Option<Moment> {
         let name = name_of(process);
         let known = self.heartbeats.known().get(&name).copied();
         if let Some(known) = known
-            // A transaction has asked for what was overdue when it began, and judges by that moment.
+            // A transaction reads overdue heartbeats when it begins, and judges by that moment.
             && (!known.is_overdue(self.clock.now_in_transaction().wall.0) || self.pool.is_used_by_this_thread())
         {
             return known.last.map(moment);
@@ -47,23 +48,23 @@ impl Database {
             learnt.map_err(|failure| failure.into_store_error(self.shown(), doing))
         });
         if let Err(error) = answer {
-            // The caller learns what is wrong when it goes on to ask or to write something.
+            // The caller gets the error when it next queries or writes.
             tracing::debug!(%error, "heartbeats are not known");
         }
         self.heartbeats.known().get(&name)?.last.map(moment)
     }
 
-    /// Returns what asks for the last heartbeats of processes.
+    /// Returns the query for the last heartbeats of processes.
     pub(crate) fn heartbeats_of(&self, processes: Vec<String>) -> Statement {
         let sql = "SELECT asked.process, a.seen_at FROM unnest($1) AS asked (process)
             LEFT JOIN @.alive a ON a.process = asked.process";
         self.statement(sql).texts(processes)
     }
 
-    /// Returns the statement that writes down that this process is alive.
+    /// Returns the statement that records a heartbeat of this process.
     pub(crate) fn heartbeat(&self, agent: Option<&AgentName>) -> Statement {
         let own = own_mark();
-        // Roles may write agents, and not read them.
+        // Roles may write agents but not read them.
         let renewed = if agent.is_some() { ", agent = $5" } else { "" };
         let sql = format!(
             "INSERT INTO @.alive AS a (process, machine, boot, pid, agent, seen_at) VALUES ($1, $2, $3, $4, $5, {NOW})
@@ -74,7 +75,7 @@ impl Database {
         statement.number(i64::from(own.pid)).text(agent)
     }
 
-    /// Sends heartbeats of this process from now on. The first one has been sent by the caller.
+    /// Sends heartbeats from now on. The caller has already sent the first one.
     pub(crate) fn send_heartbeats(self: &Arc<Self>, until: Until) {
         let mut sending = self.heartbeats.sending();
         if let Some(sending) = &mut *sending {
@@ -90,13 +91,13 @@ impl Database {
         }
     }
 
-    /// Sends no more heartbeats and removes the row of this process, unless it sends them until its end.
+    /// Stops sending heartbeats and removes this process's row, unless it sends them until it ends.
     fn end_heartbeats(&self) {
         let mut sending = self.heartbeats.sending();
         if sending.as_ref().is_some_and(|sending| sending.until == Until::NothingIsHeld) {
             *sending = None;
             self.heartbeats.note_end();
-            // A heartbeat that is on its way may put the row back; then it is swept in time.
+            // A heartbeat in flight may restore the row; it is swept later.
             drop(sending);
             let sql = "DELETE FROM @.alive WHERE process = $1";
             let removal = || vec![self.statement(sql).text(name_of(&own_mark()))];
@@ -106,7 +107,8 @@ impl Database {
         }
     }
 
-    /// Sends one heartbeat, learns those of others and what this process follows on the way, and returns when that was by the server's clock.
+    /// Sends one heartbeat, reads those of other processes and polls for this process's followers on the way. Returns
+    /// when it was sent, by the server's clock.
     pub(crate) fn send_heartbeat(&self) -> Result<i64, StoreError> {
         let doing = "send a heartbeat";
         let known: Vec<String> = self.heartbeats.known().keys().cloned().collect();
@@ -116,7 +118,7 @@ impl Database {
             all.push(self.poll_question(lists.clone()));
             if !self.heartbeats.has_swept() {
                 all.push(self.sweeping());
-                // The clock may have been set back before this process first heard of it.
+                // The clock may have been set back before this process first observed it.
                 all.extend(self.bringing_back());
             }
             all
@@ -127,15 +129,16 @@ impl Database {
         self.heartbeats.note_sent(sent);
         self.heartbeats.learn(&rows[1], 0, &moment(sent)).map_err(failed)?;
         self.listening.take_in(&Self::polled(&rows[2], &stamp).map_err(failed)?);
-        // A caller that looks at one of the others again asks for it.
+        // A caller that needs one of the others queries it again.
         let silence = milliseconds(longest_silence());
         self.heartbeats.known().retain(|_, known| known.last.is_some_and(|last| sent - last < silence));
         self.bring_signs_back();
         Ok(sent)
     }
 
-    /// Has no sign of life lie in the future, if the server's clock was set back: those of the dead would count until it gets there. Every
-    /// process does this with its heartbeats, whatever question of its own has told it.
+    /// If the server's clock was set back, moves signs of life in the future back to the present: otherwise dead
+    /// processes would count as alive until the clock catches up. Every process does this along with its heartbeats,
+    /// whichever of its queries revealed the change.
     pub(crate) fn bring_signs_back(&self) {
         if !self.clock.take_set_back() {
             return;
@@ -146,7 +149,7 @@ impl Database {
         }
     }
 
-    /// Returns what does so with heartbeats, and with the reports of jobs.
+    /// Returns the statements that do this for heartbeats and for job reports.
     fn bringing_back(&self) -> [Statement; 2] {
         [("alive", "process", "seen_at"), ("jobs", "job", "changed_at")].map(|(table, key, at)| {
             self.statement(&format!(
@@ -156,21 +159,21 @@ impl Database {
         })
     }
 
-    /// Returns what removes the rows of processes that are long gone.
+    /// Returns the statement that removes the rows of processes that ended long ago.
     fn sweeping(&self) -> Statement {
         self.statement(&format!("DELETE FROM @.alive WHERE seen_at < {NOW} - $1")).number(SWEPT_AFTER)
     }
 }
 
-/// Sends heartbeats until it is told to end.
+/// Sends heartbeats until told to stop.
 fn send(database: &Database, ended: &Receiver<()>) {
-    // Another thread may use the connection for as long as it waits for a list.
+    // Another thread may hold the connection for as long as it waits for a list.
     make_this_thread_urgent();
     let mut pause = database.heartbeats.until_due();
     while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
         pause = database.heartbeats.until_due();
         if !pause.is_zero() {
-            // One was sent with a commit, or with another question.
+            // A heartbeat was sent with a commit or another query.
             continue;
         }
         let sent = database.send_heartbeat();
@@ -182,14 +185,12 @@ fn send(database: &Database, ended: &Receiver<()>) {
     }
 }
 
-/// The processes of all machines that share a database.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedWorld {
     database: Arc<Database>,
 }
 
 impl SharedWorld {
-    /// Returns the world of a database.
     pub(crate) fn over(database: Arc<Database>) -> Self {
         Self { database }
     }
@@ -199,7 +200,7 @@ impl World for SharedWorld {
     fn see(&self, process: &ProcessMark) -> ProcessSeen {
         let longest_silence = longest_silence();
         if *process == own_mark() {
-            // Whoever took what it holds from it while it was silent has recorded that.
+            // Any process that took over its leases while it was silent has recorded that.
             return ProcessSeen { liveness: Liveness::Alive, last_sign: None, longest_silence, must_show_life: false };
         }
         let (liveness, last_sign) = (liveness_on_shared_store(process), self.database.last_heartbeat(process));
@@ -207,7 +208,7 @@ impl World for SharedWorld {
     }
 
     fn holds_now(&self, holder: &Holder) {
-        // The commit that gave it what it holds has sent the first heartbeat.
+        // The commit that assigned the lease sent the first heartbeat.
         if *holder.process() == own_mark() {
             self.database.send_heartbeats(Until::NothingIsHeld);
         }

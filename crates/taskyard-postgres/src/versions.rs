@@ -1,34 +1,34 @@
-//! What changes seldom, how often it changed, and the answers that count until it changes again.
+//! Kinds of data that seldom change, a change count for each, and cached answers that stay valid until the count
+//! changes.
 //!
-//! The table `versions` counts the changes of each kind. Whoever changes something of a kind raises its count in the same transaction, and
-//! every transaction reads all counts with its [`crate::epoch::Stamp`]. An answer that was read at a count is right as long as the count is
-//! the same. Nothing is remembered that was not read at one moment with the count.
+//! The table `versions` has a count per kind. A transaction that changes data of a kind raises its count, and every
+//! transaction reads all counts with its [`crate::server_clock::Stamp`]. An answer read at a count is valid while the
+//! count is the same. Only answers that were read in one snapshot with the count are cached.
 
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// All remembered answers are dropped when there are this many.
+/// When there are this many cached answers, all are dropped.
 const MOST_ANSWERS: usize = 1_024;
 
-/// A kind of thing that changes seldom.
+/// A kind of data that seldom changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Messages, and whether they were acknowledged.
+    /// Messages and their acknowledgements.
     Messages,
-    /// Which lists there are.
+    /// The names of lists.
     Names,
-    /// Notices of ended jobs, and whether they were acknowledged.
+    /// Notices of ended jobs and their acknowledgements.
     Notices,
-    /// Teams, their members, which agents have seats, and which processes these live with.
+    /// Teams, their members, which agents have seats, and the processes that these agents live with.
     Teams,
 }
 
 impl Kind {
-    /// All of them, in the order in which the database returns their counts: by name.
+    /// All kinds, in the order in which the database returns their counts: by name.
     pub(crate) const ALL: [Self; 4] = [Self::Messages, Self::Names, Self::Notices, Self::Teams];
 
-    /// Returns its name in the database.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Messages => "messages",
@@ -39,15 +39,14 @@ impl Kind {
     }
 }
 
-/// How often each kind had changed at one moment.
+/// The change counts of all kinds at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Versions {
-    /// The id of the epoch in which these are the counts.
+    /// The epoch that the counts belong to.
     epoch: Arc<str>,
     counts: [i64; Kind::ALL.len()],
 }
 
-/// The count of one kind in one epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     pub(crate) epoch: Arc<str>,
@@ -55,32 +54,31 @@ pub(crate) struct Version {
 }
 
 impl Versions {
-    /// What a stamp asks for.
+    /// The query for the counts, which the stamp includes.
     pub(crate) const QUESTION: &'static str = "(SELECT array_agg(version ORDER BY kind) FROM @.versions)";
 
-    /// Takes the answer; `None` if a row is missing, and then nothing can be remembered.
+    /// Takes the result. Returns `None` if a row is missing; then nothing can be cached.
     pub(crate) fn new(epoch: &str, counts: Option<Vec<i64>>) -> Option<Self> {
         Some(Self { epoch: epoch.into(), counts: counts?.try_into().ok()? })
     }
 
-    /// Returns the count of one kind.
     pub(crate) fn of(&self, kind: Kind) -> Version {
         Version { epoch: Arc::clone(&self.epoch), count: self.counts[kind as usize] }
     }
 }
 
-/// Answers about things that change seldom.
+/// Cached answers about data that seldom changes.
 #[derive(Debug, Default)]
 pub(crate) struct Answers(Mutex<Remembered>);
 
-/// An answer, and the count at which it was read.
+/// An answer and the count at which it was read.
 type ReadAnswer = (Version, Arc<dyn Any + Send + Sync>);
 
 #[derive(Debug, Default)]
 struct Remembered {
-    /// The counts that a transaction of this process read last, or heard of since.
+    /// The counts last read by a transaction of this process, or announced since.
     newest: Option<Versions>,
-    /// By the question, and what it is about.
+    /// Keyed by the query and its subject.
     by_question: HashMap<(&'static str, String), ReadAnswer>,
 }
 
@@ -89,13 +87,14 @@ impl Answers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in the counts that a transaction read; `None` if it could not. Those of an answer that comes late count, too: the call that
-    /// relies on them finds out. A database that was restored may have lower ones.
+    /// Records the counts that a transaction read; `None` if it could not. Counts that arrive late and are out of
+    /// date do no harm, since a call that relies on them detects that. A restored database may have lower counts.
     pub(crate) fn observe(&self, versions: Option<&Versions>) {
         self.remembered().newest = versions.cloned();
     }
 
-    /// Takes in that a count was raised, as the process that did so tells; `None` if it does not tell to what.
+    /// Records that a count was raised, as announced by the process that raised it; `version` is `None` if it did not
+    /// say to what.
     pub(crate) fn hear(&self, kind: Kind, version: Option<&Version>) {
         let mut remembered = self.remembered();
         match (&mut remembered.newest, version) {
@@ -103,17 +102,16 @@ impl Answers {
                 let count = &mut newest.counts[kind as usize];
                 *count = version.count.max(*count);
             }
-            // The next transaction tells.
+            // The next transaction reads the counts.
             (newest, _) => *newest = None,
         }
     }
 
-    /// Returns the newest known count of a kind; `None` if none is.
     pub(crate) fn newest(&self, kind: Kind) -> Option<Version> {
         Some(self.remembered().newest.as_ref()?.of(kind))
     }
 
-    /// Returns the answer to a question if it was read at a count.
+    /// Returns the answer to a query if it was read at this count.
     pub(crate) fn find<T: Send + Sync + 'static>(
         &self,
         question: &'static str,
@@ -125,7 +123,6 @@ impl Answers {
         if read_at == version { Arc::clone(answer).downcast().ok() } else { None }
     }
 
-    /// Remembers the answer to a question that was read at a count.
     pub(crate) fn keep<T: Send + Sync + 'static>(
         &self,
         question: &'static str,

@@ -1,4 +1,5 @@
-//! The clients that are connected: so many and no more, and fewer still of those that have not proved yet that they may come in.
+//! The open connections of a server: limits on their number, with a lower one for clients that have not
+//! authenticated.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -8,18 +9,17 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// So many connections there are at most: browsers keep one open for events.
+/// Maximum number of connections. Browsers keep one open for events.
 const CONNECTIONS: usize = 4_096;
-/// So many descriptors stay free for the list, its journal and the programs that calls start.
+/// File descriptors reserved for the list, its journal and the programs that calls start.
 const DESCRIPTORS_KEPT: usize = 128;
-/// A stranger that has begun to send its request has this long for the rest before another may take its place.
+/// An unauthenticated client that has begun its request may be evicted after this time.
 const GRACE: Duration = Duration::from_millis(100);
-/// One that has sent nothing yet has this long to begin: its program may be waiting for the processor.
+/// A client that has sent nothing yet may be evicted after this time; its program may be waiting for the CPU.
 const SILENCE: Duration = Duration::from_millis(200);
-/// A connection on which nothing is asked for this long may be ended for another. Sooner, its client may just be about to ask.
+/// A connection that has been idle for this long may be evicted. Sooner, its client may be about to send a request.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// The connections of a server.
 #[derive(Debug)]
 pub(crate) struct Connections {
     open: Mutex<Open>,
@@ -31,7 +31,7 @@ pub(crate) struct Connections {
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    /// By number, and so by age.
+    /// Keyed by a rising number, so ordered by age.
     connections: BTreeMap<u64, Connection>,
 }
 
@@ -42,27 +42,26 @@ struct Connection {
     ends: Ends,
 }
 
-/// The ways in which a connection is ended for another.
+/// How a connection is evicted.
 #[derive(Clone, Debug, Default)]
 struct Ends {
-    /// At once.
     at_once: CancellationToken,
-    /// As soon as nothing is asked over it.
+    /// As soon as no request is in progress.
     when_idle: CancellationToken,
 }
 
-/// What a connection is at.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Nothing has been sent over it.
+    /// The client has not sent anything.
     Silent,
-    /// Something has, but no client has proved that it may come in.
+    /// The client has begun to send, but has not authenticated.
     Stranger,
     /// A request is being answered.
     Busy,
-    /// A stream is open on which its client hears of changes. It can be opened anew.
+    /// An event stream is open. The client can reopen it.
     Streaming,
-    /// Nothing is asked.
+    /// No request is in progress.
     Idle,
 }
 
@@ -72,11 +71,11 @@ impl Standing {
     }
 }
 
-/// A connection that counts until this is dropped, however many still know of it.
+/// A slot for a connection, released on drop even if clones of its [`Visit`] remain.
 #[derive(Debug)]
 pub(crate) struct Entered(Visit);
 
-/// What is known of one connection.
+/// A handle to one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Visit {
     connections: Arc<Connections>,
@@ -85,20 +84,21 @@ pub(crate) struct Visit {
 }
 
 impl Connections {
-    /// Returns the connections of a server in a process that may open so many files.
+    /// Returns the connection limits of a process that may open this many files.
     pub(crate) fn new(open_files: usize) -> Arc<Self> {
         let most = (open_files.saturating_sub(DESCRIPTORS_KEPT) * 3 / 4).clamp(8, CONNECTIONS);
         Arc::new(Self { open: Mutex::default(), changed: Notify::new(), most, most_strangers: most * 3 / 4 })
     }
 
-    /// Takes up a connection. Where there are too many, one that will not be missed ends for it: the stranger that is slowest, else the
-    /// client that has asked nothing for longest, else the oldest stream. Where all are at work, it waits.
+    /// Waits for a slot. If all are taken, evicts the connection that will be missed least: the slowest
+    /// unauthenticated client, otherwise the client idle for longest, otherwise the oldest stream. If all are busy,
+    /// waits.
     pub(crate) async fn enter(self: &Arc<Self>) -> Entered {
         loop {
             if let Some(entered) = self.enter_now() {
                 return entered;
             }
-            // Time passes, too, and makes room.
+            // Connections also become evictable with time.
             let _ = tokio::time::timeout(GRACE / 4, self.changed.notified()).await;
         }
     }
@@ -114,7 +114,7 @@ impl Connections {
             if let Some(ended) = open.connections.remove(&victim) {
                 tracing::debug!(standing = ?ended.standing, "a connection ends for another");
                 match ended.standing {
-                    // Its next request may be on its way, and is answered.
+                    // Its next request may be on its way, and is still answered.
                     Standing::Idle => ended.ends.when_idle.cancel(),
                     Standing::Silent | Standing::Stranger | Standing::Busy | Standing::Streaming => {
                         ended.ends.at_once.cancel();
@@ -130,14 +130,14 @@ impl Connections {
         Some(Entered(Visit { connections: Arc::clone(self), number, ends }))
     }
 
-    /// Waits until all connections have ended.
+    /// Waits until all connections are closed.
     pub(crate) async fn all_ended(&self) {
         while !self.open().connections.is_empty() {
             let _ = tokio::time::timeout(GRACE, self.changed.notified()).await;
         }
     }
 
-    /// Tells whether so many are connected that each should leave after its answer.
+    /// Returns whether there are so many connections that each should close after its answer.
     pub(crate) fn are_many(&self) -> bool {
         self.open().connections.len() >= self.most * 3 / 4
     }
@@ -152,7 +152,7 @@ impl Open {
         self.connections.values().filter(|connection| counts(connection.standing)).count()
     }
 
-    /// Returns the connection that has been at something for longest, and at least for this long.
+    /// Returns the connection that has been in a state for longest, if that is at least `least`.
     fn oldest(&self, standing: Standing, least: Duration) -> Option<u64> {
         let of_standing = self.connections.iter().filter(|(_, connection)| connection.standing == standing);
         let oldest = of_standing.min_by_key(|(_, connection)| connection.since);
@@ -161,7 +161,7 @@ impl Open {
 }
 
 impl Visit {
-    /// Says what the connection is at from now on.
+    /// Sets the state of the connection.
     pub(crate) fn is_now(&self, standing: Standing) {
         let mut open = self.connections.open();
         if let Some(connection) = open.connections.get_mut(&self.number) {
@@ -172,23 +172,22 @@ impl Visit {
         self.connections.changed.notify_one();
     }
 
-    /// Tells whether no client has proved over it that it may come in.
+    /// Returns whether no client has authenticated on this connection.
     pub(crate) fn is_of_stranger(&self) -> bool {
         let open = self.connections.open();
         open.connections.get(&self.number).is_none_or(|connection| connection.standing.is_of_stranger())
     }
 
-    /// Returns what says that it has to end at once, for another.
+    /// Returns the token that is cancelled when the connection must close immediately.
     pub(crate) fn end(&self) -> &CancellationToken {
         &self.ends.at_once
     }
 
-    /// Returns what says that it has to end as soon as nothing is asked over it, for another.
+    /// Returns the token that is cancelled when the connection must close as soon as no request is in progress.
     pub(crate) fn leave(&self) -> &CancellationToken {
         &self.ends.when_idle
     }
 
-    /// Returns all connections.
     pub(crate) fn connections(&self) -> &Connections {
         &self.connections
     }
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_client_makes_room_before_a_stream_and_a_busy_one_never() {
+    fn idle_client_makes_room_for_a_stream_and_busy_one_never() {
         run(async {
             let connections = Connections::new(0);
             let mut visits = Vec::new();

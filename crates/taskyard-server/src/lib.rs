@@ -1,14 +1,16 @@
-//! The web server: pages for people, a JSON API for programs, events, metrics, and the tools for agents (`taskyard-mcp`) over HTTP.
+//! The web server: pages for people, a JSON API for programs, events, metrics, and the MCP tools for agents
+//! (`taskyard-mcp`) over HTTP.
 //!
-//! A program that serves a store is a [`Host`]: it says what is served ([`Served`]), and the server does the rest. It listens on a port
-//! ([`Server`]), encrypts ([`Tls`]), lets in who shows a token ([`tokens`]) or opens a link, and answers. A request names its list and its
-//! agent; it calls one operation of the library and gets the answer that `--json` prints, too.
+//! The program that runs the server implements [`Host`], which supplies what to serve ([`Served`]). The server
+//! listens on a port ([`Server`]), encrypts ([`Tls`]), authenticates clients by a token ([`tokens`]) or a link, and
+//! answers. A request names a list and an agent, calls one operation of the library and returns the same answer that
+//! `--json` prints.
 //!
 //! `examples/own_server.rs` serves a list in memory.
 //!
-//! The server never reads flags or the environment, prints nothing, and takes no signals but SIGHUP, upon which the configuration and the
-//! certificate are read anew. What is answered is described by `/api/v1/openapi.json` and `docs/web.md`; why it is done so is
-//! `docs/design/web.md`.
+//! The server never reads flags or the environment, prints nothing, and handles no signal but SIGHUP, on which it
+//! reloads the configuration and the certificate. The API is described by `/api/v1/openapi.json` and `docs/web.md`,
+//! and the design by `docs/design/web.md`.
 
 mod connections;
 mod public_url;

@@ -1,39 +1,39 @@
-//! The address under which a proxy shows a server to the world.
+//! The public address of a server behind a proxy.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The first parts of our own paths: a prefix that begins with one could not be told from a path without the prefix.
+/// The first segments of our own paths. A prefix that begins with one would be ambiguous.
 const OURS: [&str; 8] = ["api", "assets", "favicon.ico", "healthz", "lists", "mcp", "metrics", "open"];
 
-/// The address under which a proxy shows a server: `https://board.example/yard`.
+/// The public address of a server behind a proxy, such as `https://board.example/yard`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl {
     is_encrypted: bool,
-    /// The name or address, in lower case.
+    /// The name or IP address, in lower case.
     host: String,
     port: u16,
-    /// What paths begin with: empty, or `/yard`.
+    /// The path prefix: empty, or for example `/yard`.
     base: String,
 }
 
 impl PublicUrl {
-    /// Tells whether the proxy encrypts.
+    /// Returns whether the public address uses HTTPS.
     pub(crate) fn is_encrypted(&self) -> bool {
         self.is_encrypted
     }
 
-    /// Returns what paths begin with: nothing, or a path that begins with a slash and ends without one.
+    /// Returns the path prefix: empty, or a path that begins with a slash and does not end with one.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
 
-    /// Tells whether a Host names it. Some proxies pass on the host without its port.
+    /// Returns whether a `Host` header names this address. Some proxies omit the port.
     pub(crate) fn is_host(&self, host: &str, port: Option<u16>) -> bool {
         host.eq_ignore_ascii_case(&self.host) && port.is_none_or(|port| port == self.port)
     }
 
-    /// Tells whether a page of this origin is one of its own.
+    /// Returns whether an origin is this address.
     pub(crate) fn is_origin(&self, scheme: &str, host: &str, port: Option<u16>) -> bool {
         let (own, usual) = if self.is_encrypted { ("https", 443) } else { ("http", 80) };
         scheme == own && host.eq_ignore_ascii_case(&self.host) && port.unwrap_or(usual) == self.port
@@ -62,7 +62,7 @@ impl FromStr for PublicUrl {
         };
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
         let (host, port) = match authority.rsplit_once(':') {
-            // The address in `[::1]` has colons of its own.
+            // An IPv6 address such as `[::1]` contains colons itself.
             Some((host, port)) if !port.ends_with(']') => {
                 (host, port.parse().map_err(|_| format!("`{}` is not a port number", port.escape_debug()))?)
             }

@@ -1,4 +1,13 @@
-//! The agents we know how to register with.
+//! The agents that can be set up, the options, the files that are edited, and why that may fail.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use taskyard::machine::MachineError;
+
+use crate::config_edit::toml_entries::TableEntry;
+use crate::config_edit::{Entry, Unfit};
 
 /// An agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -215,5 +224,140 @@ impl Scope {
             Self::User => "user",
             Self::Project => "project",
         }
+    }
+}
+
+/// The name our server is registered under.
+pub(super) const NAME: &str = "taskyard";
+
+/// A file of an agent, and what of ours belongs in it.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) path: PathBuf,
+    pub(super) ours: Ours,
+}
+
+/// What of ours belongs in a file.
+#[derive(Clone, Debug)]
+pub(super) enum Ours {
+    /// Entries in a JSON file.
+    Json(Vec<Entry>),
+    /// A table in a TOML file.
+    Toml(TableEntry),
+    /// A mapping in a YAML file.
+    Yaml(TableEntry),
+    /// The whole file.
+    Whole(&'static str),
+}
+
+/// Returns what starts our server, as nearly every agent writes it.
+pub(super) fn server() -> Value {
+    json!({"command": NAME, "args": ["mcp"]})
+}
+
+/// Returns what starts our server with the tools for claims alone, for an agent whose own tools work on the same list.
+pub(super) fn stdio_server_for_claims() -> Value {
+    json!({"type": "stdio", "command": NAME, "args": ["mcp", "--tools", "claims"]})
+}
+
+/// Returns what starts our server, for agents that want to be told how they speak with it.
+pub(super) fn stdio_server() -> Value {
+    json!({"type": "stdio", "command": NAME, "args": ["mcp"]})
+}
+
+/// Where the configuration of agents is, and what is wished to be in it. The program that reads the environment fills it in.
+#[derive(Clone, Debug, Default)]
+pub struct SetupOptions {
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
+    /// The client's directory, where it is not `~/.claude`.
+    pub claude_config: Option<PathBuf>,
+    /// The directory of Codex, where it is not `~/.codex`.
+    pub codex_home: Option<PathBuf>,
+    /// The directory of Copilot CLI, where it is not `~/.copilot`.
+    pub copilot_home: Option<PathBuf>,
+    /// Where programs keep their configuration, where it is not `~/.config`.
+    pub xdg_config: Option<PathBuf>,
+    /// The root of the project.
+    pub project: PathBuf,
+    /// The list that people work on in the project, where there is one for all of them.
+    pub project_list: Option<String>,
+    /// Whether the client is to show our status line.
+    pub status_line: bool,
+    /// The directories in which programs are looked for.
+    pub programs: Vec<PathBuf>,
+}
+
+impl SetupOptions {
+    /// Returns a path below the home directory.
+    pub(super) fn in_home(&self, below: &str) -> Result<PathBuf, SetupError> {
+        self.home.as_deref().map(|home| home.join(below)).ok_or(SetupError::NoHome)
+    }
+
+    /// Returns a path below the directory in which programs keep their configuration.
+    pub(super) fn in_config(&self, below: &str) -> Result<PathBuf, SetupError> {
+        self.moved_or_in_home(self.xdg_config.as_deref(), ".config", below)
+    }
+
+    /// Returns a path below a directory that may have been moved, else below its usual place in the home directory.
+    pub(super) fn moved_or_in_home(
+        &self,
+        moved: Option<&Path>,
+        usual: &str,
+        file: &str,
+    ) -> Result<PathBuf, SetupError> {
+        match moved {
+            Some(directory) => Ok(directory.join(file)),
+            None => Ok(self.in_home(usual)?.join(file)),
+        }
+    }
+}
+
+/// Why an agent could not be set up. Nothing was written where planning failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The system refused.
+    #[error("{doing} `{}`: {source}", .path.display())]
+    Io {
+        /// What we tried, as the beginning of a sentence.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file cannot be edited. It is left as it is.
+    #[error("`{}`, {unfit}", .path.display())]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        unfit: Unfit,
+    },
+    /// Another program wrote a file between our planning and our writing.
+    #[error("`{}` was changed by another program at this moment", .path.display())]
+    ChangedMeanwhile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What is needed to undo it cannot be kept or read.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// The agent keeps servers for a user only.
+    #[error("{} knows no servers of a project", .agent.name())]
+    OnlyForUser {
+        /// The agent.
+        agent: Agent,
+    },
+    /// The environment does not say where the home directory is.
+    #[error("there is no home directory")]
+    NoHome,
+}
+
+impl SetupError {
+    /// Returns a function that wraps a system error with what was tried.
+    pub(super) fn io(doing: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { doing, path, source }
     }
 }

@@ -4,32 +4,12 @@
 //! [`config_edit`]. A change is planned first, so that it can be shown, and then applied.
 
 mod agent;
-mod amp;
 mod applying;
-mod change;
-mod claude;
-mod codex;
 pub mod config_edit;
-mod copilot;
-mod cursor;
-mod error;
-mod gemini;
-mod goose;
-mod mcp_json;
-mod opencode;
 mod planning;
-mod record;
-mod setup_options;
-mod standing;
-mod target;
 mod targets;
-mod vscode;
-mod zed;
 
-pub use agent::{Agent, Scope, Wish};
-pub use change::{Change, Outcome, Plan};
-pub use claude::{SKILL, users_own_status_line};
-pub use error::SetupError;
-pub use planning::plan;
-pub use setup_options::SetupOptions;
-pub use standing::Registration;
+pub use agent::{Agent, Scope, SetupError, SetupOptions, Wish};
+pub use applying::Registration;
+pub use planning::{Change, Outcome, Plan, plan};
+pub use targets::{SKILL, users_own_status_line};

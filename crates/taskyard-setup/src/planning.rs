@@ -1,19 +1,18 @@
-//! Finding out what is to happen to the files of an agent. Nothing is written here.
+//! Plans the changes of an agent's files, and records what it takes to undo them. Nothing is written here.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use crate::config_edit::toml::{self, TableEntry};
-use crate::config_edit::{Added, Additions, ChangedLine, Entry, Unfit, What, changed_lines, json, yaml};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::change::{Change, Plan};
-use super::record::{Made, Record, Step};
-use super::setup_options::SetupOptions;
-use super::target::{Ours, Target};
-use super::{Agent, Scope, SetupError, Wish};
 use taskyard::machine::Machine;
+
+use super::{Agent, Scope, SetupError, Wish};
+use crate::agent::{Ours, SetupOptions, Target};
+use crate::config_edit::toml_entries::TableEntry;
+use crate::config_edit::{
+    Added, Additions, ChangedLine, Entry, Unfit, What, changed_lines, json_entries, toml_entries, yaml_entries,
+};
 
 /// Symbolic links in a row after which one gives up.
 const LINKS: usize = 40;
@@ -95,20 +94,20 @@ fn put_in(target: &Target, real: PathBuf, before: Option<String>, record: Option
                     What::Setting(value) => Some(value.clone()),
                     _ => None,
                 };
-                if let Some((longer, additions)) = take(entry.name(), value, json::add(&text, entry)?) {
+                if let Some((longer, additions)) = take(entry.name(), value, json_entries::add(&text, entry)?) {
                     all = all.then(&additions);
                     text = longer;
                 }
             }
         }
         Ours::Toml(table) => {
-            if let Some((longer, additions)) = take(name_of(table), None, toml::add(&text, table)?) {
+            if let Some((longer, additions)) = take(name_of(table), None, toml_entries::add(&text, table)?) {
                 all = additions;
                 text = longer;
             }
         }
         Ours::Yaml(entry) => {
-            if let Some((longer, additions)) = take(name_of(entry), None, yaml::add(&text, entry)?) {
+            if let Some((longer, additions)) = take(name_of(entry), None, yaml_entries::add(&text, entry)?) {
                 all = additions;
                 text = longer;
             }
@@ -140,9 +139,9 @@ fn put_in_todays_form(
 ) -> Result<Option<Change>, Unfit> {
     let (Some(before), Some(record)) = (before, record) else { return Ok(None) };
     let add = |text: &str| match &target.ours {
-        Ours::Json(entries) if entries.len() == 1 => json::add(text, &entries[0]).map(Some),
-        Ours::Toml(table) => toml::add(text, table).map(Some),
-        Ours::Yaml(entry) => yaml::add(text, entry).map(Some),
+        Ours::Json(entries) if entries.len() == 1 => json_entries::add(text, &entries[0]).map(Some),
+        Ours::Toml(table) => toml_entries::add(text, table).map(Some),
+        Ours::Yaml(entry) => yaml_entries::add(text, entry).map(Some),
         Ours::Json(_) | Ours::Whole(_) => Ok(None),
     };
     if !matches!(add(before)?, Some(Added::ThereOtherwise)) {
@@ -219,23 +218,23 @@ fn taken_out(target: &Target, real: PathBuf, before: Option<String>, record: Opt
             for entry in entries.iter().rev() {
                 let Some(keep) = kept_names(record.as_ref(), entry) else { continue };
                 let entry = &as_it_was_made(record.as_ref(), entry);
-                if matches!(entry.what, What::Setting(_)) && json::remove(&text, entry, keep)?.is_none() {
+                if matches!(entry.what, What::Setting(_)) && json_entries::remove(&text, entry, keep)?.is_none() {
                     otherwise.push(entry.name());
                 }
-                while let Some((shorter, additions)) = json::remove(&text, entry, keep)? {
+                while let Some((shorter, additions)) = json_entries::remove(&text, entry, keep)? {
                     gone = additions.then(&gone);
                     text = shorter;
                 }
             }
         }
         Ours::Toml(table) if !is_exact => {
-            if let Some((shorter, additions)) = toml::remove(&text, table)? {
+            if let Some((shorter, additions)) = toml_entries::remove(&text, table)? {
                 gone = additions.then(&gone);
                 text = shorter;
             }
         }
         Ours::Yaml(entry) if !is_exact => {
-            if let Some((shorter, additions)) = yaml::remove(&text, entry)? {
+            if let Some((shorter, additions)) = yaml_entries::remove(&text, entry)? {
                 gone = additions.then(&gone);
                 text = shorter;
             }
@@ -245,7 +244,7 @@ fn taken_out(target: &Target, real: PathBuf, before: Option<String>, record: Opt
     let created = record.as_ref().is_some_and(|record| record.created);
     let is_over = match &target.ours {
         Ours::Whole(_) => text.is_empty(),
-        Ours::Json(_) => created && json::read(&text).is_ok_and(|value| is_nothing(&value)) && is_bare(&text),
+        Ours::Json(_) => created && json_entries::read(&text).is_ok_and(|value| is_nothing(&value)) && is_bare(&text),
         Ours::Toml(_) | Ours::Yaml(_) => created && text.trim_start_matches('\u{feff}').trim().is_empty(),
     };
     let after = (!is_over).then_some(text);
@@ -317,17 +316,145 @@ fn swapped(lines: Vec<ChangedLine>) -> Vec<ChangedLine> {
     lines.into_iter().map(swap).collect()
 }
 
+/// What is to happen to the files of an agent, in order.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Each file, those that stay as they are included.
+    pub changes: Vec<Change>,
+}
+
+/// What is to happen to one file.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The file, as the agent knows it.
+    pub path: PathBuf,
+    /// What becomes of it.
+    pub outcome: Outcome,
+    /// The lines that change, with some around them.
+    pub lines: Vec<ChangedLine>,
+    /// The entries that were there already in another form, and are left so.
+    pub otherwise: Vec<String>,
+    /// The file itself, behind all symbolic links.
+    pub(super) real: PathBuf,
+    pub(super) before: Option<String>,
+    pub(super) after: Option<String>,
+    /// What is kept to take it back; none where there is nothing to take back any more.
+    pub(super) record: Option<Record>,
+}
+
+/// What becomes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is made.
+    Created,
+    /// It is edited.
+    Changed,
+    /// It is removed.
+    Removed,
+    /// It stays as it is.
+    Unchanged,
+}
+
+impl Outcome {
+    /// Returns the word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Changed => "changed",
+            Self::Removed => "removed",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
+impl Plan {
+    /// Tells whether any file is to change.
+    pub fn changes_anything(&self) -> bool {
+        self.changes.iter().any(|change| change.outcome != Outcome::Unchanged)
+    }
+}
+
+impl Change {
+    /// Returns the file with a text before and after; either may be missing.
+    pub(super) fn new(
+        path: &Path,
+        real: PathBuf,
+        [before, after]: [Option<String>; 2],
+        lines: Vec<ChangedLine>,
+        record: Option<Record>,
+    ) -> Self {
+        let outcome = match (&before, &after) {
+            (before, after) if before == after => Outcome::Unchanged,
+            (None, _) => Outcome::Created,
+            (_, None) => Outcome::Removed,
+            _ => Outcome::Changed,
+        };
+        Self { path: path.to_owned(), outcome, lines, otherwise: Vec::new(), real, before, after, record }
+    }
+}
+
+/// What was added to one file, step by step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// Whether the file was not there before.
+    pub(super) created: bool,
+    /// The directories that were made for it, the outermost first.
+    pub(super) directories: Vec<String>,
+    /// The entries of ours, and how much of the way to each was there before.
+    pub(super) made: Vec<Made>,
+    /// Each time something was added, the oldest first.
+    pub(super) steps: Vec<Step>,
+}
+
+/// An entry we made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Made {
+    pub(super) name: String,
+    pub(super) existing: usize,
+    /// The value of a setting that other programs use as well, which is ours as long as it has this value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) value: Option<Value>,
+}
+
+/// What was added at one time, and how the text is recognised to which it belongs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Step {
+    length: usize,
+    digest: String,
+    ranges: Vec<(usize, usize)>,
+}
+
+impl Step {
+    /// Describes what was added to a text; the text is the one with the additions.
+    pub(super) fn new(longer: &str, additions: &Additions) -> Self {
+        let ranges = additions.ranges().iter().map(|range| (range.start, range.end)).collect();
+        Self { length: longer.len(), digest: digest(longer), ranges }
+    }
+
+    /// Returns what of a text was added in this step; none where it is not the text that the step made.
+    pub(super) fn additions_to(&self, text: &str) -> Option<Additions> {
+        let is_the_one = self.length == text.len() && self.digest == digest(text);
+        is_the_one.then(|| Additions::new(self.ranges.iter().map(|(start, end)| *start..*end).collect()))
+    }
+}
+
+/// The 64-bit FNV-1a hash: stable for ever, which the standard library's hashes do not promise.
+fn digest(text: &str) -> String {
+    let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, fold))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::config_edit::ChangedLine;
-    use crate::config_edit::toml::TableEntry;
+    use crate::config_edit::toml_entries::TableEntry;
     use serde_json::json;
 
     use super::super::Outcome;
-    use super::super::change::Change;
-    use super::super::record::Record;
-    use super::super::target::{Ours, Target};
+    use super::Change;
+    use super::Record;
     use super::{put_in, taken_out};
+    use crate::agent::{Ours, Target};
 
     const MINE: &str = "model = \"o\"\n";
 
@@ -342,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_we_added_in_an_older_form_is_replaced_and_goes_without_a_trace() {
+    fn entry_in_older_form_is_replaced_and_removed_cleanly() {
         let (older, todays) =
             (table(&[("command", json!("a"))]), table(&[("command", json!("a")), ("args", json!(["b"]))]));
         let first = put(&older, MINE, None);
@@ -355,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_in_a_file_that_somebody_changed_since_stays_as_it_is() {
+    fn entry_changed_by_others_since_setup_is_left_alone() {
         let (older, todays) = (table(&[("command", json!("a"))]), table(&[("command", json!("b"))]));
         let first = put(&older, MINE, None);
         let edited = first.after.unwrap().replace("\"a\"", "\"mine\"");

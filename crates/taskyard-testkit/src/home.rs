@@ -1,21 +1,22 @@
-//! A home directory of a test's own, and the real binary run in it.
+//! A home directory for one test, and the real binary run in it: once, suspended or as a server.
 
-use std::env;
-use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
 
+use rustix::process::Signal;
 use serde_json::Value;
 use taskyard::core::{ListId, Rules};
 use taskyard::store::{FileStore, FileStoreOptions};
 use tempfile::TempDir;
 
-use crate::listing::{Tasks, read_tasks};
-use crate::memory_folder::folder_in_memory;
-use crate::process::{Process, Program};
-use crate::ran::Ran;
-use crate::step::Step;
-use crate::took::Took;
+use crate::files_on_disk::{Tasks, read_tasks};
+use crate::opened::folder_in_memory;
+use crate::patience::wait_until;
+use crate::process::{Process, Program, Ran, Step, is_stopped};
 
 /// Commands that give a list tasks, edges, a note, a lease that has ended, and a deleted task.
 pub const COMMANDS_WITH_HISTORY: [&str; 8] = [
@@ -208,5 +209,198 @@ fn copy_directory(from: &Path, to: &Path) {
         } else {
             fs::copy(&path, to.join(name)).expect("a file can be copied");
         }
+    }
+}
+
+/// How often is looked what a command does.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+
+/// How long a command took.
+#[derive(Clone, Copy, Debug)]
+pub struct Took {
+    /// From its start to its end. On a busy machine this is longer, never shorter.
+    pub elapsed: Duration,
+    /// The part of it in which the command was seen to wait for something that happens: a lock, a pipe, a moment. What else the machine does
+    /// does not make it longer: standing in line for a processor or for the disk is no part of it.
+    pub waited: Duration,
+    /// The part of it in which the command worked.
+    pub worked: Duration,
+}
+
+impl Took {
+    /// Runs a command that says little to its end.
+    pub fn by(command: Program) -> (Ran, Self) {
+        Self::within(command, Duration::MAX)
+    }
+
+    /// Runs a command that says little to its end, and kills it once it has waited for longer than this.
+    pub fn within(mut command: Program, longest: Duration) -> (Ran, Self) {
+        let started = Instant::now();
+        let process = command.start();
+        let mut waited = Duration::ZERO;
+        while !process.has_ended() {
+            if is_asleep(&process) {
+                waited += BETWEEN_LOOKS;
+            }
+            if waited > longest {
+                process.signal(Signal::KILL);
+            }
+            thread::sleep(BETWEEN_LOOKS);
+        }
+        // What it used can be read until it is reaped.
+        let took = Self { elapsed: started.elapsed(), waited, worked: worked(&process) };
+        (process.end(), took)
+    }
+}
+
+/// Tells whether every thread of a process sleeps until something happens. The system has another word for those that wait for a disk.
+fn is_asleep(process: &Process) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{}/task", process.id())) else { return false };
+    let mut threads =
+        threads.flatten().map(|thread| fs::read_to_string(thread.path().join("stat")).unwrap_or_default());
+    threads.all(|stat| stat.rsplit_once(')').is_some_and(|(_, fields)| fields.trim_start().starts_with('S')))
+}
+
+/// Returns how long a process that is not reaped yet was on a processor.
+fn worked(process: &Process) -> Duration {
+    let used = fs::read_to_string(format!("/proc/{}/schedstat", process.id())).unwrap_or_default();
+    Duration::from_nanos(used.split_whitespace().next().and_then(|time| time.parse().ok()).unwrap_or_default())
+}
+
+/// Returns the program of an example. Cargo builds examples together with all tests of a crate; where only some were asked for, they
+/// are built now.
+pub fn example(package: &str, name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test is a program");
+    let profile = test.parent().and_then(|deps| deps.parent()).expect("tests lie in a folder of their profile");
+    let program = profile.join("examples").join(name);
+    if !program.exists() {
+        let mut cargo = Program::inheriting(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let built = cargo.args(["build", "--quiet", "--package", package, "--examples"]).status();
+        assert!(built.success(), "the examples of {package} are not built");
+    }
+    program
+}
+
+/// A command that is stopped at a step.
+#[derive(Debug)]
+pub struct Suspended {
+    process: Process,
+}
+
+impl Suspended {
+    /// Starts a command that stops itself at a step (`STEP` or `STEP*COUNT`), and waits until it has.
+    pub fn at(home: &Home, step: &str, words: &str) -> Self {
+        let mut process = home.start_with(&format!("{step}=stop"), words);
+        wait_until(&format!("`{words}` to come to `{step}`"), || process.is_stopped() || process.try_wait().is_some());
+        assert!(process.try_wait().is_none(), "`{words}` never came to `{step}`: {:?}", process.end());
+        Self { process }
+    }
+
+    /// Returns the id of its process.
+    pub fn process(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Returns what tells whether its threads have run or were sent anything: how often each was switched to and from, and the signals
+    /// that wait for it. Nothing of it changes while a stopped process is left alone.
+    pub fn activity(&self) -> Vec<String> {
+        let threads = || -> Vec<_> {
+            let folder = fs::read_dir(format!("/proc/{}/task", self.process())).expect("a stopped process is there");
+            folder.map(|thread| thread.expect("a thread of a stopped process stays").path()).collect()
+        };
+        // The process counts as stopped as soon as its first thread is.
+        wait_until("all threads to be stopped", || threads().iter().all(|thread| is_stopped(thread)));
+        let telling = ["SigPnd:", "ShdPnd:", "voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:"];
+        let of_thread = |thread: &PathBuf| {
+            let status = fs::read_to_string(thread.join("status")).expect("a thread of a stopped process stays");
+            let lines = status.lines().filter(|line| telling.iter().any(|key| line.starts_with(key)));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        threads().iter().flat_map(of_thread).collect()
+    }
+
+    /// Lets it go on, and waits for its end.
+    pub fn go_on(self) -> Ran {
+        self.wake();
+        self.end()
+    }
+
+    /// Tells it to end as a terminal does that is closed; it learns of it when it goes on.
+    pub fn tell_to_end(&self) {
+        self.process.signal(Signal::HUP);
+    }
+
+    /// Lets it go on.
+    pub fn wake(&self) {
+        self.process.signal(Signal::CONT);
+    }
+
+    /// Waits for its end.
+    pub fn end(self) -> Ran {
+        self.process.end()
+    }
+}
+
+/// A running `taskyard serve`, which ends with it.
+#[derive(Debug)]
+pub struct Server {
+    process: Process,
+    /// What it said of itself: `link`, `url`, `tokenFile`.
+    told: Value,
+}
+
+impl Server {
+    /// Starts a server in a home on any port, unless the flags name one.
+    pub fn start(home: &Home, flags: &str) -> Self {
+        let port = if flags.contains("--port") { "" } else { "--port 0" };
+        let mut command = home.command(&format!("serve {port} --json {flags}"));
+        command.env_remove("TASKYARD_AGENT").env("USER", "uma").stderr(Stdio::inherit());
+        let mut process = command.start();
+        let told = process.json().expect("a server says where it listens");
+        Self { process, told }
+    }
+
+    /// Returns the link that lets one browser in.
+    pub fn link(&self) -> &str {
+        self.told["link"].as_str().unwrap()
+    }
+
+    /// Makes another link, which lets one more browser in.
+    pub fn another_link(&self) -> String {
+        let (_, made) = self.request("POST", "/api/v1/links");
+        let made: Value = serde_json::from_str(&made).unwrap_or_else(|error| panic!("{error}: {made}"));
+        made["link"].as_str().unwrap().to_owned()
+    }
+
+    /// Asks for something with the token of the server, and returns the head and the body of the answer.
+    pub fn request(&self, method: &str, path: &str) -> (String, String) {
+        let token = fs::read_to_string(self.told["tokenFile"].as_str().unwrap()).unwrap();
+        let host = self.url().split_once("://").unwrap().1;
+        let mut stream = TcpStream::connect(host).unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            token.trim()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer}"));
+        (head.to_owned(), body.to_owned())
+    }
+
+    /// Returns its address, `http://127.0.0.1:1234` say.
+    pub fn url(&self) -> &str {
+        self.told["url"].as_str().unwrap()
+    }
+
+    /// Returns its port.
+    pub fn port(&self) -> u16 {
+        self.url().rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap()
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub fn stop(mut self) -> Option<i32> {
+        self.process.signal(Signal::TERM);
+        self.process.wait().code()
     }
 }

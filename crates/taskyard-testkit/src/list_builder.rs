@@ -1,24 +1,17 @@
-//! Lists written in one line.
-//!
-//! A line holds tasks separated by `;`. Each begins with its id and its status; then, in any order, an owner (in parentheses), a
-//! subject (a word, or more of them in quotes), metadata (a JSON object) and, after an arrow, the tasks it waits for:
-//!
-//! ```
-//! let tasks = taskyard_testkit::list_builder::tasks(r#"1 pending "Design"; 2 in_progress (ana) <- 1; 3 completed {"tags":["ui"]}"#);
-//! assert_eq!(tasks[0].blocks, tasks[1..2].iter().map(|task| task.id.clone()).collect::<Vec<_>>());
-//! ```
-//!
-//! Edges are two-sided. A task waited for that is not in the line stays a dangling edge. Every list in tests that is not made by the
-//! commands under test comes from here: as tasks, in a store, or as the client's files.
+//! Lists and teams for tests: written in one line, generated, or staged without operations.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
+use serde_json::json;
 use taskyard::Store;
 use taskyard::core::dialect::native;
-use taskyard::core::{ListId, Metadata, Rules, Task, TaskId};
+use taskyard::core::{AgentName, Event, ListId, Metadata, Op, Rules, Status, Task, TaskId, Team, TeamName};
+use taskyard::store::{Lookup, Signature, Snapshot, StoreError, Txn};
+use taskyard::teams::{NewMember, NewTeam, Presence, Teams};
 
-use crate::staging::commit;
+use crate::Random;
 
 /// Returns the tasks of a line, in its order.
 pub fn tasks(line: &str) -> Vec<Task> {
@@ -113,6 +106,143 @@ fn split(text: &str, separator: char) -> Vec<String> {
         }
     }
     parts.iter().map(|part| part.trim().to_owned()).collect()
+}
+
+/// How the tasks of a list wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Each waits for the one before it.
+    Chain,
+    /// One, two that wait for it, one that waits for both, and so on.
+    Diamonds,
+    /// Layers of ten; each task waits for some of the layer before its own.
+    Layers,
+    /// All wait for the first.
+    Star,
+    /// Any task waits for any other: circles, itself, and tasks that are not there.
+    Tangle,
+}
+
+impl Shape {
+    /// Every shape.
+    pub const ALL: [Self; 5] = [Self::Chain, Self::Diamonds, Self::Layers, Self::Star, Self::Tangle];
+
+    /// Returns pending tasks in this shape, numbered from 1, with every edge on both sides.
+    pub fn tasks(self, count: usize, random: &mut Random) -> Vec<Task> {
+        let mut tasks: Vec<Task> = (1..=count).map(|number| Task::new(id(number), format!("task {number}"))).collect();
+        for place in 0..count {
+            for blocker in self.blockers(place, count, random) {
+                tasks[place].blocked_by.push(id(blocker + 1));
+                if let Some(blocker) = tasks.get_mut(blocker) {
+                    blocker.blocks.push(id(place + 1));
+                }
+            }
+        }
+        tasks
+    }
+
+    fn blockers(self, place: usize, count: usize, random: &mut Random) -> BTreeSet<usize> {
+        match self {
+            Self::Chain => place.checked_sub(1).into_iter().collect(),
+            Self::Diamonds => match place % 3 {
+                0 => [1, 2].iter().filter_map(|step| place.checked_sub(*step)).collect(),
+                step => BTreeSet::from([place - step]),
+            },
+            Self::Layers if place < 10 => BTreeSet::new(),
+            Self::Layers => (0..3).map(|_| place / 10 * 10 - 10 + random.below(10)).collect(),
+            Self::Star => (place > 0).then_some(0).into_iter().collect(),
+            // One number beyond the last: a task that is not there.
+            Self::Tangle => (0..random.below(4)).map(|_| random.below(count + 1)).collect(),
+        }
+    }
+}
+
+/// Makes of sound tasks what a list in the middle of its life holds, other programs having written to it: all states, owners,
+/// internal tasks, and edges that only one of their ends knows of.
+pub fn weather(tasks: &mut [Task], random: &mut Random) {
+    for task in tasks {
+        match random.below(12) {
+            0 => task.status = Status::Completed,
+            1 => {
+                task.status = Status::Completed;
+                task.metadata = json!({ "cancelled": true }).as_object().cloned();
+            }
+            2 => task.status = Status::InProgress,
+            3 => task.metadata = json!({ "_internal": true }).as_object().cloned(),
+            4 => task.owner = Some("bob".to_owned()),
+            _ => {}
+        }
+        task.blocks.retain(|_| random.below(4) > 0);
+        task.blocked_by.retain(|_| random.below(10) > 0);
+    }
+}
+
+/// Returns the tasks that can start by the plainest reading of the rule: pending, visible, and none of those it names is there
+/// and open. Whose they are does not matter.
+pub fn startable(tasks: &[Task]) -> BTreeSet<TaskId> {
+    let states: HashMap<&TaskId, Status> = tasks.iter().map(|task| (&task.id, task.status)).collect();
+    let is_open = |id: &TaskId| matches!(states.get(id), Some(Status::Pending | Status::InProgress));
+    let can_start =
+        |task: &&Task| task.status == Status::Pending && !task.is_internal() && !task.blocked_by.iter().any(is_open);
+    tasks.iter().filter(can_start).map(|task| task.id.clone()).collect()
+}
+
+fn id(number: usize) -> TaskId {
+    TaskId::number(number as u64)
+}
+
+/// Returns a team that is to be made.
+pub fn new_team(name: &str) -> NewTeam {
+    NewTeam { name: TeamName::new(name).unwrap(), description: None, agent_type: None }
+}
+
+/// Returns a member that is to join a team and to stay.
+pub fn new_member(name: &str) -> NewMember {
+    NewMember {
+        agent: AgentName::new(name).unwrap(),
+        agent_type: None,
+        model: None,
+        plan_mode_required: false,
+        presence: Presence::Lasting,
+        backend: None,
+    }
+}
+
+/// Makes the team `alpha` with a lead and these members.
+pub fn make_team<'a>(teams: &Teams, lead: &str, members: impl IntoIterator<Item = &'a str>) -> Team {
+    let lead = AgentName::new(lead).unwrap();
+    let mut team = teams.create(&new_team("alpha"), &lead).unwrap().unwrap().team;
+    for name in members {
+        team = teams.join(&team, &new_member(name)).unwrap().unwrap().team;
+    }
+    team
+}
+
+/// Returns the signature of a plain change by `tester`.
+pub fn signature(op: Op) -> Signature {
+    Signature::new(AgentName::new("tester").expect("the name is not blank"), op)
+}
+
+/// Stages and commits a change, starting over as often as the store demands.
+pub fn commit(store: &dyn Store, list: &ListId, mut change: impl FnMut(&mut dyn Txn)) -> Option<Event> {
+    loop {
+        let mut txn = store.write(list).unwrap();
+        change(&mut *txn);
+        match txn.commit(&signature(Op::Update)) {
+            Ok(event) => return event,
+            Err(StoreError::Conflict { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Returns every task of a list by its exact bytes.
+pub fn images(list: &dyn Snapshot) -> BTreeMap<TaskId, String> {
+    let image = |id: TaskId| match list.find(&id).unwrap() {
+        Lookup::Found(_, image) => (id, String::from_utf8(image.bytes().to_vec()).unwrap()),
+        other => panic!("task {id} was listed and is not found: {other:?}"),
+    };
+    list.tasks().unwrap().into_iter().map(|task| image(task.id)).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
-//! Waiting for something, but not for ever.
-//!
-//! Every limit of a test is here. A starved machine may stretch what takes milliseconds to many seconds, so no limit is a guess at how long
-//! something takes: `PATIENCE` is far beyond any load and ends only a test that would never end, and a promise of speed is measured until
-//! it is kept once, because load makes a measurement longer and never shorter.
+//! Waiting without sleeping, the scale of a run, and pseudo-random numbers.
 
+use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -59,5 +56,95 @@ pub fn is_once_within(limit: Duration, what: &str, mut measure: impl FnMut() -> 
     while best >= limit {
         assert!(started.elapsed() < PATIENCE, "{what} took {best:?} at best, {limit:?} is promised");
         best = best.min(measure());
+    }
+}
+
+/// The variable that multiplies every count: `1` is the full scale, unset is what fits a continuous build.
+const VARIABLE: &str = "TASKYARD_TEST_SCALE";
+
+/// A share of the full scale.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale(f64);
+
+impl Scale {
+    /// Reads the scale from the environment; `otherwise` is used where it says nothing.
+    pub fn from_environment(otherwise: f64) -> Self {
+        let said = std::env::var(VARIABLE).ok().and_then(|text| text.trim().parse().ok());
+        Self(said.unwrap_or(otherwise))
+    }
+
+    /// Returns this share of a count, one at least.
+    pub fn of(self, full: usize) -> usize {
+        // Counts of tests are far below the point where a float loses whole numbers.
+        ((full as f64 * self.0).round() as usize).max(1)
+    }
+
+    /// Tells whether everything is to be done.
+    pub fn is_full(self) -> bool {
+        self.0 >= 1.0
+    }
+}
+
+/// Does something to each of many, on a thread for each processor; panics where one of them does. Other tests run at the same time, and use
+/// what a thread leaves that waits.
+pub fn side_by_side<T: Send>(all: impl IntoIterator<Item = T, IntoIter: Send>, work: impl Fn(T) + Sync) {
+    let rest = Mutex::new(all.into_iter());
+    // In a statement of its own: the lock is not held while a thread works.
+    let next = || rest.lock().ok().and_then(|mut rest| rest.next());
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..processors {
+            scope.spawn(|| {
+                while let Some(one) = next() {
+                    work(one);
+                }
+            });
+        }
+    });
+}
+
+/// A small generator (xorshift); the same seed gives the same numbers.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Starts from a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// Returns a number below a limit.
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as usize % limit.max(1)
+    }
+
+    /// Returns one of several.
+    pub fn pick<'a, T>(&mut self, among: &'a [T]) -> &'a T {
+        &among[self.below(among.len())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::side_by_side;
+
+    #[test]
+    fn everything_is_done_once() {
+        let sum = AtomicUsize::new(0);
+        side_by_side(1..=100, |number| {
+            sum.fetch_add(number, Ordering::Relaxed);
+        });
+        assert_eq!(sum.into_inner(), 5050);
+    }
+
+    #[test]
+    #[should_panic(expected = "a scoped thread panicked")]
+    fn what_fails_is_heard_of() {
+        side_by_side(1..=3, |number| assert_ne!(number, 2));
     }
 }

@@ -1,13 +1,13 @@
 //! The programs that keep lists as the client does, and documents as their specification says.
 
-use std::fs::{self, File};
+use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::process::{Process, Program};
-use crate::ran::Ran;
+use crate::process::{Process, Program, Ran};
 
 /// A running program that is not ours.
 #[derive(Debug)]

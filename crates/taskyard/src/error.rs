@@ -1,4 +1,4 @@
-//! Why an operation could not find out.
+//! Why an operation could not determine or do what was asked.
 
 use std::path::Path;
 
@@ -13,41 +13,41 @@ use crate::store::StoreError;
 use crate::teams::TeamError;
 use crate::todos::TodoError;
 
-/// Why an operation gave no answer. A refusal by a rule is not an error: see [`crate::Outcome`].
+/// Why an operation failed. A refusal by a rule is not an error: see [`crate::Outcome`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The store gave no answer.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Other writers changed what we read, every time we tried.
+    /// Other writers changed what we read on every attempt.
     #[error("task {task} was changed by other programs {attempts} times in a row while we tried to write it")]
     TooManyConflicts {
-        /// The task that changed last.
+        /// The task that changed in the last attempt.
         task: TaskId,
-        /// How often we tried.
+        /// The number of attempts.
         attempts: u32,
     },
     /// The operation was cancelled while hooks or checks ran. Nothing has changed.
     #[error("stopped while hooks ran; nothing was changed")]
     Cancelled,
-    /// Something about a team could not be found out or done.
+    /// A team could not be read or changed.
     #[error(transparent)]
     Team(#[from] TeamError),
-    /// What agents are told of their jobs could not be read or written.
+    /// The notices about jobs could not be read or written.
     #[error(transparent)]
     Notices(#[from] NoticeError),
     /// A todo list could not be read or written.
     #[error(transparent)]
     Todos(#[from] TodoError),
-    /// Nothing could be found out about a job.
+    /// A job could not be read.
     #[cfg(feature = "sqlite")]
     #[error(transparent)]
     Jobs(#[from] JobError),
 }
 
 impl Error {
-    /// Returns the database that a newer Taskyard wrote, and its format, where that is why.
+    /// Returns the path and format of the database, if the cause is that a newer Taskyard wrote it.
     pub fn newer_database(&self) -> Option<(&Path, i64)> {
         match self {
             Self::Store(StoreError::NewerJournal { path, format }) => Some((path, *format)),

@@ -1,17 +1,17 @@
 //! Named steps of a commit at which a test may stop the process.
 //!
 //! In normal builds `reach` is empty. With the feature `failpoints` (test builds only) a plan can be armed: at the n-th
-//! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, panics, or waits: for some time, or until
-//! there is a file. A plan may also pretend another run of the machine, a wall clock that was set, or inotify instances that are in use, and
-//! say how long a step of tidying lasts, how old commits are that are flushed, and which token is the first. Several plans are divided by
-//! semicolons.
+//! step, or the n-th time a named step is reached, the process kills or stops itself, panics, or waits for some time or
+//! until a file exists. A plan may also simulate another boot, a changed wall clock or inotify instances in use, and
+//! set the duration of a cleanup step, the age above which commits are flushed, and the first token. Several plans are
+//! separated by semicolons.
 
 #[cfg(feature = "failpoints")]
 pub use armed::{arm, reach, reach_if_named};
 #[cfg(feature = "failpoints")]
 pub(crate) use armed::{boot_id, first_token, flush_age, inotify_instances, longest_silence, longest_step, wall_shift};
 
-/// A plan that cannot be read, or a build that has no failpoints.
+/// A plan that cannot be parsed, or any plan in a build without failpoints.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|panic|sleep:MS|until:PATH|trace:PATH|boot:ID|wall:MS|silence:MS|step:MS|flush:MS|inotify:COUNT|token:NUMBER`, STEP may be `any`"
@@ -23,7 +23,7 @@ pub struct BadPlan(String);
 #[inline(always)]
 pub fn reach(_step: &'static str) {}
 
-/// Marks a step of a reader. Whether it is reached is a matter of time, so `any` does not mean it.
+/// Marks a step of a reader. Whether it is reached depends on timing, so `any` does not include it.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
 pub fn reach_if_named(_step: &'static str) {}
@@ -103,13 +103,13 @@ mod armed {
         }
     }
 
-    /// Arms plans for this process, once.
+    /// Arms plans for this process. Fails if plans are already armed.
     pub fn arm(plans: &str) -> Result<(), BadPlan> {
         let plans = plans.split(';').map(str::parse).collect::<Result<_, _>>()?;
         PLANS.set(plans).map_err(|_| BadPlan("a second time".to_owned()))
     }
 
-    /// Returns the boot id a plan pretends.
+    /// Returns the simulated boot id.
     pub(crate) fn boot_id() -> Option<&'static str> {
         plans().find_map(|plan| match &plan.action {
             Action::Boot(id) => Some(id.as_str()),
@@ -117,7 +117,7 @@ mod armed {
         })
     }
 
-    /// Returns by how many milliseconds a plan pretends the wall clock was set.
+    /// Returns the simulated shift of the wall clock in milliseconds.
     pub(crate) fn wall_shift() -> i64 {
         let shift = |plan: &Plan| match plan.action {
             Action::Wall(shift) => Some(shift),
@@ -126,7 +126,7 @@ mod armed {
         plans().find_map(shift).unwrap_or(0)
     }
 
-    /// Returns how long a plan lets a process count as alive after its last sign of life.
+    /// Returns how long a process counts as alive after its last heartbeat.
     pub(crate) fn longest_silence() -> Option<Duration> {
         plans().find_map(|plan| match plan.action {
             Action::Silence(span) => Some(span),
@@ -134,7 +134,7 @@ mod armed {
         })
     }
 
-    /// Returns how long a plan lets a step of tidying last; the whole of it then takes as long as it takes.
+    /// Returns the maximum duration of a cleanup step; the total duration is then unlimited.
     pub(crate) fn longest_step() -> Option<Duration> {
         plans().find_map(|plan| match plan.action {
             Action::Step(span) => Some(span),
@@ -142,7 +142,7 @@ mod armed {
         })
     }
 
-    /// Returns the age in milliseconds above which a plan has commits flushed.
+    /// Returns the age in milliseconds above which commits are flushed.
     pub(crate) fn flush_age() -> Option<i64> {
         plans().find_map(|plan| match plan.action {
             Action::Flush(age) => Some(age),
@@ -150,7 +150,7 @@ mod armed {
         })
     }
 
-    /// Returns how many inotify instances a plan pretends to be in use.
+    /// Returns the simulated number of inotify instances in use.
     pub(crate) fn inotify_instances() -> Option<u64> {
         plans().find_map(|plan| match plan.action {
             Action::Inotify(count) => Some(count),
@@ -158,7 +158,7 @@ mod armed {
         })
     }
 
-    /// Returns the first token that a plan has a new store give out.
+    /// Returns the first token that a new store grants.
     pub(crate) fn first_token() -> Option<u64> {
         plans().find_map(|plan| match plan.action {
             Action::Token(number) => Some(number),
@@ -166,12 +166,12 @@ mod armed {
         })
     }
 
-    /// Marks a step of a commit, and does there what the plans say.
+    /// Marks a step of a commit, and executes the plans for it.
     pub fn reach(step: &'static str) {
         plans().filter(|plan| plan.step == "any" || plan.step == step).for_each(|plan| plan.reach(step));
     }
 
-    /// Marks a step of a reader, and does there what the plans say that name it.
+    /// Marks a step of a reader, and executes the plans that name it.
     pub fn reach_if_named(step: &'static str) {
         plans().filter(|plan| plan.step == step).for_each(|plan| plan.reach(step));
     }
@@ -213,7 +213,7 @@ mod armed {
                 | Action::Token(_) => {}
             }
             if matches!(self.action, Action::Kill) {
-                // The signal is on its way; nothing more may happen in this process.
+                // The signal is pending; nothing more may happen in this process.
                 thread::sleep(Duration::from_secs(60));
             }
         }

@@ -1,4 +1,4 @@
-//! Claude Code's task lists as a library: the same files, the same locks, and nothing ever lost.
+//! Claude Code's task lists as a library. It works on the same files with the same locks, and never loses a task.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -27,24 +27,27 @@
 //!
 //! # How it works
 //!
-//! A [`Store`] keeps lists, each with a journal of commits: the client's own files ([`store::FileStore`]), memory ([`store::MemoryStore`]),
-//! PostgreSQL (the crate `taskyard-postgres`), or a store of the program's own on the [kit](store::kit). A [`Yard`] is a store with a list,
-//! rules and an acting agent, and every verb is a method on it ([`operations`]). A verb reads, lets a pure rule of [`core`] decide, and
-//! writes in one transaction, which happens entirely or not at all and is durable when it has returned. A refusal is a value
-//! ([`Outcome::Refused`]); an [`Error`] means that we could not find out. Of all agents that [claim](Yard::claim) a task exactly one gets
-//! it, with a lease that ends unless it is renewed ([`Yard::keep`]) and a token that fences a holder that slept too long.
+//! A [`Store`] keeps lists, each with a journal of commits. Stores are Claude Code's own files ([`store::FileStore`]),
+//! memory ([`store::MemoryStore`]), PostgreSQL (the crate `taskyard-postgres`), or a custom store built with the
+//! [kit](store::kit). A [`Yard`] combines a store, one of its lists, the rules and the acting agent; every operation is
+//! a method on it ([`operations`]). An operation reads, lets a pure rule of [`core`] decide, and writes in one
+//! transaction, which is atomic and durable by the time the method returns. A refusal is a value
+//! ([`Outcome::Refused`]); an [`Error`] means that we could not find out. If several agents [claim](Yard::claim) a
+//! task, exactly one gets it, with a lease that expires unless it is renewed ([`Yard::keep`]) and a fencing token that
+//! rejects late writes of a holder whose lease has expired.
 //!
-//! The library never prints, prompts or reads the environment. It blocks: an async program calls it on threads where that is allowed, as
-//! `docs/embedding.md` shows.
+//! The library never prints, prompts or reads the environment. All calls block; an async program runs them on threads
+//! that may block, as `docs/embedding.md` shows.
 //!
-//! Six programs to begin with, in `examples/`: `create_and_follow`, `worker`, `own_store` and `teams` here, `embedded`, an MCP server, in
-//! the crate `taskyard-mcp`, and `own_server`, with pages and an API, in `taskyard-server`. Commands in the background are started by the
-//! crate `taskyard-jobs`; their records are [`jobs`].
+//! There are six example programs in `examples/`: `create_and_follow`, `worker`, `own_store` and `teams` here,
+//! `embedded`, an MCP server, in the crate `taskyard-mcp`, and `own_server`, with pages and an API, in
+//! `taskyard-server`. The crate `taskyard-jobs` starts background commands; their records are in [`jobs`].
 //!
 //! # Following a list
 //!
-//! [`Yard::follow`] gives what happens, in order: see [`stream`]. With it a program keeps a view of a list
-//! ([`core::live::LiveList`]), whose answers do not take longer because the list is long, and reacts to what becomes ready.
+//! [`Yard::follow`] returns the events of a list in order: see [`stream`]. A program can use it to maintain a view of
+//! the list ([`core::live::LiveList`]), whose queries do not slow down as the list grows, and react when tasks become
+//! ready.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -85,21 +88,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-// Most of what is private serves the stores on disk.
+// Most private items serve the stores on disk.
 #![cfg_attr(not(feature = "teams"), allow(dead_code, unreachable_pub, unused_imports))]
 
 pub mod answers;
 #[cfg(feature = "teams")]
 pub mod backup;
-pub mod blocking;
-pub mod clock;
 pub mod config;
 pub mod hooks;
 #[cfg(feature = "sqlite")]
 pub mod interchange;
 #[cfg(feature = "sqlite")]
 pub mod jobs;
-pub mod leases;
 pub mod liveness;
 #[cfg(feature = "sqlite")]
 pub mod machine;
@@ -109,7 +109,6 @@ pub mod operations;
 pub mod private;
 pub mod problems;
 pub mod process;
-pub mod random;
 pub mod regular_file;
 pub mod store;
 pub mod stream;
@@ -124,21 +123,20 @@ pub mod watching;
 pub mod failpoint;
 
 mod error;
-mod lock_table;
-mod project_slug;
-mod replacement;
+#[cfg(feature = "sqlite")]
+mod fingerprint;
+pub mod lease_watch;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+pub mod system;
 mod transacting;
-mod written_lists;
 mod yard;
 
 pub use error::Error;
+pub use liveness::client_names::slug;
 #[cfg(feature = "teams")]
 pub use opening::{Opened, open};
 pub use operations::Outcome;
-pub use project_slug::slug;
 pub use store::{Store, StoreError};
 pub use taskyard_core as core;
-pub use written_lists::WrittenLists;
-pub use yard::{Run, StartLease, Yard};
+pub use yard::{Run, StartLease, WrittenLists, Yard};

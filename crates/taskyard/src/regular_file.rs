@@ -1,14 +1,12 @@
-//! The one door through which files that other programs may have put there are opened for reading: regular files only, never
-//! behind a link, never waiting, up to a size.
-//!
-//! [`read_following`] reads a user's own file, which may well be a link. Directories are not opened here.
+//! Safe access to files that other programs may have created: only regular files are opened, read or replaced.
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::{fs, io};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -19,32 +17,32 @@ use taskyard_core::dialect::native::Unreadable;
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRead {
-    /// What stands there is no regular file.
+    /// It is not a regular file.
     #[error("it is {found}, not a regular file")]
     NotRegular {
-        /// What it is.
+        /// The kind of file found.
         found: SpecialFile,
     },
-    /// The file is larger than anything we read there.
+    /// The file is larger than the limit.
     #[error("it is {size} bytes large (the limit is {limit})")]
     TooLarge {
-        /// Its size, as far as it was seen.
+        /// The size in bytes, as far as it was read.
         size: u64,
-        /// The most that is read.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The system refused.
+    /// The underlying system error.
     #[error(transparent)]
     System(#[from] io::Error),
 }
 
 impl NotRead {
-    /// Tells whether there is nothing of that name.
+    /// Returns whether no file of that name exists.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::System(error) if is_of_no_file(error))
     }
 
-    /// Says it as the reason why no task can be read from a file; an error where the file is not to blame.
+    /// Converts this to the reason why a file contains no readable task, or to an error if the file is not the cause.
     pub(crate) fn of_a_task(self) -> io::Result<Unreadable> {
         match self {
             Self::NotRegular { found } => Ok(Unreadable::NotAFile { found }),
@@ -54,7 +52,7 @@ impl NotRead {
     }
 }
 
-/// Tells whether an error means that there is nothing of that name. A name that is too long is the name of nothing.
+/// Returns whether an error means that no file of that name exists. A name that is too long cannot exist.
 pub(crate) fn is_of_no_file(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
@@ -69,16 +67,16 @@ impl From<NotRead> for io::Error {
     }
 }
 
-/// What every file is opened with: a link is not followed, a pipe not waited for, a terminal does not become ours.
+/// The flags for every open: do not wait for a pipe, and do not make a terminal the controlling one.
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Opens a name in a directory without following a link. Whether it is a regular file is known only by looking through what was
-/// opened: the caller asks [`must_fit`] next.
+/// Opens a name in a directory without following a link. The caller must then check with [`must_fit`] that the opened
+/// file is a regular file.
 pub(crate) fn open_at(directory: BorrowedFd<'_>, name: &CStr) -> Result<File, NotRead> {
     open_with(directory, name, OFlags::NOFOLLOW)
 }
 
-/// Fails unless what was opened is a regular file within the limit.
+/// Fails unless an opened file is a regular file within the limit.
 pub(crate) fn must_fit(kind: FileType, size: u64, limit: u64) -> Result<(), NotRead> {
     match special(kind) {
         Some(found) => Err(NotRead::NotRegular { found }),
@@ -87,7 +85,7 @@ pub(crate) fn must_fit(kind: FileType, size: u64, limit: u64) -> Result<(), NotR
     }
 }
 
-/// Reads an open file of about this size, and no more than the limit however it grows meanwhile.
+/// Reads an open file of about this size, but never more than the limit, even if it grows in the meantime.
 pub(crate) fn read_open(file: impl io::Read, size: u64, limit: u64) -> Result<Vec<u8>, NotRead> {
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or(0) + 1);
     file.take(limit + 1).read_to_end(&mut bytes)?;
@@ -95,8 +93,8 @@ pub(crate) fn read_open(file: impl io::Read, size: u64, limit: u64) -> Result<Ve
     if size > limit { Err(NotRead::TooLarge { size, limit }) } else { Ok(bytes) }
 }
 
-/// Reads from a place in an open file until the buffer is full or the file ends, and returns how many bytes that were. Neither a signal nor a
-/// read that gives fewer bytes than there are ends it.
+/// Reads from an offset of an open file until the buffer is full or the file ends, and returns the number of bytes
+/// read. Retries after signals and short reads.
 pub fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -110,18 +108,18 @@ pub fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize>
     Ok(filled)
 }
 
-/// Opens the file at a path without following a link that it may be.
+/// Opens the file at a path; fails if it is a link.
 pub(crate) fn open(path: &Path, limit: u64) -> Result<(File, Stat), NotRead> {
     looked_at(open_with(CWD, path, OFlags::NOFOLLOW)?, limit)
 }
 
-/// Reads the file at a path.
+/// Reads the file at a path; fails if it is a link.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, NotRead> {
     let (file, stat) = open(path, limit)?;
     read_open(file, size_of(&stat), limit)
 }
 
-/// Reads at most `most` bytes of the file at a path, from an offset on.
+/// Reads at most `most` bytes of the file at a path, starting at an offset; fails if it is a link.
 pub fn read_from(path: &Path, offset: u64, most: u64) -> Result<Vec<u8>, NotRead> {
     let (mut file, _) = open(path, u64::MAX)?;
     file.seek(SeekFrom::Start(offset))?;
@@ -130,25 +128,25 @@ pub fn read_from(path: &Path, offset: u64, most: u64) -> Result<Vec<u8>, NotRead
     Ok(bytes)
 }
 
-/// Reads the last `most` bytes of the file at a path.
+/// Reads the last `most` bytes of the file at a path; fails if it is a link.
 pub fn read_end(path: &Path, most: u64) -> Result<Vec<u8>, NotRead> {
     let length = std::fs::symlink_metadata(path)?.len();
     read_from(path, length.saturating_sub(most), most)
 }
 
-/// Reads the file that a path leads to, where that is for the user to decide and may be a link.
+/// Reads the file at a path, following links. For paths that the user controls.
 pub fn read_following(path: &Path, limit: u64) -> Result<Vec<u8>, NotRead> {
     let (file, stat) = looked_at(open_with(CWD, path, OFlags::empty())?, limit)?;
     read_open(file, size_of(&stat), limit)
 }
 
-/// Opens a file of another program, to be locked and changed in place.
+/// Opens a file of another program, to lock it and change it in place.
 pub(crate) fn open_to_change(path: &Path) -> Result<File, NotRead> {
     let file = open_with(CWD, path, OFlags::RDWR | OFlags::NOFOLLOW)?;
     Ok(looked_at(file, u64::MAX)?.0)
 }
 
-/// Returns what stands at a path, where it is no regular file; none also where there is nothing.
+/// Returns the kind of the file at a path if it is not regular; `None` if it is regular or does not exist.
 pub(crate) fn special_at(path: &Path) -> io::Result<Option<SpecialFile>> {
     match rustix::fs::lstat(path) {
         Ok(stat) => Ok(special(kind_of(&stat))),
@@ -157,7 +155,7 @@ pub(crate) fn special_at(path: &Path) -> io::Result<Option<SpecialFile>> {
     }
 }
 
-/// Fails where something stands at a path that is no regular file: what we put there would take its place, or go behind it.
+/// Fails if the file at a path exists and is not regular: writing would replace it, or go through it.
 pub(crate) fn must_be_replaceable(path: &Path) -> io::Result<()> {
     match special_at(path)? {
         Some(found) => Err(NotRead::NotRegular { found }.into()),
@@ -165,7 +163,7 @@ pub(crate) fn must_be_replaceable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns what a kind of file is, where it is not the regular one.
+/// Returns the kind of a file if it is not regular.
 pub(crate) fn special(kind: FileType) -> Option<SpecialFile> {
     Some(match kind {
         FileType::RegularFile => return None,
@@ -182,7 +180,7 @@ fn open_with(directory: BorrowedFd<'_>, name: impl Arg + Copy, further: OFlags) 
         Ok(file) => return Ok(File::from(file)),
         Err(error) => error,
     };
-    // The system names a link, a socket and a device without a driver by errors that mean other things as well.
+    // For a link, a socket or a device without a driver, the error code is ambiguous.
     if error != Errno::NOENT
         && further.contains(OFlags::NOFOLLOW)
         && let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -205,6 +203,16 @@ fn kind_of(stat: &Stat) -> FileType {
 
 fn size_of(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
+}
+
+/// Creates the file that is to replace the one at `place`. It gets that file's mode before anything is written to it,
+/// or the mode given by the umask if there is none.
+pub(crate) fn create_replacement(temporary: &Path, place: &Path) -> io::Result<File> {
+    let file = File::create_new(temporary)?;
+    if let Ok(found) = fs::metadata(place) {
+        file.set_permissions(found.permissions())?;
+    }
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -277,5 +285,26 @@ mod tests {
         assert!(matches!(read_open(file, 5, 5), Err(NotRead::TooLarge { size: 6, limit: 5 })));
         File::create(&path).unwrap().set_len(9 << 30).unwrap();
         assert!(matches!(read(&path, 100), Err(NotRead::TooLarge { limit: 100, .. })));
+    }
+}
+
+#[cfg(test)]
+mod replacement_tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::create_replacement;
+
+    #[test]
+    fn a_replacement_has_the_mode_of_what_it_replaces() {
+        let place = tempfile::tempdir().unwrap();
+        let (old, new) = (place.path().join("old"), place.path().join("new"));
+        fs::write(&old, "").unwrap();
+        for mode in [0o600, 0o664, 0o640, 0o444] {
+            fs::set_permissions(&old, Permissions::from_mode(mode)).unwrap();
+            create_replacement(&new, &old).unwrap();
+            assert_eq!(fs::metadata(&new).unwrap().permissions().mode() & 0o7777, mode);
+            fs::remove_file(&new).unwrap();
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Making one transaction of an operation, until it has happened or cannot.
+//! Runs the transactions of operations, with retries.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,16 +11,16 @@ use crate::store::{HistoryQuery, Signature, StoreError, Txn, TxnPair};
 use crate::yard::{DEFAULT_PATIENCE, Expectation};
 use crate::{Error, Outcome, Yard};
 
-/// How often a change is tried again when other programs keep changing what it read.
+/// How often a change is retried if other programs keep changing what it read.
 const ATTEMPTS: u32 = 16;
-/// A store whose answer was lost is asked again after this long, then after twice that, and so on.
+/// The delay before a store is asked about a commit whose reply was lost. It grows with each retry.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// What a transaction on two lists did to each.
+/// The commits of a transaction on two lists.
 type Events = [Option<Event>; 2];
 
 impl Yard {
-    /// Tells the log of a commit, and notes which list was written to.
+    /// Logs a commit, and records the list that was written to.
     fn publish(&self, event: Option<&Event>) {
         let Some(event) = event else { return };
         for entry in &event.entries {
@@ -34,7 +34,7 @@ impl Yard {
         self.note_commit(event);
     }
 
-    /// Judges in a transaction whether a task is as the caller expects it.
+    /// Checks the yard's precondition in the transaction.
     fn judge_expectation(&self, txn: &dyn Txn) -> Result<(), Halt> {
         let Some(Expectation { task, is_met }) = self.expectation() else { return Ok(()) };
         match txn.find(task)?.task() {
@@ -45,10 +45,10 @@ impl Yard {
         }
     }
 
-    /// Runs one transaction on the list and publishes what it did.
+    /// Runs one transaction on the list and publishes its commit.
     ///
-    /// The closure stages changes and returns its answer, or halts: then nothing has happened, whatever it had staged. It may
-    /// run several times, so it has no side effects. It may say more of the change in the signature it is given.
+    /// The closure stages changes and returns a value, or halts; then everything it staged is dropped. It may run
+    /// several times, so it must not have side effects. It may add to the signature of the commit.
     pub(crate) fn transact<T>(
         &self,
         op: Op,
@@ -61,7 +61,7 @@ impl Yard {
             let (mut signature, since) = (Signature::new(self.actor().clone(), op), txn.revision());
             let judged = self.judge_expectation(&*txn);
             let answer = match judged.and_then(|()| change(&mut *txn, &mut signature)) {
-                // What was judged may be what a stale write left there.
+                // The refusal may be due to another program's stale write.
                 Err(Halt::Refused(refusal)) if !has_looked_again && txn.has_met_outside_writes()? => {
                     drop(txn);
                     has_looked_again = true;
@@ -75,6 +75,7 @@ impl Yard {
             if self.rehearses() {
                 return Ok((answer, None));
             }
+            self.stage_followers(&mut *txn, op)?;
             show_life(&mut *txn, self)?;
             match txn.commit(&signature) {
                 Err(lost @ StoreError::Unavailable { .. }) => {
@@ -92,20 +93,20 @@ impl Yard {
         Ok(outcome)
     }
 
-    /// Publishes a commit that exists and could not be finished; its error is the answer to the caller that asked for it.
+    /// Publishes a commit that exists but could not be finished; the caller gets the error.
     fn publish_unfinished(&self, error: &StoreError) {
         if let StoreError::Unfinished { commit, .. } = error {
             self.publish(commit.as_deref());
         }
     }
 
-    /// Returns what came of an attempt at a commit whose answer was lost; none where it did not happen. Fails as the commit did where
-    /// the store stays out of reach or does not say.
+    /// Returns the commit of an attempt whose reply was lost; `None` if it did not happen. Fails with the commit's
+    /// error if the store remains unavailable or cannot tell.
     fn commit_of(&self, attempt: AttemptId, since: Revision, lost: StoreError) -> Result<Option<Event>, StoreError> {
         for breath in 1..=ATTEMPTS {
             tracing::warn!(error = %lost, "the answer to a commit was lost");
             thread::sleep(BREATH * breath);
-            // The holder of the turn knows: what was under way before has ended.
+            // While we hold the write lock, earlier attempts have ended, so the history is conclusive.
             let asked = self.store().write(self.list_id()).and_then(|_turn| {
                 let query = HistoryQuery { attempt: Some(attempt), since, ..HistoryQuery::default() };
                 self.store().history(self.list_id(), &query)
@@ -115,23 +116,23 @@ impl Yard {
                     let event = |revision| Event { list: self.list_id().clone(), revision, entries: entries.clone() };
                     return Ok(entries.first().map(|first| event(first.revision)));
                 }
-                // One that went back in time says it when it is asked again.
+                // A database that went back in time reports it again on the next request.
                 Err(StoreError::Unavailable { .. } | StoreError::Conflict { .. }) => {}
-                // A store that does not say has not said that nothing happened, either.
+                // If the store cannot tell, the commit may nevertheless have happened.
                 Err(_) => break,
             }
         }
         Err(lost)
     }
 
-    /// Looks at the list while no other writer is at it, and changes nothing.
+    /// Reads the list while no other process writes to it, and changes nothing.
     pub(crate) fn look_in_turn<T>(
         &self,
         mut look: impl FnMut(&dyn Txn) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         for _ in 1..ATTEMPTS {
             match self.store().write(self.list_id()) {
-                // The store is another than it was: the next look is at what is there now.
+                // The store was replaced; read its current state.
                 Err(StoreError::Conflict { .. }) => {}
                 opened => return look(&*opened?),
             }
@@ -139,7 +140,7 @@ impl Yard {
         look(&*self.store().write(self.list_id())?)
     }
 
-    /// Opens a transaction in which every lease counts: what dead ones held has come back before.
+    /// Opens a transaction in which every lease is valid: the tasks of expired leases have been released before.
     fn open(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
         self.prepare_to_write(list)?;
         loop {
@@ -152,8 +153,9 @@ impl Yard {
         }
     }
 
-    /// Tells the listeners, and the members that remain in a team, that leases of an agent have ended and its tasks came back. The process
-    /// that recorded it tells them, so that they are told once; it holds no lock any more.
+    /// Notifies listeners and the remaining team members that leases of an agent have ended and its tasks were
+    /// released. Only the process that recorded this does so, so that they are notified once; it no longer holds a
+    /// lock.
     fn announce_end(&self, signature: &Signature, event: Option<&Event>) {
         self.publish(event);
         let is_told_later = self.departing() == Some(&signature.actor);
@@ -162,7 +164,7 @@ impl Yard {
         }
     }
 
-    /// Makes one transaction by itself until it ends otherwise than with a conflict, and publishes what it did.
+    /// Runs a separate transaction, retrying after conflicts, and publishes its commit.
     pub(crate) fn commit_alone(
         &self,
         signature: &Signature,
@@ -177,7 +179,7 @@ impl Yard {
         Ok(event.is_some())
     }
 
-    /// Makes one transaction by itself where no other writer is at work, and publishes what it did; none where one is.
+    /// Runs a separate transaction if no other process is writing, and publishes its commit; `None` if one is.
     pub(crate) fn try_commit_alone(
         &self,
         signature: &Signature,
@@ -189,7 +191,7 @@ impl Yard {
         Ok(Some(event.is_some()))
     }
 
-    /// Returns what dead leases hold, where no other process is writing; returns whether anything came back.
+    /// Releases the tasks of expired leases if no other process is writing; returns whether any were released.
     pub(crate) fn try_return_ended_leases(&self) -> Result<bool, StoreError> {
         let mut came_back = false;
         while let Some(mut txn) = self.store().try_write(self.list_id())? {
@@ -200,7 +202,7 @@ impl Yard {
         Ok(came_back)
     }
 
-    /// Runs one transaction on two lists and publishes what it did, under the terms of [`Yard::transact`].
+    /// Runs one transaction on two lists and publishes its commits. The terms are those of [`Yard::transact`].
     pub(crate) fn transact_both<T>(
         &self,
         op: Op,
@@ -223,8 +225,8 @@ impl Yard {
     }
 }
 
-/// Returns a commit whether or not it could be finished: for one that the caller's own change only builds on. What keeps it from being
-/// finished keeps the next transaction from beginning, too.
+/// Returns a commit even if it could not be finished, for commits that the caller's own change only builds on. Whatever
+/// prevents it from being finished will also fail the next transaction.
 fn even_unfinished(committed: Result<Option<Event>, StoreError>) -> Result<Option<Event>, StoreError> {
     match committed {
         Err(StoreError::Unfinished { commit, cause }) => {
@@ -235,7 +237,7 @@ fn even_unfinished(committed: Result<Option<Event>, StoreError>) -> Result<Optio
     }
 }
 
-/// Makes attempts until one ends otherwise than with a conflict or a lock that is held this moment.
+/// Retries until an attempt ends other than with a conflict or a busy lock.
 fn persist<T>(patience: Duration, mut attempt: impl FnMut() -> Result<T, Halt>) -> Result<Outcome<T>, Error> {
     let started = Instant::now();
     let mut attempts = 0;

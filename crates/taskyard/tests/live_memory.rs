@@ -56,7 +56,7 @@ fn ask(store: &FileStore) {
 }
 
 #[test]
-fn a_task_takes_one_and_a_half_times_its_file_and_200_bytes_at_most() {
+fn task_takes_at_most_1_5_times_its_file_plus_200_bytes() {
     let _alone = ALONE.lock().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let size = write_tasks(&folder.path().join("tasks/L"));

@@ -46,7 +46,9 @@ export const conversations = [
     async play({ client, house }) {
       await house.must('setup claude --scope project --allow-tools --yes');
       house.write('.claude/settings.json', { enableAllProjectMcpServers: true });
-      await client.talk(house, async (main) => {
+      // The project's settings alone make the client offer its task tools.
+      const env = { CLAUDE_CODE_ENABLE_TODO_TOOLS: undefined };
+      const play = async (main) => {
         await main.call('TaskCreate', { subject: 'Native', description: 'by the client' });
         await main.call('Bash', { command: 'taskyard create Shell', description: 'a command of the agent' });
         await house.must('create Person');
@@ -58,7 +60,8 @@ export const conversations = [
         for (const list of [native, shell, await house.must('list')]) {
           for (const subject of ['Native', 'Shell', 'Person']) assert.match(list, new RegExp(subject));
         }
-      });
+      };
+      await client.talk(house, play, { env });
       assert.equal(house.tasks('rocket').length, 3, 'it is the list that the project had before');
     },
   },

@@ -1,16 +1,16 @@
-//! Doing what was chosen.
+//! Performing actions: which tasks an action applies to, whether it can be performed, and what it changes.
 
-use taskyard::core::view::{Action, AgentRow, Subject, info};
-use taskyard::core::{Status, TaskId};
+use taskyard::core::view::{Action, AgentRow, JobRow, Property, Row, Subject, info};
+use taskyard::core::{Status, Task, TaskId};
 use taskyard::operations::UndoRange;
 
+use super::input::Purpose;
 use super::picker::Picking;
-use super::prompt::Purpose;
-use super::{App, Effect, Mode, SaidKind, View};
-use crate::deed::What;
+use super::{App, Effect, MessageKind, Mode, View};
+use crate::messages::Operation;
 
 impl App {
-    /// Does what was chosen, to what is meant.
+    /// Performs an action on its targets.
     pub(crate) fn perform(&mut self, action: Action) {
         self.arrange();
         if let Some(view) = View::shown_by(action) {
@@ -18,7 +18,7 @@ impl App {
             return;
         }
         if !self.applies(action) {
-            self.say(SaidKind::Refused, self.why_not(action), None);
+            self.show_message(MessageKind::Refused, self.why_not(action), None);
             return;
         }
         match action {
@@ -62,22 +62,23 @@ impl App {
             Action::NextNeed => self.go_to_next_need(),
             Action::Redo => {
                 if let Some(revision) = self.undone.pop() {
-                    self.have_done(What::Undo(vec![UndoRange::One(revision)]));
+                    self.submit(Operation::Undo(vec![UndoRange::One(revision)]));
                 }
             }
             Action::Undo => {
-                let step = self.past.steps.get(self.row).filter(|_| self.view == View::History);
+                let step = self.history.steps.get(self.row).filter(|_| self.view == View::History);
                 let meant = match step {
                     Some(step) => vec![UndoRange::One(step.revision)],
-                    // What was done last from here, and then whatever the actor did before.
+                    // Undo the newest operation of this board, then whatever the actor did before.
                     None => match self.made.pop() {
                         Some(revisions) => revisions.into_iter().rev().map(UndoRange::One).collect(),
                         None => vec![UndoRange::OwnNewest],
                     },
                 };
-                self.have_done(What::Undo(meant));
+                self.submit(Operation::Undo(meant));
             }
-            Action::Restore => self.have_done(What::Restore),
+            Action::Force => self.force(),
+            Action::Restore => self.submit(Operation::Restore),
             Action::Create => self.prompt(Purpose::Create { parent: None }, ""),
             Action::Send => match self.mail.threads.get(self.row).filter(|_| self.view == View::Mail) {
                 Some(thread) => self.prompt(Purpose::Send { to: thread.with.clone() }, ""),
@@ -86,12 +87,12 @@ impl App {
             Action::SendAnew => self.pick(Picking::SendTo),
             Action::StopJob => {
                 if let Some(job) = self.jobs.get(self.row) {
-                    self.have_done(What::StopJob(job.id.clone()));
+                    self.submit(Operation::StopJob(job.id.clone()));
                 }
             }
             Action::Acknowledge => {
                 if let Some(thread) = self.mail.threads.get(self.row) {
-                    self.have_done(What::Acknowledge(thread.waiting()));
+                    self.submit(Operation::Acknowledge(thread.waiting()));
                 }
             }
             _ => self.act_on_tasks(action),
@@ -99,17 +100,24 @@ impl App {
     }
 
     fn act_on_tasks(&mut self, action: Action) {
-        let tasks = self.meant();
+        let tasks = self.targets();
         match action {
-            Action::Start => self.have_done(What::Start(self.in_state(tasks, Status::Pending))),
-            Action::Done => self.have_done(What::Done(self.open_ones(tasks))),
-            Action::Cancel => self.have_done(What::Cancel(self.open_ones(tasks))),
-            Action::Reopen => self.have_done(What::Reopen(self.in_state(tasks, Status::Completed))),
-            Action::Claim => self.have_done(What::Claim(self.open_ones(tasks))),
-            Action::Release => self.have_done(What::Release(self.open_ones(tasks))),
-            Action::Delete => self.have_done(What::Delete(tasks)),
+            Action::Start => self.submit(Operation::Start(self.in_state(tasks, Status::Pending))),
+            Action::Done => self.submit(Operation::Done(self.open_ones(tasks))),
+            Action::Cancel => self.submit(Operation::Cancel(self.open_ones(tasks))),
+            Action::Reopen => self.submit(Operation::Reopen(self.in_state(tasks, Status::Completed))),
+            Action::Claim => self.submit(Operation::Claim(self.open_ones(tasks))),
+            Action::Release => self.submit(Operation::Release(self.open_ones(tasks))),
+            Action::Delete => self.submit(Operation::Delete(tasks)),
             Action::Note => self.prompt(Purpose::Note(tasks), ""),
             Action::Assign => self.pick(Picking::Assign(tasks)),
+            Action::Priority => self.pick(Picking::Set(Property::Priority, tasks)),
+            Action::Due => self.pick(Picking::Set(Property::Due, tasks)),
+            Action::Defer => self.pick(Picking::Set(Property::Defer, tasks)),
+            Action::Tags => self.pick(Picking::Set(Property::Tags, tasks)),
+            Action::Estimate => self.pick(Picking::Set(Property::Estimate, tasks)),
+            Action::Parent => self.pick(Picking::Set(Property::Parent, tasks)),
+            Action::Kind => self.pick(Picking::Set(Property::Kind, tasks)),
             Action::BlockedBy => self.pick(Picking::BlockedBy(tasks)),
             Action::Unblock => self.pick(Picking::Unblock(tasks)),
             Action::MoveLeft | Action::MoveRight => self.move_aside(action, tasks),
@@ -127,22 +135,27 @@ impl App {
         }
     }
 
-    /// Says why something cannot be done here.
+    /// Explains why an action cannot be performed here.
     fn why_not(&self, action: Action) -> String {
         let name = info(action).name;
         match (action, info(action).subject) {
             (Action::Redo, _) => "there is no undo to take back".to_owned(),
+            (Action::Force, _) => "nothing was refused that could be forced".to_owned(),
             (Action::NextNeed, _) => "nothing needs you".to_owned(),
             (Action::Restore, _) => "nothing is missing here".to_owned(),
             (Action::Send | Action::SendAnew, _) => {
-                format!("{} is in no team of this list; `taskyard team join` joins one", self.actor)
+                format!("{} is in no team of this list; `:team join NAME` joins one", self.actor)
             }
             (Action::SelectNone, _) => "nothing is selected".to_owned(),
-            (_, Subject::Task | Subject::Tasks) if self.meant().is_empty() => {
+            (_, Subject::Task | Subject::Tasks) if self.targets().is_empty() => {
                 format!("{name}: there is no task under the cursor")
             }
-            (Action::Start, _) => "it is not pending".to_owned(),
-            (Action::Done | Action::Cancel | Action::Claim, _) => "it is closed already".to_owned(),
+            (Action::Start, _) if !self.in_state(self.targets(), Status::InProgress).is_empty() => {
+                "it is in progress already".to_owned()
+            }
+            (Action::Start | Action::Done | Action::Cancel | Action::Claim, _) => {
+                format!("it is closed; press {} to open it again", self.key(Action::Reopen).unwrap_or(":reopen"))
+            }
             (Action::Reopen, _) => "it is open".to_owned(),
             (Action::Release, _) => "nobody has it".to_owned(),
             (Action::Unblock, _) => "it waits for nothing".to_owned(),
@@ -167,7 +180,7 @@ impl App {
         tasks
     }
 
-    /// Moves tasks to the column beside theirs.
+    /// Moves tasks to the adjacent column.
     fn move_aside(&mut self, action: Action, tasks: Vec<TaskId>) {
         let beside = |status: Status| match (status, action) {
             (Status::Pending, Action::MoveRight) | (Status::Completed, Action::MoveLeft) => Some(Status::InProgress),
@@ -181,7 +194,7 @@ impl App {
         }) else {
             return;
         };
-        self.have_done(What::Move { tasks, to });
+        self.submit(Operation::Move { tasks, to });
     }
 
     fn open(&mut self) {
@@ -195,8 +208,9 @@ impl App {
             View::List | View::Columns | View::Graph => {
                 self.is_open = !self.is_open && self.at_task.is_some();
                 self.page_scroll = 0;
-                self.ask_for_page();
+                self.request_page();
             }
+            View::Agents if self.output_of_agent().is_some() || self.is_open => self.is_open = !self.is_open,
             View::Agents => {
                 let held = self.agents.get(self.row).and_then(|agent| agent.holds.first());
                 if let Some(task) = held.map(|held| held.task.clone()) {
@@ -206,10 +220,10 @@ impl App {
             }
             View::Jobs => {
                 self.is_open = !self.is_open && self.jobs.get(self.row).is_some();
-                self.ask_for_output();
+                self.request_output();
             }
             View::History => {
-                let step = self.past.steps.get(self.row);
+                let step = self.history.steps.get(self.row);
                 if let Some(task) = step.and_then(|step| step.entries.first()).map(|entry| entry.task.clone()) {
                     self.show(View::List);
                     self.go_to_task(&task);
@@ -230,7 +244,7 @@ impl App {
 
     fn back(&mut self) {
         self.is_dirty = true;
-        if self.said.take().is_some() {
+        if self.message.take().is_some() {
             return;
         }
         if self.is_open {
@@ -286,7 +300,7 @@ impl App {
         self.disarrange();
     }
 
-    /// Goes to the next thing that needs a person: a task, then an agent, then a job, then messages.
+    /// Goes to the next item that needs a person: a task, then an agent, then a job, then messages.
     fn go_to_next_need(&mut self) {
         let after = self.at_task.clone().filter(|_| self.view.has_tasks());
         let next = match &after {
@@ -306,7 +320,85 @@ impl App {
             let (task, why) = (task.clone(), why.clone());
             self.show(View::List);
             self.go_to_task(&task);
-            self.say(SaidKind::Refused, why, Some("taskyard doctor".to_owned()));
+            self.show_message(MessageKind::Refused, why, Some("taskyard doctor".to_owned()));
         }
+    }
+}
+
+impl App {
+    /// Returns the selected tasks, or else the one under the cursor.
+    pub(crate) fn targets(&self) -> Vec<TaskId> {
+        if self.view.has_tasks() && !self.selected.is_empty() {
+            return self.selected.iter().cloned().collect();
+        }
+        self.task_at_cursor().into_iter().collect()
+    }
+
+    pub(crate) fn task_at_cursor(&self) -> Option<TaskId> {
+        self.at_task.clone().filter(|_| self.view.has_tasks())
+    }
+
+    /// Returns the state of the task under the cursor.
+    pub(crate) fn current(&self) -> Option<Task> {
+        self.watched.as_ref()?.live().task(&self.task_at_cursor()?)
+    }
+
+    /// Returns whether an action can be performed on its targets.
+    pub(crate) fn applies(&self, action: Action) -> bool {
+        match info(action).subject {
+            Subject::Board | Subject::List => self.applies_to_list(action),
+            Subject::Task | Subject::Tasks => self.applies_to_tasks(action),
+            Subject::Job => self.view == View::Jobs && self.jobs.get(self.row).is_some_and(JobRow::is_going_on),
+            Subject::Message => {
+                self.view == View::Mail && self.mail.threads.get(self.row).is_some_and(|thread| thread.unread() > 0)
+            }
+            Subject::Revision => self.view == View::History,
+        }
+    }
+
+    fn applies_to_list(&self, action: Action) -> bool {
+        match action {
+            Action::Redo => !self.undone.is_empty(),
+            Action::Force => self.forcible.is_some(),
+            Action::NextNeed => self.count_needs() > 0,
+            Action::Restore => self.gone.is_some() || self.view == View::History,
+            Action::Send | Action::SendAnew => self.mail.name.is_some(),
+            Action::ZoomIn | Action::ZoomOut => self.view == View::Graph,
+            Action::SelectNone => !self.selected.is_empty(),
+            _ => true,
+        }
+    }
+
+    fn applies_to_tasks(&self, action: Action) -> bool {
+        let meant = self.targets();
+        if meant.is_empty() {
+            return false;
+        }
+        let Some(watched) = &self.watched else { return false };
+        let live = watched.live();
+        let any = |is: &dyn Fn(Status, bool) -> bool| {
+            meant.iter().any(|id| live.standing(id).is_some_and(|(status, owner)| is(status, owner.is_some())))
+        };
+        match action {
+            Action::Start => any(&|status, _| status == Status::Pending),
+            Action::Done | Action::Cancel => any(&|status, _| status.is_open()),
+            Action::Reopen => any(&|status, _| status == Status::Completed),
+            Action::Claim => any(&|status, _| status.is_open()),
+            Action::Release => any(&|status, is_owned| status == Status::InProgress || (status.is_open() && is_owned)),
+            Action::MoveLeft => any(&|status, _| status != Status::Pending),
+            Action::MoveRight => any(&|status, _| status != Status::Completed),
+            Action::Unblock => meant.iter().any(|id| !live.waits_for(id).is_empty()),
+            Action::Fold if self.view == View::Graph => {
+                let node = self.at_task.as_ref().and_then(|id| self.graph.picture.node(id));
+                node.is_some_and(|node| node.is_folded || node.leads_on())
+            }
+            Action::Fold => self.view == View::List && meant.iter().any(|id| !live.parts_of(id).is_empty()),
+            _ => true,
+        }
+    }
+
+    /// Returns whether the cursor is on the row that summarises hidden completed tasks.
+    pub(crate) fn is_on_fold(&self) -> bool {
+        self.view == View::List && matches!(self.arrangement.row(self.row), Some(Row::Completed(_)))
     }
 }

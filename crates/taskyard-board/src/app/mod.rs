@@ -1,24 +1,14 @@
-//! What the board shows and what a key means: a state that is moved on by keys, news and time, and says what is to be done. It has no
-//! effects of its own, so a test can play anything on it.
+//! What the board shows and what a key means: a state that keys, events and time change, and that returns effects
+//! instead of performing them, so that tests can drive it. Begin at `state.rs`.
 
 mod acting;
-mod agents;
-mod graph;
-mod keys;
-mod mouse;
+mod input;
 mod moving;
-mod news;
 mod picker;
-mod picking;
-mod prompt;
-mod prompting;
-mod selection;
 mod state;
-mod time;
-mod view;
+mod updates;
 
+pub(super) use input::Prompt;
 pub(super) use picker::{Choice, Picker};
-pub(super) use prompt::Prompt;
-pub(super) use state::{App, Effect, Hit, Mode, SaidKind};
+pub(super) use state::{App, Effect, Hit, MessageKind, Mode, Pane, View};
 pub use state::{ClientStyle, Settings};
-pub(super) use view::View;

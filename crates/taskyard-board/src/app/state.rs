@@ -1,13 +1,17 @@
-//! Everything the board remembers while it is open.
+//! The state of the board: views, settings and everything it remembers while it is open.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
+use taskyard::config::NoticeKind;
 use taskyard::core::render::Look;
+use taskyard::core::rules::agents::is_same_agent;
 use taskyard::core::rules::health::may_be_of_ended_session;
 use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::rules::looking::query::Times;
+use taskyard::core::timing::Clock;
 use taskyard::core::view::{
     Action, AgentRow, Arrangement, GraphPicture, JobRow, ListRow, LiveFilter, Need, NeedKind, Step, Tally, TodosShown,
     Wanted, WatchedList,
@@ -16,34 +20,35 @@ use taskyard::core::{AgentName, JobId, Lease, ListId, Revision, Status, TaskId, 
 use taskyard::operations::Gone;
 use taskyard::teams::TeamShown;
 
-use super::{Picker, Prompt, View};
-use crate::deed::{About, Ask, Deed, What};
+use super::{Picker, Prompt};
 use crate::keymap::Keymap;
-use crate::news::{Did, Mail, PageFacts};
+use crate::messages::{AgentOutput, Answer, Mail, Operation, PageFacts, PaneEnd, ReadRequest, Resource, WriteRequest};
 use crate::theme::Theme;
 
-/// What the user chose before the board was opened.
+/// The user's settings, fixed while the board is open.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What each key does.
+    /// The key bindings.
     pub keymap: Keymap,
     /// The colours.
     pub theme: Theme,
-    /// Whether more than ASCII is shown.
+    /// Whether to draw characters beyond ASCII.
     pub unicode: bool,
-    /// How many completed tasks are shown before the rest becomes `+N completed`.
+    /// How many completed tasks to show before the rest is summarised as `+N completed`.
     pub completed_after: usize,
-    /// The release of the client whose lines are shown in the list; ours where none is.
+    /// The release of the client whose line format the list uses; `None` for our own.
     pub style: Option<ClientStyle>,
-    /// How often todo lists are looked at, in milliseconds; none where there are none to look at.
+    /// How often to read todo lists, in milliseconds; `None` if there are none to read.
     pub todo_period: Option<i64>,
-    /// The zone in which days are meant and times are shown.
+    /// The time zone for input and display.
     pub zone: &'static TimeZone,
-    /// The commands of the command line, each with what it does.
+    /// The length of a day in estimates.
+    pub working_day: Duration,
+    /// The commands of the CLI, each with a description.
     pub commands: Vec<(String, String)>,
 }
 
-/// A release of the client that had lines of its own.
+/// A release of the client with a line format of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientStyle {
     /// With numbers: `#3. [pending] Deploy`.
@@ -52,22 +57,30 @@ pub enum ClientStyle {
     V2_1_20,
 }
 
-/// What is to be done because of a key, news, or time.
+/// An effect requested by the state in response to a key, an event or the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    Do(Deed),
-    Ask(Ask),
+    Write(WriteRequest),
+    Read(ReadRequest),
     /// Follow another list.
     Follow(ListId),
     /// Edit tasks in the user's editor, one after the other.
     Edit(Vec<TaskId>),
-    /// Run a command of ours with these arguments.
+    /// Run a `taskyard` command with these arguments.
     Run(String),
+    /// Show a desktop notice.
+    Notify {
+        kind: NoticeKind,
+        title: String,
+        text: String,
+    },
+    /// Stop the command in the pane.
+    StopCommand,
     Suspend,
     Quit,
 }
 
-/// What the keyboard is for at the moment.
+/// What keyboard input is used for.
 #[derive(Debug, Default)]
 pub(crate) enum Mode {
     #[default]
@@ -75,25 +88,45 @@ pub(crate) enum Mode {
     Typing(Prompt),
     Picking(Box<Picker>),
     Help,
+    Pane(Pane),
 }
 
-/// What was said last, and where.
+/// The output of a command that the user typed.
+#[derive(Debug)]
+pub(crate) struct Pane {
+    pub(crate) command: String,
+    pub(crate) lines: Vec<String>,
+    /// How it ended; `None` while it runs.
+    pub(crate) end: Option<PaneEnd>,
+    /// How many lines the pane is scrolled back from the end.
+    pub(crate) scroll: usize,
+}
+
+/// Where the cursor was before it moved to a new task.
+#[derive(Debug)]
+pub(super) struct BeforeCreation {
+    pub(super) created: TaskId,
+    pub(super) at_task: Option<TaskId>,
+    /// Whether the list has shown the new task yet.
+    pub(super) is_shown: bool,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
-    pub(crate) kind: SaidKind,
+pub(crate) struct StatusMessage {
+    pub(crate) kind: MessageKind,
     pub(crate) text: String,
     pub(crate) hint: Option<String>,
-    /// Until when it is shown; none: until the next key.
+    /// When the message expires; `None` if it stays until the next key press.
     pub(crate) until: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SaidKind {
+pub(crate) enum MessageKind {
     Done,
     Refused,
 }
 
-/// What lies under a place of the screen.
+/// What is at a position on the screen, for the mouse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hit {
     View(View),
@@ -105,31 +138,30 @@ pub(crate) enum Hit {
     Node(TaskId),
 }
 
-/// Where the graph is looked at.
+/// The visible part of the graph.
 #[derive(Debug, Default)]
-pub(crate) struct GraphSight {
+pub(crate) struct GraphViewport {
     pub(crate) picture: Box<GraphPicture>,
-    /// The tasks behind which everything is folded away.
+    /// The tasks whose dependents are folded.
     pub(crate) folded: BTreeSet<TaskId>,
     pub(crate) first_rank: usize,
     pub(crate) first_row: usize,
-    /// How many ranks stand side by side; none where as many as there is room for.
+    /// How many ranks to show side by side; `None` for as many as fit.
     pub(crate) ranks: Option<usize>,
-    /// How many stood side by side when it was last drawn.
+    /// How many ranks were shown when it was last drawn.
     pub(crate) drawn_ranks: usize,
 }
 
-/// What happened on the list, as far as it was read.
+/// The part of the history that has been loaded.
 #[derive(Debug, Default)]
-pub(crate) struct Past {
+pub(crate) struct LoadedHistory {
     pub(crate) steps: Vec<Step>,
-    /// Whether there is nothing older.
+    /// Whether the history is loaded completely.
     pub(crate) is_all: bool,
-    /// Whether more of it is on its way.
+    /// Whether more has been requested.
     pub(crate) is_asked: bool,
 }
 
-/// The board.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) settings: Settings,
@@ -140,26 +172,26 @@ pub(crate) struct App {
     pub(crate) now: Timestamp,
     pub(crate) size: (u16, u16),
 
-    /// None until it was read for the first time.
+    /// `None` until it has been read for the first time.
     pub(crate) watched: Option<WatchedList>,
     pub(crate) exists: bool,
     pub(crate) gone: Option<Gone>,
-    /// Why files among the tasks cannot be read, by the name of the task.
+    /// Why task files cannot be read, keyed by task.
     pub(crate) unreadable: BTreeMap<TaskId, String>,
-    /// Why the list is not followed at the moment.
+    /// Why the list cannot be followed at the moment.
     pub(crate) lost: Option<String>,
     pub(crate) arrangement: Arrangement,
     pub(crate) tally: Tally,
     pub(crate) needs: Vec<Need>,
     pub(crate) leases: HashMap<TaskId, (Lease, LeaseState)>,
-    /// The tasks in progress for sessions that have ended.
+    /// Tasks in progress whose sessions have ended.
     pub(crate) abandoned: BTreeSet<TaskId>,
 
-    /// The task under the cursor; none where it stands on something else.
+    /// The task under the cursor; `None` if the cursor is on something else.
     pub(crate) at_task: Option<TaskId>,
-    /// The row of the cursor in the view that is shown.
+    /// The row of the cursor in the current view.
     pub(crate) row: usize,
-    /// The first row that is seen.
+    /// The first visible row.
     pub(crate) top: usize,
     pub(crate) column: Status,
     pub(crate) column_tops: [usize; 3],
@@ -168,10 +200,10 @@ pub(crate) struct App {
     pub(crate) shows_all_done: bool,
     pub(crate) filter_text: String,
     pub(crate) filter: Option<LiveFilter>,
-    /// What is wrong with what was typed last to filter by.
+    /// What is wrong with the filter that was last typed.
     pub(crate) filter_mistake: Option<String>,
 
-    /// Whether what is under the cursor fills the screen.
+    /// Whether the item under the cursor fills the screen.
     pub(crate) is_open: bool,
     pub(crate) page: Option<Box<PageFacts>>,
     pub(crate) page_scroll: usize,
@@ -180,37 +212,45 @@ pub(crate) struct App {
     pub(crate) jobs: Vec<JobRow>,
     pub(crate) output: Option<(JobId, Vec<String>)>,
     pub(crate) team: Option<Box<TeamShown>>,
-    /// The agents that work here, in the team or not.
+    /// The agents that work here, whether or not they are in the team.
     pub(crate) agents: Vec<AgentRow>,
+    /// The output of agents that run jobs.
+    pub(crate) agent_outputs: Vec<AgentOutput>,
     pub(crate) mail: Mail,
     pub(crate) lists: Option<Vec<ListRow>>,
-    pub(crate) past: Past,
-    pub(crate) graph: GraphSight,
-    /// The todo lists of which something is in progress.
+    pub(crate) history: LoadedHistory,
+    pub(crate) graph: GraphViewport,
+    /// The todo lists that have an item in progress.
     pub(crate) todos: Vec<TodosShown>,
-    /// When tasks were made and changed; none until the user asks for it.
+    /// When tasks were created and changed; `None` until the user asks for it.
     pub(crate) times: Option<HashMap<TaskId, Times>>,
 
-    pub(crate) said: Option<Said>,
-    /// Until when tasks glow that have just changed.
+    pub(crate) message: Option<StatusMessage>,
+    /// Until when recently changed tasks are highlighted.
     pub(crate) flashes: HashMap<TaskId, Timestamp>,
-    /// How many deeds are under way.
+    /// The refused operation that F repeats with force.
+    pub(crate) forcible: Option<Operation>,
+    /// The task that was created last, and where the cursor was before.
+    pub(super) before_creation: Option<BeforeCreation>,
+    /// The number of items that need a person and of unread messages, when last counted.
+    pub(super) counted: Option<(usize, usize)>,
+    /// The number of write requests in progress.
     pub(crate) under_way: usize,
-    /// Answers that the list is behind, and until when each waits for it.
-    pub(super) answers: Vec<(Timestamp, Did)>,
-    /// The undos of this board, which redoing takes back.
+    /// Answers that the followed list has not caught up with, and until when each is held back.
+    pub(super) answers: Vec<(Timestamp, Answer)>,
+    /// The revisions made by undos on this board, which redo reverts.
     pub(crate) undone: Vec<Revision>,
-    /// The revisions that each deed of this board made, the newest deed last, without undos.
+    /// The revisions made by each operation on this board, newest last, without undos.
     pub(crate) made: Vec<Vec<Revision>>,
-    /// Whether the tasks were brought to the front already because an agent worked on them.
+    /// Whether the tasks were already brought to the front because an agent worked on them.
     pub(crate) was_brought_to_front: bool,
-    /// When we last asked for what is shown and the stream does not tell of.
+    /// When data that the stream does not report was last requested.
     pub(crate) asked_at: Timestamp,
-    /// When todo lists were last asked for.
+    /// When todo lists were last requested.
     pub(crate) todos_asked_at: Timestamp,
-    /// Where things were drawn, for the mouse.
+    /// Where items were drawn, for the mouse.
     pub(crate) hits: Vec<(Rect, Hit)>,
-    /// How many rows the view had room for when it was last drawn.
+    /// How many rows the view had when it was last drawn.
     pub(crate) page_rows: usize,
     pub(crate) dragged: Option<TaskId>,
 
@@ -220,7 +260,6 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Opens the board on a list.
     pub(crate) fn new(settings: Settings, actor: AgentName, list: ListId, view: View, now: Timestamp) -> Self {
         let mut app = Self {
             settings,
@@ -259,14 +298,18 @@ impl App {
             output: None,
             team: None,
             agents: Vec::new(),
+            agent_outputs: Vec::new(),
             mail: Mail::default(),
             lists: None,
-            past: Past::default(),
-            graph: GraphSight::default(),
+            history: LoadedHistory::default(),
+            graph: GraphViewport::default(),
             todos: Vec::new(),
             times: None,
-            said: None,
+            message: None,
             flashes: HashMap::new(),
+            forcible: None,
+            before_creation: None,
+            counted: None,
             under_way: 0,
             answers: Vec::new(),
             undone: Vec::new(),
@@ -281,16 +324,16 @@ impl App {
             is_arranged: false,
             effects: Vec::new(),
         };
-        app.ask_around();
+        app.request_all();
         app
     }
 
-    /// Returns what is to be done now.
+    /// Takes the pending effects.
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
 
-    /// Returns how lines look, in so many columns.
+    /// Returns how to render lines of `width` columns.
     pub(crate) fn look(&self, width: usize) -> Look {
         Look {
             unicode: self.settings.unicode,
@@ -301,7 +344,7 @@ impl App {
         }
     }
 
-    /// Works out the rows, where something has changed since.
+    /// Computes the rows if something has changed since.
     pub(crate) fn arrange(&mut self) {
         let Some(watched) = self.watched.as_ref().filter(|_| !self.is_arranged) else { return };
         let wanted = Wanted {
@@ -315,6 +358,8 @@ impl App {
         let live = watched.live();
         let still = self.abandoned.iter().filter(|id| live.task(id).is_some_and(|task| may_be_of_ended_session(&task)));
         self.needs.extend(still.map(|id| Need { task: id.clone(), kind: NeedKind::StaleOwner }));
+        let known = self.unreadable.keys().filter(|id| live.contains(id));
+        self.needs.extend(known.map(|id| Need { task: id.clone(), kind: NeedKind::Unreadable }));
         self.needs.sort_by(|one, two| one.task.cmp(&two.task));
         self.needs.dedup_by(|two, one| one.task == two.task);
         self.is_arranged = true;
@@ -324,70 +369,136 @@ impl App {
         self.keep_the_cursor();
     }
 
-    /// Says that the rows are no longer true.
+    /// Marks the rows as out of date.
     pub(super) fn disarrange(&mut self) {
         self.is_arranged = false;
         self.is_dirty = true;
     }
 
-    /// Has something done on the list.
-    pub(super) fn have_done(&mut self, what: What) {
+    /// Repeats the refused operation with force.
+    pub(super) fn force(&mut self) {
+        if let Some(operation) = self.forcible.take() {
+            self.under_way += 1;
+            self.effects.push(Effect::Write(WriteRequest { list: self.list.clone(), operation, is_forced: true }));
+            self.is_dirty = true;
+        }
+    }
+
+    /// Returns the clock by which typed times are interpreted.
+    pub(crate) fn clock(&self) -> Clock {
+        Clock { working_day: self.settings.working_day, ..Clock::new(self.now, self.settings.zone.clone()) }
+    }
+
+    /// Submits a write operation on the list.
+    pub(super) fn submit(&mut self, operation: Operation) {
+        self.forcible = None;
         self.under_way += 1;
-        self.effects.push(Effect::Do(Deed { list: self.list.clone(), what }));
+        self.effects.push(Effect::Write(WriteRequest { list: self.list.clone(), operation, is_forced: false }));
         self.is_dirty = true;
     }
 
-    /// Asks for something about the list.
-    pub(super) fn ask(&mut self, about: About) {
-        self.effects.push(Effect::Ask(Ask { list: self.list.clone(), about }));
+    pub(super) fn request(&mut self, resource: Resource) {
+        self.effects.push(Effect::Read(ReadRequest { list: self.list.clone(), resource }));
     }
 
-    /// Asks for everything that is shown and is no task.
-    pub(super) fn ask_around(&mut self) {
-        for about in [About::Mail, About::Jobs, About::Team] {
-            self.ask(about);
+    /// Requests everything that is shown besides tasks.
+    pub(super) fn request_all(&mut self) {
+        for resource in [Resource::Mail, Resource::Jobs, Resource::Team] {
+            self.request(resource);
         }
-        self.ask_for_todos();
-        self.ask_for_view();
+        self.request_todos();
+        self.request_view();
     }
 
-    /// Asks for the todo lists of the agents that work here.
-    pub(super) fn ask_for_todos(&mut self) {
+    /// Requests the todo lists of the agents that work here.
+    pub(super) fn request_todos(&mut self) {
         self.todos_asked_at = self.now;
         let mut names: BTreeSet<String> = self.agents.iter().map(|agent| agent.name.clone()).collect();
         names.insert(self.actor.to_string());
-        self.ask(About::Todos(names.into_iter().collect()));
+        self.request(Resource::Todos(names.into_iter().collect()));
     }
 
-    /// Says something to the user.
-    pub(super) fn say(&mut self, kind: SaidKind, text: impl Into<String>, hint: Option<String>) {
+    pub(super) fn show_message(&mut self, kind: MessageKind, text: impl Into<String>, hint: Option<String>) {
         const SHOWN: i64 = 4_000;
-        let until = (kind == SaidKind::Done).then_some(Timestamp(self.now.0 + SHOWN));
-        self.said = Some(Said { kind, text: text.into(), hint, until });
+        let until = (kind == MessageKind::Done).then_some(Timestamp(self.now.0 + SHOWN));
+        self.message = Some(StatusMessage { kind, text: text.into(), hint, until });
         self.is_dirty = true;
     }
 
-    /// Returns the lease on a task.
     pub(crate) fn lease(&self, id: &TaskId) -> Option<&(Lease, LeaseState)> {
         self.leases.get(id)
     }
 
-    /// Returns the key of something as the display shows it.
+    /// Returns the key of an action, as displayed.
     pub(crate) fn key(&self, action: Action) -> Option<&str> {
         self.settings.keymap.key(action)
     }
 
-    /// Returns why a task needs a person.
+    /// Returns the output of the agent under the cursor, in the agents view.
+    pub(crate) fn output_of_agent(&self) -> Option<&AgentOutput> {
+        let agent = self.agents.get(self.row).filter(|_| self.view == View::Agents)?;
+        self.agent_outputs.iter().find(|output| is_same_agent(&output.agent, &agent.name))
+    }
+
     pub(crate) fn need_of(&self, id: &TaskId) -> Option<NeedKind> {
         let found = self.needs.binary_search_by(|need| need.task.cmp(id)).ok()?;
         Some(self.needs[found].kind)
     }
 
-    /// Returns how many things need a person.
+    /// Returns how many items need a person.
     pub(crate) fn count_needs(&self) -> usize {
         let jobs = self.jobs.iter().filter(|job| job.needs_a_person).count();
         let agents = self.agents.iter().filter(|agent| agent.needs_a_person()).count();
-        let others = usize::from(self.mail.unread() > 0) + usize::from(!self.unreadable.is_empty());
+        let others = usize::from(self.mail.unread() > 0) + self.unreadable_rows().len();
         self.needs.len() + jobs + agents + others
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum View {
+    /// The tasks, one per line.
+    #[default]
+    List,
+    /// Pending, in progress and completed side by side.
+    Columns,
+    /// The dependencies.
+    Graph,
+    /// The agents of a list, and what each is doing.
+    Agents,
+    /// Background jobs and their output.
+    Jobs,
+    Mail,
+    History,
+    /// Every list of the store.
+    Lists,
+}
+
+impl View {
+    /// Every view, in the order of its number key.
+    pub(crate) const ALL: [Self; 8] =
+        [Self::List, Self::Columns, Self::Graph, Self::Agents, Self::Jobs, Self::Mail, Self::History, Self::Lists];
+
+    /// Returns the action that shows this view.
+    pub(crate) const fn action(self) -> Action {
+        match self {
+            Self::List => Action::ShowList,
+            Self::Columns => Action::ShowColumns,
+            Self::Graph => Action::ShowGraph,
+            Self::Agents => Action::ShowAgents,
+            Self::Jobs => Action::ShowJobs,
+            Self::Mail => Action::ShowMail,
+            Self::History => Action::ShowHistory,
+            Self::Lists => Action::ShowLists,
+        }
+    }
+
+    /// Returns the view that an action shows.
+    pub(crate) fn shown_by(action: Action) -> Option<Self> {
+        Self::ALL.into_iter().find(|view| view.action() == action)
+    }
+
+    /// Returns whether the cursor is on tasks in this view.
+    pub(crate) const fn has_tasks(self) -> bool {
+        matches!(self, Self::List | Self::Columns | Self::Graph)
     }
 }

@@ -1,23 +1,10 @@
-//! Drawing what the board shows, one file per view. What is drawn is decided elsewhere; the only thing noted here is where things are, for
-//! the mouse.
+//! Drawing. Begin at `frame.rs`. What is shown is decided in `app`; drawing only records where items are, for the
+//! mouse.
 
-mod agents;
-mod canvas;
-mod columns;
-mod detail;
-mod footer;
+mod bars;
 mod frame;
-mod graph;
-mod header;
-mod help;
-mod history;
-mod jobs;
-mod list;
-mod lists;
-mod mail;
-mod picker;
-mod row_facts;
-mod rows;
-mod said;
+mod overlays;
+mod tasks;
+mod views;
 
 pub(super) use frame::draw;

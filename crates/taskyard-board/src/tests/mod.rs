@@ -1,9 +1,4 @@
-mod any_text;
-mod graph_keys;
 mod keys;
-mod mouse;
-mod news;
-mod palette;
 mod samples;
-mod selecting;
+mod updates;
 mod views;

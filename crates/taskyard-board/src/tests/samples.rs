@@ -1,4 +1,4 @@
-//! A board to look at, and hands to type with.
+//! Sample boards, and helpers that type on them.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ use taskyard::core::{
 use taskyard::teams::{MemberShown, MemberState, PlanState, TeamShown};
 
 use crate::app::{App, Effect, Settings, View};
-use crate::deed::{Deed, What};
 use crate::draw::draw;
 use crate::keymap::Keymap;
-use crate::news::{Loaded, News};
+use crate::messages::{AppEvent, Loaded};
+use crate::messages::{Operation, WriteRequest};
 use crate::theme::{Theme, ThemeChoice};
 
-/// A moment that does not pass.
+/// A fixed time.
 pub(super) const NOW: Timestamp = Timestamp(1_794_704_520_000);
 
 pub(super) fn task(number: u64, subject: &str, status: Status) -> Task {
@@ -39,7 +39,7 @@ pub(super) fn ana() -> AgentName {
     AgentName::new("ana").unwrap()
 }
 
-/// A list with something of everything.
+/// A list with an example of everything.
 pub(super) fn rocket() -> Vec<Task> {
     let mut parser = task(7, "Parser", Status::InProgress);
     parser.owner = Some("bo".into());
@@ -66,13 +66,13 @@ pub(super) fn rocket() -> Vec<Task> {
     [parser, docs, tour, reference, ship, hidden, dropped].into_iter().chain(done).collect()
 }
 
-pub(super) fn loaded(tasks: &[Task]) -> News {
+pub(super) fn loaded(tasks: &[Task]) -> AppEvent {
     let mut live = LiveList::new(Rules::Strict);
     for task in tasks {
         live.put_read(task, native::write(None, task, Rules::Strict).unwrap());
     }
     let watched = WatchedList::at(live, Revision(9), NOW);
-    News::Loaded(Box::new(Loaded { list: list(), watched, exists: true, gone: None, unreadable: BTreeMap::new() }))
+    AppEvent::Loaded(Box::new(Loaded { list: list(), watched, exists: true, gone: None, unreadable: BTreeMap::new() }))
 }
 
 pub(super) fn settings() -> Settings {
@@ -85,13 +85,14 @@ pub(super) fn settings() -> Settings {
         style: None,
         todo_period: Some(3000),
         zone: Look::PIPE.zone,
+        working_day: taskyard::core::timing::WORKING_DAY,
         commands: vec![("merge".into(), "Put a list into another".into()), ("done".into(), "Complete tasks".into())],
     }
 }
 
 pub(super) fn app_with(tasks: &[Task], view: View) -> App {
     let mut app = App::new(settings(), ana(), list(), view, NOW);
-    app.on_news(loaded(tasks), NOW);
+    app.on_event(loaded(tasks), NOW);
     let lease = Lease {
         task: TaskId::number(7),
         agent: AgentName::new("bo").unwrap(),
@@ -101,7 +102,7 @@ pub(super) fn app_with(tasks: &[Task], view: View) -> App {
         ends: Some(Moment { wall: Timestamp(NOW.0 + 2_880_000), boot: String::new(), since_boot: 0 }),
         holder: None,
     };
-    app.on_news(News::Leases(list(), vec![(lease, LeaseState::Live)], Default::default()), NOW);
+    app.on_event(AppEvent::Leases(list(), vec![(lease, LeaseState::Live)], Default::default()), NOW);
     app
 }
 
@@ -121,13 +122,13 @@ pub(super) fn entry(revision: u64, op: Op, task: &Task) -> Entry {
     }
 }
 
-/// Returns a commit that another program made.
-pub(super) fn by_client(revision: u64, op: Op, task: &Task) -> News {
+/// Returns a commit by another program.
+pub(super) fn by_client(revision: u64, op: Op, task: &Task) -> AppEvent {
     let entry = Entry { actor: AgentName::new("client").unwrap(), ..entry(revision, op, task) };
-    News::Commits(vec![Event { list: list(), revision: Revision(revision), entries: vec![entry] }])
+    AppEvent::Commits(vec![Event { list: list(), revision: Revision(revision), entries: vec![entry] }])
 }
 
-/// Returns what is on the screen as text.
+/// Returns the screen as text.
 pub(super) fn screen(app: &mut App, columns: u16, rows: u16) -> String {
     drawn(app, columns, rows).backend().to_string()
 }
@@ -138,9 +139,9 @@ pub(super) fn drawn(app: &mut App, columns: u16, rows: u16) -> Terminal<TestBack
     terminal
 }
 
-/// Draws a board at three widths, one below the other.
-pub(super) fn at_three_widths(mut make: impl FnMut() -> App) -> String {
-    [60, 100, 200].map(|columns| drawn(&mut make(), columns, 16).backend().to_string()).join("\n")
+/// Draws a board at three sizes, one below the other.
+pub(super) fn at_three_sizes(mut make: impl FnMut() -> App) -> String {
+    [(80, 24), (120, 40), (40, 15)].map(|(columns, rows)| screen(&mut make(), columns, rows)).join("\n")
 }
 
 pub(super) fn press(app: &mut App, keys: &str) {
@@ -154,15 +155,15 @@ pub(super) fn press(app: &mut App, keys: &str) {
     }
 }
 
-pub(super) fn deeds(app: &mut App) -> Vec<What> {
+pub(super) fn deeds(app: &mut App) -> Vec<Operation> {
     let deed = |effect| match effect {
-        Effect::Do(Deed { what, .. }) => Some(what),
+        Effect::Write(WriteRequest { operation, .. }) => Some(operation),
         _ => None,
     };
     app.take_effects().into_iter().filter_map(deed).collect()
 }
 
-/// Returns a job that runs.
+/// Returns a running job.
 pub(super) fn job() -> Job {
     let supervisor = ProcessMark { pid: 1, started: 1, boot: "b".into(), ..ProcessMark::default() };
     Job {

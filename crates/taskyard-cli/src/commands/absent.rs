@@ -1,13 +1,12 @@
-//! A command that this build does not have: its feature is off.
+//! A placeholder for a command whose feature is disabled in this build.
 
 use std::convert::Infallible;
 
 use crate::context::Context;
-use crate::exit::Exit;
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
-use crate::problem::Problem;
 
-/// Nobody can type it, and help does not name it.
+/// Uninhabited, so it can never be typed, and help does not mention it.
 #[derive(Debug)]
 pub(crate) struct Absent(Infallible);
 

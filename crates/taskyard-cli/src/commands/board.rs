@@ -1,25 +1,26 @@
 //! `taskyard board`
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
 use clap::{Args, ValueEnum};
 use taskyard::core::ListId;
 use taskyard::operations::{Claim, DEFAULT_LEASE};
-use taskyard_jobs::signals;
+use taskyard_board::{
+    ClientStyle, External, Keymap, Opening, Settings, Theme, ThemeChoice, TodoSources, command_words, run,
+};
+use taskyard_jobs::processes;
 
-use super::edit::Edit;
 use super::list::COMPLETED_SHOWN;
+use crate::arguments::NotifyFlag;
+use crate::commands::update::Edit;
 use crate::context::Context;
-use crate::exit::Exit;
+use crate::exit::{Exit, Problem};
 use crate::output::{Output, local_zone};
 use crate::places;
-use crate::problem::Problem;
-use taskyard_board::{
-    ClientStyle, Keymap, Opening, Outside, Settings, Theme, ThemeChoice, TodoSources, command_words, run,
-};
 
-/// Runs a command of the command line, given as its words.
+/// Runs a command given as words.
 pub(super) type RunCommand = fn(&[String], &Context, &mut Output) -> Result<Exit, Problem>;
 
 /// Show a list as a board that moves with it, and work from there
@@ -32,6 +33,9 @@ pub(crate) struct Board {
     /// Show the tasks as this release of the client did
     #[arg(long, value_name = "RELEASE")]
     style: Option<BoardStyle>,
+
+    #[command(flatten)]
+    notify: NotifyFlag,
 }
 
 /// The releases of the client whose lines can be shown.
@@ -46,7 +50,7 @@ enum BoardStyle {
 }
 
 impl Board {
-    /// Shows the board of a program, given as its parser knows it and with what runs its commands.
+    /// Shows the board. `program` and `run_command` parse and run the commands typed into it.
     pub(crate) fn run(
         self,
         program: &clap::Command,
@@ -76,17 +80,21 @@ impl Board {
             let directory = context.directory().ok().map(std::path::Path::to_owned);
             TodoSources::new(todos, environment.client_session.clone(), client.zip(directory))
         });
-        let mut outside = |list: &ListId, what: Outside<'_>| -> Result<(), Problem> {
+        let mut external = |list: &ListId, what: External<'_>| -> Result<(), Problem> {
             let there = context.on_list(list);
             match what {
-                Outside::Edit(tasks) => Edit::of(tasks).run(&there, output).map(|_| ()),
-                Outside::Command(line) => run_typed(run_command, line, &there, output),
+                External::Edit(tasks) => Edit::of(tasks).run(&there, output).map(|_| ()),
+                External::Command(line) => run_typed(run_command, line, &there, output),
             }
         };
-        // Where the data directory is out of reach there are no jobs, and tasks all the same.
+        // Without a data directory there are no jobs, but tasks still work.
         let jobs = context.shared_jobs().ok();
-        run(Opening { yard, jobs, claim, settings, todos, outside: &mut outside })?;
-        Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
+        let notifier = context.notifier(self.notify)?;
+        let globals = context.global_arguments()?;
+        let is_in_memory = context.address()?.to_string().starts_with("memory:");
+        let command = |list: &ListId, line: &str| own_command(line, list, (&globals, is_in_memory));
+        run(Opening { yard, jobs, claim, settings, todos, command: &command, notifier, external: &mut external })?;
+        Ok(if processes::was_stopped() { Exit::Stopped } else { Exit::Done })
     }
 
     fn settings(&self, program: &clap::Command, context: &Context, output: &Output) -> Result<Settings, Problem> {
@@ -105,7 +113,7 @@ impl Board {
             })?,
             None => ThemeChoice::default(),
         };
-        // A file is looked at for nothing; a database is asked over a network.
+        // Polling files is cheap, while a database is polled over a network.
         let period = if context.store()?.care().is_some() { 3_000 } else { 15_000 };
         let theme = if output.has_color() { theme } else { ThemeChoice::None };
         Ok(Settings {
@@ -119,12 +127,13 @@ impl Board {
             }),
             todo_period: context.todos().is_ok().then_some(period),
             zone: local_zone(),
+            working_day: config.working_day(),
             commands: commands(program),
         })
     }
 }
 
-/// Returns the commands of the command line that a board can run, each with what it does.
+/// Returns the commands that a board can run, each with its description.
 fn commands(program: &clap::Command) -> Vec<(String, String)> {
     let about = |command: &clap::Command| {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -133,18 +142,44 @@ fn commands(program: &clap::Command) -> Vec<(String, String)> {
     program.get_subcommands().filter(|command| !UNFIT.contains(&command.get_name())).map(about).collect()
 }
 
-/// The commands that are for programs, or do not end by themselves.
+/// Commands that are meant for programs, or do not end by themselves.
 const UNFIT: [&str; 9] = ["board", "watch", "work", "mcp", "serve", "hook", "statusline", "demo", "help"];
 
-/// Runs a command of the command line, as the user typed it into the board.
-fn run_typed(run: RunCommand, line: &str, context: &Context, output: &mut Output) -> Result<(), Problem> {
+/// Commands that need the terminal for themselves: for an editor, questions or a pager.
+const NEEDS_TERMINAL: [&str; 3] = ["edit", "setup", "adopt"];
+
+/// Returns the process for a typed command, on the displayed list and with the board's global flags. Returns `None`
+/// if the command must run in this process.
+fn own_command(
+    line: &str,
+    list: &ListId,
+    (globals, is_in_memory): (&[OsString], bool),
+) -> Result<Option<std::process::Command>, Problem> {
+    let words = fit_words(line)?;
+    // The contents of an in-memory store exist only in this process.
+    if is_in_memory || words.first().is_none_or(|word| NEEDS_TERMINAL.contains(&word.as_str())) {
+        return Ok(None);
+    }
+    let program = std::env::current_exe().map_err(|error| Problem::io("cannot find our own program", &error))?;
+    let mut command = std::process::Command::new(program);
+    command.args(globals).arg("--list").arg(list.as_str()).args(words);
+    Ok(Some(command))
+}
+
+/// Splits a typed command into words. Fails if the board cannot run it.
+fn fit_words(line: &str) -> Result<Vec<String>, Problem> {
     let open_quote = || Problem::usage("bad_quotes", "a quote is not closed");
     let words = command_words(line).ok_or_else(open_quote)?;
     if words.first().is_some_and(|word| UNFIT.contains(&word.as_str())) {
         let why = format!("`{}` is for programs, or does not end by itself", words[0]);
         return Err(Problem::usage("not_on_the_board", why).hint("run it in a shell of its own"));
     }
-    let ended = run(&words, context, output);
+    Ok(words)
+}
+
+/// Runs a command typed into the board.
+fn run_typed(run: RunCommand, line: &str, context: &Context, output: &mut Output) -> Result<(), Problem> {
+    let ended = run(&fit_words(line)?, context, output);
     output.flush()?;
     ended.map(|_| ())
 }

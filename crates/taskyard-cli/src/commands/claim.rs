@@ -1,25 +1,27 @@
-//! `taskyard claim`
+//! `taskyard claim`, `renew` and `release`
 
 use std::time::{Duration, Instant};
 
-use clap::Args;
-use taskyard::core::answers::claims::ClaimWon;
+use clap::{Args, ValueEnum};
+use taskyard::answers::renewed;
+use taskyard::config::NoticeKind;
+use taskyard::core::answers::claim_answers::{ClaimWon, Released, ReleasedTogether};
 use taskyard::core::render::{Line, Tone, numbered, task_text};
 use taskyard::core::rules::leases::leasing::LeaseState;
-use taskyard::core::{AgentName, Holder, TaskId};
-use taskyard::leases::Alarm;
+use taskyard::core::{AgentName, Holder, Task, TaskId, Token, answers};
+use taskyard::lease_watch::Alarm;
 use taskyard::liveness::mark_of;
-use taskyard::operations::{self, ClaimOutcome, Claimed, DEFAULT_LEASE};
+use taskyard::operations;
+use taskyard::operations::{ClaimOutcome, Claimed, DEFAULT_LEASE, Departed, Departure, Possible};
 
 use super::claim_several::claim_several;
-use super::several::tell_rehearsal;
-use crate::arguments::{WhichTasks, parse_lifetime, parse_pause};
+use super::several::{none_is_like_that, tell_rehearsal};
+use super::worktree_of_task::{give_worktree, show_worktree};
+use crate::arguments::{LeaseFlags, NotifyFlag, WhichTasks, parse_agent, parse_id, parse_lifetime, parse_pause};
 use crate::context::Context;
-use crate::displays::answers::did;
-use crate::displays::lost_claims::lost;
-use crate::exit::Exit;
+use crate::displays::{did, exit_of_refused, given_back, lost, tell_refused};
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
-use crate::problem::Problem;
 
 /// Take tasks: nobody else gets them while the lease lasts
 ///
@@ -63,9 +65,16 @@ pub(crate) struct Claim {
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 
+    /// Make a git worktree and a branch for the task, and print the path; one that the task has already is gone on with
+    #[arg(long, conflicts_with_all = ["keep_going", "dry_run", "reserve"])]
+    pub(crate) worktree: bool,
+
     /// Your role; tasks may be for one role only
     #[arg(long = "role", value_name = "ROLE")]
     pub(crate) roles: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) notify: NotifyFlag,
 }
 
 impl Claim {
@@ -73,8 +82,15 @@ impl Claim {
         let yard = context.yard()?;
         let yard = if self.which.dry_run { yard.rehearsing() } else { yard };
         let claim = self.terms(context)?;
+        if self.worktree {
+            // Fail before claiming if there is no repository.
+            context.repository()?;
+        }
         let only = self.which.only_one().filter(|_| !self.which.keep_going);
         if !self.next && only.is_none() {
+            if self.worktree {
+                return Err(Problem::usage("one_task", "--worktree is for one task"));
+            }
             return claim_several(&self.which, &claim, &yard, context, output);
         }
         let outcome = match only {
@@ -94,7 +110,18 @@ impl Claim {
             }
             ClaimOutcome::Claimed(claimed) => {
                 context.note_write(yard.list_id());
-                won(&claimed, output)
+                if let Some(notifier) = context.notifier(self.notify)? {
+                    let title = format!("{} has #{}", yard.actor(), claimed.task.id);
+                    notifier.notify(NoticeKind::Claim, &title, &claimed.task.shown_subject());
+                }
+                if !self.worktree {
+                    return won(&claimed, output);
+                }
+                let yard = yard.proving(claimed.lease.token);
+                let tree = give_worktree(&yard, &claimed.task, context)?;
+                let claimed = Claimed { task: context.task(&yard, &claimed.task.id)?, ..*claimed };
+                won(&claimed, output)?;
+                show_worktree(&tree, output)
             }
             ClaimOutcome::Refused { .. } if self.wait && context.cancel().is_cancelled() => {
                 Err(taskyard::Error::Cancelled.into())
@@ -111,7 +138,7 @@ impl Claim {
 
     fn terms(&self, context: &Context) -> Result<operations::Claim, Problem> {
         let config = context.config()?;
-        // In the client's shell a lease lasts as long as the client, unless the caller says how long.
+        // In the client's shell, a lease lives as long as the client unless the caller gives a lifetime.
         let holder = match (self.pid, self.ttl) {
             (Some(pid), _) => Some(process(pid)?),
             (None, Some(_)) => None,
@@ -119,8 +146,8 @@ impl Claim {
         };
         let mut roles = self.roles.clone();
         roles.extend(config.roles(&context.actor()?).iter().cloned());
-        // A caller that names a process wants the lease to last as long as that process, unless it gives a time as
-        // well.
+        // A caller that names a process wants the lease to live as long as that process, unless it gives a lifetime
+        // as well.
         let ttl = if holder.is_some() { self.ttl } else { self.ttl.or(config.lease()).or(Some(DEFAULT_LEASE)) };
         Ok(operations::Claim {
             roles,
@@ -177,10 +204,126 @@ fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-/// Says what a name holds that the agent was not given.
+/// Describes the tasks that a name already holds but that were not given to the agent.
 fn held_already(agent: &AgentName, held: &[TaskId]) -> String {
     let held_ids = numbered(held);
     format!(
         "{agent} already holds {held_ids}, perhaps for another who gave no name: --as tells you apart; `taskyard claim ID` goes on with one"
     )
+}
+
+/// Renew the lease on a task
+///
+/// Every command of an agent renews its leases; use this for long work without any command.
+#[derive(Debug, Args)]
+pub(crate) struct Renew {
+    /// The task
+    #[arg(value_name = "ID", value_parser = parse_id)]
+    pub(crate) id: TaskId,
+
+    /// The token of the lease
+    #[arg(long, value_name = "N")]
+    pub(crate) token: u64,
+
+    /// How long the lease lasts from now on
+    #[arg(long, value_name = "DURATION", value_parser = parse_lifetime)]
+    pub(crate) ttl: Option<Duration>,
+}
+
+impl Renew {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = context.yard()?;
+        let (task, lease) = yard.renew(&self.id, Token(self.token), self.ttl)?.done()?;
+        context.note_write(yard.list_id());
+        if output.is_json() {
+            output.document(renewed(&task, &lease))?;
+        } else {
+            let mut line = did("Renewed", &task);
+            line.push(Tone::Dim, &format!(", yours {}", output.look().lease(&lease, &yard.judge(&lease)?)));
+            output.say(&line)?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Give tasks back, or everything an agent has
+///
+/// They become pending and lose their owner; all of them in one revision, or none. With --agent, all that agent's
+/// unfinished tasks go back in one revision; `bob` and `bob@team` are one agent.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
+pub(crate) struct Release {
+    #[command(flatten)]
+    pub(crate) which: WhichTasks,
+
+    /// The agent that is gone
+    #[arg(long = "agent", value_name = "AGENT", value_parser = parse_agent, group = "which")]
+    pub(crate) departed: Option<AgentName>,
+
+    /// Why it is gone
+    #[arg(long, value_name = "REASON", requires = "departed", conflicts_with = "ids", default_value = "shutdown")]
+    pub(crate) reason: Reason,
+
+    #[command(flatten)]
+    pub(crate) lease: LeaseFlags,
+}
+
+/// Why an agent is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Reason {
+    /// It ended by itself
+    Shutdown,
+    /// It was ended
+    Terminated,
+}
+
+impl Release {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = self.lease.on(context.yard()?);
+        if let Some(agent) = &self.departed {
+            let departure = match self.reason {
+                Reason::Shutdown => Departure::Shutdown,
+                Reason::Terminated => Departure::Terminated,
+            };
+            if self.which.dry_run {
+                let left = yard.rehearsing().depart(agent, departure)?;
+                return tell_rehearsal("Would release", &left.tasks.iter().collect::<Vec<_>>(), &[], output);
+            }
+            return departed(agent, &yard.depart(agent, departure)?, output);
+        }
+        let ids = context.ids_of(&self.which, &yard)?;
+        if ids.is_empty() {
+            return none_is_like_that(output);
+        }
+        let yard = if self.which.dry_run { yard.rehearsing() } else { yard };
+        let released = match self.which.keep_going {
+            true => yard.release_possible(&ids)?,
+            false => Possible { done: yard.release_together(&ids)?.done()?, refused: Vec::new() },
+        };
+        if self.which.dry_run {
+            let tasks: Vec<&Task> = released.done.iter().map(|released| &released.task).collect();
+            return tell_rehearsal("Would release", &tasks, &released.refused, output);
+        }
+        if output.is_json() {
+            match (self.which.only_one(), released.done.as_slice()) {
+                (Some(_), [one]) => output.document(Released::from(one))?,
+                _ => output.document(ReleasedTogether::from(&released))?,
+            }
+            return Ok(exit_of_refused(&released.refused));
+        }
+        for released in &released.done {
+            output.say(&did(if released.revision.is_some() { "Released" } else { "Nobody had" }, &released.task))?;
+        }
+        tell_refused(&released.refused, output)?;
+        Ok(exit_of_refused(&released.refused))
+    }
+}
+
+fn departed(agent: &AgentName, departed: &Departed, output: &mut Output) -> Result<Exit, Problem> {
+    if output.is_json() {
+        output.document(answers::claim_answers::Departed::from(departed))?;
+    } else {
+        given_back(agent, departed).iter().try_for_each(|line| output.say(line))?;
+    }
+    Ok(Exit::Done)
 }

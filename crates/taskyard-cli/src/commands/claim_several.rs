@@ -1,4 +1,4 @@
-//! `taskyard claim` for several tasks at once.
+//! `taskyard claim` with several tasks.
 
 use taskyard::Yard;
 use taskyard::core::render::Tone;
@@ -9,13 +9,11 @@ use taskyard::operations::{Claim, ClaimRefusal, ClaimedTogether, RefusedClaim};
 use super::several::{none_is_like_that, tell_rehearsal};
 use crate::arguments::WhichTasks;
 use crate::context::Context;
-use crate::displays::answers::did;
-use crate::displays::lost_claims::lost;
-use crate::exit::Exit;
+use crate::displays::{did, lost};
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
-use crate::problem::Problem;
 
-/// Takes the tasks that are meant, and tells what became of each.
+/// Claims the selected tasks and reports the result of each.
 pub(super) fn claim_several(
     which: &WhichTasks,
     claim: &Claim,
@@ -52,7 +50,7 @@ pub(super) fn claim_several(
 fn tell(outcome: &ClaimedTogether, output: &mut Output) -> Result<Exit, Problem> {
     let ClaimedTogether { claimed, refused } = outcome;
     if output.is_json() {
-        output.document(answers::claims::ClaimedTogether::from(outcome))?;
+        output.document(answers::claim_answers::ClaimedTogether::from(outcome))?;
         return Ok(exit_of(refused));
     }
     for claimed in claimed {

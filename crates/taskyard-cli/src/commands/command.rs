@@ -1,4 +1,4 @@
-//! The commands, and which of them change something.
+//! The commands and their properties.
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use taskyard::core::TaskId;
@@ -9,83 +9,65 @@ use taskyard::store::{ExpectedReads, StoreCall};
 #[cfg(not(feature = "board"))]
 use super::absent::Absent as Board;
 #[cfg(not(feature = "postgres"))]
-use super::absent::{Absent as Db, Absent as Grant};
+use super::absent::{Absent as Grant, Absent as Db};
 #[cfg(not(feature = "server"))]
-use super::absent::{Absent as Serve, Absent as Token};
+use super::absent::{Absent as Token, Absent as Serve};
 #[cfg(not(feature = "agents"))]
-use super::absent::{Absent as Hook, Absent as Mcp, Absent as Setup};
-use super::adopt::Adopt;
-use super::backup::Backup;
+use super::absent::{Absent as Hook, Absent as Setup, Absent as Mcp};
 #[cfg(feature = "board")]
 use super::board::Board;
-use super::cancel::Cancel;
 use super::claim::Claim;
-use super::clear::Clear;
-use super::completions::Completions;
 use super::create::{Create, TaskOfKind};
 #[cfg(feature = "postgres")]
 use super::db::Db;
 use super::delete::Delete;
 use super::demo::Demo;
-use super::depend::Depend;
-use super::doctor::Doctor;
-use super::done::Done;
-use super::edit::Edit;
-use super::export::Export;
+use super::diff::Diff;
 use super::gc::Gc;
-#[cfg(feature = "postgres")]
-use super::grant::Grant;
-use super::graph::Graph;
 use super::history::History;
 #[cfg(feature = "agents")]
 use super::hook::Hook;
-use super::import::Import;
-use super::inbox::Inbox;
 use super::job::Job;
 use super::list::List;
 use super::lists::Lists;
 use super::man::Man;
 #[cfg(feature = "agents")]
 use super::mcp::Mcp;
-use super::merge::Merge;
-use super::move_list::Move;
-use super::note::Note;
-use super::prime::Prime;
 use super::ready::Ready;
-use super::release::Release;
-use super::renew::Renew;
-use super::reopen::{Reopen, Retry};
-use super::restore::Restore;
-use super::search::Search;
-use super::send::Send;
 #[cfg(feature = "server")]
 use super::serve::Serve;
 #[cfg(feature = "agents")]
 use super::setup::Setup;
 use super::show::Show;
-use super::start::Start;
-use super::stats::Stats;
-use super::statusline::StatusLine;
 use super::team::Team;
-use super::todo::Todo;
-#[cfg(feature = "server")]
-use super::token::Token;
-use super::trust::Trust;
-use super::undepend::Undepend;
-use super::undo::Undo;
 use super::update::Update;
-use super::use_list::Use;
-use super::watch::Watch;
-use super::where_is::Where;
-use super::whoami::Whoami;
 use super::work::Work;
+use super::worktrees::WorktreesCommand;
 #[cfg(feature = "board")]
 use crate::arguments::written_out;
 use crate::arguments::{FEW, Globals};
+use crate::commands::claim::{Release, Renew};
+#[cfg(feature = "postgres")]
+use crate::commands::db::Grant;
+use crate::commands::delete::Clear;
+use crate::commands::dependencies::{Depend, Graph, Undepend};
+use crate::commands::history::Watch;
+use crate::commands::import_export::{Export, Import};
+use crate::commands::list::Search;
+use crate::commands::maintenance::{Backup, Doctor};
+use crate::commands::man::Completions;
+use crate::commands::messages::{Inbox, Send, Todo};
+use crate::commands::moving_lists::{Adopt, Merge, Move};
+use crate::commands::overview::{Prime, Stats, StatusLine};
+#[cfg(feature = "server")]
+use crate::commands::serve::Token;
+use crate::commands::status::{Cancel, Done, Reopen, Retry, Start};
+use crate::commands::undo_and_restore::{Restore, Undo};
+use crate::commands::update::{Edit, Note};
+use crate::commands::where_and_use::{Trust, Use, Where, Whoami};
 use crate::context::Context;
-use crate::exit::Exit;
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
-use crate::problem::Problem;
 
 /// Claude Code's task lists for people, agents and programs
 ///
@@ -149,6 +131,8 @@ pub(crate) enum Command {
     #[cfg_attr(not(feature = "board"), command(skip))]
     Board(Board),
     Work(Box<Work>),
+    Worktrees(Box<WorktreesCommand>),
+    Diff(Diff),
     Lists(Lists),
     Where(Where),
     Whoami(Whoami),
@@ -192,8 +176,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Tells whether the command may hold a lock. A command that looks at a list may: it records what other programs
-    /// changed.
+    /// Returns whether the command may hold a lock. Even a read-only command may, since it records other programs'
+    /// changes.
     pub(crate) fn may_hold_locks(&self) -> bool {
         !matches!(
             self,
@@ -203,7 +187,7 @@ impl Command {
                 | Self::Todo(_)
                 | Self::Trust(_)
                 | Self::Setup(_)
-                // Nothing may open, and so upgrade, the tables before.
+                // Nothing may open, and thereby upgrade, the tables first.
                 | Self::Db(_)
                 | Self::Grant(_)
                 | Self::Completions(_)
@@ -211,7 +195,7 @@ impl Command {
         )
     }
 
-    /// Tells whether the command only shows what is in a list.
+    /// Returns whether the command only reads a list.
     pub(crate) fn only_shows(&self) -> bool {
         matches!(
             self,
@@ -223,26 +207,28 @@ impl Command {
                 | Self::Graph(_)
                 | Self::History(_)
                 | Self::Export(_)
+                | Self::Diff(_)
                 | Self::Prime(_)
                 | Self::Board(_)
                 | Self::Doctor(_)
         )
     }
 
-    /// Tells whether the command makes tasks, and so a list that is not there yet.
+    /// Returns whether the command creates tasks, and so possibly the list.
     pub(crate) fn makes_tasks(&self) -> bool {
         matches!(self, Self::Create(_) | Self::Task(_) | Self::Import(_))
     }
 
-    /// Tells whether the command only glances at a list, so often that it leaves the ends of jobs and members to other commands.
+    /// Returns whether the command runs so often that it leaves the effects of ended jobs and members to other
+    /// commands.
     pub(crate) fn only_glances(&self) -> bool {
         matches!(self, Self::StatusLine(_))
     }
 
-    /// Begins a call at the store for a command that has to do with few tasks and ends: a store elsewhere is asked everything at once, and
-    /// for no more than these tasks. `None` for all others, and for stores on this machine.
+    /// Begins a call for a short command that concerns few tasks, so that a remote store is asked everything in one
+    /// round trip. Returns `None` for other commands and for local stores.
     pub(crate) fn begin_call(&self, context: &Context) -> Option<Box<dyn StoreCall>> {
-        // Of the others each reads tasks under the lock, or none.
+        // The others read tasks under the lock, or read none.
         let (journal, is_change) = match self {
             Self::Show(show) => (show.ids().iter().flat_map(journal_of_shown).collect(), false),
             _ => (Vec::new(), true),
@@ -251,12 +237,12 @@ impl Command {
         if !matches!(context.address(), Ok(Address::Remote(_))) {
             return None;
         }
-        // A team may have another list, which is read after that.
+        // A team may have another list, which is read later.
         let list = context.list_without_team().ok();
         context.store().ok()?.begin_call(ExpectedReads { list, tasks: Some(tasks), journal, is_change })
     }
 
-    /// Returns the tasks that the command names, if it has to do with no others than what these are tied to.
+    /// Returns the tasks that the command names, if it concerns only these and the tasks tied to them.
     fn few_tasks(&self) -> Option<Vec<TaskId>> {
         let with = |id: &TaskId, others: &[TaskId]| [std::slice::from_ref(id), others].concat();
         match self {
@@ -279,33 +265,34 @@ impl Command {
         }
     }
 
-    /// Tells whether the answer may be longer than a screen and is read at leisure: then it goes to a pager.
+    /// Returns whether a long answer goes to a pager.
     pub(crate) fn is_paged(&self) -> bool {
         let is_read_at_once = matches!(self, Self::Board(_) | Self::Doctor(_));
         (self.only_shows() && !is_read_at_once) || matches!(self, Self::Lists(_) | Self::Man(_))
     }
 
-    /// Tells whether the command is the web server.
     pub(crate) fn is_server(&self) -> bool {
         matches!(self, Self::Serve(_))
     }
 
-    /// Tells whether what the command writes to stdout has a form that another program prescribes: nothing may be added to it.
+    /// Returns whether another program defines the format of the command's output, so that nothing may be added to
+    /// it.
     pub(crate) fn speaks_a_protocol(&self) -> bool {
         matches!(self, Self::Mcp(_) | Self::Hook(_)) || self.is_server()
     }
 
-    /// Tells whether the command has a screen of its own, on which it names the list it writes to.
+    /// Returns whether the command has a full-screen display, which shows the list's name itself.
     pub(crate) fn has_a_screen(&self) -> bool {
         matches!(self, Self::Board(_))
     }
 
-    /// Tells whether the command listens to signals itself, because it has programs to stop or an editor to wait for.
+    /// Returns whether the command handles signals itself, because it has child processes to stop or an editor to
+    /// wait for.
     pub(crate) fn stops_itself(&self) -> bool {
         matches!(self, Self::Work(_) | Self::Edit(_) | Self::Board(_))
     }
 
-    /// Does what was asked.
+    /// Runs the command.
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         match self {
             Self::Create(command) => command.run(context, output),
@@ -339,6 +326,8 @@ impl Command {
             #[cfg(not(feature = "board"))]
             Self::Board(absent) => absent.run(context, output),
             Self::Work(command) => command.run(context, output),
+            Self::Worktrees(command) => command.run(context, output),
+            Self::Diff(command) => command.run(context, output),
             Self::Lists(command) => command.run(context, output),
             Self::Where(command) => command.run(context, output),
             Self::Whoami(command) => command.run(context, output),
@@ -374,7 +363,7 @@ impl Command {
     }
 }
 
-/// Runs the command that some words are.
+/// Parses words as a command and runs it.
 #[cfg(feature = "board")]
 fn run_words(words: &[String], context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let typed =

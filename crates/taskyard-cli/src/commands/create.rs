@@ -1,30 +1,33 @@
-//! `taskyard create`
+//! `taskyard create`, also with `--batch`
 
-use std::io::{self, Read as _};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::io::Read as _;
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
+use taskyard::Yard;
 use taskyard::config::Marks;
-use taskyard::core::answers::tasks::Created;
+use taskyard::core::answers::task_answers::Created;
 use taskyard::core::dialect::macf::{Kind, UnknownKind, describe_making, stated_parent};
 use taskyard::core::dialect::native::LARGEST;
-use taskyard::core::forms::extras::without_taken_times;
-use taskyard::core::forms::inline::InlineTask;
-use taskyard::core::render::{Line, Look, Tone};
+use taskyard::core::forms::batch::{BatchMistake, read};
+use taskyard::core::forms::one_line::{InlineTask, without_taken_times};
+use taskyard::core::render::{Line, Look, Tone, graph, numbered};
+use taskyard::core::rules::changes::recurring::{EVERY, add_first_due};
 use taskyard::core::timing::work_in_words;
 use taskyard::core::{Task, TaskId};
-use taskyard::operations::NewTask;
+use taskyard::operations::{CreatedBatch, NewTask};
 
-use super::create_batch::create_batch;
 use crate::arguments::{MetadataFlags, parse_id};
 use crate::context::Context;
-use crate::displays::answers::did;
-use crate::exit::Exit;
+use crate::displays::{did, way_back};
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
-use crate::problem::Problem;
 
-/// What one task is made of; a batch says it for each.
-const ALONE: [&str; 17] = [
+/// The arguments for a single task. They conflict with `--batch`.
+const ALONE: [&str; 18] = [
     "subject",
     "literal",
     "title",
@@ -40,6 +43,7 @@ const ALONE: [&str; 17] = [
     "due",
     "defer",
     "estimate",
+    "every",
     "meta",
     "repo",
 ];
@@ -49,7 +53,7 @@ const ALONE: [&str; 17] = [
 /// With --quiet it prints the bare number, for scripts: `id=$(taskyard create "Write the parser" --quiet)`.
 ///
 /// Several arguments are words of the title, except attributes: `+tag`, `due:fri`, `pri:high`, `defer:mon`, `est:2h`, `parent:3`, `after:4,5`,
-/// `owner:ana` and `kind:bug`. Words after `--` are title whatever they look like, and so is a single argument.
+/// `owner:ana`, `kind:bug`, `project:rocket` and `every:mon`. Words after `--` are title whatever they look like, and so is a single argument.
 ///
 /// Many at once with --batch, in one revision: JSON lines with the keys of a task, `priority`, `tags`, `parent`, `due`, `defer`, `estimate`,
 /// and `name`, which `blockedBy`, `blocks` and `parent` may use; or a Markdown list, in which indentation means parts and `after: NAME` order.
@@ -150,7 +154,7 @@ impl Create {
         ids.chain(self.metadata.parent.clone()).collect()
     }
 
-    /// Returns the title and the attributes among the words. A program passes a title as one argument, whatever it holds.
+    /// Returns the title and the attributes among the words. A single argument is taken literally as the title.
     fn inline(&self, context: &Context) -> Result<InlineTask, Problem> {
         if let ([title], [], None) = (&self.subject[..], &self.literal[..], &self.title) {
             return Ok(InlineTask { title: title.clone(), ..InlineTask::default() });
@@ -196,6 +200,10 @@ impl Create {
         }
         let mut metadata = context.metadata_of(extras)?;
         metadata.iter_mut().for_each(without_taken_times);
+        let recurs = metadata.as_ref().is_some_and(|metadata| metadata.contains_key(EVERY));
+        if let Some(metadata) = metadata.as_mut().filter(|_| recurs) {
+            add_first_due(metadata, &context.clock()?);
+        }
         let mut block_left = None;
         if kind.is_some() {
             (description, block_left) = describe_making(description, &mut metadata, &context.actor()?, facts);
@@ -234,13 +242,13 @@ impl Create {
     }
 }
 
-/// Says that a flag and an attribute both set a field.
+/// Returns the problem that both a flag and an attribute set a field.
 pub(super) fn given_twice(field: &'static str) -> Problem {
     Problem::usage("given_twice", format!("{field} is given as a flag and as an attribute"))
         .hint("leave one out; words after `--` are title")
 }
 
-/// Says how times were understood: a day has many names.
+/// Describes how dates and durations were interpreted.
 fn understood(task: &Task, look: &Look) -> Vec<String> {
     let due = task.due().map(|due| format!(", due {}", look.planned(due)));
     let defer = task.defer().map(|defer| format!(", deferred to {}", look.planned(defer)));
@@ -248,7 +256,7 @@ fn understood(task: &Task, look: &Look) -> Vec<String> {
     [due, defer, estimate].into_iter().flatten().collect()
 }
 
-/// Returns the description that was given, or stdin's where it is `-`.
+/// Returns the description, read from stdin if it is `-`.
 pub(super) fn description(text: String) -> Result<String, Problem> {
     if text != "-" {
         return Ok(text);
@@ -263,9 +271,87 @@ pub(super) fn description(text: String) -> Result<String, Problem> {
     let mut text = String::from_utf8(bytes).map_err(|error| {
         Problem::usage("not_utf8", format!("the description on stdin is not UTF-8: {}", error.utf8_error()))
     })?;
-    // The newline that ends a shell's output is no part of what was meant.
+    // Ignore the newline at the end of a shell's output.
     if text.ends_with('\n') {
         text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    }
+    Ok(text)
+}
+
+/// Maximum size of a batch in bytes.
+const LARGEST_BATCH: u64 = 16 * 1024 * 1024;
+
+/// Creates the tasks of a batch, or shows what would be created.
+pub(super) fn create_batch(from: &str, dry_run: bool, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+    let text = text_of(from, context)?;
+    let batch = read(&text, &context.clock()?).map_err(|mistake| problem(from, &mistake))?;
+    let yard = context.yard()?;
+    let outcome = if dry_run { yard.preview_batch(&batch)? } else { yard.create_batch(&batch)? };
+    let created = outcome.done()?.map_err(|mistake| problem(from, &mistake))?;
+    if output.is_json() {
+        output.document(taskyard::answers::created_batch(&batch, &created, dry_run))?;
+        return Ok(Exit::Done);
+    }
+    if dry_run {
+        return draw(&created, &yard, output);
+    }
+    for task in &created.tasks {
+        match output.is_quiet() {
+            true => output.line(&Line::plain(task.id.as_str()))?,
+            false => output.say(&did("Created", task))?,
+        }
+    }
+    if let Some(revision) = created.revision {
+        way_back(revision, output)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Shows the dependencies and subtasks that would be created.
+fn draw(created: &CreatedBatch, yard: &Yard, output: &mut Output) -> Result<Exit, Problem> {
+    let count = created.tasks.len();
+    let many = if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") };
+    output.say(
+        &Line::new().with(Tone::Dim, &format!("Would create {many} in {}, and created nothing:", yard.list_id())),
+    )?;
+    let mut tasks: Vec<Task> = created.neighbours.iter().chain(&created.tasks).cloned().collect();
+    tasks.sort_by(|one, two| one.id.cmp(&two.id));
+    output.lines(&graph::text(&tasks, &output.look(), yard.rules()))?;
+    let mut parents: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
+    for task in &created.tasks {
+        if let Some(parent) = task.parent() {
+            parents.entry(parent).or_default().push(task.id.clone());
+        }
+    }
+    for (parent, parts) in parents {
+        output.line(&Line::new().with(Tone::Dim, &format!("  parts of #{parent}: {}", numbered(&parts))))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn problem(from: &str, mistake: &BatchMistake) -> Problem {
+    let place = if from == "-" { "stdin" } else { from };
+    Problem::usage("bad_batch", format!("`{}`, {mistake}", place.escape_debug()))
+        .hint("nothing was created; `taskyard create --help` shows the two forms")
+        .detail("line", mistake.line)
+}
+
+fn text_of(from: &str, context: &Context) -> Result<String, Problem> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::InvalidData => Problem::usage("not_utf8", format!("`{}` is not UTF-8", from.escape_debug())),
+        _ => Problem::io(&format!("cannot read `{}`", from.escape_debug()), &error),
+    };
+    let mut text = String::new();
+    let read = match from {
+        "-" => io::stdin().lock().take(LARGEST_BATCH + 1).read_to_string(&mut text),
+        path => {
+            let path = context.directory()?.join(path);
+            File::open(path).and_then(|file| file.take(LARGEST_BATCH + 1).read_to_string(&mut text))
+        }
+    };
+    read.map_err(failed)?;
+    if text.len() as u64 > LARGEST_BATCH {
+        return Err(Problem::usage("too_large", format!("a batch is no larger than {LARGEST} bytes")));
     }
     Ok(text)
 }

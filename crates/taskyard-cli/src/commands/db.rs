@@ -1,22 +1,22 @@
-//! `taskyard db`
+//! `taskyard db` and `grant`
 
 use clap::{Args, Subcommand, ValueEnum};
 use taskyard::core::Timestamp;
-use taskyard::core::answers::maintenance::{
-    self as answers, ConnectionCounts, DatabaseReady, DatabaseSession, DatabaseTables, DatabaseUpgraded,
-    ReplicationLag, TableSize,
+use taskyard::core::answers::maintenance_answers::{
+    ConnectionCounts, DatabaseReady, DatabaseSession, DatabaseTables, DatabaseUpgraded, Granted, ReplicationLag,
+    TableSize,
 };
+use taskyard::core::answers::{answer_words, maintenance_answers as answers};
 use taskyard::core::render::{Line, Tone};
 use taskyard_postgres::{
-    Administration, BlockedSession, DatabaseProblem, DatabaseStatus, Replica, ReplicaLag, RoleLists, TableVersions,
-    TablesStatus,
+    Administration, BlockedSession, DatabaseProblem, DatabaseStatus, ListRight, Replica, ReplicaLag, RoleLists,
+    TableVersions, TablesStatus,
 };
 
+use crate::commands::gc::{counted, size};
 use crate::context::Context;
-use crate::displays::tidied_lists::{counted, size};
-use crate::exit::Exit;
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
-use crate::problem::Problem;
 
 /// Administer the database of a fleet
 ///
@@ -149,7 +149,7 @@ fn status(administration: &Administration, store: &str, output: &mut Output) -> 
     Ok(exit)
 }
 
-/// Returns the status line by line, each under a name.
+/// Returns the lines of the status, each with a name.
 fn lines(status: &DatabaseStatus, time: impl Fn(Timestamp) -> String) -> Vec<(&'static str, String)> {
     let kind = if status.is_standby { "standby" } else { "primary" };
     let mut all = vec![
@@ -244,5 +244,66 @@ fn answer<'a>(status: &'a DatabaseStatus, problems: &[DatabaseProblem], store: &
             limit: status.connections.limit,
         },
         problems: problems.iter().map(problem).collect(),
+    }
+}
+
+/// Say what a role of the database may do on a list
+///
+/// A role sees the lists it was granted or has created, with their tasks, history, teams and messages, and no
+/// others. Only the owner of the tables grants rights. The store is a database: `--store postgres://HOST/DATABASE`.
+#[derive(Debug, Args)]
+pub(crate) struct Grant {
+    /// The list
+    #[arg(value_name = "LIST")]
+    granted: String,
+
+    /// The role; a login role, or a group that login roles are members of
+    role: String,
+
+    /// `read`: look and follow; `work`: everything that agents do
+    #[arg(required_unless_present = "remove")]
+    right: Option<Right>,
+
+    /// Take the right away
+    #[arg(long, conflicts_with = "right")]
+    remove: bool,
+}
+
+/// What a role may do on a list.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Right {
+    /// Look and follow
+    Read,
+    /// Everything that agents do
+    Work,
+}
+
+impl Grant {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let administration = context.administration()?;
+        let list = context.list_named(&self.granted)?;
+        let right = self.right.filter(|_| !self.remove);
+        let granted = right.map(|right| match right {
+            Right::Read => ListRight::Read,
+            Right::Work => ListRight::Work,
+        });
+        administration.grant(&list, &self.role, granted)?;
+        output.consider_list_named();
+        if output.is_json() {
+            let right = right.map(|right| match right {
+                Right::Read => answer_words::ListRight::Read,
+                Right::Work => answer_words::ListRight::Work,
+            });
+            output.document(Granted { list: list.as_str(), role: &self.role, right })?;
+            return Ok(Exit::Done);
+        }
+        let may = match right {
+            Some(Right::Read) => " may read ",
+            Some(Right::Work) => " may work on ",
+            None => " may no longer use ",
+        };
+        let line = Line::plain("Role ").with(Tone::Strong, &self.role).with(Tone::Plain, may);
+        output.say(&line.with(Tone::Strong, list.as_str()))?;
+        Ok(Exit::Done)
     }
 }

@@ -8,16 +8,15 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use taskyard::Yard;
-use taskyard::core::answers::access::Demonstration;
+use taskyard::core::answers::maintenance_answers::Demonstration;
 use taskyard::core::render::{Board, Line, Look, Tone, graph};
 use taskyard::core::{AgentName, ListId, Rules, TaskId};
 use taskyard::operations::{Filter, NewTask, Patch, RestoreWhich, Update};
 use taskyard::store::{FileStore, FileStoreOptions};
 
 use crate::context::Context;
-use crate::exit::Exit;
+use crate::exit::{Exit, Problem};
 use crate::output::{Output, with_commands};
-use crate::problem::Problem;
 
 /// See it at work: a short tour on a throw-away list
 ///
@@ -25,7 +24,7 @@ use crate::problem::Problem;
 #[derive(Debug, Args)]
 pub(crate) struct Demo {}
 
-/// How long a person gets to read a step.
+/// Pause for the user to read a step.
 const PAUSE: Duration = Duration::from_millis(120);
 
 impl Demo {
@@ -115,7 +114,7 @@ impl Tour<'_> {
             ],
         )?;
         let ana = AgentName::new("ana").unwrap_or_else(|_| self.yard.actor().clone());
-        // A person: what she starts has no lease.
+        // A person, who gets no lease when starting a task.
         let yard = Yard::new(self.store(), self.yard.list_id().clone(), ana).with_start_lease(None);
         let first = TaskId::number(1);
         yard.start(&first)?.done()?;
@@ -149,7 +148,7 @@ impl Tour<'_> {
             "Another program deletes a file; Taskyard brings it back, edges and all",
             &["rm 3.json", "taskyard restore --all"],
         )?;
-        // A look before and after is what any list, board or watcher does; it is how the loss is noticed.
+        // Reading before and after is how any list, board or watcher notices the loss.
         self.yard.list(&Filter::default())?;
         let file = self.place.join("tasks").join("launch").join("3.json");
         std::fs::remove_file(&file)
@@ -222,7 +221,7 @@ impl Tour<'_> {
     }
 }
 
-/// A directory of our own that goes when the tour is over.
+/// A temporary directory, removed on drop.
 struct DemoFolder(PathBuf);
 
 impl DemoFolder {
@@ -243,7 +242,7 @@ impl DemoFolder {
 
 impl Drop for DemoFolder {
     fn drop(&mut self) {
-        // What cannot be removed is in the system's own place for temporary things.
+        // Anything left is in the system's temporary directory.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,23 +1,25 @@
-//! `taskyard hook`
+//! `taskyard hook`: answers the client's hooks, including the start and end of sessions.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use taskyard::core::render::{escaping, numbered};
-use taskyard::core::rules::agents::naming::is_subagent;
-use taskyard::core::rules::agents::unfinished::unfinished_of;
-use taskyard::core::{AgentName, Status, Task, TaskId};
-use taskyard::operations::{Departure, Filter};
+use taskyard::core::dialect::native::LARGEST;
+use taskyard::core::render::{brief_lines, brief_names, escaping, loss_in_words, numbered, run_line};
+use taskyard::core::rules::agents::{is_subagent, unfinished_of};
+use taskyard::core::rules::lists::short_session_list;
+use taskyard::core::{AgentName, ListId, Status, Task, TaskId, json_text};
+use taskyard::opening::Address;
+use taskyard::operations::{Brief, Departure, Filter};
 use taskyard::{Outcome, Yard};
 use taskyard_mcp::calls::names_given_in;
 
-use super::hook_event::{OwnTools, read_event};
-use super::{session_end, session_start};
 use crate::context::Context;
-use crate::exit::Exit;
+use crate::environment::TASKYARD_SESSION_AGENT;
+use crate::exit::{Exit, Problem, ProblemKind};
 use crate::output::Output;
-use crate::problem::{Problem, ProblemKind};
+use crate::{environment, places};
 
 /// Answer one of the client's hooks
 ///
@@ -36,17 +38,17 @@ pub(crate) struct Hook {
     allow_unfinished: bool,
 }
 
-/// The events there is an answer to.
-const KNOWN: [&str; 3] = [session_start::EVENT, session_end::EVENT, SUBAGENT_STOP];
+/// The supported events.
+const KNOWN: [&str; 3] = [SESSION_START, SESSION_END, SUBAGENT_STOP];
 const SUBAGENT_STOP: &str = "SubagentStop";
-/// The key under which an event names tasks; the answer says what became of them where it is there.
+/// The key for completed tasks in an event. If present, the answer reports on them.
 const TASKS_COMPLETED: &str = "tasks_completed";
 
-/// What became of the tasks an agent says it completed.
+/// The result for the tasks that an agent reports as completed.
 #[derive(Default)]
 struct Completed {
     now: Vec<TaskId>,
-    /// Those that could not be completed, each with the reason.
+    /// Reasons for the tasks that could not be completed.
     not: Vec<String>,
 }
 
@@ -55,18 +57,18 @@ impl Hook {
         if !KNOWN.contains(&self.event.as_str()) {
             let message = format!("there is no hook for `{}`", self.event.escape_debug());
             let problem = Problem::usage("unknown_event", message);
-            // To the client exit code 2 is a block, and a misspelt event must not block anything.
+            // Exit code 2 means "block" to the client; a misspelt event must not block anything.
             return Err(problem.hint(format!("the events are {}", KNOWN.join(", "))).of_kind(ProblemKind::CouldNot));
         }
-        // An event brings its session, and what is told is told of that.
+        // The event names its session, which is warned instead.
         context.consider_config_told();
-        if self.event == session_start::EVENT {
-            return session_start::answer(context, output);
+        if self.event == SESSION_START {
+            return answer_session_start(context, output);
         }
-        if self.event == session_end::EVENT {
-            return session_end::answer(context, output);
+        if self.event == SESSION_END {
+            return answer_session_end(context, output);
         }
-        // To the client exit code 2 is a block: whatever is wrong on our side must not keep an agent from ending.
+        // Exit code 2 means "block" to the client; an error of ours must not keep an agent from ending.
         self.subagent_stop(context, output).map(|()| Exit::Done).map_err(|problem| match problem.report().kind {
             ProblemKind::Usage => problem.of_kind(ProblemKind::CouldNot),
             _ => problem,
@@ -89,7 +91,7 @@ impl Hook {
         if let Some(actor) = names.first().and_then(|name| AgentName::new(*name).ok()) {
             yard = yard.acting_as(actor);
         }
-        // What the agent did with the client's own tools may be in a list of the session's.
+        // Tasks that the agent handled with the client's own tools may be in the session's list.
         let own_tools = OwnTools::beside(&yard, &context)?;
         let yards: Vec<&Yard> = std::iter::once(&yard).chain(&own_tools.yards).collect();
         let completed = complete(&yards, event.get(TASKS_COMPLETED))?;
@@ -97,7 +99,7 @@ impl Hook {
         if !self.allow_unfinished {
             let listing = yard.list(&Filter::default())?;
             let mut unfinished = unfinished_of(&names, &listing.tasks);
-            // `work` decides about the task of its run when the whole run ends.
+            // `work` decides about the task of its run when the run ends.
             unfinished.retain(|task| yard.run().is_none_or(|run| run.task != task.id));
             reasons.extend(still_held(&unfinished, "", ""));
             for other in &own_tools.yards {
@@ -106,7 +108,7 @@ impl Hook {
                 reasons.extend(still_held(&unfinished_of(&names, &tasks), &place, &flags));
             }
         }
-        // The agent goes on because it was blocked before: blocking it again and again would never end.
+        // The agent continues because it was blocked before. Blocking it again could go on forever.
         let goes_on = event.get("stop_hook_active") == Some(&Value::Bool(true));
         if goes_on {
             for reason in std::mem::take(&mut reasons) {
@@ -116,14 +118,14 @@ impl Hook {
                 yards.iter().try_for_each(|yard| give_back_of_subagent(yard, id))?;
             }
         }
-        // The client's own events name no tasks, and 2.1.34 throws a whole answer away that has more in it than it knows.
+        // The client's own events name no tasks, and 2.1.34 rejects an answer with unknown keys.
         let updates = event.contains_key(TASKS_COMPLETED).then_some(&completed.now[..]);
         output.bare_document(decision(updates, &reasons))?;
         Ok(context.tell_warnings(output)?)
     }
 }
 
-/// Gives back what a subagent claimed that ends now: no agent will ever have its name again.
+/// Releases the tasks of an ending subagent, whose name is never reused.
 fn give_back_of_subagent(yard: &Yard, id: &str) -> Result<(), Problem> {
     let tasks = yard.open_tasks_of(yard.list_id())?;
     let is_its = |task: &&Task| task.owner().is_some_and(|owner| is_subagent(owner, id));
@@ -172,7 +174,7 @@ fn not_completed(id: &TaskId, refusal: taskyard::core::rules::refusal::Refusal) 
     format!("task #{id} could not be completed: {}{said}", report.message)
 }
 
-/// Says what an agent has in hand, in which list if it is not the one in use, and with which flags commands work on that.
+/// Describes the open tasks of an agent, their list if it is not the one in use, and the flags for working on it.
 fn still_held(tasks: &[&Task], place: &str, flags: &str) -> Option<String> {
     if tasks.is_empty() {
         return None;
@@ -191,7 +193,7 @@ fn still_held(tasks: &[&Task], place: &str, flags: &str) -> Option<String> {
     ))
 }
 
-/// Returns the client's decision object, with what was completed where the event asked for that.
+/// Returns the client's decision object, with the completed tasks if the event listed any.
 fn decision(updates: Option<&[TaskId]>, reasons: &[String]) -> Value {
     let mut decision = Map::new();
     if !reasons.is_empty() {
@@ -205,4 +207,208 @@ fn decision(updates: Option<&[TaskId]>, reasons: &[String]) -> Value {
         decision.insert("hookSpecificOutput".to_owned(), more);
     }
     Value::Object(decision)
+}
+
+/// Reads the event from stdin.
+pub(super) fn read_event() -> Result<Map<String, Value>, Problem> {
+    let mut bytes = Vec::new();
+    let failed = |error| Problem::io("cannot read the event from stdin", &error);
+    std::io::stdin().lock().take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
+    let wrong = |why: String| {
+        Problem::new(ProblemKind::CouldNot, "bad_event", format!("what came on stdin is no event: {why}"))
+            .hint("this command is for the client's hooks, which write one JSON object")
+    };
+    match json_text::from_slice(&bytes) {
+        Ok(Value::Object(event)) => Ok(event),
+        Ok(_) => Err(wrong("it is no JSON object".to_owned())),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}
+
+/// The lists that the client's own task tools may use in the session, other than the one in use.
+pub(super) struct OwnTools {
+    /// A yard for each list.
+    pub(super) yards: Vec<Yard>,
+    /// Whether they are in the store in use.
+    pub(super) is_same_store: bool,
+}
+
+impl OwnTools {
+    /// Determines these lists: the session's, under its full or short name, unless a variable names another.
+    pub(super) fn beside(yard: &Yard, context: &Context) -> Result<Self, Problem> {
+        let environment = context.environment();
+        let is_same_store = *context.address()? == Address::Claude;
+        let of_session = |session: &String| vec![session.clone(), short_session_list(session)];
+        let lists = match (&environment.client_session, &environment.client_list) {
+            (None, _) => Vec::new(),
+            (Some(_), Some(list)) => vec![list.clone()],
+            (Some(session), None) => of_session(session),
+        };
+        let lists: Vec<ListId> = lists.into_iter().filter_map(|list| ListId::new(list).ok()).collect();
+        if lists.is_empty() || (is_same_store && lists.contains(yard.list_id())) {
+            return Ok(Self { yards: Vec::new(), is_same_store });
+        }
+        let theirs = if is_same_store { yard.clone() } else { context.on_clients_files(yard)? };
+        Ok(Self { yards: lists.into_iter().map(|list| theirs.on(list)).collect(), is_same_store })
+    }
+
+    /// Returns the flags for working on one of the lists.
+    pub(super) fn flags(&self, list: &ListId) -> String {
+        let store = if self.is_same_store { "" } else { " --store claude:" };
+        format!("{store} --list {list}")
+    }
+}
+
+pub(super) const SESSION_START: &str = "SessionStart";
+
+/// Tells a new client session which list is in use and what is open. Only an unreadable event is an error; other
+/// failures must not disturb the session.
+pub(super) fn answer_session_start(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+    let event = read_event()?;
+    match facts(context, &event, output) {
+        Ok(facts) => {
+            let told = json!({"hookEventName": SESSION_START, "additionalContext": facts.join("\n")});
+            output.bare_document(json!({ "hookSpecificOutput": told }))?;
+        }
+        Err(problem) => output.warn(&problem.report().message)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn facts(context: &Context, event: &Map<String, Value>, output: &mut Output) -> Result<Vec<String>, Problem> {
+    let text = |key: &str| event.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    let context = context.in_session(text("session_id")).at(text("cwd").map(Path::new));
+    // Opening the first yard names the client.
+    let yard = context.yard();
+    tell_session_agent(&context, output)?;
+    let (yard, choice) = (yard?, context.choice()?);
+    let brief = yard.brief()?;
+    let mut facts: Vec<String> = yard.task_of_run()?.iter().map(|(task, is_held)| run_line(task, *is_held)).collect();
+    let here = format!("Taskyard keeps the tasks here in list {} ({})", choice.list, choice.reason);
+    if brief.open() > 0 || is_loss(&brief) {
+        facts.push(format!("{here}; `taskyard prime` says how one works with them."));
+        facts.extend(brief_lines(yard.list_id(), &brief));
+    } else {
+        facts.push(format!("{here}; nothing is open in it."));
+    }
+    facts.extend(kept_by_own_tools(&context, &yard, brief.open())?);
+    facts.extend(left_in_the_directory(&context, &yard)?);
+    facts.extend(left_by_sessions(&context, &yard)?);
+    context.tell_warnings(output)?;
+    Ok(facts)
+}
+
+/// Makes the session's commands act under the same name as its MCP server.
+fn tell_session_agent(context: &Context, output: &mut Output) -> Result<(), Problem> {
+    let (Some(file), Some(agent)) = (&context.environment().client_environment_file, context.session_agent()) else {
+        return Ok(());
+    };
+    if let Err(error) = environment::set(file, TASKYARD_SESSION_AGENT, agent.as_str()) {
+        output.warn(&format!("cannot set {TASKYARD_SESSION_AGENT} in `{}`: {error}", file.display()))?;
+    }
+    Ok(())
+}
+
+fn is_loss(brief: &Brief) -> bool {
+    brief.gone.is_some_and(|gone| gone.is_loss())
+}
+
+/// Returns a note about the list of the client's own task tools, if it differs from the one in use and either has
+/// open tasks.
+fn kept_by_own_tools(context: &Context, yard: &Yard, open_here: usize) -> Result<Option<String>, Problem> {
+    let own_tools = OwnTools::beside(yard, context)?;
+    if own_tools.yards.is_empty() {
+        return Ok(None);
+    }
+    let mut theirs = String::new();
+    for other in &own_tools.yards {
+        let (list, open) = (other.list_id(), other.open_tasks_of(other.list_id())?);
+        if !open.is_empty() {
+            let (tasks, them) = counted(open.len());
+            let bring = match own_tools.is_same_store {
+                true => format!("; `taskyard adopt {list}` brings {them} here"),
+                false => format!(", Claude Code's own files; `--store claude: --list {list}` works on {them} there"),
+            };
+            theirs.push_str(&format!(" ({tasks} open in {list}: {}{bring})", brief_names(&open)));
+        }
+    }
+    // The client's tools only support their own files.
+    let unite = own_tools.is_same_store.then_some("; `taskyard setup claude --scope project` has them use this one");
+    let is_told = (open_here > 0 && own_tools.is_same_store) || !theirs.is_empty();
+    let unite = unite.unwrap_or_default();
+    Ok(is_told.then(|| format!("Claude Code's own task tools keep another list{theirs}{unite}")))
+}
+
+fn counted(open: usize) -> (String, &'static str) {
+    if open == 1 { ("1 task is".to_owned(), "it") } else { (format!("{open} tasks are"), "them") }
+}
+
+/// Returns a note about the directory's own list, if another is in use and it has open tasks. Its tasks stay there,
+/// since people share it.
+fn left_in_the_directory(context: &Context, yard: &Yard) -> Result<Option<String>, Problem> {
+    let list = context.list_of_directory()?.list;
+    if list == *yard.list_id() {
+        return Ok(None);
+    }
+    let brief = yard.on(list.clone()).brief()?;
+    if is_loss(&brief) {
+        return Ok(brief.gone.and_then(|gone| loss_in_words(&gone, &list, |moment| moment.to_string())));
+    }
+    let (tasks, them) = counted(brief.open());
+    let how = format!("`--list {list}` works on {them} there");
+    Ok((brief.open() > 0)
+        .then(|| format!("{tasks} open in {list}, the list of this directory, which its people share; {how}")))
+}
+
+/// Returns a note about open tasks in the lists of earlier sessions in the directory.
+fn left_by_sessions(context: &Context, yard: &Yard) -> Result<Option<String>, Problem> {
+    let config = places::client_config(context.environment())?;
+    let mut left = yard.left_by_sessions(&config, context.directory()?)?;
+    left.retain(|earlier| Some(&earlier.session) != context.environment().client_session.as_ref());
+    let open: usize = left.iter().map(|session| session.open.len()).sum();
+    let tasks = if open == 1 { "1 open task".to_owned() } else { format!("{open} open tasks") };
+    Ok((open > 0).then(|| format!("Earlier sessions in this directory left {tasks}; `taskyard adopt` shows them")))
+}
+
+pub(super) const SESSION_END: &str = "SessionEnd";
+
+/// The reasons for which a session ends while the client continues with another (`docs/interop.md`).
+const CLIENT_GOES_ON: [&str; 2] = ["clear", "resume"];
+
+/// Releases the tasks of an ending client's agents. Only an unreadable event is an error; other failures must not
+/// disturb the client, and its remaining leases end with its process.
+pub(super) fn answer_session_end(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+    let event = read_event()?;
+    let reason = event.get("reason").and_then(Value::as_str).unwrap_or_default();
+    if !CLIENT_GOES_ON.contains(&reason)
+        && let Err(problem) = release(context, &event)
+    {
+        output.warn(&problem.report().message)?;
+    }
+    output.bare_document(json!({}))?;
+    Ok(Exit::Done)
+}
+
+fn release(context: &Context, event: &Map<String, Value>) -> Result<(), Problem> {
+    let text = |key: &str| event.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    let context = context.in_session(text("session_id")).at(text("cwd").map(Path::new));
+    let yard = context.yard()?;
+    let own_tools = OwnTools::beside(&yard, &context)?;
+    for yard in std::iter::once(&yard).chain(&own_tools.yards) {
+        if yard.store().has(yard.list_id()).map_err(taskyard::Error::from)? {
+            release_in(yard, &context)?;
+        }
+    }
+    Ok(())
+}
+
+fn release_in(yard: &Yard, context: &Context) -> Result<(), Problem> {
+    if let Some(client) = context.client_process() {
+        yard.release_of_client(client)?;
+    }
+    // An explicitly given name may be in use elsewhere; under it, only what lives with the client is released.
+    if let (None, Some(agent)) = (context.named_agent(), context.session_agent()) {
+        yard.depart(&agent, Departure::Shutdown)?;
+    }
+    Ok(())
 }

@@ -1,20 +1,20 @@
-//! `taskyard list`
+//! `taskyard list` and `search`
 
 use clap::{Args, ValueEnum as _};
-use taskyard::core::render::{Board, Line, Template, Tone, client_line, escaping, historic_line, historic_mark_line};
-use taskyard::core::{Priority, Status, Task, TaskId};
-use taskyard::operations::{Filter, Listing, SortOrder};
+use taskyard::core::render::{
+    Board, Line, Template, Tone, client_line, cut_text, escaping, historic_line, historic_mark_line, task_line,
+};
+use taskyard::core::{ListId, Priority, Status, Task, TaskId};
+use taskyard::operations::{Field, Filter, Hit, Listing, SortOrder};
 use taskyard::{Yard, answers};
 
 use crate::arguments::{ListedState, parse_id, parse_listed_state};
 use crate::context::Context;
-use crate::displays::answers::warn_of_defects;
-use crate::displays::lost_tasks::{tell_of_clearing, tell_of_loss};
-use crate::exit::Exit;
+use crate::displays::{tell_of_clearing, tell_of_loss, warn_of_defects};
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
-use crate::problem::Problem;
 
-/// How many completed tasks are shown where the user does not say.
+/// Default number of completed tasks shown.
 pub(super) const COMPLETED_SHOWN: usize = 5;
 
 /// Show the list: what is in progress, what is pending, what is done
@@ -129,7 +129,7 @@ impl List {
             parent: self.parent.clone(),
             query,
             sort: self.sort.clone(),
-            // A person is told how many more there are.
+            // On a terminal, the number of remaining tasks is shown.
             limit: self.limit.filter(|_| output.is_json()),
             with_times: template.as_ref().is_some_and(Template::asks_for_times),
             internal: self.all,
@@ -140,7 +140,7 @@ impl List {
         listing.tasks.truncate(shown);
         if output.is_json() {
             output.document(answers::listing(&listing, yard.list_id()))?;
-            // The process ends with its answer, and the system takes the memory back faster than we can.
+            // The process exits after the answer, so skip freeing the memory.
             std::mem::forget(listing);
             return Ok(Exit::Done);
         }
@@ -190,7 +190,7 @@ impl List {
         Ok(())
     }
 
-    /// Returns how many completed tasks are shown before the others become `+N completed`; none where all were asked for.
+    /// Returns how many completed tasks are shown before `+N completed`; `None` for all.
     fn completed_after(&self, context: &Context) -> Result<Option<usize>, Problem> {
         let is_chosen = !self.sort.is_empty() || self.limit.is_some();
         let asked_for_completed = self.all || is_chosen || self.states == [ListedState::Is(Status::Completed)];
@@ -198,7 +198,7 @@ impl List {
         Ok((!asked_for_completed).then_some(completed_after))
     }
 
-    /// Shows a list as two releases of the client did whose displays others have built upon.
+    /// Shows a list in the style of either of two client releases that other tools rely on.
     fn historic_lines(
         &self,
         style: Style,
@@ -210,7 +210,7 @@ impl List {
         let completed = listing.tasks.iter().filter(is_completed).count();
         let shown = self.completed_after(context)?.unwrap_or(completed);
         let open = listing.tasks.iter().filter(|task| !is_completed(task));
-        // The newest stay, as on the board; they come last, in their order.
+        // Keep the newest, as on the board; they come last, in their own order.
         let newest = listing.tasks.iter().filter(is_completed).skip(completed.saturating_sub(shown));
         for task in open.chain(newest) {
             output.line(&match style {
@@ -260,7 +260,7 @@ impl List {
         Ok(output.lines(lines)?)
     }
 
-    /// Returns the style that was asked for, else the configured one on a terminal, else the one that fits the place.
+    /// Returns the requested style, otherwise the configured one on a terminal, otherwise the default for the output.
     fn style(&self, context: &Context, output: &Output) -> Result<Style, Problem> {
         if let Some(style) = self.style {
             return Ok(style);
@@ -268,7 +268,7 @@ impl List {
         if !output.is_terminal() {
             return Ok(Style::Client);
         }
-        // A tree has an order of its own.
+        // A tree has its own order.
         if !self.sort.is_empty() {
             return Ok(Style::Flat);
         }
@@ -280,15 +280,84 @@ impl List {
     }
 }
 
-/// Writes a line of one's own for each task.
+/// Prints a line from the user's template for each task.
 fn fill(template: &Template, yard: &Yard, listing: &Listing, output: &mut Output) -> Result<(), Problem> {
     for task in &listing.tasks {
         let text = template.filled(task, yard.list_id().as_str(), listing.times.get(&task.id)) + "\n";
-        // A terminal is not steered by what a title holds; for a program not a byte is changed.
+        // On a terminal, escape control characters in titles; for a program, write the exact bytes.
         match output.is_terminal() {
             true => output.text(&escaping::many_lines(&text))?,
             false => output.bytes(text.as_bytes())?,
         }
     }
     Ok(())
+}
+
+/// Find tasks by words in any of their fields
+///
+/// Every word must occur somewhere in the task, in any field and any case; a word that occurs in no task counts as
+/// mistyped, and finds what is spelt nearly so. Words in quotes of their own are an exact text, and the rest of the
+/// query language narrows the answer: `taskyard search parser tag:db not status:completed`. The best answers come
+/// first.
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// The words, and conditions that the tasks must meet
+    #[arg(value_name = "QUERY", required = true)]
+    pub(crate) query: Vec<String>,
+
+    /// In all lists of the store
+    #[arg(long)]
+    pub(crate) everywhere: bool,
+
+    /// Internal tasks too
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+impl Search {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let query = context.query_of_words(&self.query)?;
+        if query.is_empty() {
+            return Err(Problem::usage("no_words", "there are no words to search for"));
+        }
+        let yard = context.yard()?;
+        let hits: Vec<(Option<ListId>, Hit)> = match self.everywhere {
+            true => {
+                yard.search_everywhere(&query, self.all)?.into_iter().map(|(list, hit)| (Some(list), hit)).collect()
+            }
+            false => yard.search(&query, self.all)?.into_iter().map(|hit| (None, hit)).collect(),
+        };
+        let gone = if hits.is_empty() && !self.everywhere { yard.gone()? } else { None };
+        if output.is_json() {
+            output.document(taskyard::answers::found(&hits, gone.as_ref()))?;
+            return Ok(Exit::Done);
+        }
+        if tell_of_loss(gone.as_ref(), &yard, output)? {
+            return Ok(Exit::Done);
+        }
+        if hits.is_empty() {
+            output.say(&Line::plain("No tasks found"))?;
+        }
+        if !output.is_terminal() {
+            for (list, hit) in &hits {
+                let list = list.as_ref().map(|list| format!("{list}: ")).unwrap_or_default();
+                output.line(&Line::plain(&format!("{list}{}", client_line(hit.task.id.as_str(), &hit.task, &[]))))?;
+            }
+            return Ok(Exit::Done);
+        }
+        let look = output.look();
+        let width = hits.iter().map(|(_, hit)| hit.task.id.as_str().len() + 1).max().unwrap_or(0);
+        for (list, hit) in &hits {
+            output.line(&task_line("  ", width, &hit.task, &[], &look))?;
+            if let Some(list) = list {
+                output.line(&Line::new().with(Tone::Dim, &format!("      in {list}")))?;
+            }
+            if hit.field != Field::Subject {
+                let room = look.width.map_or(120, |columns| columns.saturating_sub(20).max(20));
+                let excerpt = cut_text(&escaping::one_line(&hit.excerpt), room, look.ellipsis());
+                output.line(&Line::new().with(Tone::Dim, &format!("      {}: {excerpt}", hit.field)))?;
+            }
+        }
+        Ok(Exit::Done)
+    }
 }

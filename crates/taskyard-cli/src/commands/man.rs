@@ -1,4 +1,4 @@
-//! `taskyard man`
+//! `taskyard man` and `completions`
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -6,17 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::{Args, ValueEnum};
-use taskyard::core::answers::access::{ManualPage, ManualWritten};
+use clap_complete::Shell;
+use taskyard::core::answers;
+use taskyard::core::answers::maintenance_answers::{ManualPage, ManualWritten};
 use taskyard::core::render::{Line, Tone};
+use taskyard_jobs::processes;
 
 use super::grouped;
-use super::topics::{self, manual_page, manual_pages};
+use crate::commands::help;
+use crate::commands::help::{manual_page, manual_pages};
+use crate::completion::script;
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::exit::Exit;
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
-use crate::problem::Problem;
-use taskyard_jobs::signals;
 
 /// Show the manual
 ///
@@ -47,7 +50,7 @@ pub(crate) enum Format {
 }
 
 impl Man {
-    /// Shows or writes pages about a program, given as its parser knows it.
+    /// Shows or writes pages about a program.
     pub(crate) fn run(self, program: clap::Command, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         if let Some(directory) = self.out {
             write_pages(program, &directory)?;
@@ -74,12 +77,12 @@ impl Man {
                 .command
                 .as_deref()
                 .filter(|name| topic_page(name, &program).is_some())
-                .and_then(|name| topics::page(name, &program))
+                .and_then(|name| help::page(name, &program))
             {
                 output.text(&text)?;
                 return Ok(Exit::Done);
             }
-            // Without `man` the help says the same.
+            // Without `man`, show the help instead.
             let mut command = page_of(program, self.command.as_deref())?;
             output.text(&format!("{}\n", trimmed(&command.render_long_help().to_string())))?;
             return Ok(Exit::Done);
@@ -93,12 +96,12 @@ impl Man {
     }
 }
 
-/// Returns the page of a topic that is no command.
+/// Returns the page of a topic without a command of that name.
 fn topic_page(name: &str, program: &clap::Command) -> Option<String> {
     manual_page(name).filter(|_| program.find_subcommand(name).is_none())
 }
 
-/// Returns what a page is about.
+/// Returns the command that a page describes.
 fn page_of(program: clap::Command, name: Option<&str>) -> Result<clap::Command, Problem> {
     let mut all = grouped(program);
     all.build();
@@ -119,14 +122,14 @@ fn roff(command: &clap::Command) -> Result<String, Problem> {
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
-/// Has `man` show a page, and tells whether it did.
+/// Shows a page with `man` and returns whether that succeeded.
 fn shown_by_man(page: &str, environment: &Environment) -> bool {
-    signals::leave_interrupts_to_others();
+    processes::leave_interrupts_to_others();
     let mut command = Command::new("man");
     command.args(["-l", "-"]).stdin(Stdio::piped()).stderr(Stdio::null()).envs(environment.for_children());
     let Ok(mut child) = command.spawn() else { return false };
     if let Some(mut stdin) = child.stdin.take() {
-        // A reader who has seen enough ends it early.
+        // The user may quit before all is written.
         let _ = stdin.write_all(page.as_bytes());
     }
     child.wait().is_ok_and(|status| status.success())
@@ -140,7 +143,7 @@ fn write_pages(program: clap::Command, directory: &Path) -> Result<(), Problem> 
     manual_pages().into_iter().try_for_each(|(name, page)| std::fs::write(directory.join(name), page).map_err(failed))
 }
 
-/// Adds the commands below one, and those below them.
+/// Appends the subcommands of a command, recursively.
 fn refer_to_parts(page: &mut String, name: &str, command: &clap::Command) {
     for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help" && !inner.is_hide_set()) {
         let mut own = inner.clone().term_width(100);
@@ -150,7 +153,7 @@ fn refer_to_parts(page: &mut String, name: &str, command: &clap::Command) {
     }
 }
 
-/// Returns the reference of every command, as Markdown.
+/// Returns the reference of all commands as Markdown.
 fn reference(program: clap::Command) -> String {
     let options = program.clone();
     let mut command = grouped(program).term_width(100);
@@ -160,12 +163,39 @@ fn reference(program: clap::Command) -> String {
     );
     let _ = writeln!(page, "```text\n{}\n```", trimmed(&command.clone().render_long_help().to_string()));
     let _ =
-        writeln!(page, "\nWhat `taskyard help options` says:\n\n```text\n{}\n```", trimmed(&topics::options(options)));
+        writeln!(page, "\nWhat `taskyard help options` says:\n\n```text\n{}\n```", trimmed(&help::options(options)));
     refer_to_parts(&mut page, "taskyard", &command);
     page
 }
 
-/// Returns the text without spaces at the ends of its lines.
+/// Removes trailing spaces.
 fn trimmed(text: &str) -> String {
     text.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// Print the script that completes words in a shell
+///
+/// It asks taskyard itself, which knows tasks with their titles, lists, agents, tags, jobs, teams and the values of every option.
+///
+/// bash: eval "$(taskyard completions bash)" in ~/.bashrc
+///
+/// zsh: eval "$(taskyard completions zsh)" in ~/.zshrc, after compinit
+///
+/// fish: taskyard completions fish > ~/.config/fish/completions/taskyard.fish
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Problem> {
+        let script = script(self.shell);
+        if output.is_json() {
+            output.document(answers::maintenance_answers::Completions { script })?;
+        } else {
+            output.text(&script)?;
+        }
+        Ok(Exit::Done)
+    }
 }

@@ -1,22 +1,32 @@
-//! `taskyard mcp`
+//! `taskyard mcp`, and what its server serves.
 
 use std::fs::File;
-use std::io::{self, IsTerminal as _};
+use std::io;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
+use taskyard::Error;
 use taskyard::config::WhenUnset;
-use taskyard::core::rules::hooks::gate::{System, system_when_interactive, system_when_not_interactive, yes_or_no};
+use taskyard::core::rules::hooks::{System, system_when_interactive, system_when_not_interactive, yes_or_no};
+use taskyard::core::rules::lists::Reason;
+use taskyard::core::timing::TimeZone;
 use taskyard::core::tools::ToolSet;
+use taskyard::core::tools::task_output::longest_output;
+use taskyard::core::{AgentName, ClientVersion, Rules};
 use taskyard::liveness::serve_client;
 use taskyard::opening::Address;
-use taskyard_mcp::{Leases, Options, serve_stdio};
+use taskyard::process::Cancel;
+use taskyard::todos::TodoLists;
+use taskyard_jobs::processes;
+use taskyard_mcp::calls::{SharedConnection, Transcripts};
+use taskyard_mcp::{Host, Hub, Leases, Names, Options, ServedJobs, Surroundings, Unserved, serve_stdio};
 
 use crate::context::Context;
-use crate::exit::Exit;
-use crate::mcp_host::open_hub;
+use crate::exit::{Exit, Problem, ProblemKind};
 use crate::output::Output;
-use crate::problem::{Problem, ProblemKind};
-use taskyard_jobs::signals;
+use crate::places;
 
 /// Serve the list to an agent: the Model Context Protocol on standard input and output
 ///
@@ -85,12 +95,12 @@ impl Mcp {
         let served =
             serve_stdio(open_hub(context.in_directory(directory).naming_client_later(), options, cancel.clone())?);
         served.map_err(|error| Problem::new(ProblemKind::CouldNot, "mcp", error.to_string()))?;
-        Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
+        Ok(if processes::was_stopped() { Exit::Stopped } else { Exit::Done })
     }
 }
 
 impl Offer {
-    /// Returns what the server is to offer.
+    /// Returns the server's options.
     pub(crate) fn options(self, context: &Context, leases: Leases) -> Result<Options, Problem> {
         let has_teams = context.environment().client_teams == Some(true);
         let tools = match self.tools {
@@ -106,7 +116,7 @@ impl Offer {
         let said = context.environment().client_enables_tasks.as_deref();
         let is_off = said.and_then(yes_or_no) == Some(false);
         let system = match (self.dialect, context.address()?) {
-            // A user who has switched tasks off has no tasks in any dialect.
+            // Disabling tasks overrides any dialect.
             _ if is_off => System::Todos,
             (Some(Dialect::Export), _) => System::Export,
             (None, Address::Documents | Address::Document(_)) => System::Document,
@@ -118,19 +128,141 @@ impl Offer {
     }
 }
 
-/// Tells whether a person sits before the client, as far as the configuration has that matter. It cannot be told from here for sure, so
-/// that it is assumed unless something else is configured.
+/// Returns whether a person uses the client. This cannot be determined reliably from here, so it is assumed unless
+/// configured otherwise.
 fn is_for_a_person(context: &Context) -> Result<bool, Problem> {
     Ok(match context.config()?.when_unset() {
         None | Some(WhenUnset::Tasks) => true,
         Some(WhenUnset::Todos) => false,
-        // The server's own input and output are pipes in any case.
+        // The server's own stdin and stdout are always pipes.
         Some(WhenUnset::Auto) => !context.environment().is_automation && File::open("/dev/tty").is_ok(),
     })
 }
 
-/// Tells whether the agent the server is started for is in a team.
+/// Returns whether the agent that the server was started for is in a team.
 fn is_in_a_team(context: &Context) -> bool {
     let (Ok(teams), Ok(actor)) = (context.teams(), context.actor()) else { return false };
     context.named_agent().is_some() && teams.only_seat(&actor).is_ok_and(|seat| seat.is_some())
+}
+
+/// The context in which a server was started. A client may later report another directory.
+#[derive(Debug)]
+struct ContextHost {
+    origin: Mutex<Context>,
+    options: Options,
+}
+
+impl Host for ContextHost {
+    fn surroundings(&self, directory: &Path) -> Result<Surroundings, Unserved> {
+        let origin = self.origin.lock().unwrap_or_else(PoisonError::into_inner).in_directory(directory.to_owned());
+        surroundings(&origin, self.options).map_err(|problem| {
+            let report = problem.report();
+            Unserved { message: report.message.clone(), hint: report.hint.clone() }
+        })
+    }
+
+    fn name_client(&self) -> Option<AgentName> {
+        let origin = self.origin.lock().unwrap_or_else(PoisonError::into_inner);
+        origin.client_process()?;
+        let named = origin.choice().and_then(|choice| origin.name_client(&choice.list));
+        if let Err(problem) = named {
+            tracing::debug!(why = problem.report().message, "the name of the client is not written down");
+        }
+        origin.session_agent()
+    }
+}
+
+/// Opens the hub on the context's list.
+pub(crate) fn open_hub(context: Context, options: Options, cancel: Cancel) -> Result<Hub, Problem> {
+    let here = surroundings(&context, options)?;
+    // Only validates the name: an agent without a name gets a better one than the user's.
+    context.actor()?;
+    let named = |name: Option<&str>| name.and_then(|name| AgentName::new(name).ok());
+    let names = Names {
+        agent: named(context.named_agent()),
+        // A client that names no session may resume one and take its name.
+        session_agent: match (context.client_process(), &context.environment().client_session) {
+            (Some(_), session) => session.as_ref().and_then(|_| context.session_agent()),
+            (None, _) => named(context.environment().session_agent.as_deref()),
+        },
+        session: context.environment().client_session.clone(),
+    };
+    let host = ContextHost { origin: Mutex::new(context), options };
+    Ok(Hub::open(Arc::new(host), here, names, options, cancel))
+}
+
+/// Collects what the server needs from a context.
+fn surroundings(context: &Context, options: Options) -> Result<Surroundings, Problem> {
+    let jobs = ServedJobs {
+        jobs: context.shared_jobs()?,
+        longest_output: longest_output(context.environment().longest_output.as_deref()),
+        store: context.address()?.clone(),
+        session: context.environment().client_session.clone(),
+    };
+    if options.runs_commands
+        && let Err(problem) = context.let_children_in()
+    {
+        tracing::warn!(why = problem.report().message, "other machines are not told of the jobs that agents start");
+    }
+    let yard = context.yard()?;
+    // A server started by `work` belongs to its run, but the clients of an HTTP server do not.
+    let yard = if options.leases == Leases::Time { yard.in_run(None) } else { yard };
+    Ok(Surroundings {
+        yard,
+        directory: context.directory().ok().map(Path::to_owned),
+        follows_team: !is_said(context.choice()?.reason),
+        own_list: context.list_of_directory().ok().map(|own| own.list),
+        config: context.config()?.clone(),
+        hooks: Some(Arc::clone(context.hooks()?)),
+        jobs: Some(jobs),
+        notices: context.notices()?,
+        claim_limit: context.claim_limit()?,
+        todos: todo_lists(context, options)?,
+        zone: TimeZone::system(),
+        shared: shared_connection(context, options).map(Arc::new),
+        client: context.client_process().filter(|_| options.leases == Leases::Connection).cloned(),
+    })
+}
+
+/// Returns how to distinguish the agents of a client that share one pipe. HTTP clients may be on another machine, and
+/// the client's own rules do not support claims by subagents.
+fn shared_connection(context: &Context, options: Options) -> Option<SharedConnection> {
+    if options.leases != Leases::Connection || context.rules().ok()?.is_client() {
+        return None;
+    }
+    let environment = context.environment();
+    let client = places::client_config(environment).ok()?;
+    let directories = [
+        context.directory().ok().map(Path::to_owned),
+        environment.client_project.clone(),
+        std::env::current_dir().ok(),
+    ];
+    let directories: Vec<PathBuf> = directories.into_iter().flatten().collect();
+    Some(SharedConnection::new(Transcripts::new(&client, environment.client_session.clone(), &directories)))
+}
+
+/// Returns whether the user named the list explicitly.
+fn is_said(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::Flag
+            | Reason::TaskyardList
+            | Reason::ClientList
+            | Reason::Settings
+            | Reason::Config
+            | Reason::ConfiguredSession
+    )
+}
+
+/// Returns the todo lists: those of the session if it is known, beside the client's own under the rules of 2.1.34,
+/// otherwise in memory.
+fn todo_lists(context: &Context, options: Options) -> Result<TodoLists, Problem> {
+    let session = context.environment().client_session.as_deref().filter(|_| options.leases == Leases::Connection);
+    let rules = context.rules()?;
+    let (Some(session), Ok(todos)) = (session, context.todos()) else { return Ok(TodoLists::in_memory()) };
+    let lists = TodoLists::served(todos, session, rules);
+    if rules == Rules::Client(ClientVersion::V2_1_34) && options.system == System::Todos {
+        lists.of(context.named_agent().unwrap_or(session)).begin().map_err(Error::from)?;
+    }
+    Ok(lists)
 }

@@ -2,91 +2,53 @@
 
 #[cfg(not(all(feature = "agents", feature = "board", feature = "postgres", feature = "server")))]
 mod absent;
-mod adopt;
-mod backup;
 #[cfg(feature = "board")]
 mod board;
-mod cancel;
 mod claim;
 mod claim_several;
-mod clear;
 mod command;
-mod completions;
 mod create;
-mod create_batch;
 #[cfg(feature = "postgres")]
 mod db;
 mod delete;
 mod demo;
-mod depend;
-mod doctor;
-mod done;
-mod edit;
-mod examples;
-mod export;
-mod gc;
-#[cfg(feature = "postgres")]
-mod grant;
-mod graph;
-mod groups;
+mod dependencies;
+mod diff;
+mod edit_plan;
+pub(crate) mod gc;
+mod help;
 mod history;
 #[cfg(feature = "agents")]
 mod hook;
-#[cfg(feature = "agents")]
-mod hook_event;
-mod import;
-mod inbox;
+mod import_export;
 mod job;
+mod job_output;
 mod list;
 mod lists;
-mod lists_action;
+mod maintenance;
 mod man;
 #[cfg(feature = "agents")]
-mod mcp;
-mod merge;
-mod move_list;
-mod note;
+pub(crate) mod mcp;
+mod messages;
+mod moving_lists;
 mod overview;
-mod prime;
 mod ready;
-mod release;
-mod renew;
-mod reopen;
-mod restore;
-mod restore_from;
-mod search;
-mod send;
 #[cfg(feature = "server")]
 mod serve;
 #[cfg(feature = "agents")]
-mod session_end;
-#[cfg(feature = "agents")]
-mod session_start;
-#[cfg(feature = "agents")]
-mod setup;
+pub(crate) mod setup;
 mod several;
 mod show;
-mod start;
-mod stats;
-mod statusline;
+mod status;
 mod team;
-mod todo;
-#[cfg(feature = "server")]
-mod token;
-mod topics;
-mod trust;
-mod undepend;
-mod undo;
+mod undo_and_restore;
 mod update;
-mod use_list;
-mod watch;
-mod where_is;
-mod whoami;
-mod work;
+mod where_and_use;
+pub(crate) mod work;
+mod worktree_of_task;
+mod worktrees;
 
 pub(crate) use command::{Arguments, Command};
-pub(crate) use groups::{grouped, meant_by};
+pub(crate) use help::{grouped, meant_by, topic};
 pub(crate) use job::background;
-pub(crate) use overview::overview;
-pub(crate) use statusline::StatusLine;
-pub(crate) use topics::topic;
+pub(crate) use overview::{StatusLine, overview};

@@ -6,10 +6,9 @@ use taskyard::core::{TaskId, answers};
 use taskyard::operations;
 
 use crate::context::Context;
-use crate::displays::lost_tasks::tell_of_loss;
-use crate::exit::Exit;
+use crate::displays::tell_of_loss;
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
-use crate::problem::Problem;
 
 /// Show what can start now, best first, and why
 ///
@@ -27,7 +26,7 @@ impl Ready {
         let yard = context.yard()?;
         let ready = yard.ready(self.number)?;
         if output.is_json() {
-            output.document(answers::tasks::Ready::from(&ready))?;
+            output.document(answers::task_answers::Ready::from(&ready))?;
             return Ok(Exit::Done);
         }
         let operations::Ready { ranked, stale, gone } = ready;

@@ -1,25 +1,29 @@
-//! `taskyard serve`
+//! `taskyard serve` and `token`
 
 use std::net::{AddrParseError, IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
-use clap::Args;
-use taskyard::core::answers::access::Served;
+use clap::{Args, Subcommand, ValueEnum};
+use taskyard::core::Timestamp;
+use taskyard::core::answers::maintenance_answers::{Served, TokenRevoked};
 use taskyard::core::render::{Line, Tone};
-use taskyard_jobs::signals;
+use taskyard_jobs::processes;
 use taskyard_mcp::Leases;
-use taskyard_server::tokens::ServerToken;
+use taskyard_server::tokens::{
+    BrowserRecord, Scope, ServerToken, TokenBook, TokenProblem, TokenRecord, token_created, tokens_shown,
+};
 use taskyard_server::{PublicUrl, Server, ServerTerms, Tls};
 
 use super::mcp::Offer;
+use crate::arguments::parse_lifetime;
+use crate::commands::mcp::open_hub;
 use crate::context::Context;
-use crate::exit::Exit;
-use crate::mcp_host::open_hub;
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
 use crate::places;
-use crate::problem::Problem;
 use crate::server_host::ContextHost;
 
 /// Serve the list over HTTP: a board for the browser, an API at /api/v1, events, metrics, and MCP at /mcp
@@ -105,10 +109,10 @@ impl Serve {
         output.flush()?;
         let _caretaker = context.caretaker();
         server.serve(hub)?;
-        Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
+        Ok(if processes::was_stopped() { Exit::Stopped } else { Exit::Done })
     }
 
-    /// Says where the server is found.
+    /// Prints how to reach the server.
     fn tell(&self, server: &Server, link: &str, fingerprint: Option<&str>, output: &mut Output) -> Result<(), Problem> {
         let (url, list) = (server.url(), server.list().as_str());
         let (api, mcp) = (format!("{url}/api/v1"), format!("{url}/mcp"));
@@ -138,7 +142,7 @@ impl Serve {
         Ok(())
     }
 
-    /// Returns the names and addresses that a certificate of our own is for.
+    /// Returns the names and addresses for a self-signed certificate.
     fn names(&self) -> Vec<String> {
         let system = rustix::system::uname();
         let host = system.nodename().to_str().ok().filter(|name| !name.is_empty()).map(str::to_owned);
@@ -154,7 +158,7 @@ impl Serve {
     }
 }
 
-/// Has the user's browser open a link, by a page that only the user can read.
+/// Opens a link in the user's browser through a file that only the user can read.
 fn open_in_browser(server: &Server, data: &Path, link: &str, output: &mut Output) -> Result<(), Problem> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let opened = server.write_opening_page(data, link).and_then(|page| {
@@ -167,7 +171,138 @@ fn open_in_browser(server: &Server, data: &Path, link: &str, output: &mut Output
     Ok(())
 }
 
-/// Reads an address; `localhost` is this machine.
+/// Parses an address; `localhost` is accepted.
 fn address(text: &str) -> Result<IpAddr, AddrParseError> {
     if text.eq_ignore_ascii_case("localhost") { Ok(Ipv4Addr::LOCALHOST.into()) } else { text.parse() }
+}
+
+/// Say who may use the server: tokens by name, and browsers
+///
+/// A program sends its token as `Authorization: Bearer TOKEN`. The secret is shown once; Taskyard keeps only a digest
+/// of it. A browser is let in by a link of `taskyard serve`, until it is logged out or asks for nothing for 7 days.
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    pub(crate) action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Action {
+    /// Make a token and show it, once
+    Create {
+        /// Its name: a program that uses it acts under this name unless it gives another, and so do the browsers that
+        /// its links let in
+        name: String,
+        /// What it may do
+        #[arg(long, value_name = "SCOPE", default_value = "read")]
+        scope: ScopeWord,
+        /// How long it is valid (`30d`); for ever by default
+        #[arg(long, value_name = "DURATION", value_parser = parse_lifetime)]
+        expires: Option<Duration>,
+    },
+    /// Show the tokens and the browsers there are, without their secrets
+    List,
+    /// Revoke a token, or log a browser out, from the next request on
+    Revoke {
+        /// The name of the token or the browser
+        name: String,
+    },
+}
+
+/// What a token may do.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ScopeWord {
+    /// Look at everything
+    Read,
+    /// Change tasks, claim them, write messages
+    Work,
+    /// Everything: run commands, clear lists, give tokens
+    All,
+}
+
+impl From<ScopeWord> for Scope {
+    fn from(word: ScopeWord) -> Self {
+        match word {
+            ScopeWord::Read => Self::Read,
+            ScopeWord::Work => Self::Work,
+            ScopeWord::All => Self::All,
+        }
+    }
+}
+
+impl Token {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let book = TokenBook::of(&places::data(context.environment())?);
+        let now = Timestamp(jiff::Timestamp::now().as_millisecond());
+        match self.action {
+            Action::Create { name, scope, expires } => {
+                let (record, secret) =
+                    book.create(&name, scope.into(), expires, now).map_err(|problem| problem.about(&name))?;
+                created(&record, &secret, output)?;
+            }
+            Action::List => {
+                let failed = |problem: TokenProblem| problem.about("");
+                list(&book.all().map_err(failed)?, &book.browsers(now).map_err(failed)?, now, output)?;
+            }
+            Action::Revoke { name } => {
+                book.revoke(&name).map_err(|problem| problem.about(&name))?;
+                match output.is_json() {
+                    true => output.document(TokenRevoked { name: &name, revoked: true })?,
+                    false => output.say(&Line::plain("Revoked ").with(Tone::Strong, &name))?,
+                }
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn created(record: &TokenRecord, secret: &str, output: &mut Output) -> Result<(), Problem> {
+    if output.is_json() {
+        return Ok(output.document(token_created(record, secret))?);
+    }
+    if !output.is_quiet() {
+        let mut line = Line::plain("Made ").with(Tone::Strong, &record.name);
+        line.push(Tone::Dim, &format!(" ({}{})", record.scope.as_str(), until(record, output)));
+        line.push(Tone::Plain, "; its token, which is not shown again:");
+        output.line(&line)?;
+    }
+    Ok(output.line(&Line::plain(secret))?)
+}
+
+fn list(
+    records: &[TokenRecord],
+    browsers: &[BrowserRecord],
+    now: Timestamp,
+    output: &mut Output,
+) -> Result<(), Problem> {
+    if output.is_json() {
+        return Ok(output.document(tokens_shown(records, browsers, now))?);
+    }
+    if records.is_empty() {
+        output.say(&Line::plain("No tokens"))?;
+        output.advise("make one with `taskyard token create NAME --scope work`")?;
+    }
+    for record in records {
+        let mut line = Line::new().with(Tone::Strong, &record.name);
+        line.push(Tone::Plain, &format!("  {}", record.scope.as_str()));
+        match record.counts(now) {
+            true => line.push(Tone::Dim, &until(record, output)),
+            false => line.push(Tone::Warning, ", no longer counts"),
+        }
+        output.line(&line)?;
+    }
+    let look = output.look();
+    for browser in browsers {
+        let mut line = Line::new().with(Tone::Strong, &browser.name);
+        let (made, used) = (look.time(Timestamp(browser.made)), look.time(Timestamp(browser.used)));
+        let actor = browser.actor.as_deref().map(|actor| format!(" as {actor}")).unwrap_or_default();
+        line.push(Tone::Plain, &format!("  {}, let in{actor} {made}", browser.scope().as_str()));
+        line.push(Tone::Dim, &format!(", last used {used}{}{}", look.dot(), browser.agent));
+        output.line(&look.fitted(line))?;
+    }
+    Ok(())
+}
+
+fn until(record: &TokenRecord, output: &Output) -> String {
+    record.expires.map(|at| format!(", counts until {}", output.look().planned(Timestamp(at)))).unwrap_or_default()
 }

@@ -4,20 +4,23 @@ use std::path::Path;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use taskyard::core::answers::setup::{AgentFailed, AgentSetUp, AgentSetUpOrFailed, AgentsSetUp, SkippedAgent};
-use taskyard::core::answers::words::{SetupScope, SkipReason};
+use taskyard::core::answers::answer_words::{FileOutcome, RegistrationWord, SetupScope, SkipReason};
+use taskyard::core::answers::maintenance_answers::{
+    AgentFailed, AgentKnown, AgentSetUp, AgentSetUpOrFailed, AgentsKnown, AgentsSetUp, ChangedFile, SkippedAgent,
+};
 use taskyard::core::render::{Line, Tone};
-use taskyard::core::rules::lists::list_choice::SESSION;
-use taskyard_setup::{Agent, Plan, Registration, Scope, SetupOptions, Wish, plan, users_own_status_line};
+use taskyard::core::rules::lists::SESSION;
+use taskyard::problems::advice;
+use taskyard_setup::config_edit::{ChangedLine, Unfit};
+use taskyard_setup::{
+    Agent, Change, Outcome, Plan, Registration, Scope, SetupError, SetupOptions, Wish, plan, users_own_status_line,
+};
 
 use crate::context::Context;
-use crate::displays::agent_setup::{agents_known, change_answer, show, show_standings};
-use crate::environment::Environment;
-use crate::exit::Exit;
+use crate::environment::{Environment, HOME};
+use crate::exit::{Exit, Problem, ProblemKind, exit_of};
 use crate::output::{Output, with_commands};
 use crate::places;
-use crate::problem::{Problem, exit_of};
-use crate::setup_problem::setup_problem;
 
 /// Register Taskyard with an agent
 ///
@@ -74,14 +77,14 @@ enum ScopeWord {
     Project,
 }
 
-/// What was done with one agent.
+/// The result for one agent.
 struct Done {
     agent: Agent,
     plan: Plan,
     applied: bool,
 }
 
-/// Says why an agent is left out if every one is meant.
+/// Describes why an agent was skipped by `--all`.
 const fn skipped_in_words(reason: SkipReason) -> &'static str {
     match reason {
         SkipReason::NotFound => "not found here",
@@ -90,7 +93,6 @@ const fn skipped_in_words(reason: SkipReason) -> &'static str {
     }
 }
 
-/// Returns the names of agents, with commas between.
 fn names(agents: &[Agent]) -> String {
     agents.iter().map(|agent| agent.name()).collect::<Vec<_>>().join(", ")
 }
@@ -131,8 +133,8 @@ impl Setup {
         Ok(exit)
     }
 
-    /// Sets every agent up that is there, and says which it found and which it skipped. What goes wrong with one is said, and the others
-    /// are still set up.
+    /// Sets up every agent found, and reports which were found and skipped. A failure of one is reported and does not
+    /// affect the others.
     fn set_up_all(&self, options: &SetupOptions, data: &Path, output: &mut Output) -> Result<Exit, Problem> {
         let judged = Agent::ALL.map(|agent| (agent, self.skipped(agent, options)));
         let agents: Vec<Agent> = judged.iter().filter(|(_, why)| why.is_none()).map(|(agent, _)| *agent).collect();
@@ -176,7 +178,7 @@ impl Setup {
         Ok(exit)
     }
 
-    /// Returns why an agent is left out where every one is meant; `None` if it is not.
+    /// Returns why `--all` skips an agent, or `None` if it does not.
     fn skipped(&self, agent: Agent, options: &SetupOptions) -> Option<SkipReason> {
         match agent.registration(self.scope.into(), options) {
             Registration::NoSuchScope => Some(SkipReason::NoSuchScope),
@@ -257,7 +259,6 @@ impl Setup {
         }
     }
 
-    /// Returns the command that undoes this one.
     fn reverse(&self, agent: Agent) -> String {
         let scope = if matches!(self.scope, ScopeWord::Project) { " --scope project" } else { "" };
         format!("taskyard setup {}{scope} --remove", agent.word())
@@ -271,7 +272,7 @@ impl Setup {
         };
         let root = places::repository(project).unwrap_or(project);
         Ok(SetupOptions {
-            // A home that does not exist must not come into being by this.
+            // Do not create a home directory that does not exist.
             home: environment.home.clone().filter(|home| home.is_dir()),
             claude_config: environment.client_config.clone(),
             codex_home: environment.codex_home.clone(),
@@ -288,14 +289,14 @@ impl Setup {
     }
 }
 
-/// Returns the list that people work on at the root of the project; none where every session is to have one of its own.
+/// Returns the list used at the root of the project; `None` if every session has its own.
 fn list_of_project(context: &Context, root: &Path) -> Result<Option<String>, Problem> {
     let context = context.in_directory(root.to_owned());
     let is_per_session = context.config()?.list().is_some_and(|(list, _)| list == SESSION);
     Ok(if is_per_session { None } else { Some(context.list_of_directory()?.list.directory().to_owned()) })
 }
 
-/// Returns what reads the name of an agent.
+/// Returns the parser of an agent's name.
 fn agents() -> impl TypedValueParser<Value = Agent> {
     let words = Agent::ALL.map(|agent| PossibleValue::new(agent.word()).help(agent.name()));
     PossibleValuesParser::new(words).try_map(|word| {
@@ -314,5 +315,185 @@ impl From<ScopeWord> for Scope {
             ScopeWord::User => Self::User,
             ScopeWord::Project => Self::Project,
         }
+    }
+}
+
+/// A file that is created or removed is shown in full up to this many lines, otherwise only its beginning.
+const LONGEST: usize = 40;
+const BEGINNING: usize = 3;
+
+/// Shows a planned change of a file.
+pub(crate) fn show(change: &Change, home: Option<&Path>, output: &mut Output) -> Result<(), Problem> {
+    let path = in_home(&change.path, home);
+    for entry in &change.otherwise {
+        let note = Line::new()
+            .with(Tone::Strong, &path)
+            .with(Tone::Dim, &format!("  {entry} is there in another form, and stays"));
+        output.say(&note)?;
+    }
+    if change.outcome == Outcome::Unchanged {
+        return Ok(());
+    }
+    output.say(&Line::new().with(Tone::Strong, &path).with(Tone::Dim, &format!("  {}", change.outcome.as_str())))?;
+    let is_whole = matches!(change.outcome, Outcome::Created | Outcome::Removed);
+    let shown = if is_whole && change.lines.len() > LONGEST { BEGINNING } else { change.lines.len() };
+    for line in &change.lines[..shown] {
+        let (tone, mark, text) = match line {
+            ChangedLine::Same(text) => (Tone::Dim, "    ", text.as_str()),
+            ChangedLine::Added(text) => (Tone::Done, "  + ", text.as_str()),
+            ChangedLine::Removed(text) => (Tone::Error, "  - ", text.as_str()),
+            ChangedLine::Skipped(_) => (Tone::Dim, "    ", "..."),
+        };
+        // Tabs are expanded; other control characters are escaped.
+        output.say(&Line::new().with(tone, &format!("{mark}{}", text.replace('\t', "    "))))?;
+    }
+    if shown < change.lines.len() {
+        let rest = change.lines.len() - shown;
+        output.say(&Line::new().with(Tone::Dim, &format!("    ... {rest} more lines")))?;
+    }
+    Ok(())
+}
+
+/// Returns a planned change of a file, for programs.
+pub(crate) fn change_answer(change: &Change) -> ChangedFile {
+    let line = |line: &ChangedLine| match line {
+        ChangedLine::Same(text) => format!(" {text}"),
+        ChangedLine::Added(text) => format!("+{text}"),
+        ChangedLine::Removed(text) => format!("-{text}"),
+        ChangedLine::Skipped(_) => "...".to_owned(),
+    };
+    ChangedFile {
+        path: change.path.display().to_string(),
+        outcome: match change.outcome {
+            Outcome::Created => FileOutcome::Created,
+            Outcome::Changed => FileOutcome::Changed,
+            Outcome::Removed => FileOutcome::Removed,
+            Outcome::Unchanged => FileOutcome::Unchanged,
+        },
+        otherwise: change.otherwise.clone(),
+        lines: change.lines.iter().map(line).collect(),
+    }
+}
+
+/// Shows which agents are installed and registered.
+pub(crate) fn show_standings(agents: &[Agent], options: &SetupOptions, output: &mut Output) -> Result<(), Problem> {
+    let look = output.look();
+    let widest = agents.iter().map(|agent| agent.word().len()).max().unwrap_or(0);
+    let widest_name = agents.iter().map(|agent| agent.name().len()).max().unwrap_or(0);
+    let mut unknown_to_some = false;
+    for agent in agents {
+        let found = agent.found(options);
+        let (user, project) = standings_of(*agent, options);
+        let is_known = [&user, &project].iter().any(|standing| is_known(standing));
+        let (mark, tone) = match (found.is_some(), is_known) {
+            (_, true) => (look.either("✓ ", "+ "), Tone::Done),
+            (true, false) => (look.either("○ ", "o "), Tone::Warning),
+            (false, false) => ("  ", Tone::Dim),
+        };
+        unknown_to_some |= found.is_some() && !is_known;
+        let name = if found.is_some() || is_known { Tone::Plain } else { Tone::Dim };
+        let mut line = Line::new().with(tone, mark);
+        line.append(Line::new().with(name, agent.word()).padded(widest + 2));
+        line.append(Line::new().with(Tone::Dim, agent.name()).padded(widest_name + 2));
+        line.push(name, &in_words(&user, &project, found.is_some()));
+        output.line(&look.fitted(line))?;
+    }
+    if unknown_to_some {
+        output.advise("register with all that are installed with `taskyard setup --all`")?;
+    }
+    Ok(())
+}
+
+/// Returns which agents are installed and registered, for programs.
+pub(crate) fn agents_known(agents: &[Agent], options: &SetupOptions) -> AgentsKnown {
+    let answer = |agent: &Agent| {
+        let (user, project) = standings_of(*agent, options);
+        let found = agent.found(options);
+        AgentKnown {
+            agent: agent.word(),
+            name: agent.name(),
+            installed: found.is_some(),
+            found: found.map(|path| path.display().to_string()),
+            user: word(&user),
+            project: word(&project),
+        }
+    };
+    AgentsKnown { agents: agents.iter().map(answer).collect() }
+}
+
+fn standings_of(agent: Agent, options: &SetupOptions) -> (Registration, Registration) {
+    (agent.registration(Scope::User, options), agent.registration(Scope::Project, options))
+}
+
+fn is_known(standing: &Registration) -> bool {
+    matches!(standing, Registration::Registered | Registration::Otherwise)
+}
+
+fn word(standing: &Registration) -> RegistrationWord {
+    match standing {
+        Registration::Registered => RegistrationWord::Registered,
+        Registration::Otherwise => RegistrationWord::Otherwise,
+        Registration::Missing => RegistrationWord::Missing,
+        Registration::NoSuchScope => RegistrationWord::NoSuchScope,
+        Registration::Unreadable(_) => RegistrationWord::Unreadable,
+    }
+}
+
+fn in_words(user: &Registration, project: &Registration, is_installed: bool) -> String {
+    if let Registration::Unreadable(error) = user {
+        return error.to_string();
+    }
+    if let Registration::Unreadable(error) = project {
+        return error.to_string();
+    }
+    let known = match (is_known(user), is_known(project)) {
+        (true, true) => "registered for you, and for this project",
+        (true, false) => "registered for you",
+        (false, true) => "registered for this project",
+        (false, false) if is_installed => return "installed, not registered".to_owned(),
+        (false, false) => return "not installed".to_owned(),
+    };
+    let by_hand = [user, project].iter().any(|standing| matches!(standing, Registration::Otherwise));
+    if by_hand { format!("{known}, in a form of its own") } else { known.to_owned() }
+}
+
+/// Abbreviates the home directory as `~`.
+fn in_home(path: &Path, home: Option<&Path>) -> String {
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    }
+}
+
+/// Returns the problem of an agent that could not be set up.
+pub(crate) fn setup_problem(error: SetupError, agent: Agent, wish: Wish) -> Problem {
+    let message = error.to_string();
+    let by_hand = match wish {
+        Wish::Remove => "take `taskyard` out by hand".to_owned(),
+        Wish::Register | Wish::RegisterAndAllowTools => format!("do it by hand: {}", agent.by_hand()),
+    };
+    match error {
+        SetupError::Io { path, source, .. } => {
+            let problem = Problem::new(ProblemKind::CouldNot, "io", message).detail("path", path.display().to_string());
+            match advice(&source) {
+                Some(advice) => problem.hint(advice),
+                None => problem,
+            }
+        }
+        SetupError::Unfit { path, unfit } => {
+            let (Unfit::Unreadable { line, .. } | Unfit::Shape { line, .. } | Unfit::Odd { line, .. }) = unfit;
+            Problem::new(ProblemKind::CouldNot, "agent_config", message)
+                .hint(format!("nothing was changed; mend the file and try again, or {by_hand}"))
+                .detail("path", path.display().to_string())
+                .detail("line", line)
+        }
+        SetupError::ChangedMeanwhile { path } => Problem::new(ProblemKind::GaveUp, "conflict", message)
+            .hint("run the same command again")
+            .detail("path", path.display().to_string()),
+        SetupError::Machine(error) => Problem::from(error)
+            .hint("Taskyard keeps there what `--remove` needs; set TASKYARD_HOME to a directory that can be written"),
+        SetupError::OnlyForUser { .. } => Problem::usage("usage", message).hint("leave --scope project out"),
+        SetupError::NoHome => Problem::new(ProblemKind::CouldNot, "no_home", message)
+            .hint(format!("set {HOME} to your home directory, or use --scope project")),
     }
 }

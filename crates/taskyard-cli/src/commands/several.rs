@@ -1,27 +1,25 @@
-//! What commands do that make a move with one task or with several.
+//! Status changes of one or several tasks.
 
 use taskyard::Yard;
 use taskyard::answers::rehearsed;
-use taskyard::core::answers::tasks::Unchanged;
+use taskyard::core::answers::task_answers::Unchanged;
 use taskyard::core::render::{Line, Tone, task_line};
 use taskyard::core::{Task, TaskId};
 use taskyard::operations::{Move, Possible, RefusedTask};
 
 use crate::arguments::WhichTasks;
 use crate::context::Context;
-use crate::displays::answers;
-use crate::displays::refused_tasks::{exit_of, tell_refused};
-use crate::exit::Exit;
+use crate::displays;
+use crate::displays::{exit_of_refused, tell_refused};
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
-use crate::problem::Problem;
 
-/// The largest number of tasks that a query may choose to be closed or deleted without asking a person.
+/// Maximum number of tasks selected by a query that are closed or deleted without confirmation.
 const UNASKED: usize = 5;
-/// How many of the tasks are shown to a person who is asked.
+/// Maximum number of tasks listed in the confirmation.
 const SHOWN: usize = 20;
 
-/// Makes a move with the tasks that are meant, and tells what became of each, beginning with the first of the verbs; of a rehearsal with
-/// the second.
+/// Applies a status change to the selected tasks and reports each. `verbs` are for the change and for a dry run.
 pub(super) fn make_move(
     verbs: (&str, &str),
     wanted: &Move,
@@ -33,7 +31,7 @@ pub(super) fn make_move(
     move_these(verbs, wanted, (which, &ids), yard, output)
 }
 
-/// Makes a move with these tasks.
+/// Applies a status change to these tasks.
 pub(super) fn move_these(
     (verb, would): (&str, &str),
     wanted: &Move,
@@ -55,18 +53,18 @@ pub(super) fn move_these(
     }
     if which.keep_going {
         let possible = yard.move_possible(ids, wanted)?;
-        answers::updated_together(verb, &possible, yard, output)?;
-        return Ok(exit_of(&possible.refused));
+        displays::updated_together(verb, &possible, yard, output)?;
+        return Ok(exit_of_refused(&possible.refused));
     }
     let updated = yard.move_together(ids, wanted)?.done()?;
     match (which.only_one(), updated.as_slice()) {
-        (Some(_), [one]) => answers::updated(verb, one, yard, output)?,
-        _ => answers::updated_together(verb, &Possible { done: updated, refused: Vec::new() }, yard, output)?,
+        (Some(_), [one]) => displays::updated(verb, one, yard, output)?,
+        _ => displays::updated_together(verb, &Possible { done: updated, refused: Vec::new() }, yard, output)?,
     }
     Ok(Exit::Done)
 }
 
-/// Tells what would have become of tasks.
+/// Reports a dry run.
 pub(super) fn tell_rehearsal(
     would: &str,
     tasks: &[&Task],
@@ -75,15 +73,15 @@ pub(super) fn tell_rehearsal(
 ) -> Result<Exit, Problem> {
     if output.is_json() {
         output.document(rehearsed(tasks.iter().copied(), refused))?;
-        return Ok(exit_of(refused));
+        return Ok(exit_of_refused(refused));
     }
-    tasks.iter().try_for_each(|task| output.say(&answers::did(would, task)))?;
+    tasks.iter().try_for_each(|task| output.say(&displays::did(would, task)))?;
     tell_refused(refused, output)?;
     output.say(&Line::new().with(Tone::Dim, "Nothing was changed."))?;
-    Ok(exit_of(refused))
+    Ok(exit_of_refused(refused))
 }
 
-/// Asks a person before many tasks that a query chose are closed or deleted, and shows them. A program is not asked.
+/// Asks a person to confirm before many tasks selected by a query are closed or deleted. Programs are not asked.
 pub(super) fn is_agreed(
     verb: &str,
     (which, ids): (&WhichTasks, &[TaskId]),
@@ -110,7 +108,7 @@ pub(super) fn is_agreed(
     Ok(agreed)
 }
 
-/// Says that a query is true of no task.
+/// Reports that no task matches the query.
 pub(super) fn none_is_like_that(output: &mut Output) -> Result<Exit, Problem> {
     match output.is_json() {
         true => output.document(Unchanged { dry_run: None, tasks: Vec::new(), refused: Vec::new() })?,

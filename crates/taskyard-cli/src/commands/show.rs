@@ -4,18 +4,17 @@ use std::iter;
 use std::path::Path;
 
 use clap::Args;
-use taskyard::core::forms::id_range::IdRange;
+use taskyard::core::forms::one_line::IdRange;
 use taskyard::core::render::{Line, TaskPage, task_page};
 use taskyard::core::{Task, TaskId};
 use taskyard::operations::{OwnerSession, Shown};
 use taskyard::{Yard, answers};
 
 use crate::context::Context;
-use crate::displays::answers::warn_of_defects;
-use crate::exit::Exit;
+use crate::displays::warn_of_defects;
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
 use crate::places;
-use crate::problem::Problem;
 
 /// Show tasks in full
 #[derive(Debug, Args)]
@@ -26,7 +25,7 @@ pub(crate) struct Show {
 }
 
 impl Show {
-    /// Returns the tasks, each once.
+    /// Returns the tasks without duplicates.
     pub(crate) fn ids(&self) -> Vec<TaskId> {
         let mut ids: Vec<TaskId> = Vec::new();
         for id in self.which.iter().flat_map(IdRange::ids) {
@@ -44,7 +43,7 @@ impl Show {
         if let [id] = &ids[..] {
             return show(id, context, &yard, output);
         }
-        // One that is not there is told before any is shown.
+        // Report tasks that do not exist before showing any.
         let shown = ids.iter().map(|id| Ok(yard.show(id)?.done()?)).collect::<Result<Vec<Shown>, Problem>>()?;
         if output.is_json() {
             output.document(answers::shown_together(&shown))?;
@@ -62,7 +61,7 @@ impl Show {
 
 fn show(id: &TaskId, context: &Context, yard: &Yard, output: &mut Output) -> Result<Exit, Problem> {
     let shown = yard.show(id)?.done()?;
-    // Where the data directory is out of reach, the task is shown all the same.
+    // If the job records cannot be read, the task is shown without them.
     let jobs = context.jobs().and_then(|jobs| Ok(jobs.of_task(yard.list_id(), id)?)).unwrap_or_default();
     let made = yard.making_of(id)?;
     let session = session_of_owner(context, yard, &shown.task);
@@ -88,7 +87,7 @@ fn show(id: &TaskId, context: &Context, yard: &Yard, output: &mut Output) -> Res
     Ok(Exit::Done)
 }
 
-/// Finds the session of the client in which the owner of a task works. Where its files cannot be read, the task is shown all the same.
+/// Finds the client session in which a task's owner works. Returns `None` if the client's files cannot be read.
 fn session_of_owner(context: &Context, yard: &Yard, task: &Task) -> Option<OwnerSession> {
     let config = places::client_config(context.environment()).ok()?;
     let directory = context.directory().ok()?;

@@ -1,7 +1,7 @@
 //! `taskyard team`
 
 use clap::{Args, Subcommand, ValueEnum};
-use taskyard::core::answers::teams::{MendedFile, TeamCreated, TeamDeleted, TeamJoined, TeamsMended};
+use taskyard::core::answers::team_answers::{MendedFile, TeamCreated, TeamDeleted, TeamJoined, TeamsMended};
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::{AgentName, Holder, ListId, TeamName, answers};
 use taskyard::liveness::mark_of;
@@ -10,11 +10,10 @@ use taskyard::teams::{Backend, Mended, NewMember, NewTeam, Presence, TeamRefusal
 
 use crate::arguments::parse_agent;
 use crate::context::Context;
-use crate::displays::departures::{given_back, taken_out};
-use crate::displays::shown_teams;
-use crate::exit::Exit;
+use crate::displays;
+use crate::displays::{given_back, taken_out};
+use crate::exit::{Exit, Problem};
 use crate::output::Output;
-use crate::problem::Problem;
 
 /// Make, show, join and leave teams
 ///
@@ -168,7 +167,7 @@ fn create(
     Ok(Exit::Done)
 }
 
-/// Says how a member gets to the list of its team if it works on another one here.
+/// Suggests how a member gets to its team's list if it works on another one here.
 fn advise_on_list(list: &ListId, team_list: &ListId, output: &mut Output) -> Result<(), Problem> {
     if list != team_list {
         output.advise(&format!(
@@ -206,9 +205,9 @@ fn show(name: Option<&str>, context: &Context, output: &mut Output) -> Result<Ex
         output.warn(problem)?;
     }
     if output.is_json() {
-        output.document(answers::teams::TeamShown::from(&shown))?;
+        output.document(answers::team_answers::TeamShown::from(&shown))?;
     } else {
-        output.lines(&shown_teams::lines(&shown, &output.look()))?;
+        output.lines(&displays::lines(&shown, &output.look()))?;
     }
     Ok(Exit::Done)
 }
@@ -219,14 +218,14 @@ fn list(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         output.warn(&team.error.to_string())?;
     }
     if output.is_json() {
-        output.document(answers::teams::Teams { teams: teams.iter().map(Into::into).collect() })?;
+        output.document(answers::team_answers::Teams { teams: teams.iter().map(Into::into).collect() })?;
         return Ok(Exit::Done);
     }
     if teams.is_empty() && unreadable.is_empty() {
         output.say(&Line::plain("No teams found"))?;
         output.advise("make one with `taskyard team create NAME`")?;
     }
-    output.lines(&teams.iter().map(|team| shown_teams::line(team, &output.look())).collect::<Vec<_>>())?;
+    output.lines(&teams.iter().map(|team| displays::line(team, &output.look())).collect::<Vec<_>>())?;
     Ok(Exit::Done)
 }
 
@@ -279,7 +278,7 @@ impl Join {
     fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let teams = context.teams()?;
         let team = teams.find(&self.name)??;
-        // The dead leave first: one of them may have had this name, or this colour.
+        // Prune dead members first: one of them may have this name or colour.
         let pruned = context.yard()?.prune_team(&teams, &team)?;
         for ghost in &pruned {
             output.warn(&taken_out(ghost))?;

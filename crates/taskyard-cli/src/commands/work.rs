@@ -1,35 +1,39 @@
 //! `taskyard work`
 
-use std::collections::HashSet;
-use std::panic::{self, AssertUnwindSafe};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
+use std::{io, panic, thread};
 
 use clap::Args;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use taskyard::Yard;
-use taskyard::core::answers::values::Ids;
-use taskyard::core::{AgentName, Holder, TaskId, answers};
+use taskyard::core::answers::answer_values::Ids;
+use taskyard::core::render::{Line, Tone, numbered};
+use taskyard::core::{AgentName, Holder, Task, TaskId, answers};
 use taskyard::jobs::JobSettings;
 use taskyard::liveness::own_mark;
 use taskyard::operations::{DEFAULT_LEASE, Departure, Gone};
 use taskyard::process::Stop;
 use taskyard::teams::{NewMember, Presence};
-use taskyard_jobs::Jobs;
-use taskyard_jobs::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
+use taskyard_jobs::notify::Notifier;
+use taskyard_jobs::work::{
+    Ended, MergeOrder, Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker, WorktreeOrder,
+};
+use taskyard_jobs::worktrees::Method;
+use taskyard_jobs::{Jobs, processes};
 
 use super::several::tell_rehearsal;
-use crate::arguments::{parse_lifetime, parse_pause};
-use crate::context::Context;
-use crate::displays::departures::taken_out;
-use crate::displays::lost_tasks::tell_of_loss;
-use crate::displays::work_progress::{WorkDisplay, summary};
-use crate::exit::Exit;
-use crate::output::Output;
-use crate::problem::{Problem, ProblemKind};
-use taskyard_jobs::signals;
+use crate::arguments::{NotifyFlag, parse_lifetime, parse_pause};
+use crate::context::{Context, git_failed};
+use crate::displays::notices::notify_of_work;
+use crate::displays::{taken_out, tell_of_loss};
+use crate::exit::{Exit, Problem, ProblemKind};
+use crate::output::{Output, QuietControlKeys};
 
 /// Run a command for every task, until nothing is left that is ready
 ///
@@ -39,6 +43,9 @@ use taskyard_jobs::signals;
 ///
 /// The leases end with this process, however it ends: its tasks are free again at once. Ctrl-C takes nothing more, ends
 /// the commands and gives their tasks back; a second Ctrl-C kills them.
+///
+/// With --worktree every attempt has a git worktree of its own, and with --merge the finished branches come into the branch that is
+/// checked out here, one at a time: see docs/worktrees.md.
 ///
 /// Exits with 0 when everything it took was completed, with 3 when something was given up or lost.
 #[derive(Debug, Args)]
@@ -80,21 +87,74 @@ pub(crate) struct Work {
     #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true)]
     query: Option<String>,
 
+    /// Run CMD in a git worktree and on a branch of its own for each attempt
+    #[arg(long)]
+    worktree: bool,
+
+    #[command(flatten)]
+    merging: MergeFlags,
+
+    /// Commit nothing: the worktree stays as CMD left it, and the task waits for a person to commit and approve it
+    #[arg(long, requires = "worktree", conflicts_with = "merge")]
+    no_commit: bool,
+
+    /// Go on in the worktree of the last attempt that failed, and not in a new one
+    #[arg(long = "continue", requires = "worktree")]
+    continues: bool,
+
     /// Show the tasks that are ready for it, best first, and run nothing
     #[arg(long, conflicts_with = "team")]
     dry_run: bool,
+
+    #[command(flatten)]
+    notify: NotifyFlag,
 
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD", num_args = 1..)]
     command: Vec<String>,
 }
 
-/// How many lines wait to be shown before the commands that write them have to wait.
+/// How finished branches come into the base.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct MergeFlags {
+    /// Merge finished branches into the branch that is checked out here, one at a time; a task is completed when its branch is in
+    #[arg(long, requires = "worktree")]
+    pub(crate) merge: bool,
+
+    /// A line for the shell that has to exit with 0 on every merged state, before the base moves to it
+    #[arg(long, value_name = "CMD", requires = "merge")]
+    pub(crate) check: Option<String>,
+
+    /// Merge each branch as one commit
+    #[arg(long, requires = "merge", conflicts_with = "rebase")]
+    pub(crate) squash: bool,
+
+    /// Replay the commits of each branch on the base
+    #[arg(long, requires = "merge")]
+    pub(crate) rebase: bool,
+
+    /// Merge into the branch of this remote, by pushing: for several machines that share a list
+    #[arg(long, value_name = "REMOTE", requires = "merge")]
+    pub(crate) push: Option<String>,
+}
+
+impl MergeFlags {
+    fn order(&self) -> Option<MergeOrder> {
+        let method = match (self.squash, self.rebase) {
+            (true, _) => Method::Squash,
+            (_, true) => Method::Rebase,
+            _ => Method::Merge,
+        };
+        self.merge.then(|| MergeOrder { method, check: self.check.clone() })
+    }
+}
+
+/// Number of lines buffered for display before the commands that write them must wait.
 const BACKLOG: usize = 1024;
-/// The shortest time a lease can have: it must be renewed in it.
+/// Minimum lifetime of a lease, within which it must be renewed.
 const SHORTEST_LEASE: Duration = Duration::from_millis(100);
 
-/// What comes from the threads that work.
+/// Messages from the worker threads.
 enum CrewNews {
     Event(WorkEvent),
     Over(thread::Result<Result<WorkReport, WorkError>>),
@@ -103,6 +163,7 @@ enum CrewNews {
 impl Work {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let order = self.order(context)?;
+        let notifier = context.notifier(self.notify)?;
         if self.dry_run {
             let yard = context.yard()?;
             let chosen: HashSet<TaskId> = yard.chosen(&order.query)?.into_iter().map(|task| task.id).collect();
@@ -118,11 +179,11 @@ impl Work {
         let (after, workers) = (yard.clone(), order.workers.clone());
         let stop = Stop::new();
         let _caretaker = context.caretaker();
-        signals::stop_in_steps(stop.clone());
+        processes::stop_in_steps(stop.clone());
         let (tell, hear) = mpsc::sync_channel(BACKLOG);
         let listener: WorkListener = {
             let tell = tell.clone();
-            // Nothing reads what a command writes after we have gone.
+            // After we end, nothing reads the output of commands.
             Arc::new(move |event| drop(tell.send(CrewNews::Event(event))))
         };
         let work = {
@@ -137,7 +198,7 @@ impl Work {
         foreman.map_err(|error| {
             Problem::new(ProblemKind::CouldNot, "no_thread", format!("cannot start a thread: {error}"))
         })?;
-        let (result, shown) = follow(&hear, &stop, output);
+        let (result, shown) = follow(&hear, (&stop, notifier.as_ref()), output);
         let result = result.unwrap_or_else(|why| panic::resume_unwind(why));
         if self.team.is_some() {
             leave(&after, &workers)?;
@@ -152,7 +213,8 @@ impl Work {
         conclude(&report, gone.as_ref(), output)
     }
 
-    /// Returns the name the workers are called by. A person's own tasks are not theirs to go on with.
+    /// Returns the base name of the workers. They must not continue a person's own tasks, so an unnamed actor gets a
+    /// suffix.
     fn name(&self, context: &Context) -> Result<AgentName, Problem> {
         let actor = context.actor()?;
         Ok(match context.named_agent() {
@@ -201,11 +263,27 @@ impl Work {
             time_limit: self.timeout,
             waits: self.wait,
             in_team: self.team.is_some(),
+            worktrees: self.worktrees(context)?,
         })
+    }
+
+    fn worktrees(&self, context: &Context) -> Result<Option<WorktreeOrder>, Problem> {
+        if !self.worktree || self.dry_run {
+            return Ok(None);
+        }
+        let repository = context.repository()?.with_remote(self.merging.push.clone());
+        Ok(Some(WorktreeOrder {
+            repository: repository.with_hooks_as_they_are().map_err(git_failed)?,
+            provisions: context.provisions()?,
+            merging: self.merging.order(),
+            commits: !self.no_commit,
+            review: context.config()?.work_review(),
+            continues: self.continues,
+        }))
     }
 }
 
-/// Reads an amount of money, and returns it as it was written.
+/// Parses an amount of money and returns it as written.
 fn parse_budget(text: &str) -> Result<String, String> {
     let is_amount = text.parse().is_ok_and(|amount: f64| amount.is_finite() && amount > 0.0);
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -215,10 +293,10 @@ fn parse_budget(text: &str) -> Result<String, String> {
     Err(format!("invalid amount `{}`: expected dollars, such as 5 or 0.50", text.escape_debug()))
 }
 
-/// The flag by which Claude Code limits what it spends. It counts in print mode alone.
+/// Claude Code's flag for a spending limit, effective in print mode only.
 const CLIENTS_BUDGET: &str = "--max-budget-usd";
 
-/// Returns the words that limit what a command spends.
+/// Returns the arguments that limit what a command spends.
 fn budget_words(program: &str, arguments: &[String], budget: &str) -> Result<[String; 2], Problem> {
     let is_client = Path::new(program).file_name().is_some_and(|name| name == "claude");
     let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.split('=').next().unwrap_or_default()));
@@ -237,7 +315,7 @@ fn budget_words(program: &str, arguments: &[String], budget: &str) -> Result<[St
     Ok([CLIENTS_BUDGET.to_owned(), budget.to_owned()])
 }
 
-/// Lets the workers into a team, each living with this process, and returns the yard on its list.
+/// Adds the workers to a team, each living with this process, and returns the yard of its list.
 fn join(team: &str, order: &Order, context: &Context, output: &mut Output) -> Result<Yard, Problem> {
     let teams = context.teams()?;
     let mut team = teams.find(team)??;
@@ -261,7 +339,7 @@ fn join(team: &str, order: &Order, context: &Context, output: &mut Output) -> Re
     Ok(yard)
 }
 
-/// Lets those workers go that have not left yet.
+/// Removes the workers that have not left yet.
 fn leave(yard: &Yard, workers: &[Worker]) -> Result<(), Problem> {
     let Some(teams) = yard.teams() else { return Ok(()) };
     for worker in workers {
@@ -272,10 +350,10 @@ fn leave(yard: &Yard, workers: &[Worker]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Shows what happens until it is over. When the reader of our output is gone, the work is stopped.
+/// Shows events until the work ends. Stops the work if the reader of stdout is gone.
 fn follow(
     hear: &Receiver<CrewNews>,
-    stop: &Stop,
+    (stop, notifier): (&Stop, Option<&Notifier>),
     output: &mut Output,
 ) -> (thread::Result<Result<WorkReport, WorkError>>, Result<(), Problem>) {
     let mut display = WorkDisplay::on(output);
@@ -283,6 +361,7 @@ fn follow(
     loop {
         match hear.recv() {
             Ok(CrewNews::Event(event)) if shown.is_ok() => {
+                notifier.iter().for_each(|notifier| notify_of_work(notifier, &event));
                 shown = display.show(&event).map_err(Problem::from);
                 if shown.is_err() {
                     stop.ask();
@@ -300,11 +379,12 @@ fn follow(
 
 fn conclude(report: &WorkReport, gone: Option<&Gone>, output: &mut Output) -> Result<Exit, Problem> {
     if output.is_json() {
-        output.document(answers::tasks::WorkReport {
+        output.document(answers::task_answers::WorkReport {
             completed: Ids(&report.completed),
             returned: Ids(&report.returned),
             gave_up: Ids(&report.gave_up),
             interrupted: Ids(&report.interrupted),
+            in_review: Ids(&report.in_review),
             lost: Ids(&report.lost),
             passed_over: Ids(&report.passed_over),
             left_behind: Ids(&report.left_behind),
@@ -323,4 +403,252 @@ fn conclude(report: &WorkReport, gone: Option<&Gone>, output: &mut Output) -> Re
         report if report.gave_up.is_empty() && report.returned.is_empty() && report.lost.is_empty() => Exit::Done,
         _ => Exit::Refused,
     })
+}
+
+/// Interval of a busy worker's spinner.
+const TICK: Duration = Duration::from_millis(120);
+
+/// Shows events: on a terminal with a live line for each busy worker, otherwise line by line.
+pub(crate) struct WorkDisplay<'a> {
+    output: &'a mut Output,
+    live: Option<Live>,
+}
+
+/// The live lines of busy workers.
+struct Live {
+    _quiet: QuietControlKeys,
+    all: MultiProgress,
+    busy: HashMap<AgentName, ProgressBar>,
+    style: ProgressStyle,
+}
+
+impl<'a> WorkDisplay<'a> {
+    pub(crate) fn on(output: &'a mut Output) -> Self {
+        let is_watched = output.is_terminal() && !output.is_quiet();
+        // A terminal that cannot redraw lines gets plain ones.
+        let live = is_watched.then(|| Live::new(output.look().unicode)).filter(|live| !live.all.is_hidden());
+        Self { output, live }
+    }
+
+    /// Shows an event.
+    pub(crate) fn show(&mut self, event: &WorkEvent) -> io::Result<()> {
+        if let Some(live) = &mut self.live {
+            live.follow(event);
+        }
+        if self.output.is_quiet() {
+            return Ok(());
+        }
+        match event {
+            WorkEvent::Warning(warning) => return self.warn(&warning.to_string()),
+            WorkEvent::NotUpdated(refusal) => return self.warn(&format!("not done as a hook wanted: {refusal}")),
+            _ => {}
+        }
+        let Some(line) = self.line(event) else { return Ok(()) };
+        if self.output.is_json() {
+            // The answer is one object; the output of commands is for people and goes to stderr.
+            return if matches!(event, WorkEvent::OutputLine { .. }) { self.output.aside(&line) } else { Ok(()) };
+        }
+        match &self.live {
+            Some(live) => live.all.println(self.output.painted(&line)),
+            None => {
+                self.output.line(&line)?;
+                self.output.flush()
+            }
+        }
+    }
+
+    /// Removes the live lines.
+    pub(crate) fn finish(self) {
+        if let Some(live) = self.live {
+            // The terminal may be gone.
+            let _ = live.all.clear();
+        }
+    }
+
+    fn warn(&mut self, text: &str) -> io::Result<()> {
+        match &self.live {
+            // On stderr, it would disrupt the live lines.
+            Some(live) => {
+                let line = Line::new().with(Tone::Warning, "warning: ").with(Tone::Plain, text);
+                live.all.println(self.output.painted(&line))
+            }
+            None => self.output.warn(text),
+        }
+    }
+
+    fn line(&self, event: &WorkEvent) -> Option<Line> {
+        let look = self.output.look();
+        let is_terminal = self.output.is_terminal();
+        let verb = |mark: (Tone, &'static str, &'static str), word: &str| match is_terminal {
+            true => Line::new().with(mark.0, look.either(mark.1, mark.2)).with(Tone::Plain, " "),
+            false => Line::plain(&format!("{word} ")),
+        };
+        let (good, bad, back) = ((Tone::Done, "✔", "[x]"), (Tone::Error, "✘", "[!]"), (Tone::Warning, "↩", "[<]"));
+        Some(match event {
+            WorkEvent::Started { .. } if self.live.is_some() => return None,
+            WorkEvent::Started { task, attempt, is_resumed, .. } => {
+                let mut line = naming(Line::plain("started "), task);
+                if *attempt > 1 {
+                    line.push(Tone::Dim, &format!(" (attempt {attempt})"));
+                }
+                if *is_resumed {
+                    line.push(Tone::Dim, " (resumed)");
+                }
+                line
+            }
+            WorkEvent::OutputLine { about, line } => {
+                let bar = if is_terminal { look.either(" │ ", " | ") } else { " | " };
+                Line::new().with(Tone::Dim, &format!("{about}{bar}")).with(Tone::Plain, line)
+            }
+            WorkEvent::Attending { .. } if self.live.is_some() => return None,
+            WorkEvent::Attending { worker, messages } => {
+                Line::plain("started ").with(Tone::Owner, worker.as_str()).with(Tone::Plain, &on(*messages))
+            }
+            WorkEvent::Attended { worker, messages, failure: None } => {
+                verb(good, "done").with(Tone::Owner, worker.as_str()).with(Tone::Plain, &on(*messages))
+            }
+            WorkEvent::Attended { worker, messages, failure: Some(failure) } => verb(back, "returned")
+                .with(Tone::Owner, worker.as_str())
+                .with(Tone::Plain, &format!("{}: {failure}", on(*messages))),
+            WorkEvent::Completed(ended) => {
+                naming(verb(good, "done"), &ended.task).with(Tone::Dim, &format!(" ({})", span(ended.took)))
+            }
+            WorkEvent::Returned(ended, failure) => failed(verb(back, "returned"), ended, &failure.to_string()),
+            WorkEvent::GaveUp(ended, failure) => failed(verb(bad, "gave up"), ended, &failure.to_string()),
+            WorkEvent::Interrupted(ended) => {
+                naming(verb(back, "returned"), &ended.task).with(Tone::Plain, ": interrupted")
+            }
+            WorkEvent::Lost(ended, loss) => {
+                naming(verb(bad, "lost"), &ended.task).with(Tone::Plain, &format!(": {loss}"))
+            }
+            WorkEvent::Merging { task, branch, base } => {
+                naming(Line::plain("merging "), task).with(Tone::Dim, &format!(" ({branch} into {base})"))
+            }
+            WorkEvent::MergeWaits { task, reason } => {
+                naming(verb((Tone::Warning, "…", "..."), "waiting"), task).with(Tone::Plain, &format!(": {reason}"))
+            }
+            WorkEvent::InReview(ended) => {
+                naming(verb(back, "to review"), &ended.task).with(Tone::Dim, &format!(" ({})", span(ended.took)))
+            }
+            WorkEvent::LeftBehind { run, task, .. } => naming(verb(back, "released"), task)
+                .with(Tone::Plain, &format!(": left in progress by the run for #{run}")),
+            WorkEvent::Left { worker } => {
+                Line::plain("left the team, as it was asked to: ").with(Tone::Owner, worker.as_str())
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl Live {
+    fn new(unicode: bool) -> Self {
+        let ticks = if unicode { "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ " } else { "|/-\\ " };
+        let style = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}");
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner()).tick_chars(ticks);
+        Self {
+            _quiet: QuietControlKeys::on_stdin(),
+            all: MultiProgress::with_draw_target(ProgressDrawTarget::stdout()),
+            busy: HashMap::new(),
+            style,
+        }
+    }
+
+    fn rest(&mut self, worker: &AgentName) {
+        if let Some(bar) = self.busy.remove(worker) {
+            bar.finish_and_clear();
+            self.all.remove(&bar);
+        }
+    }
+
+    fn follow(&mut self, event: &WorkEvent) {
+        match event {
+            WorkEvent::Started { worker, task, .. } => {
+                let bar = self.all.add(ProgressBar::new_spinner().with_style(self.style.clone()));
+                let form = task.active_form.as_deref().filter(|form| !form.trim().is_empty());
+                let what = form.map_or_else(|| task.shown_subject(), Cow::Borrowed);
+                bar.set_message(Line::plain(&format!("#{} {what}", task.shown_id())).to_string());
+                bar.enable_steady_tick(TICK);
+                self.busy.insert(worker.clone(), bar);
+            }
+            WorkEvent::Attending { worker, messages } => {
+                let bar = self.all.add(ProgressBar::new_spinner().with_style(self.style.clone()));
+                bar.set_message(Line::plain(&format!("{worker}{}", on(*messages))).to_string());
+                bar.enable_steady_tick(TICK);
+                self.busy.insert(worker.clone(), bar);
+            }
+            WorkEvent::Completed(ended)
+            | WorkEvent::Returned(ended, _)
+            | WorkEvent::GaveUp(ended, _)
+            | WorkEvent::Interrupted(ended)
+            | WorkEvent::InReview(ended)
+            | WorkEvent::Lost(ended, _) => self.rest(&ended.worker),
+            WorkEvent::Attended { worker, .. } => self.rest(worker),
+            _ => {}
+        }
+    }
+}
+
+fn on(messages: usize) -> String {
+    if messages == 1 { " on a message".to_owned() } else { format!(" on {messages} messages") }
+}
+
+/// Returns a summary of the results, and of what was skipped.
+pub(crate) fn summary(report: &WorkReport) -> Vec<Line> {
+    let mut parts = Vec::new();
+    if !report.completed.is_empty() {
+        parts.push(format!("{} completed", report.completed.len()));
+    }
+    let mut name = |tasks: &[TaskId], what: &str| {
+        if !tasks.is_empty() {
+            parts.push(format!("{} {what} ({})", tasks.len(), numbered(tasks)));
+        }
+    };
+    name(&report.returned, "returned");
+    name(&report.gave_up, "given up");
+    name(&report.in_review, "to review");
+    name(&report.lost, "lost");
+    name(&report.interrupted, "interrupted");
+    name(&report.left_behind, "released");
+    let mut lines = vec![match parts.is_empty() {
+        true => Line::plain("nothing was ready"),
+        false => Line::plain(&parts.join(", ")),
+    }];
+    if !report.passed_over.is_empty() {
+        let tasks = numbered(&report.passed_over);
+        lines.push(Line::plain(&format!("passed over {tasks}: failed too often before")));
+    }
+    lines
+}
+
+fn failed(verb: Line, ended: &Ended, reason: &str) -> Line {
+    let attempts = format!(" (attempt {} of {})", ended.attempt, ended.most_attempts);
+    naming(verb, &ended.task).with(Tone::Plain, &format!(": {reason}")).with(Tone::Dim, &attempts)
+}
+
+fn naming(line: Line, task: &Task) -> Line {
+    line.with(Tone::Id, &format!("#{}", task.shown_id())).with(Tone::Plain, &format!(" {}", task.shown_subject()))
+}
+
+/// Formats a duration.
+fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{:.1} s", time.as_secs_f64()),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::span;
+
+    #[test]
+    fn a_span_is_told_in_fitting_units() {
+        for (milliseconds, told) in [(40, "0.0 s"), (3_240, "3.2 s"), (61_000, "1 min 1 s"), (7_260_000, "2 h 1 min")] {
+            assert_eq!(span(Duration::from_millis(milliseconds)), told);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Databases as stores, and who administers them.
+//! Databases as stores, and their administration.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use taskyard_postgres::{Administration, PostgresOpener, Surroundings};
 
 use super::Context;
 use crate::environment::PGPASSWORD;
-use crate::problem::Problem;
+use crate::exit::Problem;
 
 impl Context {
-    /// Returns these openers and those of databases.
+    /// Adds the openers of databases.
     pub(super) fn with_databases(&self, openers: Openers) -> Openers {
         let opener: Arc<dyn Opener> = Arc::new(self.postgres_opener());
         PostgresOpener::SCHEMES.into_iter().fold(openers, |all, scheme| all.with(scheme, Arc::clone(&opener)))
@@ -26,7 +26,7 @@ impl Context {
         })
     }
 
-    /// Returns what administers the database of the store. Fails if the store is not a database.
+    /// Returns administrative access to the store's database. Fails if the store is not a database.
     pub(crate) fn administration(&self) -> Result<Administration, Problem> {
         match self.address()? {
             Address::Remote(address) if PostgresOpener::SCHEMES.contains(&address.scheme()) => {
@@ -37,13 +37,13 @@ impl Context {
         }
     }
 
-    /// Returns the variable that keeps the password of the store from children, if there is one to keep.
+    /// Returns the variable that hides the store's password from child processes, if it is set.
     pub(super) fn emptied_password(&self) -> Option<(OsString, OsString)> {
         let is_postgres = self.address().is_ok_and(
             |address| matches!(address, Address::Remote(remote) if PostgresOpener::SCHEMES.contains(&remote.scheme())),
         );
         let is_set = self.environment.postgres.iter().any(|(name, _)| name == PGPASSWORD);
-        // Empty, it counts for nothing to PostgreSQL's own programs either: they look into the passfile.
+        // PostgreSQL's own programs treat an empty value as unset and use the password file.
         (is_postgres && is_set).then(|| (PGPASSWORD.into(), OsString::new()))
     }
 }

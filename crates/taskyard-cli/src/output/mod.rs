@@ -1,15 +1,7 @@
-//! The one door to stdout and stderr.
+//! All output to stdout and stderr. Begin with `printing.rs`.
 
-mod control_keys;
-mod door;
-mod other_lists;
-mod pager;
-mod reader;
+mod printing;
 mod terminal;
 
-pub(crate) use control_keys::QuietControlKeys;
-pub(crate) use door::{Output, with_commands};
-pub(crate) use other_lists::{OtherLists, quoted};
-pub(crate) use pager::Pager;
-pub(crate) use reader::when_reader_leaves;
-pub(crate) use terminal::{ColorChoice, Terminal, local_zone};
+pub(crate) use printing::{OtherLists, Output, quoted, with_commands};
+pub(crate) use terminal::{ColorChoice, Pager, QuietControlKeys, Terminal, local_zone, when_reader_leaves};

@@ -85,7 +85,7 @@ fn the_hooks_are_answered() {
 }
 
 #[test]
-fn the_skill_says_when_to_use_it_and_speaks_of_commands_that_exist() {
+fn skill_says_when_to_use_it_and_names_real_commands() {
     let skill = skill();
     let front: Vec<&str> = skill.split("---\n").collect();
     let front = front[1];

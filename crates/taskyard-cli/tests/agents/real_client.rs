@@ -1,19 +1,29 @@
 //! Claude Code 2.1.34 itself, its model played by a script, on one list with this binary: the conversations of `rivals/clients` that
 //! need no other program. `scripts/interop` holds them with the other programs, too.
+//!
+//! At the usual scale two conversations of each subject are held, with every commit others; with `TASKYARD_TEST_SCALE=1` all of them.
 #![allow(clippy::print_stdout, reason = "which conversations were played, and which wait, is worth reading")]
 
 use std::collections::BTreeSet;
+use std::env;
 use std::fs;
 use std::path::Path;
 
-use taskyard_testkit::{Program, install_claude};
+use taskyard_testkit::{Program, Scale, install_claude};
 
-/// Has every conversation of a subject played; what it printed is the test's output.
+/// Number of conversations of a subject at full scale, if it has that many.
+const CONVERSATIONS: usize = 10;
+
+/// Has conversations of a subject played; what was printed is the test's output.
 fn hold(subject: &str) {
     let folder = install_claude();
+    let most = Scale::from_environment(0.2).of(CONVERSATIONS).to_string();
+    let seed = env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
+    let from = (seed.unwrap_or(0) % 1000).to_string();
     let played = Program::new("node")
         .arg(folder.join("run.js"))
         .args(["--binary", env!("CARGO_BIN_EXE_taskyard"), "--client", "claude-2.1.34", "--subject", subject])
+        .args(["--most", &most, "--from", &from])
         // A conversation waits as often as it computes.
         .args(["--at-once", "3"])
         .output();

@@ -53,7 +53,7 @@ fn a_list_is_not_merged_into_itself_whatever_it_is_called() {
 }
 
 #[test]
-fn the_list_of_the_directory_keeps_its_tasks_unless_somebody_says_so() {
+fn directory_list_keeps_its_tasks_unless_forced() {
     Test::new()
         .list("1 pending 'For all'")
         .env("CLAUDE_CODE_TASK_LIST_ID", SESSION)
@@ -66,7 +66,7 @@ fn the_list_of_the_directory_keeps_its_tasks_unless_somebody_says_so() {
 }
 
 #[test]
-fn lists_that_are_bound_or_of_a_team_keep_their_tasks_unless_somebody_says_so() {
+fn bound_or_team_lists_keep_tasks_unless_forced() {
     Test::new()
         .file("home/shop/x", "")
         .list_named("bound", "1 pending One")
@@ -102,7 +102,7 @@ fn what_somebody_works_on_is_not_moved_at_all() {
 }
 
 #[test]
-fn a_session_list_that_others_count_on_is_found_and_left_where_it_is() {
+fn shared_session_list_is_found_and_left_in_place() {
     let test = left_behind().inside("..").quietly(&format!("use {SESSION}")).inside("");
     let test = test.run("use project").run("adopt").run("adopt --yes").run("list");
     test.snapshot();
@@ -110,7 +110,7 @@ fn a_session_list_that_others_count_on_is_found_and_left_where_it_is() {
 
 #[cfg(unix)]
 #[test]
-fn a_person_is_asked_before_a_list_that_others_count_on_is_emptied() {
+fn person_is_asked_before_shared_list_is_cleared() {
     Test::new()
         .list("1 pending 'For all'")
         .env("TASKYARD_LIST", "mine")

@@ -53,7 +53,7 @@ fn what_is_not_utf8_is_told_of_and_left_alone() {
 }
 
 #[test]
-fn a_directory_with_the_name_of_a_task_is_told_of_and_left_alone() {
+fn directory_named_like_a_task_is_reported_and_left_alone() {
     let test = Test::new().list(GOOD).meanwhile(|place| {
         std::fs::create_dir(place.join("home/.claude/tasks/project/5.json")).unwrap();
     });

@@ -50,7 +50,7 @@ fn a_list_that_cannot_be_written_is_told_of_and_unchanged() {
 }
 
 #[test]
-fn a_data_directory_that_cannot_be_written_does_not_keep_anyone_from_reading() {
+fn read_only_data_directory_does_not_prevent_reading() {
     let mut test = Test::new().list("1 pending");
     open_up(test.path(".").as_path());
     permit(&test, "data", 0o555);

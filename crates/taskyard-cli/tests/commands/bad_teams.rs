@@ -35,7 +35,7 @@ fn contents(test: &Test, path: &str) -> String {
 }
 
 #[test]
-fn an_inbox_that_may_not_be_read_is_told_to_its_owner_and_to_those_who_write() {
+fn unreadable_inbox_is_reported_to_owner_and_senders() {
     let mut test = team();
     let before = contents(&test, BOBS_INBOX);
     permit(&test, BOBS_INBOX, 0o000);
@@ -57,7 +57,7 @@ fn an_inbox_that_may_not_be_read_is_told_to_its_owner_and_to_those_who_write() {
 }
 
 #[test]
-fn a_team_file_that_the_client_left_empty_is_brought_back_and_one_that_somebody_broke_is_not() {
+fn empty_team_file_of_client_is_restored_broken_one_is_not() {
     let mut test = team();
     let before = contents(&test, TEAM_FILE);
     for command in ["team show alpha", "send --to bob again", "doctor"] {
@@ -72,7 +72,7 @@ fn a_team_file_that_the_client_left_empty_is_brought_back_and_one_that_somebody_
 }
 
 #[test]
-fn an_inbox_that_may_not_be_written_is_left_alone_though_its_directory_may_be() {
+fn read_only_inbox_is_left_alone_in_writable_directory() {
     let mut test = team();
     let before = contents(&test, BOBS_INBOX);
     permit(&test, BOBS_INBOX, 0o444);
@@ -86,7 +86,7 @@ fn an_inbox_that_may_not_be_written_is_left_alone_though_its_directory_may_be() 
 }
 
 #[test]
-fn inboxes_in_a_directory_that_may_not_be_written_are_read_and_not_written() {
+fn inboxes_in_read_only_directory_are_read_only() {
     let mut test = team();
     let before = contents(&test, BOBS_INBOX);
     permit(&test, INBOXES, 0o555);
@@ -102,7 +102,7 @@ fn inboxes_in_a_directory_that_may_not_be_written_are_read_and_not_written() {
 }
 
 #[test]
-fn an_agent_in_a_team_that_may_not_be_read_is_not_told_to_be_in_none() {
+fn agent_in_unreadable_team_is_not_told_it_has_none() {
     let mut test = team();
     permit(&test, TEAM_FILE, 0o000);
     run_all(
@@ -149,7 +149,7 @@ fn a_directory_of_teams_that_may_not_be_written_keeps_its_teams() {
 }
 
 #[test]
-fn without_a_data_directory_to_write_to_messages_are_read_and_none_is_sent() {
+fn read_only_data_directory_reads_messages_and_sends_none() {
     let mut test = team();
     let before = contents(&test, BOBS_INBOX);
     take_back(&test.path("data"));
@@ -169,7 +169,7 @@ fn without_a_data_directory_to_write_to_messages_are_read_and_none_is_sent() {
 }
 
 #[test]
-fn a_memory_that_a_newer_taskyard_wrote_is_refused_and_no_message_is_sent() {
+fn newer_team_memory_is_refused_and_nothing_is_sent() {
     let test = team();
     let before = contents(&test, BOBS_INBOX);
     set_database_format(&test.path("data/teams.sqlite"), 4);

@@ -12,7 +12,7 @@ fn a_cancelled_task_no_longer_blocks() {
 }
 
 #[test]
-fn several_tasks_are_given_up_and_opened_again_by_range_and_query() {
+fn several_tasks_are_cancelled_and_reopened_by_range() {
     Test::new()
         .list("1 pending; 2 pending; 3 pending; 4 in_progress (ana)")
         .run("cancel 1-2,3")

@@ -185,7 +185,7 @@ fn two_clients_on_one_machine_are_two_agents() {
 }
 
 #[test]
-fn an_agent_without_a_name_gets_a_task_without_an_owner_and_is_told_what_the_name_holds() {
+fn unnamed_agent_gets_unowned_task_and_is_told_of_others() {
     Test::new()
         .list("1 pending One; 2 pending Two; 3 pending Three")
         .run("claim --next")
@@ -226,7 +226,7 @@ fn only_a_name_that_was_given_is_a_reason_to_resume() {
 }
 
 #[test]
-fn work_without_a_name_leaves_alone_what_a_person_of_that_login_has_claimed() {
+fn unnamed_work_leaves_tasks_of_that_login_alone() {
     let test = Test::new().list("1 pending; 2 pending").quietly("claim 1");
     let mut test = test.quietly("work -- true");
     let tasks = test.json("list --all --json")["tasks"].clone();
@@ -280,7 +280,7 @@ fn the_next_task_can_be_chosen_from_those_of_a_query() {
 }
 
 #[test]
-fn an_agent_that_waits_is_woken_at_the_moment_to_which_a_task_is_deferred() {
+fn waiting_agent_wakes_when_a_deferred_task_is_due() {
     let refused = Test::new().quietly("create later --defer 1h").json("claim --next --as ben --json");
     assert_eq!((&refused["reason"], refused["nextAt"].is_string()), (&"nothing_ready".into(), true));
     is_once_within(Duration::from_secs(20), "a deferral of two seconds", || {

@@ -12,21 +12,6 @@ fn several_tasks_go_in_one_revision_with_their_edges() {
 }
 
 #[test]
-fn a_missing_task_refuses_all_of_it() {
-    Test::new().list("1 pending").run("delete 1 9").run("list").snapshot();
-}
-
-#[test]
-fn json_has_the_tasks_as_they_were() {
-    Test::new().list("1 pending").run("delete 1 --json").snapshot();
-}
-
-#[test]
-fn a_number_is_never_given_out_again() {
-    Test::new().list("1 pending; 2 pending").quietly("delete 2").run("create next --quiet").snapshot();
-}
-
-#[test]
 fn parts_stand_where_the_deleted_task_stood_or_go_with_it() {
     Test::new()
         .list("1 pending \"Release\"; 2 pending \"Docs\"; 3 pending \"Notes\"; 4 pending \"Guide\"")

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::test::Test;
 
 #[test]
-fn a_document_in_its_own_place_is_found_by_the_name_of_the_project() {
+fn document_in_default_place_is_found_by_project_name() {
     let mut test = Test::new().env("CLAUDE_CODE_SESSION_ID", "11111111-2222-3333-4444-555555555555");
     let made = test.json("create 'Write the parser' --store document: --json");
     let id = made["task"]["id"].as_str().unwrap().to_owned();
@@ -46,7 +46,7 @@ fn completed_tasks_fold_in_the_clients_old_styles_too() {
 }
 
 #[test]
-fn a_dependency_on_a_task_that_is_not_there_goes_back_where_it_came_from() {
+fn missing_dependency_is_exported_back_unchanged() {
     let sample = json!([{
         "id": "task_1738950000", "subject": "Implement OAuth2 Callback",
         "description": "Handle the redirect from the provider and exchange code for token.", "status": "in_progress",
@@ -80,7 +80,7 @@ const SAMPLE: &str = r#"{
 }"#;
 
 #[test]
-fn the_sample_of_an_export_keeps_its_dependency_on_a_task_that_is_absent_as_carried_data() {
+fn export_sample_carries_dependency_on_missing_task() {
     let mut test = Test::new().file("home/project/in.json", SAMPLE);
     let report = test.json("import in.json --from export --json");
     assert_eq!(report["counts"]["created"], 1);
@@ -100,7 +100,7 @@ fn the_sample_of_an_export_keeps_its_dependency_on_a_task_that_is_absent_as_carr
 }
 
 #[test]
-fn an_ordinary_list_is_exported_with_priorities_and_times_and_nothing_of_ours() {
+fn ordinary_list_is_exported_with_priorities_and_times() {
     let mut test =
         Test::new().quietly("create One --priority high --tag a --tag b").quietly("create Two --blocked-by 1");
     test =
@@ -141,7 +141,7 @@ fn an_ordinary_list_is_exported_with_priorities_and_times_and_nothing_of_ours() 
 }
 
 #[test]
-fn every_store_says_where_its_list_lies_and_which_tasks_are_blocked() {
+fn every_store_tells_list_place_and_blocked_tasks() {
     for (store, path) in [
         ("document:", "home/.claude/tasks/project/tasks.json"),
         ("document:here.json", "home/project/here.json"),
@@ -183,7 +183,7 @@ fn a_document_the_client_deleted_is_restored() {
 }
 
 #[test]
-fn what_dead_writers_left_beside_other_dialects_is_swept_and_nothing_else() {
+fn leftovers_of_dead_writers_in_other_dialects_are_swept() {
     // No process has this number: it is above what the kernel gives out.
     const DEAD: &str = "4194999";
     let living = std::process::id();
@@ -255,7 +255,7 @@ fn kinds_put_their_marks_before_the_title() {
 }
 
 #[test]
-fn marks_stay_when_a_task_is_changed_and_are_never_sent_to_a_terminal() {
+fn marks_survive_changes_and_never_reach_a_terminal() {
     let mut test = Test::new().quietly("create 'Task CLI' --kind mission").quietly("create x --kind phase --parent 1");
     test = test.quietly("update 2 --subject 'Phase 1'").quietly("create 'Fix it'");
     let subject = |test: &mut Test, id: &str| test.json(&format!("show {id} --json"))["task"]["subject"].clone();

@@ -22,7 +22,7 @@ fn a_sound_list_has_nothing_wrong() {
 }
 
 #[test]
-fn what_may_become_a_trouble_is_a_warning_and_nothing_is_wrong_yet() {
+fn potential_trouble_is_only_a_warning() {
     let mut test = Test::new()
         .file("home/.config/taskyard/taskyard.toml", "[journal]\nmax_size = 4096\n")
         .quietly("create One")
@@ -64,7 +64,7 @@ fn what_is_wrong_is_named_and_mended_when_asked() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_goes_when_asked_and_comes_back_with_an_undo() {
+fn unreadable_file_can_be_deleted_and_undone() {
     let test = Test::new().task_file("5.json", "{\"id\": ");
     let test = test.run("doctor").run("doctor --fix --yes --json").run("doctor").run("undo").run("doctor --json");
     assert_eq!(std::fs::read(test.path("home/.claude/tasks/project/5.json")).unwrap(), b"{\"id\": ");
@@ -72,7 +72,7 @@ fn a_file_that_cannot_be_read_goes_when_asked_and_comes_back_with_an_undo() {
 }
 
 #[test]
-fn what_no_client_sees_is_named_with_the_reason_and_made_visible() {
+fn hidden_tasks_are_named_with_reason_and_made_visible() {
     Test::new()
         .list("1 pending")
         .task_file("88.json", r#"{"id": 88, "subject": "My Task", "description": "...", "status": "pending", "x": 1.50}"#)
@@ -192,7 +192,7 @@ fn codes(findings: &Value) -> BTreeSet<&str> {
 }
 
 #[test]
-fn a_list_broken_in_every_way_is_mended_in_one_go_and_the_mending_can_be_undone() {
+fn badly_broken_list_is_mended_at_once_and_undoable() {
     let mut test = Test::new().list("1 pending; 20 pending").quietly("list").quietly("delete 20");
     break_everything(&mut test);
     let all: BTreeSet<&str> = OF_TASKS.into_iter().chain(AROUND).collect();
@@ -216,7 +216,7 @@ fn a_list_broken_in_every_way_is_mended_in_one_go_and_the_mending_can_be_undone(
 }
 
 #[test]
-fn what_is_hidden_by_a_dot_name_is_wrong_only_where_it_is_needed() {
+fn file_hidden_by_dot_name_is_wrong_only_where_needed() {
     let task = |id: &str, status: &str| {
         format!(r#"{{"id":"{id}","subject":"s{id}","description":"","status":"{status}","blocks":[],"blockedBy":[]}}"#)
     };
@@ -263,7 +263,7 @@ fn a_mark_that_is_no_number_is_replaced() {
 }
 
 #[test]
-fn an_owner_without_a_lease_who_shows_no_life_for_a_day_is_found_and_the_task_released() {
+fn leaseless_owner_silent_for_a_day_is_found_and_released() {
     let test = Test::new().list("1 in_progress (ana); 2 pending (ben); 3 pending (cem); 4 completed (dee); 5 pending");
     for name in ["1.json", "2.json", "4.json"] {
         let file = test.path(&format!("home/.claude/tasks/project/{name}"));
@@ -284,7 +284,7 @@ fn an_owner_without_a_lease_who_shows_no_life_for_a_day_is_found_and_the_task_re
 }
 
 #[test]
-fn how_long_an_owner_may_be_silent_is_configured_and_a_lease_is_life() {
+fn owner_silence_limit_is_configurable_and_lease_is_life() {
     for store in ["claude:", "document:tasks.json", "teaching:tasks"] {
         let config = "[claims]\nstale_owner = \"1ms\"";
         let mut test = Test::new().env("TASKYARD_STORE", store).file("home/.config/taskyard/taskyard.toml", config);

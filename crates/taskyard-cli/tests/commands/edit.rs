@@ -56,15 +56,83 @@ fn what_is_saved_is_one_revision() {
 }
 
 #[test]
-fn several_are_edited_one_after_the_other_and_none_means_a_new_one() {
-    with_editor(parser(), "sed -i -e 's/^owner:.*/owner: eve/' \"$1\"")
-        .run("edit 1 2")
-        .quietly("list")
-        .meanwhile(|place| {
-            let script = "#!/bin/sh\nsed -i -e 's/^subject:.*/subject: Ship/' -e 's/^blockedBy:.*/blockedBy: 1, 2/' \"$1\"\n\
-                          echo 'to everybody' >> \"$1\"\n";
-            std::fs::write(place.join("home/editor"), script).unwrap();
-        })
+fn several_tasks_are_one_text_and_one_revision() {
+    let script = "cp \"$1\" ../seen\nsed -i -e 's/\\[ \\] #1/[x] #1/' -e '/^  priority:/d' -e 's/^  tags: core/  tags: core, new/' \"$1\"\n\
+                  printf -- '- [ ] Ship after: #2\\n  due: 2036-01-01\\n  - [ ] Tell people\\n' >> \"$1\"";
+    let mut test = with_editor(parser(), script).run("edit 1 2 --as ben").run("history --since 2").run("list --all");
+    let seen = std::fs::read_to_string(test.path("home/seen")).unwrap();
+    assert!(
+        seen.ends_with(
+            "- [ ] #1 Design\n- [ ] #2 Parser (after #1)\n  priority: high\n  tags: core\n  one\n  two\n  three\n"
+        ),
+        "{seen}"
+    );
+    assert!(is_tidy(&test));
+    let tasks = test.json("list --all --json")["tasks"].clone();
+    assert_eq!(tasks.as_array().unwrap().len(), 4);
+    let test = test.run("undo --as ben");
+    let mut test = test;
+    assert_eq!(test.json("list --all --json")["tasks"].as_array().unwrap().len(), 2);
+    test.snapshot();
+}
+
+#[test]
+fn query_chooses_the_plan_and_nothing_typed_changes_nothing() {
+    with_editor(parser(), "cat \"$1\"")
+        .run("edit --where priority:high")
+        .run("edit --where tag:none")
+        .run("edit 1 7")
+        .snapshot();
+}
+
+#[test]
+fn wrong_value_in_a_plan_reopens_the_editor_at_its_line() {
+    let test = parser();
+    let vim = test.path("home/vim");
+    let script = "#!/bin/sh\nif [ -e ../second ]; then echo \"$1\" > ../second; sed -n \"${1#+}p\" \"$2\" >> ../second; sed -i 's/hihg/low/' \"$2\"; exit; fi\n\
+                  touch ../second\nsed -i 's/priority: high/priority: hihg/' \"$1\"\n";
+    std::fs::write(&vim, script).unwrap();
+    std::fs::set_permissions(&vim, Permissions::from_mode(0o755)).unwrap();
+    let mut test = test.env("EDITOR", vim).run("edit 1 2");
+    let second = std::fs::read_to_string(test.path("home/second")).unwrap();
+    let (line, shown) = second.split_once('\n').unwrap();
+    assert!(line.starts_with('+') && shown == "  priority: hihg\n", "{second}");
+    assert_eq!(test.json("show 2 --json")["task"]["metadata"]["priority"], "low");
+    assert!(is_tidy(&test));
+    test.snapshot();
+}
+
+#[test]
+fn plan_that_stays_wrong_is_kept_and_can_be_resumed() {
+    let mut test = with_editor(parser(), "sed -i 's/priority: high/priority: hihg/' \"$1\"");
+    let ended = test.output_of("edit 1 2");
+    assert_eq!(ended.status.code(), Some(2), "{}", said(&ended));
+    assert!(kept(&test).1.contains("#! `hihg` is no priority"));
+    let mut test = with_editor(test, "sed -i 's/hihg/low/' \"$1\"").quietly("edit 1 2 --resume");
+    assert_eq!(test.json("show 2 --json")["task"]["metadata"]["priority"], "low");
+}
+
+#[test]
+fn plan_keeps_what_others_change_and_tells_of_conflicts() {
+    let script = "if [ -e ../second ]; then cp \"$1\" ../seen; exit; fi\ntouch ../second\n\
+                  taskyard update 2 --subject Theirs --owner bob --as bob >/dev/null\n\
+                  sed -i -e 's/#2 Parser/#2 Mine/' -e 's/#1 Design/#1 Plan/' \"$1\"";
+    let mut test = with_editor(parser(), script).quietly("edit 1 2");
+    let seen = std::fs::read_to_string(test.path("home/seen")).unwrap();
+    assert!(
+        seen.contains("#! changed meanwhile: subject is `Theirs` now; what you save counts\n- [ ] #2 Mine"),
+        "{seen}"
+    );
+    let two = test.json("show 2 --json")["task"].clone();
+    assert_eq!((&two["subject"], &two["owner"]), (&"Mine".into(), &"bob".into()));
+    assert_eq!(test.json("show 1 --json")["task"]["subject"], "Plan");
+}
+
+#[test]
+fn no_id_means_a_new_task() {
+    let script = "sed -i -e 's/^subject:.*/subject: Ship/' -e 's/^blockedBy:.*/blockedBy: 1, 2/' \"$1\"\n\
+                  echo 'to everybody' >> \"$1\"";
+    with_editor(parser(), script)
         .run("edit")
         .run("show 3")
         .meanwhile(|place| std::fs::write(place.join("home/editor"), "#!/bin/sh\n").unwrap())
@@ -97,7 +165,7 @@ fn what_others_changed_meanwhile_is_merged() {
 }
 
 #[test]
-fn where_both_changed_the_same_both_are_in_the_file_that_opens_again() {
+fn conflicting_edits_reopen_with_both_versions() {
     let script = "if [ -e ../second ]; then cp \"$1\" ../seen; sed -i -e '/^<<<<<<< /d' -e '/^=======$/,/^>>>>>>> /d' \"$1\"; exit; fi\n\
                   touch ../second\n\
                   taskyard update 2 -d 'one\ntheirs\nthree' --subject Theirs --as bob >/dev/null\n\
@@ -148,7 +216,7 @@ fn an_editor_that_fails_or_is_killed_loses_nothing() {
 }
 
 #[test]
-fn an_editor_that_fails_before_anything_was_typed_leaves_nothing() {
+fn failing_editor_before_typing_leaves_nothing() {
     let mut test = with_editor(parser(), "exit 1");
     assert_eq!(test.output_of("edit 2").status.code(), Some(1));
     assert!(is_tidy(&test));
@@ -270,11 +338,10 @@ fn times_stand_in_the_editors_zone_and_are_read_in_its_words() {
 }
 
 #[test]
-fn ranges_name_several_and_one_that_is_not_there_is_told_before_anything_is_typed() {
-    let mut test =
-        with_editor(parser().quietly("create Third"), "echo x >> ../edited; sed -i 's/^owner:.*/owner: eve/' \"$1\"");
+fn ranges_name_tasks_and_missing_ones_are_told_first() {
+    let mut test = with_editor(parser().quietly("create Third"), "echo x >> ../edited");
     assert_eq!(test.output_of("edit 1-2 4").status.code(), Some(4));
     assert!(!test.path("home/edited").exists());
     let test = test.quietly("edit 1-3 2,3");
-    assert_eq!(std::fs::read_to_string(test.path("home/edited")).unwrap(), "x\nx\nx\n");
+    assert_eq!(std::fs::read_to_string(test.path("home/edited")).unwrap(), "x\n", "all in one text");
 }

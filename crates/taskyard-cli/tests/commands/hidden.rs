@@ -111,7 +111,7 @@ fn in_client_rules_nothing_new_comes_beside_it_under_its_number() {
 }
 
 #[test]
-fn beside_a_plain_file_a_hidden_one_is_pointed_out_and_does_not_count() {
+fn hidden_file_beside_plain_one_is_reported_and_ignored() {
     let mut test = with_hidden().task_file("7.json", task("7", "New work", "pending"));
     assert_eq!(test.json("show 7 --json")["task"]["subject"], "New work");
     assert_eq!(ids(&test.json("list --all --json")["tasks"]), ["2", "7"]);

@@ -104,7 +104,7 @@ fn an_agent_on_another_list_than_its_teams_is_no_teammate_there() {
 }
 
 #[test]
-fn a_hook_blocks_though_the_program_that_started_us_does_not_care_for_children() {
+fn hook_blocks_even_if_parent_ignores_children() {
     let test = Test::new().list("1 pending").file(SETTINGS, settings("TaskCompleted", "exit 2"));
     let mut command = test.command("/usr/bin/env");
     command.args(["--ignore-signal=CHLD", env!("CARGO_BIN_EXE_taskyard"), "done", "1"]);
@@ -134,7 +134,7 @@ fn is_alive(pid: &str) -> bool {
 const HANGING: &str = "sleep 600 & echo $! > pid; mv pid started; wait";
 
 #[test]
-fn a_command_stopped_while_its_hook_runs_leaves_no_process_and_no_change() {
+fn command_stopped_in_hook_leaves_no_process_or_change() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut test = Test::new().list("1 pending").file(SETTINGS, settings("TaskCompleted", HANGING));
         assert_eq!(stopped_in_a_hook(&test, &["done", "1"], signal), Some(code));

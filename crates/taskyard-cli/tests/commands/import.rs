@@ -10,7 +10,7 @@ const ISSUES: &str = r#"{"id":"bd-a1","title":"Epic","description":"All of it","
 "#;
 
 #[test]
-fn issues_are_shown_first_then_taken_in_and_the_second_time_updated() {
+fn issues_are_previewed_then_imported_then_updated() {
     let test = Test::new().list("1 pending 'Here before'").file("home/project/issues.jsonl", ISSUES);
     test.run("import issues.jsonl --from beads --dry-run")
         .run("list --all")
@@ -132,7 +132,7 @@ fn a_file_can_come_from_stdin_and_a_folder_cannot() {
 
 #[test]
 #[cfg(unix)]
-fn a_pipe_or_a_directory_among_the_tasks_is_told_of_and_waited_for_by_nobody() {
+fn pipe_or_directory_among_tasks_is_reported_not_awaited() {
     let text = r#"{"id":"1","subject":"One","description":"","status":"pending","blocks":[],"blockedBy":[]}"#;
     let mut test = Test::new().file("home/project/in/1.json", text).file("home/project/in/3.json/x", "");
     let fifo = test.path("home/project/in/2.json");

@@ -116,7 +116,7 @@ fn what_cannot_be_meant_is_told_with_what_to_do_instead() {
 }
 
 #[test]
-fn a_name_means_its_newest_job_whatever_the_others_of_that_name_do() {
+fn job_name_means_its_newest_job() {
     home()
         .quietly("job run --json --name twin -- sleep 600")
         .quietly("job run --json --name twin -- sh -c 'echo newest; exit 3'")

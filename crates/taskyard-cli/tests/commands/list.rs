@@ -44,7 +44,7 @@ fn internal_tasks_are_hidden_unless_asked_for() {
 }
 
 #[test]
-fn the_tree_shows_parts_below_their_tasks_and_folds_what_is_done() {
+fn tree_shows_parts_below_tasks_and_folds_completed() {
     Test::new()
         .strict()
         .list("1 completed; 2 completed; 3 completed; 4 completed; 5 completed; 6 completed; 7 completed; 8 in_progress (ana)")

@@ -46,7 +46,7 @@ fn session_begins(test: Test) -> Test {
 }
 
 #[test]
-fn every_command_that_would_show_an_empty_list_tells_of_the_loss() {
+fn every_command_on_an_emptied_list_reports_the_loss() {
     let test = seen("1 completed; 2 in_progress (ana); 3 pending <- 2").meanwhile(remove_directory);
     let test = test.run("list").run("list --quiet").run("ready").run("stats").run("search parser").run("claim --next");
     let test =
@@ -73,14 +73,14 @@ fn programs_are_told_of_the_loss() {
 }
 
 #[test]
-fn the_directory_is_not_said_to_be_gone_where_only_the_files_are() {
+fn unreadable_files_do_not_mean_the_directory_is_gone() {
     let mut test = seen("1 pending; 2 pending").meanwhile(remove_task_files);
     assert_eq!(test.json("list --json")["gone"]["placeGone"], false);
     test.run("list").run("lists").snapshot();
 }
 
 #[test]
-fn a_single_task_that_vanished_is_told_by_restore_and_doctor_alone() {
+fn single_vanished_task_is_reported_by_restore_and_doctor() {
     let test = seen("1 pending; 2 pending <- 1; 3 pending");
     let test = test.meanwhile(|place| fs::remove_file(place.join(LIST).join("1.json")).unwrap());
     let test = test.run("list").run("ready").run("prime").run("lists");
@@ -135,7 +135,7 @@ fn a_reset_for_a_new_team_is_no_deletion() {
 }
 
 #[test]
-fn what_the_client_cleared_is_one_quiet_line_and_nothing_for_agents() {
+fn client_clearing_is_one_quiet_line_and_not_for_agents() {
     let test = seen("1 completed; 2 completed").meanwhile(remove_task_files);
     let test =
         test.run("list").run("list --quiet").run("ready").run("prime").run("lists").run("doctor").run("list --json");

@@ -50,6 +50,7 @@ mod modes;
 #[cfg(unix)]
 mod nobody;
 mod note;
+mod notify;
 mod numbers;
 mod other_lists;
 mod passwords;
@@ -58,6 +59,7 @@ mod prime;
 mod privacy;
 mod readme;
 mod ready;
+mod recurring;
 mod reference;
 mod release;
 mod renew;
@@ -77,6 +79,8 @@ mod start;
 mod stats;
 mod statusline;
 mod surrogates;
+#[cfg(target_os = "linux")]
+mod system_calls;
 mod team;
 #[cfg(unix)]
 mod terminal;

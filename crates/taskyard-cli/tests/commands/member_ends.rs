@@ -110,7 +110,7 @@ fn what_one_of_the_same_name_said_before_takes_nobody_out() {
 }
 
 #[test]
-fn a_lead_that_is_a_program_of_the_clients_takes_its_members_out_itself() {
+fn client_lead_removes_its_members_itself() {
     let config = r#"{"name":"alpha","createdAt":1,"leadAgentId":"team-lead@alpha","leadSessionId":"s","members":[{"agentId":"team-lead@alpha","name":"team-lead","joinedAt":1},{"agentId":"bob@alpha","name":"bob","joinedAt":2}]}"#;
     let mut test = Test::new()
         .file("home/.claude/teams/alpha/config.json", config)

@@ -39,7 +39,7 @@ fn anybody_may_note_on_a_task_that_somebody_has() {
 }
 
 #[test]
-fn an_agent_that_owns_a_task_made_it_or_noted_on_it_is_told_once() {
+fn owner_author_or_commenter_is_notified_once() {
     Test::new()
         .quietly("team create alpha")
         .quietly("team join alpha --as bob")

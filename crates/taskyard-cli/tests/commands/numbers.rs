@@ -41,7 +41,7 @@ fn added_by(test: &mut Test, run: impl FnOnce(&mut Test)) -> Vec<String> {
 }
 
 #[test]
-fn a_create_beside_a_number_that_cannot_be_counted_on_from_overwrites_nothing() {
+fn create_beside_uncountable_number_overwrites_nothing() {
     for rules in RULES {
         let mut test = with_tasks(&["1", "2", "3", HUGE]);
         for expected in ["4.json", "5.json"] {
@@ -80,7 +80,7 @@ fn a_tool_call_beside_such_a_number_overwrites_nothing() {
 }
 
 #[test]
-fn names_that_are_like_numbers_are_counted_as_the_client_counts_them() {
+fn number_like_names_count_as_the_client_counts_them() {
     for rules in RULES {
         for (names, next) in [
             (&["007"][..], "8"),
@@ -109,7 +109,7 @@ fn names_that_are_like_numbers_are_counted_as_the_client_counts_them() {
 }
 
 #[test]
-fn a_number_too_large_in_the_mark_and_in_the_journal_counts_for_nothing() {
+fn oversized_number_in_mark_and_journal_is_ignored() {
     for rules in RULES {
         let mut test = with_tasks(&["1", "2", HUGE]).quietly("list").quietly(&format!("delete {HUGE} 2"));
         let mark = fs::read_to_string(test.path("home/.claude/tasks/project/.highwatermark")).unwrap();
@@ -134,7 +134,7 @@ fn what_is_no_file_has_its_number_nevertheless() {
 }
 
 #[test]
-fn where_no_number_is_left_that_is_said_and_nothing_is_overwritten() {
+fn exhausted_numbers_are_reported_without_overwriting() {
     let test = with_tasks(&["9007199254740990", "9007199254740991"])
         .run("create next")
         .run("create next --rules client --json");
@@ -147,7 +147,7 @@ fn where_no_number_is_left_that_is_said_and_nothing_is_overwritten() {
 }
 
 #[test]
-fn a_number_too_large_is_found_and_mended_with_its_edges_in_one_revision() {
+fn oversized_number_is_mended_with_edges_in_one_revision() {
     let huge = format!(
         r#"{{"id":"{HUGE}","subject":"Huge","description":"","status":"pending","blocks":["2"],"blockedBy":["1"],"metadata":{{"parent":"3"}},"x":1.50}}"#
     );

@@ -108,7 +108,7 @@ fn a_list_that_is_only_spelled_otherwise_is_the_directorys_own() {
 }
 
 #[test]
-fn what_a_directory_is_bound_to_and_what_is_configured_is_its_own() {
+fn directory_binding_and_configuration_are_its_own() {
     let mut test = Test::new().quietly("use bound");
     assert_eq!(test.json("create One --json").get("list"), None);
     assert_eq!(test.json("create One --list project --json")["list"], "project");
@@ -129,7 +129,7 @@ fn the_list_of_a_team_and_of_a_session_is_named() {
 }
 
 #[test]
-fn work_for_a_team_is_done_on_its_list_wherever_it_is_asked_for_and_says_so() {
+fn team_work_uses_the_team_list_and_says_so() {
     let mut test = elsewhere();
     let said = test.output_of("work --team shop --as zed -- true");
     let said = String::from_utf8_lossy(&said.stdout).into_owned();

@@ -38,7 +38,7 @@ fn assert_nowhere_below(directory: &Path) {
 }
 
 #[test]
-fn an_address_that_cannot_be_used_is_refused_without_its_password() {
+fn unusable_address_is_refused_without_showing_password() {
     let home = home();
     let addresses = [
         UNKNOWN,
@@ -86,6 +86,19 @@ fn password_on_the_command_line_is_refused() {
     }
 }
 
+#[test]
+fn address_in_the_place_of_an_argument_is_not_repeated() {
+    let home = home();
+    for command in
+        ["list", "search", "show", "done", "update", "depend 1", "list --where", "claim", "export --to", "edit", "undo"]
+    {
+        for json in ["", " --json"] {
+            let ran = run(&mut home.command(&format!("{command} {ADDRESS}{json}")));
+            assert_ne!(ran.code, Some(0), "{command}: {ran:?}");
+        }
+    }
+}
+
 /// Puts a flag before the command that is to be run.
 fn insert(command: &str, flag: &str) -> String {
     match command.split_once(" -- ") {
@@ -95,7 +108,7 @@ fn insert(command: &str, flag: &str) -> String {
 }
 
 #[test]
-fn words_that_make_no_sense_are_told_without_the_password_among_them() {
+fn senseless_address_error_hides_the_password() {
     let home = home();
     for words in [ADDRESS.to_owned(), format!("--shop={ADDRESS}"), format!("list --color {ADDRESS}")] {
         for json in ["", " --json"] {

@@ -95,7 +95,7 @@ fn what_is_ours_is_private_whatever_the_umask() {
 }
 
 #[test]
-fn what_an_older_version_left_open_is_closed_by_the_next_command() {
+fn files_left_open_by_older_version_are_closed_next_time() {
     let test = everything("022");
     for line in ["list", "create Another", "where", "team list", "job list", "list --store document:tasks.json"] {
         for (directories, files) in [(0o755, 0o644), (0o777, 0o666), (0o750, 0o640)] {
@@ -107,7 +107,7 @@ fn what_an_older_version_left_open_is_closed_by_the_next_command() {
 }
 
 #[test]
-fn one_open_list_in_a_closed_directory_is_enough_to_close_everything() {
+fn open_list_in_closed_directory_closes_everything() {
     let test = everything("022");
     for line in ["list", "create More", "job list", "inbox --as bob"] {
         leave_open(&test, 0o755, 0o644);
@@ -188,7 +188,7 @@ fn root_uses_a_users_data_directory_and_leaves_it_to_them() {
 }
 
 #[test]
-fn output_is_not_put_where_another_user_made_the_directory_first() {
+fn output_avoids_directory_made_by_another_user() {
     if !is_root() {
         return;
     }

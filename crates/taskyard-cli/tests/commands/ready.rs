@@ -17,7 +17,7 @@ fn nothing_ready_is_said() {
 }
 
 #[test]
-fn deferred_tasks_are_not_ready_and_overdue_ones_come_first_within_their_priority() {
+fn deferred_is_not_ready_and_overdue_is_first_in_priority() {
     Test::new()
         .list("1 pending; 2 pending; 3 pending; 4 pending")
         .quietly("update 1 --defer 2199-01-01")

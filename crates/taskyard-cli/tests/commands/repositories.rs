@@ -205,7 +205,7 @@ fn repositories_that_race_for_a_name_get_two_lists() {
 }
 
 #[test]
-fn older_releases_and_read_only_repositories_do_without_the_record() {
+fn older_releases_and_read_only_repositories_need_no_record() {
     // A repository whose git directory takes no file is known by its path.
     let test = Test::new().file("home/odd/.git", "gitdir: /nowhere\n").inside("../odd").quietly("create One");
     let test = assert_lists(test, &[("odd", "odd")]);

@@ -31,7 +31,7 @@ fn what_another_program_removed_comes_back() {
 }
 
 #[test]
-fn a_list_of_completed_tasks_is_said_to_be_cleared_again_by_an_open_client() {
+fn open_client_is_warned_it_clears_completed_lists() {
     Test::new()
         .list("1 completed; 2 completed")
         .quietly("list")

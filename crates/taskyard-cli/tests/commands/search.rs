@@ -15,7 +15,7 @@ fn every_word_must_occur_somewhere() {
 }
 
 #[test]
-fn mistyped_words_find_what_was_meant_and_the_query_language_narrows_it() {
+fn typos_find_the_intended_task_and_queries_narrow_results() {
     Test::new()
         .quietly("create 'Deploy the website' --tag ops")
         .quietly("create 'Write the parser' -d 'A parser for deployments'")

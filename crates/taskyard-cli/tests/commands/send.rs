@@ -5,7 +5,7 @@ fn team() -> Test {
 }
 
 #[test]
-fn a_message_is_shown_until_it_is_acknowledged_and_its_sender_can_follow_it() {
+fn message_is_shown_until_acknowledged_and_traceable() {
     team()
         .strict()
         .run("send --to bob hello there --summary hi")
@@ -39,7 +39,7 @@ fn a_message_for_all_says_how_many_it_reached() {
 }
 
 #[test]
-fn a_message_can_carry_what_came_of_a_task_and_a_text_from_a_pipe() {
+fn message_can_carry_task_result_and_piped_text() {
     team()
         .quietly("create Parser --as bob")
         .quietly("start 1 --as bob")
@@ -80,7 +80,7 @@ fn repeated_notices_of_idleness_are_one() {
 }
 
 #[test]
-fn what_is_no_message_is_set_aside_and_what_is_no_inbox_is_left_alone() {
+fn invalid_message_is_set_aside_and_invalid_inbox_kept() {
     let mut test = team()
         .file(
             "home/.claude/teams/alpha/inboxes/bob.json",
@@ -130,7 +130,7 @@ fn every_message_of_ours_has_a_summary() {
 }
 
 #[test]
-fn a_lead_of_the_newer_client_without_a_teammate_is_said_to_read_nothing_yet() {
+fn newer_client_lead_without_teammate_is_reported() {
     let file = |more: &str| {
         let lead = r#"{"agentId":"team-lead@session-11111111","name":"team-lead","agentType":"team-lead","joinedAt":1,"tmuxPaneId":"leader","cwd":"/w","subscriptions":[],"backendType":"in-process"}"#;
         let process = std::process::id();

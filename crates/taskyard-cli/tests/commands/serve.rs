@@ -13,7 +13,7 @@ fn what_cannot_be_meant_is_wrong_usage() {
 }
 
 #[test]
-fn this_machine_has_several_addresses_and_beyond_it_everything_is_encrypted() {
+fn other_addresses_than_loopback_are_always_encrypted() {
     for (words, scheme) in [
         ("--bind 127.0.0.1", "http"),
         ("--bind 127.0.0.2", "http"),

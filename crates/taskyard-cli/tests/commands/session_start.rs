@@ -61,7 +61,7 @@ fn nothing_is_offered_where_all_tools_use_one_list() {
 }
 
 #[test]
-fn the_list_of_the_directory_is_told_of_and_not_offered_where_another_is_in_use() {
+fn directory_list_is_mentioned_not_offered_if_another_used() {
     let test = Test::new().list("1 pending 'For all'").env("TASKYARD_LIST", "mine");
     begins(test, "startup", NEW).run("hook SessionStart").snapshot();
 }
@@ -100,7 +100,7 @@ fn nothing_is_kept_of_lists_that_were_only_looked_at() {
 }
 
 #[test]
-fn the_commands_of_a_session_act_under_the_name_of_its_mcp_server() {
+fn session_commands_act_under_its_mcp_server_name() {
     let test = Test::new().list("1 pending");
     let file = test.path("home/session.sh");
     let mut test = test.env("CLAUDE_ENV_FILE", &file);

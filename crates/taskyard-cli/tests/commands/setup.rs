@@ -24,7 +24,7 @@ fn what_is_added_is_shown_and_taken_back() {
 }
 
 #[test]
-fn claude_code_gets_hooks_a_skill_and_where_asked_for_permission() {
+fn claude_code_gets_hooks_skill_and_optional_permission() {
     installed()
         .file("home/project/.git/HEAD", "")
         .file(
@@ -127,12 +127,39 @@ const SETTINGS: &str = "home/project/.claude/settings.json";
 
 /// Returns the list that the project's settings name for the client's own tools.
 fn list_in_settings(test: &Test) -> serde_json::Value {
+    variables_in_settings(test)["CLAUDE_CODE_TASK_LIST_ID"].clone()
+}
+
+/// Returns the variables that the project's settings set for the client.
+fn variables_in_settings(test: &Test) -> serde_json::Value {
     let text = std::fs::read_to_string(test.path(SETTINGS)).unwrap();
-    serde_json::from_str::<serde_json::Value>(&text).unwrap()["env"]["CLAUDE_CODE_TASK_LIST_ID"].clone()
+    serde_json::from_str::<serde_json::Value>(&text).unwrap()["env"].clone()
 }
 
 #[test]
-fn in_a_project_the_clients_own_tools_get_the_list_that_people_use() {
+fn project_setup_makes_the_client_offer_its_task_tools() {
+    let test = installed().quietly("setup claude --scope project");
+    assert_eq!(variables_in_settings(&test)["CLAUDE_CODE_ENABLE_TODO_TOOLS"], "1");
+}
+
+#[test]
+fn setup_again_adds_the_variable_an_older_setup_lacked() {
+    let older = r#"{"env": {"CLAUDE_CODE_TASK_LIST_ID": "project"}}"#;
+    let test = installed().file(SETTINGS, older).quietly("setup claude --scope project");
+    assert_eq!(variables_in_settings(&test)["CLAUDE_CODE_ENABLE_TODO_TOOLS"], "1");
+}
+
+#[test]
+fn task_tools_that_somebody_switched_off_stay_off() {
+    let off = r#"{"env": {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "0"}}"#;
+    let test = installed().file(SETTINGS, off).quietly("setup claude --scope project");
+    assert_eq!(variables_in_settings(&test)["CLAUDE_CODE_ENABLE_TODO_TOOLS"], "0");
+    let test = test.quietly("setup claude --scope project --remove");
+    assert_eq!(std::fs::read_to_string(test.path(SETTINGS)).unwrap(), off);
+}
+
+#[test]
+fn project_setup_points_client_tools_to_the_shared_list() {
     let test = installed().file(SETTINGS, "{\n  \"env\": {\n    \"LANG\": \"C\"\n  }\n}\n");
     let before = std::fs::read_to_string(test.path(SETTINGS)).unwrap();
     let test = test.run("setup claude --scope project --dry-run");
@@ -179,7 +206,7 @@ fn a_list_that_somebody_else_set_stays_whatever_we_do() {
 }
 
 #[test]
-fn a_list_that_was_changed_since_stays_and_one_that_was_not_goes() {
+fn list_changed_since_is_kept_and_unchanged_one_removed() {
     let edited = |from: &str, to: &str| {
         let test = installed().quietly("setup claude --scope project");
         let text = std::fs::read_to_string(test.path(SETTINGS)).unwrap().replace(from, to);
@@ -196,10 +223,11 @@ fn a_list_that_was_changed_since_stays_and_one_that_was_not_goes() {
 }
 
 #[test]
-fn for_a_user_everywhere_no_list_is_set_and_it_is_said_how_a_project_gets_one() {
+fn user_scope_setup_sets_no_list_and_says_how_to() {
     let mut test = installed().run("setup claude --dry-run --quiet").quietly("setup claude");
     let settings = std::fs::read_to_string(test.path("home/.claude/settings.json")).unwrap();
     assert!(!settings.contains("CLAUDE_CODE_TASK_LIST_ID"), "{settings}");
+    assert!(!settings.contains("CLAUDE_CODE_ENABLE_TODO_TOOLS"), "{settings}");
     assert!(test.json("setup claude --json")["stillNeeded"].as_str().unwrap().contains("--scope project"));
     test.run("setup claude").snapshot();
 }
@@ -217,7 +245,7 @@ fn a_project_does_not_hide_the_status_line_that_a_user_has() {
 }
 
 #[test]
-fn the_status_line_is_added_where_asked_for_and_one_that_is_there_stays() {
+fn status_line_is_added_on_request_and_kept_if_present() {
     let own = "{\n  \"statusLine\": {\"type\": \"command\", \"command\": \"mine\"}\n}\n";
     let test = installed()
         .quietly("setup claude --statusline")

@@ -33,7 +33,7 @@ fn text(test: &Test, path: &str) -> String {
 }
 
 #[test]
-fn it_is_shown_with_a_replacement_mark_and_nothing_is_wrong_with_it() {
+fn lone_surrogate_shows_as_replacement_and_is_no_error() {
     let test = Test::new().list("1 pending").task_file("2.json", HALVED);
     let test =
         test.run("list").run("show 2").run("show 2 --json").run("ready --json").run("doctor").run("doctor --fix --yes");

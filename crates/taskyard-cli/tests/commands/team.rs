@@ -56,7 +56,7 @@ fn member_of_two_teams_in_one_directory_leaves_no_task_there() {
 }
 
 #[test]
-fn a_team_ends_when_nobody_is_left_or_by_force_and_its_tasks_stay() {
+fn team_ends_when_empty_or_forced_and_tasks_stay() {
     Test::new()
         .strict()
         .quietly("team create alpha")
@@ -72,7 +72,7 @@ fn a_team_ends_when_nobody_is_left_or_by_force_and_its_tasks_stay() {
 }
 
 #[test]
-fn odd_names_get_one_directory_and_names_that_collide_are_refused() {
+fn odd_names_get_one_directory_and_collisions_are_refused() {
     Test::new()
         .run("team create 'My Team!'")
         .run("team create my_team-")
@@ -168,7 +168,7 @@ fn a_teammate_finishes_one_task_before_it_takes_another() {
 }
 
 #[test]
-fn where_the_clients_teams_are_on_everybody_finishes_one_task_first() {
+fn client_teams_let_everybody_finish_one_task_first() {
     Test::new()
         .strict()
         .list("1 pending; 2 pending")
@@ -228,7 +228,7 @@ fn an_inbox_that_is_no_file_is_told_of_and_left_alone() {
 
 #[cfg(unix)]
 #[test]
-fn on_a_terminal_everybody_has_a_colour_a_state_and_what_it_does() {
+fn terminal_shows_members_with_colour_state_and_activity() {
     Test::new()
         .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
         .quietly("team create alpha -d 'Ship it'")
@@ -249,7 +249,7 @@ fn on_a_terminal_everybody_has_a_colour_a_state_and_what_it_does() {
 
 #[cfg(unix)]
 #[test]
-fn the_clients_teammates_end_with_its_process_and_those_who_joined_by_themselves_do_not() {
+fn client_teammates_end_with_it_and_joined_members_stay() {
     let mut child = Program::new("true").start();
     child.wait();
     let member =
@@ -270,7 +270,7 @@ fn the_clients_teammates_end_with_its_process_and_those_who_joined_by_themselves
 }
 
 #[test]
-fn a_teammate_with_a_task_in_progress_begins_no_other_whatever_it_calls() {
+fn busy_teammate_cannot_begin_another_task_at_all() {
     Test::new()
         .strict()
         .quietly("team create alpha")
@@ -312,7 +312,7 @@ const BOB_IS_GONE: &str = "bob was terminated. 1 task(s) were unassigned: #1 \"P
                            and TaskUpdate with owner to reassign them to idle teammates.";
 
 #[test]
-fn the_other_members_are_told_that_one_was_ended_and_the_actor_is_not() {
+fn members_hear_of_an_ended_one_but_the_actor_does_not() {
     for lead in ["tester", "eve"] {
         let test = with_work_of_bob("");
         let mut test = test.quietly(&format!("release --agent bob --reason terminated --as {lead} --list alpha"));

@@ -19,7 +19,7 @@ fn a_list_is_replaced_shown_and_cleared_when_all_is_done() {
 }
 
 #[test]
-fn each_agent_of_a_session_has_a_list_of_its_own_in_the_clients_file() {
+fn each_agent_of_a_session_has_its_own_todo_list() {
     let session = "4ad28a0a-1a74-428b-a505-64f885db5f79";
     Test::new()
         .env("CLAUDE_CODE_SESSION_ID", session)

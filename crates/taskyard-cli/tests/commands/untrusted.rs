@@ -44,7 +44,7 @@ fn a_directorys_rules_do_not_switch_off_the_users_own_hook() {
 }
 
 #[test]
-fn a_directorys_quota_does_not_empty_the_outputs_of_other_projects() {
+fn directory_quota_spares_output_of_other_projects() {
     let test = Test::new();
     let temporary = test.path("tmp");
     fs::create_dir_all(test.path("home/project/cloned")).unwrap();
@@ -66,7 +66,7 @@ fn a_directorys_quota_does_not_empty_the_outputs_of_other_projects() {
 }
 
 #[test]
-fn every_key_that_matters_is_ignored_and_named_until_the_directory_is_trusted() {
+fn untrusted_directory_keys_are_ignored_and_named() {
     for (text, keys) in [
         ("list = \"project\"\nstore = \"file:.taskyard\"\n[display]\nstyle = \"flat\"\ncompleted_after = 1", &[][..]),
         ("list = \"project-api\"", &[]),
@@ -142,7 +142,7 @@ fn counts_for_nothing(mut test: Test, why: &str) {
 }
 
 #[test]
-fn a_file_that_others_could_have_written_counts_for_nothing_even_where_it_is_trusted() {
+fn writable_by_others_file_is_ignored_even_if_trusted() {
     let project = || Test::new().file(PROJECTS, "list = \"project-x\"\n[checks]\nx = \"true\"\n");
     let directory = |test: &Test, mode| set(&test.path("home/project"), mode);
     let file = |test: &Test, mode| set(&test.path(PROJECTS), mode);
@@ -236,7 +236,7 @@ fn the_users_own_file_counts_only_while_it_is_the_users() {
 }
 
 #[test]
-fn hooks_in_settings_that_others_could_have_written_do_not_run_even_where_they_are_trusted() {
+fn hooks_in_foreign_writable_settings_do_not_run() {
     let settings = r#"{"hooks":{"TaskCreated":[{"hooks":[{"type":"command","command":"touch ran"}]}]}}"#;
     for (path, folder) in [
         ("home/project/.claude/settings.json", "home/project/.claude"),

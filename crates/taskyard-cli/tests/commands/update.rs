@@ -59,7 +59,7 @@ fn a_parent_is_another_task_that_is_there_and_closes_no_circle() {
 }
 
 #[test]
-fn tags_are_added_taken_away_and_set_and_the_answer_says_from_what_to_what() {
+fn tags_are_added_removed_set_and_the_change_is_shown() {
     Test::new()
         .list("1 pending; 2 pending")
         .run("update 1 --tag a --tag b")

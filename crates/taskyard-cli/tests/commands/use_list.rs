@@ -58,14 +58,14 @@ fn a_broken_database_is_told_of_and_can_be_done_without() {
 }
 
 #[test]
-fn a_database_that_a_newer_taskyard_wrote_is_refused_and_can_be_done_without() {
+fn newer_database_is_refused_and_can_be_done_without() {
     let test = Test::new().list_named("x", "1 pending").run("use y");
     set_database_format(&test.path("data/machine.sqlite"), 2);
     test.run("list").run("use z --json").run("list --list x").snapshot();
 }
 
 #[test]
-fn a_process_that_stays_in_the_middle_of_writing_the_database_is_waited_for_and_named() {
+fn process_stuck_writing_database_is_awaited_and_named() {
     let mut test = Test::new().quietly("use y");
     let held = HeldDatabase::at(&test.path("data/machine.sqlite"));
     let started = Instant::now();

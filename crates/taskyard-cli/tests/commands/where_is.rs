@@ -58,7 +58,7 @@ fn chosen(test: &mut Test, flags: &str) -> (String, String) {
 }
 
 #[test]
-fn a_session_chooses_a_list_in_the_clients_rules_and_where_that_is_configured() {
+fn session_chooses_list_in_client_rules_or_if_configured() {
     let mut test = Test::new().strict().env("CLAUDE_CODE_SESSION_ID", SESSION);
     assert_eq!(chosen(&mut test, "").0, "project");
     assert_eq!(chosen(&mut test, "--rules client").0, SESSION);
@@ -76,7 +76,7 @@ fn a_session_chooses_a_list_in_the_clients_rules_and_where_that_is_configured() 
 }
 
 #[test]
-fn a_projects_file_gives_sessions_lists_of_their_own_only_where_it_is_trusted() {
+fn project_file_gives_session_lists_only_if_trusted() {
     let mut test =
         Test::new().env("CLAUDE_CODE_SESSION_ID", SESSION).file("home/project/taskyard.toml", "list = \"session\"");
     let answer = test.json("where --json");
@@ -86,7 +86,7 @@ fn a_projects_file_gives_sessions_lists_of_their_own_only_where_it_is_trusted() 
 }
 
 #[test]
-fn a_team_chooses_the_list_where_it_was_joined_and_below_and_nowhere_else() {
+fn team_chooses_list_where_it_was_joined_and_below() {
     let mut test = Test::new()
         .file("home/shop/src/x", "")
         .file("home/other/x", "")
@@ -139,7 +139,7 @@ fn of_several_teams_the_one_joined_nearest_counts() {
 }
 
 #[test]
-fn where_a_member_joined_is_known_behind_links_and_not_from_relative_paths() {
+fn join_place_is_found_behind_links_not_relative_paths() {
     let test = Test::new().file("home/real/x", "").meanwhile(|place| {
         std::os::unix::fs::symlink(place.join("home/real"), place.join("home/link")).unwrap();
     });
@@ -180,7 +180,7 @@ fn the_clients_own_team_environment_chooses_wherever_it_is() {
 }
 
 #[test]
-fn a_session_that_leads_a_team_works_on_its_list_and_not_on_that_of_a_team_the_client_made_by_itself() {
+fn session_leading_a_team_uses_its_list_not_the_implicit_one() {
     let mut test = Test::new()
         .env("CLAUDE_CODE_SESSION_ID", "0123abcd-1111-2222")
         .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1");

@@ -31,7 +31,7 @@ fn what_a_command_writes_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn a_command_that_cannot_be_started_is_told_once_and_costs_nothing() {
+fn unstartable_command_is_reported_once_at_no_cost() {
     Test::new()
         .list("1 pending; 2 pending")
         .run("work -j 2 -- no-such-program")

@@ -248,7 +248,7 @@ fn check(yard: &Yard, whole: &JournalDump, context: &str) {
 }
 
 #[test]
-fn whatever_happens_to_a_journal_no_task_is_lost_and_nobody_says_that_all_is_well() {
+fn no_journal_damage_loses_tasks_or_goes_unnoticed() {
     let rounds = Scale::from_environment(0.05).of(500);
     let seed = std::env::var("TASKYARD_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1_u64);
     side_by_side([Kept::Files, Kept::Document, Kept::Teaching].into_iter().enumerate(), |(place, kept)| {
@@ -270,7 +270,7 @@ fn whatever_happens_to_a_journal_no_task_is_lost_and_nobody_says_that_all_is_wel
 }
 
 #[test]
-fn a_journal_that_is_gone_is_begun_anew_above_it_and_told_until_it_is_mended() {
+fn missing_journal_is_begun_above_it_and_reported() {
     for kept in [Kept::Files, Kept::Document, Kept::Teaching] {
         let yard = Yard::new(kept);
         let revision = yard.ask("list")["revision"].as_u64().unwrap();
@@ -311,7 +311,7 @@ fn no_old_token_counts_after_the_data_directory_is_gone() {
 }
 
 #[test]
-fn what_can_be_read_of_a_damaged_journal_is_saved_and_the_old_one_is_kept() {
+fn damaged_journal_is_salvaged_and_kept_aside() {
     for kept in [Kept::Files, Kept::Document, Kept::Teaching] {
         let yard = Yard::new(kept);
         let entries = yard.ask("history")["entries"].as_array().unwrap().len();
@@ -333,7 +333,7 @@ fn what_can_be_read_of_a_damaged_journal_is_saved_and_the_old_one_is_kept() {
 }
 
 #[test]
-fn mending_that_is_killed_at_any_step_is_finished_by_the_next_one() {
+fn killed_mending_is_finished_by_the_next_one() {
     let yard = Yard::new(Kept::Files);
     flip_in_text(&yard.sidecar(), b"Task3");
     let before = yard.kept();

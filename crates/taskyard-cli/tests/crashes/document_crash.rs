@@ -35,7 +35,7 @@ fn a_new_task_at_the_end_happened_or_did_not() {
 }
 
 #[test]
-fn what_a_program_took_away_that_took_a_torn_document_for_an_empty_one_can_be_restored() {
+fn tasks_dropped_from_a_torn_document_can_be_restored() {
     let place = DocumentSite::new();
     let before = place.tasks().len();
     let command = "update task-000 --subject Changed --store document:tasks.json";

@@ -31,7 +31,7 @@ fn whatever_a_power_loss_takes_is_brought_back() {
 }
 
 #[test]
-fn a_change_in_the_middle_of_which_the_power_went_is_there_in_full_or_not_at_all() {
+fn change_during_power_loss_is_there_in_full_or_not_at_all() {
     let scale = Scale::from_environment(0.08);
     for (setup, command) in [
         (&["create A", "create B --blocked-by 1", "create C --blocked-by 1"][..], "delete 1"),
@@ -59,7 +59,7 @@ fn a_change_in_the_middle_of_which_the_power_went_is_there_in_full_or_not_at_all
 }
 
 #[test]
-fn what_a_client_wrote_before_a_power_loss_is_not_taken_for_lost() {
+fn client_writes_before_power_loss_are_not_lost() {
     let machine = Machine::new();
     machine.home.ask("create A");
     machine.home.ask("update 1 --subject B");
@@ -71,7 +71,7 @@ fn what_a_client_wrote_before_a_power_loss_is_not_taken_for_lost() {
 }
 
 #[test]
-fn what_a_power_loss_took_is_not_recorded_as_removed_while_a_rival_holds_the_list() {
+fn power_loss_is_not_recorded_as_removal_under_rival_lock() {
     let mut machine = Machine::new();
     machine.home.ask("create A");
     machine.home.ask("create B");
@@ -88,7 +88,7 @@ fn what_a_power_loss_took_is_not_recorded_as_removed_while_a_rival_holds_the_lis
 }
 
 #[test]
-fn a_list_whose_directory_was_removed_comes_back_after_a_restart_too() {
+fn removed_list_directory_is_recreated_after_restart() {
     let machine = Machine::new();
     machine.home.ask("create A");
     machine.home.ask("create B --blocked-by 1");

@@ -103,7 +103,7 @@ fn code(ran: &Ran) -> Value {
 }
 
 #[test]
-fn what_needs_a_newer_journal_is_refused_in_every_store_and_nothing_on_the_disk_changes() {
+fn newer_journal_is_refused_unchanged_in_every_store() {
     for store in STORES {
         let yard = Yard::new(store);
         set_database_format(&yard.journal(), 99);
@@ -133,7 +133,7 @@ fn nothing_is_merged_from_or_into_a_list_with_a_newer_journal() {
 }
 
 #[test]
-fn tasks_are_shown_without_a_newer_journal_and_it_is_said_that_they_are() {
+fn tasks_show_without_newer_journal_and_say_so() {
     for store in STORES {
         let yard = Yard::new(store);
         set_database_format(&yard.journal(), 99);
@@ -192,7 +192,7 @@ fn newer_file_of_tasks_is_left_alone_by_every_command() {
 }
 
 #[test]
-fn a_watcher_of_a_journal_that_a_newer_taskyard_upgrades_is_told_and_ends() {
+fn watcher_of_upgraded_journal_is_told_and_ends() {
     for store in STORES {
         finishes(move || {
             let yard = Yard::new(store);
@@ -211,7 +211,7 @@ fn a_watcher_of_a_journal_that_a_newer_taskyard_upgrades_is_told_and_ends() {
 }
 
 #[test]
-fn work_that_a_newer_taskyard_upgrades_the_journal_under_ends_and_writes_nothing() {
+fn work_ends_when_a_newer_release_upgrades_the_journal() {
     finishes(|| {
         let yard = Yard::new("claude:");
         let ready = yard.home.path().join("ready");
@@ -234,7 +234,7 @@ fn work_that_a_newer_taskyard_upgrades_the_journal_under_ends_and_writes_nothing
 }
 
 #[test]
-fn a_newer_database_of_the_machine_is_done_without_where_only_files_are_shown() {
+fn newer_machine_database_is_skipped_where_files_suffice() {
     let yard = Yard::new("claude:");
     let command = |words: &str| {
         let mut command = yard.command(words);

@@ -56,7 +56,7 @@ fn size_of(path: &Path) -> u64 {
 }
 
 #[test]
-fn old_history_is_thinned_to_how_a_task_began_and_what_it_was_at_the_end() {
+fn old_history_is_thinned_to_first_and_last_state() {
     let home = home();
     for command in ["create A", "update 1 --subject B", "update 1 --subject C", "create X"] {
         home.ask(command);
@@ -86,7 +86,7 @@ fn old_history_is_thinned_to_how_a_task_began_and_what_it_was_at_the_end() {
 }
 
 #[test]
-fn the_last_state_of_a_removed_task_stays_for_its_time_and_an_open_one_until_it_is_named() {
+fn removed_task_is_kept_for_its_time_and_open_one_longer() {
     let home = home();
     for subject in ["Deleted", "Vanished", "Finished", "Left"] {
         home.ask(&format!("create {subject}"));
@@ -118,7 +118,7 @@ fn the_last_state_of_a_removed_task_stays_for_its_time_and_an_open_one_until_it_
 }
 
 #[test]
-fn short_lists_are_small_after_their_time_and_go_on_where_they_ended() {
+fn short_journals_shrink_after_their_time_and_continue() {
     let home = home();
     let count = if Scale::from_environment(0.1).is_full() { 300 } else { 12 };
     for list in 0..count {
@@ -151,7 +151,7 @@ fn short_lists_are_small_after_their_time_and_go_on_where_they_ended() {
 }
 
 #[test]
-fn a_token_is_above_all_before_it_also_when_the_list_was_in_the_archive() {
+fn token_is_above_earlier_ones_also_when_list_was_archived() {
     let home = home();
     let mut last = 0;
     for task in ["1", "2"] {
@@ -264,7 +264,7 @@ fn check(home: &Home, place: &str) {
 }
 
 #[test]
-fn a_writing_command_tidies_a_little_once_a_day_after_its_answer() {
+fn writing_command_tidies_once_a_day_after_its_answer() {
     let home = home();
     configure(&home, "");
     for list in ["O0", "O1"] {
@@ -405,7 +405,7 @@ fn history_ages_while_nobody_touches_the_list() {
 }
 
 #[test]
-fn the_reader_of_an_answer_sees_its_end_before_anything_is_tidied() {
+fn answer_reaches_its_reader_before_tidying() {
     let home = home();
     configure(&home, "");
     for command in ["create A", "update 1 --subject B", "update 1 --subject C", "update 1 --subject D"] {
@@ -428,7 +428,7 @@ fn the_reader_of_an_answer_sees_its_end_before_anything_is_tidied() {
 }
 
 #[test]
-fn jobs_messages_and_todo_lists_of_the_past_go_and_what_is_needed_stays() {
+fn expired_jobs_messages_and_todos_go_and_needed_ones_stay() {
     let home = home();
     home.ask("team create alpha");
     home.ask("team join alpha --as bob");

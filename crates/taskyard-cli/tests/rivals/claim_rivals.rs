@@ -156,7 +156,7 @@ fn of_many_commands_at_once_one_wins_each_task() {
 const BETWEEN: [&str; 3] = ["journal: written", "journal: flushed", "file: before"];
 
 #[test]
-fn a_claim_that_was_suspended_past_its_locks_yields_to_the_rival_who_won_meanwhile() {
+fn suspended_claim_past_its_locks_yields_to_rival() {
     side_by_side(&BETWEEN, |step| {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
         home.ask("create A");
@@ -171,7 +171,7 @@ fn a_claim_that_was_suspended_past_its_locks_yields_to_the_rival_who_won_meanwhi
 }
 
 #[test]
-fn a_claim_whose_process_was_killed_yields_to_the_rival_who_won_before_it_was_finished() {
+fn killed_claim_yields_to_rival_that_won_before_repair() {
     side_by_side(&BETWEEN, |step| {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
         home.ask("create A");
@@ -182,7 +182,7 @@ fn a_claim_whose_process_was_killed_yields_to_the_rival_who_won_before_it_was_fi
 }
 
 #[test]
-fn a_claim_yields_to_a_rival_that_decided_before_it_and_takes_long_to_write() {
+fn claim_yields_to_slow_rival_that_decided_first() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.ask("create A");
     let rival = Decided::on_task_1(&home, Duration::from_millis(1500));
@@ -191,7 +191,7 @@ fn a_claim_yields_to_a_rival_that_decided_before_it_and_takes_long_to_write() {
 }
 
 #[test]
-fn a_claim_yields_to_a_rival_that_decided_just_before_its_rename_and_takes_long_to_write() {
+fn claim_yields_to_slow_rival_deciding_before_its_rename() {
     side_by_side(&["journal: looked again", "journal: written", "file: before", "file: looked"], |step| {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
         home.ask("create A");

@@ -32,7 +32,7 @@ const LIFE_OF_A_LOCK: Duration = Duration::from_secs(10);
 
 /// A machine that is busy with other things does not come up to the rate, and stops processes that hold a lock. So the best round counts.
 #[test]
-fn a_client_that_never_waits_is_hardly_refused_while_we_make_and_change_tasks() {
+fn impatient_client_is_rarely_refused_beside_our_writes() {
     for rate in [92, 100] {
         let rounds = RefCell::new(Vec::new());
         let meets_the_promise = || {
@@ -46,7 +46,7 @@ fn a_client_that_never_waits_is_hardly_refused_while_we_make_and_change_tasks() 
 }
 
 #[test]
-fn a_client_that_never_waits_is_never_refused_while_we_only_change_tasks() {
+fn impatient_client_is_never_refused_beside_our_updates() {
     let met = meet(100, changes);
     assert_eq!(met.refused, 0, "{met:?}");
     assert!(met.ours > 0, "{met:?}");
@@ -209,7 +209,7 @@ fn a_change_of_tasks_does_not_wait_for_the_lock_of_the_list() {
 }
 
 #[test]
-fn a_client_creates_while_one_of_ours_is_in_the_middle_of_a_change() {
+fn client_creates_during_one_of_our_changes() {
     for (step, command) in [
         ("task lock: taken", "update 1 --subject New"),
         ("journal: written", "claim 1"),
@@ -232,7 +232,7 @@ fn a_client_creates_while_one_of_ours_is_in_the_middle_of_a_change() {
 }
 
 #[test]
-fn a_number_that_a_client_takes_before_ours_is_in_the_journal_is_left_to_it_and_told_nobody() {
+fn number_taken_by_client_before_journaling_moves_ours() {
     let home = home_of_three();
     let sleeper = Suspended::at(&home, "temporary files: written", "create Ours --json");
     assert_eq!(impatient(&home)["created"][0]["id"], json!("4"));
@@ -245,7 +245,7 @@ fn a_number_that_a_client_takes_before_ours_is_in_the_journal_is_left_to_it_and_
 }
 
 #[test]
-fn a_number_that_a_client_takes_after_ours_is_in_the_journal_is_left_to_it_and_ours_gets_another() {
+fn number_taken_by_client_after_journaling_moves_ours() {
     let home = home_of_three();
     let sleeper = Suspended::at(&home, "journal: flushed", "create Ours --blocked-by 1 --json");
     assert_eq!(impatient(&home)["created"][0]["id"], json!("4"));
@@ -258,7 +258,7 @@ fn a_number_that_a_client_takes_after_ours_is_in_the_journal_is_left_to_it_and_o
 }
 
 #[test]
-fn a_number_that_a_client_used_and_deleted_before_ours_is_in_the_journal_is_not_given_out_again() {
+fn number_used_and_deleted_by_client_is_not_reused() {
     let home = home_of_three();
     let sleeper = Suspended::at(&home, "temporary files: written", "create Ours --json");
     let directory = Value::from(home.list("L").to_str().unwrap());
@@ -273,7 +273,7 @@ fn a_number_that_a_client_used_and_deleted_before_ours_is_in_the_journal_is_not_
 }
 
 #[test]
-fn an_update_of_the_client_and_one_of_ours_wait_for_each_other_and_both_are_there() {
+fn client_update_and_ours_wait_for_each_other() {
     let update = |home: &Home| {
         let directory = Value::from(home.list("L").to_str().unwrap());
         Rival::script(&format!(
@@ -318,7 +318,7 @@ fn both_are_there(home: &Home) {
 }
 
 #[test]
-fn a_claim_that_asks_whether_the_agent_is_idle_keeps_others_off_the_whole_list() {
+fn busy_checked_claim_locks_the_whole_list() {
     let home = home_of_three();
     let sleeper = Suspended::at(&home, "journal: written", "claim 1 --if-idle --as ana");
     assert_eq!(impatient(&home)["refused"], json!(1));

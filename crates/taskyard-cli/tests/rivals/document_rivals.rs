@@ -44,7 +44,7 @@ fn wait_until_it_waits(child: &Process) {
 }
 
 #[test]
-fn sixty_creates_and_sixty_writes_of_a_program_that_keeps_to_the_lock_are_all_there() {
+fn creates_and_writes_of_a_locking_rival_are_all_there() {
     let home = home_with(&["First"]);
     let rival = Rival::start_python("document.py", &[document(&home).to_str().unwrap(), &EACH.to_string(), "theirs"]);
     let made: Vec<String> = (0..EACH)
@@ -70,7 +70,7 @@ fn sixty_creates_and_sixty_writes_of_a_program_that_keeps_to_the_lock_are_all_th
 }
 
 #[test]
-fn a_program_that_waits_for_the_lock_finds_what_we_wrote_in_the_file_it_opened() {
+fn program_waiting_for_lock_finds_our_write_in_its_open_file() {
     let home = home_with(&["One"]);
     let opened = File::open(document(&home)).unwrap();
     home.ask("create Two --store document:tasks.json");
@@ -80,7 +80,7 @@ fn a_program_that_waits_for_the_lock_finds_what_we_wrote_in_the_file_it_opened()
 }
 
 #[test]
-fn every_command_that_writes_to_a_document_leaves_the_same_file_with_the_same_mode() {
+fn every_writing_command_leaves_same_document_and_mode() {
     let home = home_with(&["One", "Two"]);
     fs::set_permissions(document(&home), fs::Permissions::from_mode(0o640)).unwrap();
     let identity = || {
@@ -131,7 +131,7 @@ fn an_export_over_a_document_waits_for_its_lock() {
 }
 
 #[test]
-fn an_import_of_a_document_waits_for_the_program_that_is_writing_it() {
+fn document_import_waits_for_its_current_writer() {
     let home = home_with(&["One"]);
     let whole = fs::read(document(&home)).unwrap();
     let held = File::open(document(&home)).unwrap();
@@ -148,7 +148,7 @@ fn an_import_of_a_document_waits_for_the_program_that_is_writing_it() {
 }
 
 #[test]
-fn a_commit_is_made_again_on_a_file_that_was_put_in_the_place_of_the_one_being_written() {
+fn commit_is_redone_on_a_file_swapped_during_the_write() {
     let steps = home_with(&["One"]).steps("create Sleeper --store document:tasks.json");
     let saved = steps.iter().position(|step| step.name == "dialect: saved").unwrap();
     for step in &steps[..saved] {
@@ -173,7 +173,7 @@ fn a_commit_is_made_again_on_a_file_that_was_put_in_the_place_of_the_one_being_w
 }
 
 #[test]
-fn a_program_that_makes_the_document_while_we_do_keeps_what_is_in_it() {
+fn document_created_by_rival_meanwhile_keeps_its_content() {
     let steps = home_with(&[]).steps("create Sleeper --store document:tasks.json");
     let made = steps.iter().position(|step| step.name == "dialect: a file in its place").unwrap();
     for step in &steps[..made] {

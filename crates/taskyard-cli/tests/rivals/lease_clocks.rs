@@ -75,7 +75,7 @@ fn a_sleeper_whose_wall_clock_is_wrong_wakes_all_the_same() {
 }
 
 #[test]
-fn after_the_machine_was_off_the_wall_clock_decides_with_a_margin() {
+fn wall_clock_with_margin_decides_after_power_off() {
     let home = home();
     home.ask("claim 1 --ttl 1h --as ana");
     // The commands of this test take far less than the five seconds it leaves on both sides.
@@ -111,7 +111,7 @@ fn a_run_that_is_not_proven_to_be_over_ends_no_lease() {
 }
 
 #[test]
-fn a_lease_of_a_process_ends_with_it_whatever_the_wall_clock_says() {
+fn process_lease_ends_with_it_whatever_the_wall_clock_says() {
     for by in [DAY, -DAY] {
         let home = home();
         let process = sleeping();

@@ -304,7 +304,7 @@ fn a_change_by_another_program_costs_the_reading_of_one_file() {
 }
 
 #[test]
-fn a_commit_by_another_process_of_ours_costs_no_reading_and_a_write_after_it_costs_one() {
+fn foreign_commit_costs_no_read_and_next_write_one() {
     let watched = Watched::new();
     let (id, elsewhere) = (TaskId::number(1), watched.elsewhere());
     let subject = || {

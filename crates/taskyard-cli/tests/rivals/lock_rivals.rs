@@ -57,7 +57,7 @@ fn a_dead_lock_on_a_task_is_taken_over() {
 }
 
 #[test]
-fn the_lock_of_a_living_rival_is_waited_for_and_then_named_with_its_age() {
+fn lock_of_living_rival_is_awaited_then_named_with_age() {
     thread::scope(|scope| {
         for (file, command) in [(".lock", "create B"), ("1.json", "update 1 --subject B"), ("1.json", "delete 1")] {
             scope.spawn(move || is_waited_for(file, command));

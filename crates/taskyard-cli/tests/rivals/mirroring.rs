@@ -86,7 +86,7 @@ fn work_in_one_process(home: &Home, random: &mut Random) {
 }
 
 #[test]
-fn a_copy_of_the_list_misses_no_completion_over_random_runs_of_three_agents() {
+fn list_copy_misses_no_completion_over_random_runs() {
     for run in 0..Scale::from_environment(0.03).of(200) {
         let mut random = Random::new(run as u64 + 1);
         let (event, work): (_, fn(&Home, &mut Random)) = match run % 3 {
@@ -103,7 +103,7 @@ fn a_copy_of_the_list_misses_no_completion_over_random_runs_of_three_agents() {
 }
 
 #[test]
-fn a_hook_that_completes_other_tasks_itself_does_not_wait_for_itself() {
+fn hook_completing_other_tasks_does_not_wait_for_itself() {
     let more =
         "cat > copy.$$; mv copy.$$ copy.json; [ -e once ] || { touch once; \"$TASKYARD\" done 2 || touch failed; }";
     let (home, _) = home(&mut Random::new(1), "TaskCompleted", more);

@@ -250,7 +250,7 @@ fn restore_brings_back_a_list_whose_directory_is_gone() {
 }
 
 #[test]
-fn numbers_of_a_list_whose_directory_is_gone_are_not_given_out_again() {
+fn numbers_of_removed_list_are_not_reused() {
     let home = home_with_edges();
     fs::remove_dir_all(home.list("L")).unwrap();
     assert_eq!(home.ask("create Next")["task"]["id"], json!("5"));
@@ -280,7 +280,7 @@ fn reading_works_where_the_data_directory_is_read_only() {
 }
 
 #[test]
-fn a_journal_of_the_first_format_is_read_where_it_cannot_be_upgraded() {
+fn first_format_journal_is_readable_without_upgrade() {
     let home = home_with_edges();
     let history = home.ask("history");
     make_first_format(&home.sidecar("L"));

@@ -49,7 +49,7 @@ fn locks(home: &Home) -> [(PathBuf, &'static str); 4] {
 }
 
 #[test]
-fn a_lock_from_the_future_ends_when_it_has_been_seen_unchanged_for_as_long_as_a_lock_lives() {
+fn future_lock_expires_after_unchanged_lock_lifetime() {
     thread::scope(|scope| {
         for place in 0..4 {
             scope.spawn(move || {
@@ -143,7 +143,7 @@ fn a_living_holder_whose_clock_is_ahead_is_never_robbed() {
 }
 
 #[test]
-fn doctor_finds_a_lock_from_the_future_at_once_and_ends_it_when_asked() {
+fn doctor_finds_future_lock_at_once_and_removes_it() {
     thread::scope(|scope| {
         for place in 0..4 {
             scope.spawn(move || {
@@ -191,7 +191,7 @@ fn a_clock_that_was_set_forward_ends_no_lock_unwatched() {
 }
 
 #[test]
-fn what_was_seen_before_the_machine_was_started_again_counts_for_nothing() {
+fn signs_seen_before_reboot_count_for_nothing() {
     let home = home();
     let lock = home.list("L").join(".lock.lock");
     make_lock(&lock, DAY);
@@ -218,7 +218,7 @@ fn a_dead_lock_with_something_in_it_is_kept_under_another_name() {
 }
 
 #[test]
-fn a_dead_file_in_the_place_of_a_lock_is_taken_away_and_kept_where_something_is_in_it() {
+fn dead_file_in_place_of_lock_is_removed_or_kept_aside() {
     for contents in ["", "somebody's"] {
         let home = home();
         for (lock, words) in locks(&home) {

@@ -86,7 +86,7 @@ fn keeps_its_lock(step: &str, file: &str, command: &str) {
 }
 
 #[test]
-fn behind_a_suspended_command_only_the_first_of_ours_waits_for_long() {
+fn only_first_writer_waits_long_behind_suspended_command() {
     side_by_side(vec!["turn: entered", "turn: taken", "journal: flushed"], |step| {
         let home = home_with_dependents(2);
         let sleeper = Suspended::at(&home, step, "delete 1");
@@ -109,7 +109,7 @@ fn behind_a_suspended_command_only_the_first_of_ours_waits_for_long() {
 }
 
 #[test]
-fn a_suspended_command_loses_its_lock_and_its_change_is_there_once() {
+fn suspended_command_loses_lock_and_change_happens_once() {
     let is_full = Scale::from_environment(0.5).is_full();
     let mut cases = Vec::new();
     for who in [Who::Node, Who::Ours] {
@@ -151,7 +151,7 @@ fn a_suspended_command_loses_its_lock_and_its_change_is_there_once() {
 }
 
 #[test]
-fn a_suspended_command_whose_turn_was_taken_for_nothing_loses_nothing() {
+fn suspended_command_with_turn_taken_loses_nothing() {
     let steps = ["turn: taken", "temporary files: written", "journal: before", "journal: written"];
     side_by_side(steps.to_vec(), |step| {
         let home = home_with_dependents(2);
@@ -171,7 +171,7 @@ fn a_suspended_command_whose_turn_was_taken_for_nothing_loses_nothing() {
 }
 
 #[test]
-fn a_command_suspended_inside_the_journals_transaction_is_named_and_left_alone() {
+fn command_suspended_in_journal_transaction_is_named() {
     side_by_side(vec!["delete 1", "create Sleeper --blocks 2"], |command| {
         let home = home_with_dependents(2);
         let sleeper = Suspended::at(&home, INSIDE_THE_JOURNAL[0], command);
@@ -203,7 +203,7 @@ fn a_command_suspended_inside_the_journals_transaction_is_named_and_left_alone()
 }
 
 #[test]
-fn a_program_that_keeps_a_list_of_another_dialect_locked_is_named() {
+fn program_locking_another_dialect_is_named() {
     let stores = vec![("document:tasks.json", "tasks.json"), ("teaching:folder", "folder")];
     side_by_side(stores, |(store, place)| {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));

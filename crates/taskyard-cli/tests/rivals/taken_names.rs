@@ -39,7 +39,7 @@ fn told(path: &Path) -> String {
 }
 
 #[test]
-fn what_takes_the_name_of_a_killed_create_or_restore_stays_and_ours_gets_another_number() {
+fn name_taken_during_killed_create_moves_our_number() {
     for rules in ["strict", "client"] {
         for (what, put) in THEIRS {
             for command in ["create Ours", "restore 3 --deleted"] {

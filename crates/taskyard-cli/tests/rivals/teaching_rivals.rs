@@ -161,7 +161,7 @@ fn is_theirs(home: &Home, yard: &Yard, id: &TaskId, outcome: &ClaimOutcome) {
 }
 
 #[test]
-fn a_rival_that_looked_before_us_and_writes_over_ours_has_the_task() {
+fn rival_that_looked_before_us_and_overwrites_has_the_task() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let (yard, id) = (yard(&home), make(&home, 1));
     let path = folder(&home).join(format!("{id}.json"));

@@ -85,7 +85,7 @@ impl Follower {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_idle_watch_neither_wakes_nor_works_and_ends_with_its_reader() {
+fn idle_watch_does_no_work_and_ends_with_its_reader() {
     const IDLE: Duration = Duration::from_secs(3);
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.ask("create One");
@@ -160,7 +160,7 @@ fn next_of(mut lines: Lines) -> (Value, Lines) {
 }
 
 #[test]
-fn a_revision_that_was_cut_in_the_middle_comes_whole_when_one_resumes() {
+fn revision_cut_in_the_middle_is_whole_on_resume() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let yard = yard(&home, "ana");
     // More than a pipe holds, so that a reader who stops reading stops the writer in the middle.
@@ -182,7 +182,7 @@ fn a_revision_that_was_cut_in_the_middle_comes_whole_when_one_resumes() {
 }
 
 #[test]
-fn a_watch_resumed_at_random_moments_while_others_write_yields_exactly_the_journal() {
+fn watch_resumed_at_random_yields_exactly_the_journal() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let rounds = Scale::from_environment(0.1).of(1000);
     let mut follower = Follower::default();
@@ -314,7 +314,7 @@ fn yard(home: &Home, agent: &str) -> Yard {
 }
 
 #[test]
-fn something_strange_that_appears_among_the_files_stops_nobody_from_being_told() {
+fn strange_file_among_tasks_stops_no_reporting() {
     for kind in StrangeFile::ALL {
         finishes(move || {
             let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));

@@ -4,16 +4,13 @@
 //! with `document.rs`, which wraps every answer, and `values.rs`, which has what many answers hold; the others have the answers by
 //! subject. Nothing here finds anything out: an answer is filled with what an operation returned.
 
-pub mod access;
-mod careful;
-pub mod claims;
-pub mod document;
-pub mod history;
-pub mod jobs;
-pub mod lists;
-pub mod maintenance;
-pub mod setup;
-pub mod tasks;
-pub mod teams;
-pub mod values;
-pub mod words;
+pub mod answer_document;
+pub mod answer_values;
+pub mod answer_words;
+pub mod claim_answers;
+pub mod history_answers;
+pub mod list_answers;
+pub mod maintenance_answers;
+pub mod task_answers;
+pub mod team_answers;
+pub mod worktrees;

@@ -1,12 +1,12 @@
-//! What one form cannot say and another carries for it, specified in `docs/formats/carrying.md`.
-//!
-//! A dialect says of a task what it has words for. What was said is read back and compared with what was meant; the
-//! difference is kept beside, and applied again when the task comes back. Each part of it counts only for as long as
-//! what it stands beside is what it was: a person who edits a file by hand is believed over what is carried.
+//! Data that one dialect carries for another, specified in `docs/formats/carrying.md`, and helpers shared by the
+//! array dialects.
+
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::native::{self, Shape};
+use super::native;
+use super::native::{Shape, Unreadable};
 use crate::{Task, TaskId};
 
 const MORE: &str = "more";
@@ -14,23 +14,23 @@ const INSTEAD: &str = "instead";
 const WITHIN: &str = "within";
 const ORDER: &str = "order";
 
-/// Whether two objects are the same that have the same keys in another order.
+/// Whether key order matters when two objects are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyOrder {
-    /// They are not: a file that another program wrote comes back to the letter.
+    /// It matters: a file written by another program must be reproduced exactly.
     Counts,
-    /// They are: the order of a task's own keys means nothing, and is not worth a word in another program's file.
+    /// It does not: the key order of a task means nothing and is not worth recording in another program's file.
     IsFree,
 }
 
-/// Returns what has to be done to `said` to make it `is`; empty where they are the same to the order of their keys.
+/// Returns the difference that turns `said` into `is`, including key order; empty if there is none.
 pub(super) fn difference(said: &Map<String, Value>, is: &Map<String, Value>, schema: &[&str]) -> Map<String, Value> {
     difference_by(KeyOrder::Counts, said, is, schema)
 }
 
-/// Returns what an element of another dialect holds that a task in that dialect's words does not say.
+/// Returns what an element of another dialect contains beyond what the task expresses in that dialect.
 ///
-/// The order of its keys means nothing, and neither does leaving out what would only say the usual.
+/// Key order is ignored, and so are omitted keys that would have their usual values.
 pub(super) fn leftover(
     said: Map<String, Value>,
     element: &Map<String, Value>,
@@ -40,7 +40,7 @@ pub(super) fn leftover(
     difference_by(KeyOrder::IsFree, &said, element, &[])
 }
 
-/// Returns what is said without those keys that say only the usual and that another object does without.
+/// Removes keys that have their usual values if the other object omits them.
 pub(super) fn without_usual(
     mut said: Map<String, Value>,
     other: &Map<String, Value>,
@@ -54,7 +54,7 @@ pub(super) fn without_usual(
     said
 }
 
-/// Returns an object with its keys in the order another one has them, below as well; new ones come last.
+/// Sorts the keys of an object like those of another one, recursively; new keys come last.
 pub(super) fn arranged_like(object: Map<String, Value>, other: &Map<String, Value>) -> Map<String, Value> {
     let keys: Vec<&str> = other.keys().map(String::as_str).collect();
     let mut object = arranged(object, &keys);
@@ -99,7 +99,7 @@ fn difference_by(
     difference
 }
 
-/// Does to what was said what a difference says, as far as it still stands beside the same.
+/// Applies a difference as far as the values it refers to are unchanged.
 pub(super) fn restored(
     said: Map<String, Value>,
     difference: &Map<String, Value>,
@@ -131,7 +131,7 @@ pub(super) fn restored(
     }
 }
 
-/// Returns an object with these keys first, in their order, and the others after them in theirs.
+/// Moves these keys to the front, in the given order.
 pub(super) fn arranged(mut object: Map<String, Value>, first: &[&str]) -> Map<String, Value> {
     let mut result = Map::new();
     for key in first {
@@ -143,13 +143,13 @@ pub(super) fn arranged(mut object: Map<String, Value>, first: &[&str]) -> Map<St
     result
 }
 
-/// Tells whether a value is a difference.
+/// Returns whether a value is a difference.
 pub(super) fn is_difference(value: &Value) -> bool {
     let known = [MORE, INSTEAD, WITHIN, ORDER];
     value.as_object().is_some_and(|object| !object.is_empty() && object.keys().all(|key| known.contains(&key.as_str())))
 }
 
-/// Returns a task without what it carries for a dialect, and that.
+/// Splits off the data that a task carries for a dialect.
 pub(super) fn without_carried(task: &Task, dialect: &str) -> (Task, Map<String, Value>) {
     let mut task = task.clone();
     let Some(metadata) = task.metadata.as_mut() else { return (task, Map::new()) };
@@ -166,7 +166,7 @@ pub(super) fn without_carried(task: &Task, dialect: &str) -> (Task, Map<String, 
     }
 }
 
-/// Returns a task that carries something for a dialect.
+/// Adds the data that a task carries for a dialect.
 pub(super) fn with_carried(mut task: Task, dialect: &str, carried: Map<String, Value>) -> Task {
     if !carried.is_empty() {
         task.metadata.get_or_insert_default().insert(dialect.to_owned(), Value::Object(carried));
@@ -174,7 +174,7 @@ pub(super) fn with_carried(mut task: Task, dialect: &str, carried: Map<String, V
     task
 }
 
-/// Returns a task in its native form, the id as it is shown.
+/// Returns a task in its native form with its displayed id.
 pub(super) fn native_object(task: &Task) -> Map<String, Value> {
     let mut object = match serde_json::to_value(Shape(task)) {
         Ok(Value::Object(object)) => object,
@@ -184,9 +184,10 @@ pub(super) fn native_object(task: &Task) -> Map<String, Value> {
     object
 }
 
-/// Returns what a task says in a dialect does not say: what has to be carried beside it.
+/// Returns the part of `meant` that `stated`, the dialect's version of the task, does not express and that must be
+/// carried.
 ///
-/// The order of its keys, the order of the tasks that wait for it, and metadata that holds nothing mean nothing, and are not carried.
+/// Key order, the order of dependents and empty metadata mean nothing and are not carried.
 pub(super) fn unsaid(stated: &Task, meant: &Task) -> Map<String, Value> {
     let mut meant = meant.clone();
     meant.metadata = meant.metadata.filter(|metadata| !metadata.is_empty());
@@ -196,7 +197,7 @@ pub(super) fn unsaid(stated: &Task, meant: &Task) -> Map<String, Value> {
     difference_by(KeyOrder::IsFree, &native_object(stated), &native_object(&meant), &native::SCHEMA)
 }
 
-/// Returns the same with the order of the keys.
+/// Like [`unsaid`], but including key order.
 pub(super) fn unsaid_with_order(stated: &Task, meant: &Task) -> Map<String, Value> {
     difference(&native_object(stated), &native_object(meant), &native::SCHEMA)
 }
@@ -210,7 +211,7 @@ fn is_same_set(one: &[TaskId], two: &[TaskId]) -> bool {
     one == two || one.len() == two.len() && sorted(one) == sorted(two)
 }
 
-/// Returns a task with what was carried beside it. What makes no task of it is not believed.
+/// Applies carried data to a task. Data that would make the task unreadable is ignored.
 pub(super) fn with_unsaid(stated: Task, carried: &Map<String, Value>) -> Task {
     if carried.is_empty() {
         return stated;
@@ -220,7 +221,7 @@ pub(super) fn with_unsaid(stated: Task, carried: &Map<String, Value>) -> Task {
     native::read(&stated.id, &bytes).unwrap_or(stated)
 }
 
-/// Returns ids as JSON.
+/// Converts ids to JSON.
 pub(super) fn ids(ids: &[TaskId]) -> Value {
     Value::Array(ids.iter().map(|id| Value::String(id.as_str().to_owned())).collect())
 }
@@ -238,7 +239,7 @@ fn exception(said: &Value, is: Option<&Value>) -> Value {
     Value::Object(exception)
 }
 
-/// Tells whether two values are the same, to the order of their keys and the writing of their numbers.
+/// Returns whether two values are equal, including key order and number spelling.
 fn is_same(one: &Value, two: &Value) -> bool {
     match (one, two) {
         (Value::Object(one), Value::Object(two)) => {
@@ -248,6 +249,104 @@ fn is_same(one: &Value, two: &Value) -> bool {
             one.len() == two.len() && one.iter().zip(two).all(|(one, two)| is_same(one, two))
         }
         (one, two) => one == two,
+    }
+}
+
+/// The contents of an array of tasks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TasksRead {
+    /// The tasks, in the order of the array.
+    pub tasks: Vec<Task>,
+    /// The index of each element that is not a task, and why.
+    pub problems: Vec<(usize, Unreadable)>,
+}
+
+/// Reads every element, passing its id if it states one. If two elements have the same id, the first one counts.
+pub(super) fn read_all(
+    elements: &[Value],
+    read: impl Fn(&Value, Option<&TaskId>) -> Result<Task, Unreadable>,
+) -> TasksRead {
+    let mut found = TasksRead::default();
+    let mut seen = HashSet::new();
+    for (place, value) in elements.iter().enumerate() {
+        let id = value.get("id").and_then(Value::as_str).map(TaskId::stored);
+        match read(value, id.as_ref()) {
+            Ok(task) if seen.insert(task.id.clone()) => found.tasks.push(task),
+            Ok(_) => found.problems.push((
+                place,
+                Unreadable::WrongType { key: "id", expected: "an id of its own", found: "that of another task" },
+            )),
+            Err(why) => found.problems.push((place, why)),
+        }
+    }
+    found
+}
+
+/// Returns a string, or `None` if the key is missing.
+pub(super) fn text<'a>(element: &'a Map<String, Value>, key: &'static str) -> Result<Option<&'a str>, Unreadable> {
+    match element.get(key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Unreadable::WrongType { key, expected: "a string", found: "another value" }),
+    }
+}
+
+/// Returns a string, or `None` if the key is missing or null.
+pub(super) fn text_or_null<'a>(
+    element: &'a Map<String, Value>,
+    key: &'static str,
+) -> Result<Option<&'a str>, Unreadable> {
+    if element.get(key) == Some(&Value::Null) { Ok(None) } else { text(element, key) }
+}
+
+/// Returns the ids under a key.
+pub(super) fn ids_under(element: &Map<String, Value>, key: &'static str) -> Result<Vec<TaskId>, Unreadable> {
+    let wrong = || Unreadable::WrongType { key, expected: "an array of strings", found: "another value" };
+    match element.get(key) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(items)) => {
+            items.iter().map(|item| item.as_str().map(TaskId::stored).ok_or_else(wrong)).collect()
+        }
+        Some(_) => Err(wrong()),
+    }
+}
+
+/// A file states a newer version than this release supports. It is neither read nor written, because data could be
+/// lost.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("its version is {stated}, and {newest} is the newest that this taskyard knows")]
+pub struct NewerVersion {
+    /// The version as stated in the file.
+    pub stated: String,
+    /// The newest supported version.
+    pub(crate) newest: u64,
+}
+
+/// Returns the `version` of a file's root: 1 if it is missing or not a number.
+///
+/// Other programs write it as a number or as a string (`"2"`, `"3.1"`). In a string, the first two numbers count.
+pub(super) fn stated_version(root: &Map<String, Value>, newest: u64) -> Result<u64, NewerVersion> {
+    let (number, stated) = match root.get("version") {
+        Some(Value::Number(number)) => (number.as_f64(), number.to_string()),
+        Some(Value::String(text)) => (leading_number(text), text.escape_debug().to_string()),
+        _ => (None, String::new()),
+    };
+    let number = number.unwrap_or(1.0);
+    match number > newest as f64 {
+        true => Err(NewerVersion { stated, newest }),
+        // The value is at most the newest version, so no precision is lost.
+        false => Ok(number.max(0.0) as u64),
+    }
+}
+
+/// Parses `v3.1.0-beta` as 3.1.
+fn leading_number(text: &str) -> Option<f64> {
+    let text = text.trim().trim_start_matches(['v', 'V']);
+    let numbers = text.split(|character: char| !character.is_ascii_digit()).take(2).collect::<Vec<_>>();
+    let is_followed_by_point = text.as_bytes().get(numbers[0].len()) == Some(&b'.');
+    match numbers[..] {
+        [major, minor] if is_followed_by_point => format!("{major}.{minor}0").parse().ok(),
+        _ => numbers[0].parse().ok(),
     }
 }
 
@@ -290,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_a_tasks_own_keys_and_of_those_who_wait_for_it_is_not_carried() {
+    fn key_order_and_dependents_order_are_not_carried() {
         let said = Task {
             blocks: vec![TaskId::number(2), TaskId::number(3)],
             metadata: json!({"priority": "high", "tags": [{"a": 1, "b": 2}]}).as_object().cloned(),
@@ -314,5 +413,34 @@ mod tests {
         let carried =
             difference(&object(json!({"a": 1, "c": 3})), &object(json!({"a": 1, "b": 2, "c": 3})), &["a", "b", "c"]);
         assert_eq!(Value::Object(carried), json!({"more": {"b": 2}}));
+    }
+}
+
+#[cfg(test)]
+mod stated_version_tests {
+    use serde_json::{Value, json};
+
+    use super::{NewerVersion, stated_version};
+
+    fn version(stated: Value) -> Result<u64, NewerVersion> {
+        let root = json!({ "version": stated });
+        stated_version(root.as_object().unwrap(), 2)
+    }
+
+    #[test]
+    fn known_versions_are_read_in_every_spelling() {
+        let known = [json!(2), json!(2.0), json!("2"), json!("v2"), json!("2.0.0"), json!(" 2 ")];
+        assert_eq!(known.map(|stated| version(stated).unwrap()), [2; 6]);
+        let first = [json!(1), json!(null), json!("1.9"), json!("draft"), json!({}), json!(true), json!("")];
+        assert_eq!(first.map(|stated| version(stated).unwrap()), [1; 7]);
+        assert_eq!([json!(0), json!(-7), json!("0.3")].map(|stated| version(stated).unwrap()), [0; 3]);
+    }
+
+    #[test]
+    fn newer_versions_are_told_in_every_spelling() {
+        for stated in [json!(3), json!(2.1), json!(u64::MAX), json!(1e300), json!("3"), json!("v3"), json!("2.1.0")] {
+            let told = version(stated.clone()).unwrap_err();
+            assert_eq!((told.stated, told.newest), (stated.as_str().map_or(stated.to_string(), str::to_owned), 2));
+        }
     }
 }

@@ -7,13 +7,12 @@ pub mod hook_input;
 pub mod inbox;
 pub mod macf;
 pub mod native;
-pub mod task_notification;
+pub(crate) mod plan;
 pub mod teaching;
 pub mod team_file;
 pub mod transcript;
 
 mod carrying;
-mod elements;
-mod stated_version;
+pub mod message_protocol;
 
-pub use stated_version::NewerVersion;
+pub use carrying::NewerVersion;

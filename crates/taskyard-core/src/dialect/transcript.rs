@@ -1,4 +1,4 @@
-//! The client's transcript of a conversation: one JSON object on each line, of which we read who called what, where, and what it used.
+//! Claude Code's transcript of a conversation, one JSON object per line: tool calls, directories and token use.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,21 @@ use serde_json::Value;
 use crate::Timestamp;
 use crate::json_text::from_slice;
 
-/// What a conversation used, by the client's own figures.
+/// The token use of a conversation, as reported by the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenUse {
-    /// Tokens that the model read, without those below.
+    /// Input tokens, excluding those from and to the cache.
     pub input: u64,
-    /// Tokens that the model wrote.
+    /// Output tokens.
     pub output: u64,
-    /// Tokens that the model read from its cache.
+    /// Tokens read from the cache.
     pub cache_read: u64,
-    /// Tokens that were put into the cache.
+    /// Tokens written to the cache.
     pub cache_creation: u64,
 }
 
-/// Sums up what the messages of a model used within some times, each from a moment up to another. A message of several parts stands on
-/// several lines and counts once. Returns `None` if there is no such message.
+/// Adds up the token use of messages within any of the given time ranges. A message spread over several lines counts
+/// once. Returns `None` if there is no such message.
 pub fn used_within(transcript: &[u8], times: &[(Timestamp, Timestamp)]) -> Option<TokenUse> {
     let mut messages: HashMap<String, TokenUse> = HashMap::new();
     for line in lines_with(transcript, b"\"usage\"").filter(|line| line["type"] == "assistant") {
@@ -30,7 +30,7 @@ pub fn used_within(transcript: &[u8], times: &[(Timestamp, Timestamp)]) -> Optio
         let (usage, id) = (&line["message"]["usage"], line["message"]["id"].as_str());
         if let Some(id) = id.filter(|_| is_within && usage.is_object()) {
             let tokens = |key: &str| usage[key].as_u64().unwrap_or(0);
-            // The last line of a message has the whole of it.
+            // The last line of a message has its final figures.
             messages.insert(
                 id.to_owned(),
                 TokenUse {
@@ -51,18 +51,18 @@ pub fn used_within(transcript: &[u8], times: &[(Timestamp, Timestamp)]) -> Optio
     (!messages.is_empty()).then(|| messages.values().fold(TokenUse::default(), sum))
 }
 
-/// Returns what the whole session cost in dollars, as newer clients write it down when a session ends.
+/// Returns the cost of the session in dollars, which newer clients record when a session ends.
 pub fn session_cost(transcript: &[u8]) -> Option<f64> {
     let costs = lines_with(transcript, b"\"cost-state\"").filter(|line| line["type"] == "cost-state");
     costs.last().and_then(|line| line["totalCostUSD"].as_f64())
 }
 
-/// Returns the directory in which a conversation last was.
+/// Returns the most recent directory of a conversation.
 pub fn directory_of(transcript: &[u8]) -> Option<String> {
     lines_with(transcript, b"\"cwd\"").last().and_then(|line| line["cwd"].as_str().map(str::to_owned))
 }
 
-/// Tells whether an answer in a transcript says that a task is an agent's: it names both, on the same line.
+/// Returns whether a result in the transcript names an agent and a task on the same line, as the holder of the task.
 pub fn names_holder(transcript: &[u8], agent: &str, task: &str) -> bool {
     let (named, number) = (format!("as {agent}"), format!("#{task}"));
     let mut lines = lines_with(transcript, named.as_bytes()).filter(|line| line["type"] == "user");
@@ -72,20 +72,19 @@ pub fn names_holder(transcript: &[u8], agent: &str, task: &str) -> bool {
     })
 }
 
-/// Tells whether a text has a word that does not go on.
+/// Returns whether a text contains a whole word.
 fn has_word(text: &str, word: &str) -> bool {
     let goes_on = |rest: &str| rest.starts_with(|next: char| next.is_alphanumeric() || matches!(next, '-' | '_' | '@'));
     text.match_indices(word).any(|(place, _)| !goes_on(&text[place + word.len()..]))
 }
 
-/// Tells whether the agent of a transcript has made the call with this id. A line that is not whole yet counts for
-/// nothing.
+/// Returns whether the agent of a transcript made the call with this id. An incomplete line is ignored.
 pub fn makes_call(transcript: &[u8], id: &str) -> bool {
     lines_with(transcript, id.as_bytes())
         .any(|line| calls(&line).any(|call| call.get("id").and_then(Value::as_str) == Some(id)))
 }
 
-/// Returns the names that the agent of a transcript gave itself when it claimed tasks, each once.
+/// Returns the names under which the agent of a transcript claimed tasks, without duplicates.
 pub fn names_given(transcript: &[u8]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for line in lines_with(transcript, b"TaskClaim") {
@@ -99,20 +98,20 @@ pub fn names_given(transcript: &[u8]) -> Vec<String> {
     names
 }
 
-/// Tells whether a call claims a task with a tool of ours, under whatever name the server is registered.
+/// Returns whether a call claims a task with a tool of Taskyard, whatever name the server is registered under.
 fn is_claim(call: &Value) -> bool {
     let tool = call.get("name").and_then(Value::as_str).unwrap_or_default();
     tool.starts_with("mcp__") && tool.ends_with("__TaskClaim")
 }
 
-/// Returns the lines that hold some bytes and are JSON.
+/// Returns the JSON lines that contain the given bytes.
 fn lines_with<'a>(transcript: &'a [u8], wanted: &'a [u8]) -> impl Iterator<Item = Value> + 'a {
     let lines = transcript.split(|byte| *byte == b'\n');
     let holds = move |line: &&[u8]| !wanted.is_empty() && line.windows(wanted.len()).any(|part| part == wanted);
     lines.filter(holds).filter_map(|line| from_slice(line).ok())
 }
 
-/// Returns the calls that a line makes: what a model said, and no more. Other lines tell of calls that were made elsewhere.
+/// Returns the tool calls in a line of model output. Other lines report calls made elsewhere.
 fn calls(line: &Value) -> impl Iterator<Item = &Value> {
     let is_said = line.get("type").and_then(Value::as_str) == Some("assistant");
     let said = line.get("message").filter(|_| is_said).and_then(|message| message.get("content")?.as_array());
@@ -124,7 +123,7 @@ mod tests {
     use super::{TokenUse, directory_of, makes_call, names_given, names_holder, session_cost, used_within};
     use crate::Timestamp;
 
-    // As both releases write them, without what does not matter here.
+    // As both releases write it, without irrelevant keys.
     const CALL: &str = r#"{"parentUuid":"c4eb","isSidechain":true,"agentId":"acd2cc6","message":{"id":"msg_3","type":"message","role":"assistant","content":[{"type":"tool_use","id":"toolu_cb33","name":"mcp__taskyard__TaskClaim","input":{"taskId":"2"}}]},"type":"assistant"}"#;
     const PROGRESS: &str = r#"{"agentId":"acd2cc6","type":"progress","data":{"type":"mcp_progress","status":"started"},"toolUseID":"toolu_cb33"}"#;
     const RESULT: &str = r#"{"agentId":"acd2cc6","type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_cb33","type":"tool_result","content":[{"type":"text","text":"ok"}]}]}}"#;

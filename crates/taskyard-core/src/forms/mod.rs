@@ -1,8 +1,6 @@
-//! What people write for Taskyard by hand: many tasks at once, one task in an editor or in one line, ids, and what is said
-//! of a task besides its texts.
+//! What people write for Taskyard by hand: many new tasks at once, tasks in an editor or in one line, ids, and what is said of a
+//! task besides its texts.
 
 pub mod batch;
 pub mod edit_form;
-pub mod extras;
-pub mod id_range;
-pub mod inline;
+pub mod one_line;

@@ -1,18 +1,10 @@
-//! A list in memory, moved on by one task at a time: what waits for what, what is a part of what, and what can start, without looking
-//! at all of it again.
-//!
-//! It holds tasks as the bytes they are read from, so that a long list stays small, and of each what decides where it stands. The rules
-//! are those of [`crate::rules`]; a property says that both come to the same answers.
+//! A list in memory with incrementally maintained dependencies and readiness; begin with `live_list.rs`. Tasks are
+//! kept as the bytes they are read from, to save memory. The rules are those of [`crate::rules`]; a property test
+//! checks that both agree.
 
-mod chains;
-mod claiming;
-mod list;
-mod looking;
-mod rank;
-mod readiness;
-mod record;
+mod live_list;
+mod live_readiness;
 
-pub use list::LiveList;
-pub(crate) use looking::Outline;
-pub use readiness::ReadyTask;
-pub(crate) use record::Slot;
+pub use live_list::LiveList;
+pub(crate) use live_list::{Outline, Slot};
+pub use live_readiness::ReadyTask;

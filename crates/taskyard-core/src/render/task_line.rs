@@ -1,18 +1,25 @@
-//! One task on one line.
+//! A task on one line: in Taskyard's form, in the client's, or by a template.
 
-use crate::dialect::macf::Subject;
-use crate::{Priority, Status, Task, TaskId, Todo};
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use serde_json::Value;
 
 use super::line::cut_text;
 use super::{Line, Look, Tone, escaping};
+use crate::dialect::macf::{Block, Subject};
+use crate::near_words::nearest;
+use crate::rules::looking::query::{Mistake, Times};
+use crate::timing::work_in_words;
+use crate::{Priority, Status, Task, TaskId, Todo};
 
-/// The fewest columns a title is cut to, however much follows it.
+/// The minimum width of a title, whatever follows it.
 const SHORTEST_TITLE: usize = 12;
 
-/// On a display narrower than this a title is not cut for the sake of what it waits for.
+/// On displays narrower than this, blockers are shortened before the title is.
 const NARROW: usize = 60;
 
-/// Returns the client's own line: `#3 [pending] Deploy (ana) [blocked by #2]`, safe to show.
+/// Returns the client's own line, `#3 [pending] Deploy (ana) [blocked by #2]`, escaped for display.
 pub fn client_line(id: &str, task: &Task, blockers: &[TaskId]) -> String {
     let mut line = format!("#{id} [{}] {}", task.status, task.shown_subject());
     if let Some(owner) = task.owner() {
@@ -24,14 +31,14 @@ pub fn client_line(id: &str, task: &Task, blockers: &[TaskId]) -> String {
     escaping::one_line(&line).into_owned()
 }
 
-/// Returns ids as people write them: `#2, #3`.
+/// Formats ids as `#2, #3`.
 pub fn numbered(ids: &[TaskId]) -> String {
     ids.iter().map(|id| format!("#{id}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a task with its mark, title and what there is to say of it, in the width of the display.
+/// Formats a task with its mark, title and remarks in the width of the display.
 ///
-/// `guides` is what stands before it (the branches of a tree); ids are padded to `id_width`, their `#` included.
+/// `guides` is placed in front of it (the branches of a tree); ids are padded to `id_width`, including `#`.
 pub fn task_line(guides: &str, id_width: usize, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
     let mut before = marked(guides, task, blockers, look);
     before.push(id_tone(task), &format!("{:id_width$}", format!("#{}", task.id)));
@@ -39,7 +46,7 @@ pub fn task_line(guides: &str, id_width: usize, task: &Task, blockers: &[TaskId]
     titled(before, task, blockers, look)
 }
 
-/// Returns an item of a todo list as a task without an id is drawn, in the width of the display.
+/// Formats a todo item like a task without an id, in the width of the display.
 pub fn todo_line(guides: &str, todo: &Todo, look: &Look) -> Line {
     let active_form = Some(todo.active_form.clone());
     let task = Task { status: todo.status, active_form, ..Task::new(TaskId::stored(""), todo.content.as_str()) };
@@ -105,22 +112,21 @@ fn title_tone(task: &Task, waiting: bool) -> Tone {
     }
 }
 
-/// Returns what is being done at the moment, where the task says so.
+/// Returns the active form of a task in progress, if it has one.
 fn active_form(task: &Task, look: &Look) -> Option<Line> {
     let doing = task.active_form.as_deref().filter(|text| task.status == Status::InProgress && !text.is_empty())?;
     let doing = doing.trim_end_matches('…').trim_end_matches("...");
     Some(Line::new().with(Tone::Dim, look.dot()).with(Tone::Active, &format!("{doing}{}", look.ellipsis())))
 }
 
-/// Returns what there is to say of a task beside a title that is to stay whole: what it waits for in so many words, by its ids
-/// alone, or not at all.
+/// Returns the remarks that fit beside an uncut title: blockers in words, as ids only, or not at all.
 fn remarks_within(room: usize, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
     let ids: Vec<String> = blockers.iter().map(|id| format!("#{id}")).collect();
     let forms = [in_words(blockers), ids.join(" ")].into_iter().map(|waits| remarks(task, &waits, look));
     forms.into_iter().find(|line| line.width() <= room).unwrap_or_else(|| remarks(task, "", look))
 }
 
-/// Returns what a task waits for, in words; nothing where that is nothing.
+/// Returns the blockers in words; empty if there are none.
 fn in_words(blockers: &[TaskId]) -> String {
     if blockers.is_empty() { String::new() } else { format!("blocked by {}", some_of(blockers)) }
 }
@@ -154,7 +160,7 @@ fn remarks(task: &Task, waits: &str, look: &Look) -> Line {
     line
 }
 
-/// Returns when an open task is due and when it may start, where the present is known.
+/// Returns the due date and deferral of an open task, if the present is known.
 fn times(task: &Task, look: &Look) -> Line {
     let mut line = Line::new();
     let Some(now) = look.now.filter(|_| task.status.is_open()) else { return line };
@@ -169,13 +175,229 @@ fn times(task: &Task, look: &Look) -> Line {
     line
 }
 
-/// Returns the first few ids and how many more there are.
+/// Returns the first few ids and the number of others.
 fn some_of(ids: &[TaskId]) -> String {
     match ids {
         [first, second, third, rest @ ..] if rest.len() > 1 => {
             format!("#{first}, #{second}, #{third} and {} more", rest.len())
         }
         _ => numbered(ids),
+    }
+}
+
+/// Formats a task as client 2.1.19 did: `#67. [in_progress] Title`.
+pub fn historic_line(task: &Task) -> Line {
+    let line = Line::plain(&format!("#{}. [{}] ", task.id, task.status));
+    historic_title(line, task)
+}
+
+/// Formats a task as client 2.1.20 did: without its number, unless that is a dim mark in the subject.
+pub fn historic_mark_line(task: &Task) -> Line {
+    let mark = match task.status {
+        Status::InProgress => "  \u{25fc} ",
+        Status::Pending => "  \u{25fb} ",
+        Status::Completed => "  \u{2714} ",
+    };
+    let mut line = Line::plain(mark);
+    if let Some(id) = Subject::of(&task.id, &task.subject).id {
+        line.push(Tone::Dim, &format!("#{id} "));
+    }
+    historic_title(line, task)
+}
+
+fn historic_title(mut line: Line, task: &Task) -> Line {
+    let subject = Subject::of(&task.id, &task.subject);
+    if let Some(parent) = subject.parent {
+        line.push(Tone::Dim, &format!("[^#{parent}] "));
+    }
+    line.push(Tone::Plain, subject.title);
+    line
+}
+
+/// Returns the subject for display: without the task's own number, which some tools put in front of it, on one line,
+/// and with terminal control characters escaped.
+pub fn shown_subject<'a>(id: &TaskId, subject: &'a str) -> Cow<'a, str> {
+    if !subject.contains('\x1b') {
+        // Without an escape character there are no dim marks.
+        return escaping::one_line(subject);
+    }
+    match Subject::of(id, subject) {
+        Subject { parent: Some(parent), title, .. } => {
+            Cow::Owned(format!("[^#{parent}] {}", escaping::one_line(title)))
+        }
+        Subject { title, .. } => escaping::one_line(title),
+    }
+}
+
+impl Task {
+    /// Returns the subject for display; see [`shown_subject`].
+    pub fn shown_subject(&self) -> Cow<'_, str> {
+        shown_subject(&self.id, &self.subject)
+    }
+
+    /// Converts an edited [`Task::shown_subject`] back to a subject: escaped characters of the stored title are
+    /// restored.
+    pub fn subject_typed(&self, typed: &str) -> String {
+        let mut subject = typed.to_owned();
+        for character in Subject::of(&self.id, &self.subject).title.chars().filter(|one| escaping::is_unsafe(*one)) {
+            let character = character.to_string();
+            subject = subject.replace(&*escaping::one_line(&character), &character);
+        }
+        subject
+    }
+
+    /// Returns the description without its metadata block if the block can be read; displays show the facts
+    /// separately.
+    pub fn shown_description(&self) -> Cow<'_, str> {
+        match Block::find(&self.description).filter(|block| block.facts().is_ok()) {
+            Some(block) => {
+                let (before, after) = block.around();
+                Cow::Owned(format!("{}{after}", before.trim_end()))
+            }
+            None => Cow::Borrowed(&self.description),
+        }
+    }
+}
+
+/// The template for printing a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Field(&'static str),
+    Metadata(String),
+}
+
+/// The names allowed between braces, besides `metadata.KEY`.
+const FIELDS: [&str; 18] = [
+    "id",
+    "subject",
+    "status",
+    "owner",
+    "priority",
+    "tags",
+    "parent",
+    "kind",
+    "due",
+    "defer",
+    "estimate",
+    "description",
+    "activeForm",
+    "blocks",
+    "blockedBy",
+    "created",
+    "changed",
+    "list",
+];
+
+impl Template {
+    /// Returns whether it uses creation or change times, which only the journal has.
+    pub fn asks_for_times(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Field("created" | "changed")))
+    }
+
+    /// Fills in the template for a task of a list. Missing values are empty.
+    pub fn filled(&self, task: &Task, list: &str, times: Option<&Times>) -> String {
+        let mut text = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(literal) => text.push_str(literal),
+                Piece::Field(field) => text.push_str(&value(field, task, list, times)),
+                Piece::Metadata(key) => text.push_str(&task.meta(key).map(field_in_words).unwrap_or_default()),
+            }
+        }
+        text
+    }
+}
+
+impl FromStr for Template {
+    type Err = Mistake;
+
+    /// Parses a template: fields between braces, `{{` and `}}` for braces, `\\n` and `\\t` for a newline and a tab.
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        let mut pieces = Vec::new();
+        let mut literal = String::new();
+        let mut characters = text.char_indices().peekable();
+        while let Some((at, character)) = characters.next() {
+            let next = characters.peek().map(|(_, next)| *next);
+            match (character, next) {
+                ('{', Some('{')) | ('}', Some('}')) | ('\\', Some('\\')) => {
+                    characters.next();
+                    literal.push(character);
+                }
+                ('\\', Some('n' | 't')) => {
+                    characters.next();
+                    literal.push(if next == Some('n') { '\n' } else { '\t' });
+                }
+                ('{', _) => {
+                    let Some(length) = text[at..].find('}') else {
+                        let mistake = Mistake::new(text, at..at + 1, "this brace is never closed");
+                        return Err(mistake.advising("write `{{` for a brace"));
+                    };
+                    pieces.push(Piece::Text(std::mem::take(&mut literal)));
+                    pieces.push(field(text, at + 1, &text[at + 1..at + length])?);
+                    while characters.next_if(|(place, _)| *place <= at + length).is_some() {}
+                }
+                (character, _) => literal.push(character),
+            }
+        }
+        pieces.push(Piece::Text(literal));
+        pieces.retain(|piece| *piece != Piece::Text(String::new()));
+        Ok(Self { pieces })
+    }
+}
+
+fn field(text: &str, at: usize, name: &str) -> Result<Piece, Mistake> {
+    if let Some(key) = name.strip_prefix("metadata.").filter(|key| !key.is_empty()) {
+        return Ok(Piece::Metadata(key.to_owned()));
+    }
+    match FIELDS.iter().find(|field| field.eq_ignore_ascii_case(name)) {
+        Some(field) => Ok(Piece::Field(field)),
+        None => {
+            let what = format!("`{name}` is no field of a task");
+            let mistake = Mistake::new(text, at..at + name.len(), what).meaning(nearest(name, &FIELDS));
+            Err(mistake.advising(format!("the fields are {} and metadata.KEY", FIELDS.join(", "))))
+        }
+    }
+}
+
+fn value(field: &str, task: &Task, list: &str, times: Option<&Times>) -> String {
+    let moment = |moment: Option<crate::Timestamp>| moment.map(|moment| moment.to_string()).unwrap_or_default();
+    match field {
+        "id" => task.id.to_string(),
+        "subject" => task.shown_subject().into_owned(),
+        "status" => task.status.to_string(),
+        "owner" => task.owner().unwrap_or_default().to_owned(),
+        "priority" => task.priority().to_string(),
+        "tags" => task.tags().collect::<Vec<_>>().join(","),
+        "parent" => task.parent().map(|parent| parent.to_string()).unwrap_or_default(),
+        "kind" => task.meta("kind").map(field_in_words).unwrap_or_default(),
+        "due" => moment(task.due()),
+        "defer" => moment(task.defer()),
+        "estimate" => task.estimate().map(work_in_words).unwrap_or_default(),
+        "description" => task.description.clone(),
+        "activeForm" => task.active_form.clone().unwrap_or_default(),
+        "blocks" => joined_values(&task.blocks),
+        "blockedBy" => joined_values(&task.blocked_by),
+        "created" => moment(times.map(|times| times.created)),
+        "changed" => moment(times.map(|times| times.updated)),
+        _ => list.to_owned(),
+    }
+}
+
+fn joined_values(ids: &[TaskId]) -> String {
+    ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(",")
+}
+
+fn field_in_words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        value => value.to_string(),
     }
 }
 
@@ -243,5 +465,86 @@ mod tests {
             let look = Look { width: Some(width), ..Look::PIPE };
             assert!(task_line("  ", 4, &task, &[TaskId::number(2)], &look).width() <= width, "{width}");
         }
+    }
+}
+
+#[cfg(test)]
+mod historic_tests {
+    use super::{historic_line, historic_mark_line};
+    use crate::render::Tone;
+    use crate::{Status, Task, TaskId};
+
+    #[test]
+    fn both_forms_are_those_that_were_seen() {
+        let mut mission = Task::new(TaskId::number(67), "\x1b[2m#67\x1b[0m \u{1f5fa}\u{fe0f} MISSION: Task CLI");
+        mission.status = Status::InProgress;
+        let phase = Task::new(TaskId::number(68), "[^#67] \u{1f4cb} Phase 1");
+        assert_eq!(historic_line(&mission).to_string(), "#67. [in_progress] \u{1f5fa}\u{fe0f} MISSION: Task CLI");
+        assert_eq!(historic_line(&phase).to_string(), "#68. [pending] [^#67] \u{1f4cb} Phase 1");
+        let line = historic_mark_line(&mission);
+        assert_eq!(line.to_string(), "  \u{25fc} #67 \u{1f5fa}\u{fe0f} MISSION: Task CLI");
+        assert_eq!((line.spans()[1].text(), line.spans()[1].tone()), ("#67 ", Tone::Dim));
+        assert_eq!(historic_mark_line(&phase).to_string(), "  \u{25fb} [^#67] \u{1f4cb} Phase 1");
+    }
+}
+
+#[cfg(test)]
+mod title_tests {
+    use crate::{Task, TaskId};
+
+    fn titled(subject: &str) -> Task {
+        Task::new(TaskId::number(5), subject)
+    }
+
+    #[test]
+    fn only_the_marks_of_a_kind_are_left_out() {
+        for (stored, shown) in [
+            ("\x1b[2m  #5\x1b[22m \x1b[2m[^#67]\x1b[22m \u{1f4cb} Phase", "[^#67] \u{1f4cb} Phase"),
+            ("\x1b[2m#5\x1b[0m Fix", "Fix"),
+            ("\x1b[2m#6\x1b[0m Fix", "\\x1b[2m#6\\x1b[0m Fix"),
+            ("\x1b[2m#5\x1b[0m a \x1b[2mb\x1b[22m", "a \\x1b[2mb\\x1b[22m"),
+            ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+            ("one\ntwo\u{9b}2m\u{202e}", "one\\ntwo\\x9b2m\\u{202e}"),
+            ("#5 plain \\x1b", "#5 plain \\x1b"),
+        ] {
+            assert_eq!(titled(stored).shown_subject(), shown, "{stored:?}");
+        }
+    }
+
+    #[test]
+    fn edited_title_keeps_the_characters_it_had() {
+        let task = titled("\x1b[2m#5\x1b[0m a\x1b[31mb\u{202e}\n");
+        assert_eq!(task.subject_typed("new a\\x1b[31mb\\u{202e}\\n"), "new a\x1b[31mb\u{202e}\n");
+        assert_eq!(titled("\x1b[2m#5\x1b[0m plain").subject_typed("about \\x1b"), "about \\x1b");
+    }
+}
+
+#[cfg(test)]
+mod template_tests {
+    use serde_json::json;
+
+    use super::Template;
+    use crate::{Task, TaskId};
+
+    #[test]
+    fn a_template_is_filled_with_what_the_task_has() {
+        let task = Task {
+            blocked_by: vec![TaskId::number(1), TaskId::number(2)],
+            metadata: json!({"tags": ["a", "b"], "estimate": 5400, "x": {"y": 1}}).as_object().cloned(),
+            ..Task::new(TaskId::number(7), "Write é")
+        };
+        let filled = |text: &str| text.parse::<Template>().unwrap().filled(&task, "L", None);
+        assert_eq!(filled(r"{id}\t{Subject}\n"), "7\tWrite é\n");
+        assert_eq!(filled("{{{id}}} é {owner}|{tags}|{blockedby}"), "{7} é |a,b|1,2");
+        assert_eq!(filled("{estimate} {metadata.x} {list}"), r#"1h30m {"y":1} L"#);
+        assert_eq!(filled(""), "");
+    }
+
+    #[test]
+    fn what_is_no_field_is_marked() {
+        let mistake = "{id} {sbject}".parse::<Template>().unwrap_err();
+        assert_eq!(mistake.marked()[1], "      ^^^^^^ did you mean `subject`?");
+        assert_eq!("{id".parse::<Template>().unwrap_err().what, "this brace is never closed");
+        assert!("{metadata.}".parse::<Template>().is_err());
     }
 }

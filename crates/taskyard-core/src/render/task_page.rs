@@ -1,52 +1,51 @@
-//! One task in full.
+//! The page with all details of a task.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::markdown::markdown_lines;
+use super::task_line::task_line;
+use super::{Line, Look, Span, Tone, escaping, state_in_words};
 use crate::dialect::macf::Block;
+use crate::render::journal_lines::did;
+use crate::render::line::wrapped;
+use crate::render::message_lines::job_line;
 use crate::rules::changes::notes::{notes_of, read_note};
 use crate::rules::leases::leasing::LeaseState;
 use crate::timing::work_in_words;
 use crate::{DEFER, DUE, ESTIMATE, Entry, Job, Lease, Task, Timestamp};
 
-use super::entry_lines::did;
-use super::job_line::job_line;
-use super::markdown::markdown_lines;
-use super::task_line::task_line;
-use super::wrapping::wrapped;
-use super::{Line, Look, Span, Tone, escaping, state_in_words};
-
-/// A task and what surrounds it.
+/// A task and related data.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskPage<'a> {
     /// The task.
     pub task: &'a Task,
-    /// The open tasks it waits for.
+    /// Its open blockers.
     pub open_blockers: &'a [Task],
-    /// The tasks that wait for it.
+    /// Its dependents.
     pub dependents: &'a [Task],
-    /// The tasks that are parts of it.
+    /// Its parts.
     pub subtasks: &'a [Task],
-    /// The jobs that run for it, or did.
+    /// The jobs that run or ran for it.
     pub jobs: &'a [Job],
-    /// The session of the client in which its owner works, as far as the client's files tell.
+    /// The client session in which its owner works, as far as the client's files show.
     pub session: &'a [(&'static str, String)],
-    /// The lease on it; none where no agent holds one.
+    /// Its lease; `None` if no agent holds one.
     pub lease: Option<(&'a Lease, &'a LeaseState)>,
-    /// The entry of its journal by which it was made.
+    /// The journal entry that created it.
     pub made: Option<&'a Entry>,
     /// The newest entry of its journal.
     pub changed: Option<&'a Entry>,
 }
 
-/// The fact of a block that is told as the parent.
+/// The fact that is shown as the parent.
 const PARENT: &str = "parent_id";
 
-/// The metadata that has lines of its own.
+/// The metadata keys that have their own lines.
 const KNOWN: [&str; 6] = ["priority", "tags", "parent", "cancelled", "notes", "_internal"];
 
-/// Returns everything there is to say of one task.
+/// Formats all details of a task.
 pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     let task = page.task;
     let mut lines = title(task, look);
@@ -94,7 +93,7 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     if !page.jobs.is_empty() {
         lines.push(Line::new());
         lines.push(Line::new().with(Tone::Dim, "  Jobs"));
-        // Whose they are need not be said here.
+        // The page already names the task, so the job need not.
         let own = |job: &Job| Job { task: None, ..job.clone() };
         lines.extend(page.jobs.iter().map(|job| job_line("    ", &own(job), look)));
     }
@@ -107,7 +106,7 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     lines
 }
 
-/// Says what happened, by whom, when and in which revision.
+/// Describes what happened, by whom, when and in which revision.
 fn happened(entry: &Entry, look: &Look) -> Vec<Line> {
     let who = if entry.op.is_elsewhere() { String::new() } else { format!(" by {}", entry.actor) };
     let text = format!("  {}{who}, {} (revision {})", did(entry), look.time(entry.at), entry.revision);
@@ -118,15 +117,14 @@ fn happened(entry: &Entry, look: &Look) -> Vec<Line> {
     }
 }
 
-/// Returns what there is to do: the facts of the block in the description, and its prose.
+/// Returns the description: the facts of its block, then its prose.
 pub fn task_text(task: &Task, look: &Look) -> Vec<Line> {
     let mut lines = aligned(facts_of_block(task).collect(), look);
     description(task, look, &mut lines);
     lines
 }
 
-/// Returns what the block in a task's description says, if it can be read; what stands beside it with a line of its own is not told
-/// twice.
+/// Returns the facts of the block in a task's description if it can be read, except the parent and nulls.
 pub fn facts_of_block(task: &Task) -> impl Iterator<Item = (String, Line)> {
     let facts = Block::find(&task.description).and_then(|block| block.facts().ok());
     let facts = facts.into_iter().flatten().filter(|fact| fact.key != PARENT && !fact.value.is_null());
@@ -136,7 +134,7 @@ pub fn facts_of_block(task: &Task) -> impl Iterator<Item = (String, Line)> {
     })
 }
 
-/// Returns facts below each other, their names in a column.
+/// Aligns facts below each other, with their names in one column.
 fn aligned(facts: Vec<(impl AsRef<str>, Line)>, look: &Look) -> Vec<Line> {
     let names: Vec<String> = facts.iter().map(|(name, _)| escaping::one_line(name.as_ref()).into_owned()).collect();
     let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(20);
@@ -156,7 +154,7 @@ fn title(task: &Task, look: &Look) -> Vec<Line> {
     let title = Line::new().with(Tone::Strong, &subject);
     let mut lines = Vec::new();
     match look.width {
-        // A title too long for one line gets as many as it needs.
+        // A title too long for one line is wrapped.
         Some(width) if line.width() + title.width() + 2 + state.width() > width => {
             line.append(state);
             lines.push(look.fitted(line));
@@ -187,7 +185,7 @@ fn description(task: &Task, look: &Look, lines: &mut Vec<Line>) {
     lines.extend(written(text, 2, look));
 }
 
-/// Returns a text that people wrote: as Markdown on a terminal, as it is in a pipe.
+/// Formats text written by people: as Markdown on a terminal, unchanged in a pipe.
 fn written(text: &str, indent: usize, look: &Look) -> Vec<Line> {
     if look.width.is_some() {
         return markdown_lines(text, indent, look);
@@ -206,7 +204,7 @@ fn section(name: &str, tasks: &[Task], look: &Look, lines: &mut Vec<Line>) {
     lines.extend(tasks.iter().map(|task| task_line("    ", width, task, &[], look)));
 }
 
-/// Tells what was noted, each note with when and by whom where it says so.
+/// Adds the notes, each with its time and author if stated.
 fn notes(task: &Task, look: &Look, lines: &mut Vec<Line>) {
     let list = notes_of(task);
     if list.is_empty() {
@@ -226,7 +224,7 @@ fn notes(task: &Task, look: &Look, lines: &mut Vec<Line>) {
     }
 }
 
-/// Returns a fact behind its name, on as many lines as it needs.
+/// Formats a fact after its name, wrapped if necessary.
 fn fact_lines(name: &str, fact: &Line, look: &Look) -> Vec<Line> {
     let indent = Line::plain(name).width();
     let tone = fact.spans().first().map_or(Tone::Plain, Span::tone);
@@ -299,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_long_is_wrapped_to_the_display_and_nothing_is_cut() {
+    fn long_text_is_wrapped_and_never_cut() {
         let mut task = Task::new(TaskId::number(1), "x");
         task.subject = "title ".repeat(20);
         task.metadata = json!({"note": "note ".repeat(30)}).as_object().cloned();

@@ -1,6 +1,6 @@
-//! The rules: what was read comes in, a decision goes out. They are the specification of Taskyard.
+//! The rules of Taskyard: pure functions that take what was read and return a decision. They do no I/O.
 //!
-//! Each folder is a subject; `refusal.rs` has the words of everything that a rule can forbid.
+//! Each folder is one subject. Begin with `refusal.rs`, which lists everything that a rule can refuse.
 
 pub mod agents;
 pub mod changes;
@@ -15,6 +15,7 @@ pub mod looking;
 pub mod moving;
 pub mod refusal;
 pub mod teams;
+pub mod worktrees;
 
 #[cfg(test)]
 mod samples;

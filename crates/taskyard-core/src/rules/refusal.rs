@@ -1,79 +1,79 @@
-//! Why a rule forbids something.
+//! The reasons for which a rule refuses an operation.
 
 use std::path::PathBuf;
 
-use super::history::removed::Absence;
-use super::hooks::hooking::HookEvent;
 use crate::dialect::native::Unreadable;
+use crate::rules::history::vanishing::Absence;
+use crate::rules::hooks::HookEvent;
 use crate::{AgentName, Revision, SignedRevision, Task, TaskId, Timestamp, Token};
 
-/// Why a rule forbids something. A refusal is an answer: nothing has changed, and it says what stands in the way.
+/// Why a rule refuses an operation. Nothing has changed, and the refusal names what prevents the operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// There is no such task.
+    /// The task does not exist.
     #[error("there is no task {task}")]
     NoSuchTask {
-        /// The task that was asked for.
+        /// The requested task.
         task: TaskId,
     },
-    /// A task of that id is there already.
+    /// The id is already taken.
     #[error("there is a task {task} already")]
     TaskExists {
-        /// The task that is there.
+        /// The existing task.
         task: TaskId,
     },
-    /// Something stands under that name, and it is no task.
+    /// A file for the task exists but cannot be parsed as one.
     #[error("task {task} cannot be read: {why}")]
     Unreadable {
-        /// The task that was asked for.
+        /// The requested task.
         task: TaskId,
         /// Its file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         why: Unreadable,
     },
-    /// A task cannot wait for itself.
+    /// A task cannot depend on itself.
     #[error("task {task} cannot wait for itself")]
     EdgeToItself {
         /// The task.
         task: TaskId,
     },
-    /// An edge would close a circle in which every task waits for the next.
+    /// The edge would create a dependency cycle.
     #[error("that would close a circle: {}", chain(.path))]
     Cycle {
-        /// The circle, each waiting for the next, the first again at the end.
+        /// The cycle. Each task depends on the next; the first task is repeated at the end.
         path: Vec<TaskId>,
     },
-    /// A task cannot be a part of itself.
+    /// A task cannot be its own parent.
     #[error("task {task} cannot be a part of itself")]
     PartOfItself {
         /// The task.
         task: TaskId,
     },
-    /// A task that is not there cannot have parts.
+    /// The parent does not exist.
     #[error("there is no task {task} to be a part of")]
     NoSuchParent {
-        /// The task that was named.
+        /// The id given as the parent.
         task: TaskId,
     },
-    /// A task that is not there cannot be depended on.
+    /// The blocker does not exist.
     #[error("there is no task {task} to depend on")]
     NoSuchBlocker {
-        /// The task that was named.
+        /// The id given as the blocker.
         task: TaskId,
     },
-    /// The task waits for others that are still open.
+    /// The task has open blockers.
     #[error("task {task} is blocked by {}{}", numbered(.by), as_its_parent(.through.as_ref()))]
     Blocked {
         /// The task.
         task: TaskId,
-        /// What it waits for.
+        /// The open blockers.
         by: Vec<TaskId>,
-        /// The task it is a part of, where it waits because that one does.
+        /// The parent whose blockers these are, or `None` if they are the task's own.
         through: Option<TaskId>,
     },
-    /// The task has parts that are open, so that it is not finished.
+    /// The task cannot be completed while it has open parts.
     #[error("task {task} has open parts: {}", numbered(.parts))]
     OpenParts {
         /// The task.
@@ -81,167 +81,176 @@ pub enum Refusal {
         /// Its open parts.
         parts: Vec<TaskId>,
     },
-    /// Another agent works on the task.
+    /// Another agent holds a lease on the task.
     #[error("{holder} is working on task {task}{}{}", since_when(*.since), until_when(*.until))]
     Leased {
         /// The task.
         task: TaskId,
         /// The holder of the lease.
         holder: AgentName,
-        /// When it took the task, if that is known.
+        /// When the holder took the task, if known.
         since: Option<Timestamp>,
-        /// When its lease ends by time.
+        /// When the lease expires, or `None` if it has no expiry time.
         until: Option<Timestamp>,
     },
-    /// The token proves nothing any more: the lease has ended, and perhaps another agent has the task now.
+    /// The token is no longer valid: its lease has ended, and another agent may hold the task.
     #[error("token {token} no longer counts for task {task}: {}", has_it_now(.holder.as_deref(), *.is_completed))]
     StaleToken {
         /// The task.
         task: TaskId,
-        /// What was brought.
+        /// The stale token.
         token: Token,
-        /// The present owner.
+        /// The current owner of the task.
         holder: Option<String>,
-        /// Whether it is completed.
+        /// Whether the task is completed.
         is_completed: bool,
     },
     /// Another agent owns the task.
     #[error("task {task} is {}'s{}", .owner.escape_debug(), since_when(*.since))]
     OwnedByAnother {
-        /// The task that was to be started.
+        /// The task that the caller tried to start.
         task: TaskId,
         /// Its owner.
         owner: String,
-        /// Since when, if that is known.
+        /// Since when the owner has had it, if known.
         since: Option<Timestamp>,
     },
-    /// The task is not as the caller expects it.
+    /// The task does not have the state that the caller expected.
     #[error("task {task} was changed since it was read")]
     NotAsExpected {
         /// The task.
         task: TaskId,
-        /// What it is now.
+        /// The current state of the task.
         current: Box<Task>,
     },
-    /// A completed task cannot be given back.
+    /// A completed task cannot be released.
     #[error("task {task} is completed")]
     AlreadyCompleted {
         /// The task.
         task: TaskId,
     },
-    /// The task changed after the revision that was to be taken back.
+    /// A task has changed since the revision, so the revision cannot be undone.
     #[error("revision {revision} cannot be taken back: task {task} has changed since{}", listed_later(.later))]
     ChangedSince {
-        /// The revision that was to be taken back.
+        /// The revision to undo.
         revision: Revision,
-        /// The first task that changed.
+        /// The first task that has changed.
         task: TaskId,
-        /// The later revisions that changed its tasks, oldest first; empty if the journal does not have them.
+        /// The later revisions that changed the tasks of this one, oldest first. Empty if the journal does not have
+        /// them.
         later: Vec<SignedRevision>,
-        /// The last revision of the range, beginning with the one that was asked for, that can be taken back as a whole.
+        /// The last revision of a range that starts at `revision` and can be undone as a whole, if there is one.
         range_end: Option<Revision>,
     },
-    /// The revision was taken back before.
+    /// The revision has already been undone.
     #[error("revision {revision} is already taken back, in {by}")]
     AlreadyUndone {
-        /// The revision that was to be taken back.
+        /// The revision to undo.
         revision: Revision,
-        /// The undo that did so.
+        /// The revision that undid it.
         by: SignedRevision,
     },
-    /// The journal holds no such revision.
+    /// The journal has no such revision.
     #[error("there is no revision {revision} in this list's journal")]
     NoSuchRevision {
-        /// The revision that was asked for.
+        /// The requested revision.
         revision: Revision,
     },
-    /// Of the revision only a part is left: it is older than what is kept in full.
+    /// Only part of the revision is left, because it is older than the range that the journal keeps in full.
     #[error("revision {revision} cannot be taken back: the journal is kept in full only since revision {kept_since}")]
     RevisionThinned {
-        /// The revision that was asked for.
+        /// The requested revision.
         revision: Revision,
-        /// The first revision of which everything is there.
+        /// The first revision that is complete.
         kept_since: Revision,
     },
-    /// The revision is the renaming of the list, which `undo` does not take back.
+    /// The revision renamed the list, which `undo` cannot undo.
     #[error("revision {revision} gave the list its name, which `undo` does not take back")]
     ListRenamed {
         /// The revision.
         revision: Revision,
     },
-    /// The journal holds nothing that could be taken back.
+    /// The journal has nothing to undo.
     #[error("there is nothing to undo")]
     NothingToUndo,
-    /// The journal holds nothing of the actor's own that could be taken back.
+    /// The journal has no change by the actor to undo.
     #[error("{actor} has made no change to this list that could be undone")]
     NothingOwnToUndo {
         /// The actor.
         actor: AgentName,
-        /// The newest revision of all, which could be taken back.
+        /// The newest revision by anyone that can be undone.
         newest: SignedRevision,
     },
-    /// A task cannot be restored because it was never removed, or is there again.
+    /// The task cannot be restored because it exists.
     #[error("task {task} is there already")]
     NotRemoved {
         /// The task.
         task: TaskId,
     },
-    /// A task is not there because an agent meant that, and it was not asked for what was meant to go.
+    /// The task was removed on purpose, and the caller did not ask to restore such tasks.
     #[error("{}", meant_to_go(.task, *.absence))]
     NotMissing {
         /// The task.
         task: TaskId,
-        /// Why it is not there.
+        /// Why it is absent.
         absence: Absence,
     },
     /// A list cannot be merged into itself.
     #[error("a list cannot be merged into itself")]
     MergeIntoItself,
-    /// There is no such list.
+    /// The list does not exist.
     #[error("there is no list `{}`", .list.escape_debug())]
     NoSuchList {
-        /// The list that was asked for.
+        /// The requested list.
         list: String,
     },
-    /// The agent has to show its plan first, and the lead has not approved it.
+    /// The agent must have its plan approved first, and the lead has not approved it.
     #[error("{agent} may start nothing before {lead} has approved its plan")]
     PlanNotApproved {
-        /// The agent that has to plan.
+        /// The agent whose plan needs approval.
         agent: String,
-        /// The lead, who approves.
+        /// The lead who approves it.
         lead: String,
     },
-    /// The agent has as much in progress as it may have.
+    /// The agent has reached its limit of tasks in progress.
     #[error("task {task} cannot start: {} is not finished", numbered(.with))]
     AgentBusy {
-        /// The task that was to start.
+        /// The task that the agent tried to start.
         task: TaskId,
-        /// What the agent has in progress.
+        /// The agent's tasks in progress.
         with: Vec<TaskId>,
     },
-    /// A hook blocks it.
+    /// The branch of the task has not been merged yet.
+    #[error("task {task} is completed when its branch {branch} is merged, and not before")]
+    NotMerged {
+        /// The task.
+        task: TaskId,
+        /// The branch.
+        branch: String,
+    },
+    /// A hook blocked the operation.
     #[error("{}", hook_forbids(*.event, .task))]
     HookBlocked {
-        /// What the hook was told of.
+        /// The event that the hook received.
         event: HookEvent,
         /// The task.
         task: TaskId,
-        /// What the hooks say, in the client's words.
+        /// The feedback of the hooks, in the client's format.
         feedback: String,
     },
-    /// A check that the task demands did not pass.
+    /// A check that the task requires failed.
     #[error("task {task} is not completed: its check `{}` {ended}", .check.escape_debug())]
     CheckFailed {
         /// The task.
         task: TaskId,
         /// The name of the check.
         check: String,
-        /// How it ended: "ended with exit code 1".
+        /// How the check ended, for example "ended with exit code 1".
         ended: String,
-        /// The end of what it printed.
+        /// The tail of its output.
         output: String,
     },
-    /// The task demands a check that is not defined.
+    /// The task requires a check that is not defined.
     #[error("task {task} demands the check `{}`, which is not defined", .check.escape_debug())]
     NoSuchCheck {
         /// The task.
@@ -249,20 +258,20 @@ pub enum Refusal {
         /// The name of the check.
         check: String,
     },
-    /// The task demands a check that only a directory defines which is not trusted.
+    /// The task requires a check that is defined only in an untrusted directory.
     #[error("task {task} demands the check `{}`, which only `{}` defines, and that directory is not trusted", .check.escape_debug(), .directory.display())]
     UntrustedCheck {
         /// The task.
         task: TaskId,
         /// The name of the check.
         check: String,
-        /// The directory.
+        /// The untrusted directory.
         directory: PathBuf,
     },
 }
 
 impl Refusal {
-    /// Returns the task with which it was not done, where it is about one.
+    /// Returns the task that the refusal is about, or `None` if it is not about a task.
     pub fn task(&self) -> Option<&TaskId> {
         match self {
             Self::NoSuchTask { task }
@@ -281,6 +290,7 @@ impl Refusal {
             | Self::NotRemoved { task }
             | Self::NotMissing { task, .. }
             | Self::AgentBusy { task, .. }
+            | Self::NotMerged { task, .. }
             | Self::HookBlocked { task, .. }
             | Self::CheckFailed { task, .. }
             | Self::NoSuchCheck { task, .. }
@@ -316,7 +326,7 @@ pub(crate) fn numbered(tasks: &[TaskId]) -> String {
     tasks.iter().map(|task| format!("#{task}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Says that a task waits because the one does that it is a part of.
+/// Returns the words that attribute a task's blockers to its parent.
 pub(crate) fn as_its_parent(parent: Option<&TaskId>) -> String {
     parent.map(|parent| format!(", as a part of #{parent}")).unwrap_or_default()
 }
@@ -346,5 +356,5 @@ fn listed_later(later: &[SignedRevision]) -> String {
     }
 }
 
-/// Number of later revisions that a message names.
+/// Maximum number of later revisions named in a message.
 const LISTED: usize = 5;

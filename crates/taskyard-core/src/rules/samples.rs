@@ -1,9 +1,8 @@
-//! Tasks, and what was done to them, for the tests of the rules.
+//! Sample tasks, teams and journal entries for the tests of the rules.
 
 use crate::dialect::native;
 use crate::{AgentName, Entry, Image, Member, Op, Remark, Revision, Rules, Task, TaskId, Team, TeamName, Timestamp};
 
-/// Returns the id of a numbered task.
 pub(crate) fn id(number: u64) -> TaskId {
     TaskId::number(number)
 }
@@ -27,12 +26,12 @@ pub(crate) fn team(names: &[&str]) -> Team {
     }
 }
 
-/// Returns what the file of a pending task holds.
+/// Returns the file contents of a pending task.
 pub(crate) fn image(number: u64, subject: &str) -> Option<Image> {
     native::write(None, &Task::new(id(number), subject), Rules::Strict).ok()
 }
 
-/// Returns an entry of another program about a task, at the moment of its number.
+/// Returns a journal entry made by another program, with its revision number as its timestamp.
 pub(crate) fn entry(revision: u64, task: u64, before: Option<Image>, after: Option<Image>) -> Entry {
     Entry {
         revision: Revision(revision),

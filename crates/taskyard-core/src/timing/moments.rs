@@ -1,4 +1,4 @@
-//! Times as people write them: `tomorrow 9:00`, `fri`, `next week`, `20 nov`, `1mo`, `2026-11-20`.
+//! Parses and formats times as people write them: `tomorrow 9:00`, `fri`, `next week`, `20 nov`, `1mo`, `2026-11-20`.
 
 use std::time::Duration;
 
@@ -6,48 +6,48 @@ use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Span, ToSpan as _, Zoned};
 
-use super::spans::{WORKING_DAY, parse_span};
 use crate::Timestamp;
+use crate::timing::timestamp::{WORKING_DAY, parse_span};
 
-/// The writer's clock: what time it is, where, and how long a working day is.
+/// The context in which times are interpreted: the present moment, the time zone and the length of a working day.
 #[derive(Clone, Debug)]
 pub struct Clock {
     /// The present moment.
     pub now: Timestamp,
-    /// The zone in which dates and times of day are meant.
+    /// The time zone of dates and times of day.
     pub zone: TimeZone,
-    /// How long a day of an estimate is.
+    /// The length of one day in an estimate.
     pub working_day: Duration,
 }
 
 impl Clock {
-    /// Returns a clock with working days of the usual length.
+    /// Creates a clock with the default working day.
     pub fn new(now: Timestamp, zone: TimeZone) -> Self {
         Self { now, zone, working_day: WORKING_DAY }
     }
 }
 
-/// Which moment of a day is meant by the bare day.
+/// The moment of a day that a bare date stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartOfDay {
-    /// Its beginning: something may start on that day.
+    /// The start of the day, for the date on which something may start.
     Start,
-    /// Its end: something is due on that day.
+    /// The end of the day, for due dates.
     End,
 }
 
-/// Text that names no moment.
+/// Text that is not a valid time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{}` is no time; write `tomorrow 9:00`, `fri`, `20 nov`, `next week`, `2h`, `1mo`, `2026-11-20` or `2026-11-20 17:00`",
     .text.escape_debug()
 )]
 pub struct BadMoment {
-    /// What was given.
+    /// The rejected text.
     pub(crate) text: String,
 }
 
-/// A time as it was written. Which moment it is depends on when and in which zone it is read.
+/// A parsed time. The moment it stands for depends on the clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct When {
     written: Written,
@@ -62,7 +62,7 @@ enum Written {
     At(Days, Time),
 }
 
-/// How long before or after the present: months as the calendar counts them, then a fixed span.
+/// A distance from the present: calendar months, then a fixed duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Offset {
     months: i64,
@@ -70,28 +70,28 @@ struct Offset {
     is_ago: bool,
 }
 
-/// A day, or several that have a name.
+/// A day, or a named range of days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Days {
     On(Date),
-    /// Today, and so many days later.
+    /// This many days after today.
     FromToday(i64),
-    /// The first of this weekday that is still to come.
+    /// The next such weekday.
     Weekday(Weekday),
-    /// That weekday of this week, or of the week so many weeks later.
+    /// The weekday of the week this many weeks after this one.
     WeekdayOf(Weekday, i64),
-    /// A day of a month, of the first year in which it has not passed; it may have to be a certain weekday.
+    /// A day of a month in the first year in which it is not past, optionally checked against a weekday.
     OfMonth(i8, i8, Option<Weekday>),
     LastOfWeek,
     LastOfMonth,
-    /// This week, or the one so many weeks later. Weeks begin on Monday.
+    /// The week this many weeks after this one. Weeks begin on Monday.
     Week(i64),
-    /// This month, or the one so many months later.
+    /// The month this many months after this one.
     Month(i64),
 }
 
 impl When {
-    /// Reads a time: a day, a week or a month, a time of day, a day and a time of day, or how long from now.
+    /// Parses a time: a day, week or month, a time of day, a day with a time of day, or a distance from now.
     pub fn parse(text: &str) -> Result<Self, BadMoment> {
         let bad = || BadMoment { text: text.to_owned() };
         if let Some(moment) = Timestamp::parse(text.trim()) {
@@ -101,7 +101,7 @@ impl When {
         if let Some(offset) = offset(&lowered) {
             return Ok(Self { written: Written::FromNow(offset) });
         }
-        // A day and a time of day, with a space or the `T` of ISO 8601 between them.
+        // A day and a time of day, separated by a space or by the `T` of ISO 8601.
         let lowered = if lowered.contains(' ') { lowered } else { iso_apart(&lowered) };
         let words: Vec<&str> = lowered.split_whitespace().filter(|word| !matches!(*word, "at" | "on" | "by")).collect();
         let written = match words.as_slice() {
@@ -114,8 +114,8 @@ impl When {
         written.map(|written| Self { written }).ok_or_else(bad)
     }
 
-    /// Returns the moment that is meant when something is planned: of whole days the part that is asked for; weekdays, days of a month and
-    /// times of day are the first still to come. `None` if there is no such moment.
+    /// Returns the moment for a planned time. `part` selects the start or end of whole days. Weekdays, days of a
+    /// month and times of day mean the next occurrence. Returns `None` if there is no such moment.
     pub(crate) fn moment(&self, part: PartOfDay, clock: &Clock) -> Option<Timestamp> {
         let present = zoned(clock.now, &clock.zone)?;
         let civil = match self.written {
@@ -131,8 +131,8 @@ impl When {
         in_zone(civil?, &clock.zone)
     }
 
-    /// Returns the moment that is meant by "since": the latest one that has passed. A span lies before the present, and of whole days the
-    /// beginning is meant.
+    /// Returns the moment for "since": the latest occurrence that is past. A distance counts back from the present,
+    /// and whole days mean their start.
     pub fn past_moment(&self, clock: &Clock) -> Option<Timestamp> {
         let present = zoned(clock.now, &clock.zone)?;
         let (days, time) = match self.written {
@@ -154,7 +154,7 @@ impl When {
         in_zone(if has_passed { moment } else { moment.checked_sub(recurs_after).ok()? }, &clock.zone)
     }
 
-    /// Returns the first and the last moment that is meant: of whole days their beginning and their end, else the same moment twice.
+    /// Returns the first and last moment of the range: start and end of whole days, otherwise the same moment twice.
     pub(crate) fn period(&self, clock: &Clock) -> Option<(Timestamp, Timestamp)> {
         let Written::Days(days) = self.written else {
             let moment = self.moment(PartOfDay::End, clock)?;
@@ -164,20 +164,20 @@ impl When {
         Some((in_zone(beginning(first), &clock.zone)?, in_zone(end(last), &clock.zone)?))
     }
 
-    /// Tells whether it is a span from the present.
+    /// Returns whether it is a distance from the present.
     pub(crate) const fn is_from_now(&self) -> bool {
         matches!(self.written, Written::FromNow(_))
     }
 }
 
-/// Reads a moment at which something is planned, as `When::moment` understands it.
+/// Parses a planned time as a moment; see [`When`].
 pub fn parse_moment(text: &str, part: PartOfDay, clock: &Clock) -> Result<Timestamp, BadMoment> {
     let bad = || BadMoment { text: text.to_owned() };
     When::parse(text)?.moment(part, clock).ok_or_else(bad)
 }
 
-/// Returns a moment in words that [`parse_moment`] reads as the same: the bare day where it is that part of it, else the day and the time of
-/// day; in full, and in UTC, where those would be another moment.
+/// Formats a moment so that [`parse_moment`] returns it unchanged: as a bare date if possible, else with the time of
+/// day in the local zone, else as a full UTC timestamp.
 pub(crate) fn moment_in_words(moment: Timestamp, part: PartOfDay, clock: &Clock) -> String {
     let there = zoned(moment, &clock.zone);
     let forms = ["%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"];
@@ -185,14 +185,14 @@ pub(crate) fn moment_in_words(moment: Timestamp, part: PartOfDay, clock: &Clock)
     words.find(|words| parse_moment(words, part, clock) == Ok(moment)).unwrap_or_else(|| moment.to_string())
 }
 
-/// Returns a moment as people say it, in their zone: `Mon 23 Nov, 00:00`; with the year unless it is this one.
+/// Formats a moment in a time zone, as in `Mon 23 Nov, 00:00`. The year is added unless it is the current one.
 pub(crate) fn moment_in_speech(moment: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     let (Some(there), Some(present)) = (zoned(moment, zone), zoned(now, zone)) else { return moment.to_string() };
     let form = if there.year() == present.year() { "%a %-d %b, %H:%M" } else { "%a %-d %b %Y, %H:%M" };
     there.strftime(form).to_string()
 }
 
-/// Returns when something happened by the clock of people, to the second: `14:05:07`; with the day unless it is today.
+/// Formats a past moment as a clock time with seconds, `14:05:07`. The day is added unless it is today.
 pub(crate) fn time_in_speech(moment: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     let (Some(there), Some(present)) = (zoned(moment, zone), zoned(now, zone)) else { return moment.to_string() };
     let form = match () {
@@ -203,12 +203,12 @@ pub(crate) fn time_in_speech(moment: Timestamp, now: Timestamp, zone: &TimeZone)
     there.strftime(form).to_string()
 }
 
-fn zoned(moment: Timestamp, zone: &TimeZone) -> Option<Zoned> {
+pub(super) fn zoned(moment: Timestamp, zone: &TimeZone) -> Option<Zoned> {
     let moment = jiff::Timestamp::from_millisecond(moment.0).ok()?;
     Some(moment.to_zoned(zone.clone()))
 }
 
-fn in_zone(civil: DateTime, zone: &TimeZone) -> Option<Timestamp> {
+pub(super) fn in_zone(civil: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     let moment = civil.to_zoned(zone.clone()).ok()?;
     Some(Timestamp(moment.timestamp().as_millisecond()))
 }
@@ -225,7 +225,7 @@ impl Offset {
 }
 
 impl Days {
-    /// Returns the first and the last day. A weekday may be today, unless this time of it has passed.
+    /// Returns the first and last day. A weekday may be today unless `time` has already passed today.
     fn dates(self, present: &Zoned, time: Option<Time>) -> Option<(Date, Date)> {
         let today = present.date();
         let may_be_today = time.is_none_or(|time| today.to_datetime(time) > present.datetime());
@@ -257,7 +257,7 @@ impl Days {
     }
 }
 
-/// Returns that weekday of the week in which a day lies.
+/// Returns the given weekday of the week that contains `day`.
 fn weekday_of(day: Date, weekday: Weekday) -> Option<Date> {
     let monday = day.checked_sub(i64::from(day.weekday().to_monday_zero_offset()).days()).ok()?;
     monday.checked_add(i64::from(weekday.to_monday_zero_offset()).days()).ok()
@@ -271,7 +271,7 @@ fn end(day: Date) -> DateTime {
     day.to_datetime(Time::constant(23, 59, 59, 999_000_000))
 }
 
-/// Reads how long from now, or how long ago: `2h`, `in 2 days`, `+1mo`, `3 days ago`.
+/// Parses a distance from now: `2h`, `in 2 days`, `+1mo`, `3 days ago`.
 fn offset(text: &str) -> Option<Offset> {
     if text == "now" {
         return Some(Offset { months: 0, span: Duration::ZERO, is_ago: false });
@@ -284,7 +284,7 @@ fn offset(text: &str) -> Option<Offset> {
     Some(Offset { months, span, is_ago })
 }
 
-/// Reads the months and years that a span begins with, and returns what stands behind them.
+/// Parses the leading months and years of a duration and returns the rest.
 fn months(text: &str) -> Option<(i64, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let count: i64 = text[..digits].parse().ok()?;
@@ -314,7 +314,7 @@ fn at(words: &[&str], time_of_day: &str) -> Option<Written> {
     Some(Written::At(days, time(time_of_day)?)).filter(|_| is_one)
 }
 
-/// Reads days: `tomorrow`, `fri`, `next week`, `20 nov`, `mon 23 nov`, `2026-11-20`.
+/// Parses days: `tomorrow`, `fri`, `next week`, `20 nov`, `mon 23 nov`, `2026-11-20`.
 fn days(words: &[&str]) -> Option<Days> {
     match words {
         [word] => day(word),
@@ -358,7 +358,7 @@ fn day(word: &str) -> Option<Days> {
     })
 }
 
-fn weekday(word: &str) -> Option<Weekday> {
+pub(super) fn weekday(word: &str) -> Option<Weekday> {
     let weekdays = [
         ("monday", Weekday::Monday),
         ("tuesday", Weekday::Tuesday),
@@ -371,7 +371,7 @@ fn weekday(word: &str) -> Option<Weekday> {
     weekdays.iter().find(|(name, _)| word.len() > 2 && name.starts_with(word)).map(|(_, weekday)| *weekday)
 }
 
-/// Reads a day and a month, in either order: `20 nov`, `November 20th`.
+/// Parses a day and a month in either order: `20 nov`, `November 20th`.
 fn day_of_month(one: &str, two: &str, weekday: Option<Weekday>) -> Option<Days> {
     let number = |word: &str| {
         let digits = ["st", "nd", "rd", "th", "."].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
@@ -381,7 +381,7 @@ fn day_of_month(one: &str, two: &str, weekday: Option<Weekday>) -> Option<Days> 
         (Some(day), Some(month)) => (day, month),
         _ => (number(two)?, month(one)?),
     };
-    // 2024 has every day that a year can have.
+    // 2024 is a leap year, so it has every possible date.
     Date::new(2024, month, day).ok().map(|_| Days::OfMonth(month, day, weekday))
 }
 
@@ -404,7 +404,7 @@ fn month(word: &str) -> Option<i8> {
     i8::try_from(found + 1).ok()
 }
 
-/// Reads a time of day: `17:00`, `17:00:30`, `5pm`, `5:30pm`, `noon`, `midnight`.
+/// Parses a time of day: `17:00`, `17:00:30`, `5pm`, `5:30pm`, `noon`, `midnight`.
 fn time(word: &str) -> Option<Time> {
     match word {
         "noon" => return Time::new(12, 0, 0, 0).ok(),
@@ -432,7 +432,7 @@ fn time(word: &str) -> Option<Time> {
     Time::new(hour, or_zero(minute)?, or_zero(second)?, 0).ok()
 }
 
-/// Returns the next moment at which it is this time of day.
+/// Returns the next occurrence of a time of day.
 fn next_time(time: Time, present: &Zoned) -> Option<DateTime> {
     let today = present.date().to_datetime(time);
     if today > present.datetime() { Some(today) } else { today.checked_add(1.day()).ok() }
@@ -445,7 +445,7 @@ mod tests {
     use super::{Clock, PartOfDay, When, moment_in_speech, moment_in_words, parse_moment};
     use crate::Timestamp;
 
-    /// A Monday, two hours ahead of UTC: 16 November 2026, 11:30 there.
+    /// Monday, 16 November 2026, 11:30 local time, two hours ahead of UTC.
     fn clock() -> Clock {
         let now = Timestamp::parse("2026-11-16T09:30:00Z").unwrap();
         Clock::new(now, TimeZone::fixed(offset(2)))

@@ -1,13 +1,13 @@
-//! All tools, and which of them are offered when.
+//! All tools, and which of them are offered.
 
 use super::{
     Answer, Scope, Tool, ToolSet, dialects, inbox_read, list_agents, send_message, task_claim, task_create, task_get,
     task_list, task_output, task_release, task_run, task_stop, task_update, team_create, team_delete, todo_write,
 };
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
 use crate::{ClientVersion, Rules};
 
-/// Every tool there is, in the order in which they are offered. Which set and system each is in stands with it.
+/// Every tool, in the order in which they are offered.
 pub const TOOLS: [&Tool; 15] = [
     &task_create::TOOL,
     &task_get::TOOL,
@@ -26,23 +26,23 @@ pub const TOOLS: [&Tool; 15] = [
     &task_stop::TOOL,
 ];
 
-/// Names that tools had in older clients. They are answered to and not offered.
+/// Names of tools in older clients. They are accepted but not offered.
 const OLD_NAMES: [(&str, &Tool); 3] =
     [("AgentOutputTool", &task_output::TOOL), ("BashOutputTool", &task_output::TOOL), ("KillShell", &task_stop::TOOL)];
 
 /// Tools that no client has.
 const OURS: [&str; 4] = ["TaskClaim", "TaskRelease", "TaskRun", "InboxRead"];
 
-/// The tool that shows the members of a team. The newest client has it, while its teams are switched on.
+/// The tool that lists team members. The newest client has it if its teams are enabled.
 const LIST_AGENTS: &str = list_agents::TOOL.name;
 
-/// Tools by which a task goes to exactly one agent, in every system that has them. The client has none of them.
+/// The tools of every system that give a task to exactly one agent. The client has none of them.
 const CLAIMS: [&str; 3] = ["TaskClaim", "TaskRelease", "claim_task"];
 
-/// What decides which tools there are.
+/// What determines which tools exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surface {
-    /// Which of the client's two systems is on.
+    /// Which of the client's two systems is enabled.
     pub system: System,
     /// The rules in force.
     pub rules: Rules,
@@ -51,24 +51,24 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// Tells whether there is such a tool here.
+    /// Returns whether a tool exists here.
     pub(crate) fn has(&self, tool: &Tool) -> bool {
         match tool.name {
             // Jobs belong to no system.
             "TaskRun" => self.runs_commands,
-            // The newest client lets its models read the file instead.
+            // The newest client lets models read the output file instead.
             "TaskOutput" => self.rules != Rules::Client(ClientVersion::V2_1_325),
             "TaskStop" => true,
-            // The newest client makes its teams by itself.
+            // The newest client creates its teams itself.
             "TeamCreate" | "TeamDelete" if self.rules == Rules::Client(ClientVersion::V2_1_325) => false,
-            // Other dialects have no words of their own for teams.
+            // Other dialects use the same tools for teams.
             _ if tool.set > ToolSet::Core && !self.system.is_the_clients() => true,
             _ => tool.system == self.system,
         }
     }
 }
 
-/// Returns the tools of a set that there are here, as they are in the rules in force.
+/// Returns the tools of a set that exist here, in the variants of the current rules.
 pub fn offered(set: ToolSet, surface: Surface) -> impl Iterator<Item = &'static Tool> {
     let has_list_agents = surface.rules == Rules::Client(ClientVersion::V2_1_325);
     let is_in = move |tool: &&Tool| match set {
@@ -83,10 +83,10 @@ pub fn offered(set: ToolSet, surface: Surface) -> impl Iterator<Item = &'static 
     there.map(move |tool| as_in(surface.rules, tool))
 }
 
-/// Returns a tool as it is in these rules: with the parameters it has there, and words that are true there.
+/// Returns the variant of a tool for these rules.
 fn as_in(rules: Rules, tool: &'static Tool) -> &'static Tool {
     match tool.name {
-        "TodoWrite" if tool.system == System::Document => dialects::document::write(rules),
+        "TodoWrite" if tool.system == System::Document => dialects::document_tools::write(rules),
         _ if !tool.system.is_the_clients() => tool,
         "TaskCreate" => task_create::tool(rules),
         "TaskGet" => task_get::tool(rules),
@@ -102,7 +102,8 @@ fn as_in(rules: Rules, tool: &'static Tool) -> &'static Tool {
     }
 }
 
-/// Returns the tool of a name that there is here; two systems may have tools of one name, and the name may be an old one.
+/// Returns the tool of a name that exists here. Two systems may have tools of the same name, and old names are
+/// accepted.
 pub fn find_in(surface: Surface, name: &str) -> Option<&'static Tool> {
     let old = OLD_NAMES.into_iter().filter(|(old, _)| *old == name).map(|(_, tool)| tool);
     let found = all().filter(|tool| tool.name == name).chain(old).find(|tool| surface.has(tool));
@@ -113,13 +114,13 @@ fn all() -> impl Iterator<Item = &'static Tool> {
     TOOLS.into_iter().chain(dialects::TOOLS)
 }
 
-/// Returns the answer to a call of a tool that there is not, or that is not offered.
+/// Returns the answer to a call of a tool that does not exist or is not offered.
 pub fn not_available(name: &str) -> Answer {
     let text = format!("Error: No such tool available: {name}");
     Answer::error(text.clone()).with(text.into())
 }
 
-/// Returns the answer to a call that needs a wider scope than its caller has.
+/// Returns the answer to a call that needs a wider scope than the caller has.
 pub fn out_of_scope(name: &str, needed: Scope) -> Answer {
     let needed = needed.as_str();
     Answer::error(format!("Error: {name} needs a token with the scope `{needed}`. Nothing was done."))
@@ -128,7 +129,7 @@ pub fn out_of_scope(name: &str, needed: Scope) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::{OLD_NAMES, Surface, TOOLS, offered};
-    use crate::rules::hooks::gate::System;
+    use crate::rules::hooks::System;
     use crate::tools::{Scope, Tool, ToolSet};
     use crate::{ClientVersion, Rules};
 
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn other_dialects_have_their_own_tools_and_those_for_jobs_and_teams() {
+    fn other_dialects_have_own_tools_and_jobs_and_teams() {
         for (system, own) in [
             (System::Document, &["TodoWrite", "TodoRead"][..]),
             (System::Teaching, &["create_task", "list_tasks", "get_task", "claim_task", "complete_task"]),
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_client_has_no_tools_for_output_and_for_making_teams() {
+    fn newest_client_has_no_output_and_team_creation_tools() {
         for (version, has) in [(ClientVersion::V2_1_34, true), (ClientVersion::V2_1_325, false)] {
             let surface = Surface { rules: Rules::Client(version), ..TASKS };
             let names: Vec<_> = offered(ToolSet::All, surface).map(|tool| tool.name).collect();

@@ -1,13 +1,13 @@
-//! `InboxRead`
+//! The `InboxRead` tool.
 
 use serde_json::{Value, json};
 
-use super::answer::{LONGEST, units};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::dialect::inbox::read_protocol;
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
 use crate::rules::teams::mailing::Delivery;
+use crate::tools::tool_answer::{LONGEST, units};
 use crate::{Message, Protocol, Rules};
 
 /// Shows the messages for the caller.
@@ -31,15 +31,15 @@ pub(crate) const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
-/// Reads an input: the ids of messages that are dealt with.
+/// Parses an input: the ids of the messages to acknowledge.
 pub fn read(input: &Value, rules: Rules) -> Result<Vec<String>, InputError> {
     let mut fields = TOOL.check(input, None, rules)?;
     let ids = fields.list("acknowledge").into_iter();
     Ok(ids.filter_map(|id| id.as_str().map(str::to_owned)).collect())
 }
 
-/// Returns the answer: messages as the client puts them before a model, with the ids they are acknowledged by. Those that do not fit
-/// come once the first are acknowledged.
+/// Returns the answer: messages as the client presents them to a model, with the ids that acknowledge them. Messages
+/// that do not fit follow after the first ones have been acknowledged.
 pub fn shown(deliveries: &[Delivery], acknowledged: usize) -> Answer {
     let mut texts: Vec<String> = Vec::new();
     let mut length = 0;
@@ -60,15 +60,15 @@ pub fn shown(deliveries: &[Delivery], acknowledged: usize) -> Answer {
     Answer::new(texts.join("\n\n"), json!({ "messages": ids, "acknowledged": acknowledged }))
 }
 
-/// Left free for the line that says how many messages do not fit.
+/// Characters reserved for the line about messages that do not fit.
 const ROOM_FOR_NOTICE: usize = 200;
 
-/// Returns the answer where the caller is in no team.
+/// Returns the answer if the caller is in no team.
 pub fn alone() -> Answer {
     Answer::new("You are in no team, so nobody writes to you.", json!({ "messages": [] }))
 }
 
-/// Returns a message as the client puts it before a model.
+/// Formats a message as the client presents it to a model.
 pub fn tagged(message: &Message, id: Option<&str>) -> String {
     let attribute = |name: &str, value: Option<&str>| {
         let value = value.filter(|value| !value.is_empty());
@@ -103,7 +103,7 @@ mod tests {
     use crate::rules::teams::mailing::Delivery;
 
     #[test]
-    fn messages_that_do_not_fit_come_once_the_first_are_acknowledged() {
+    fn overflow_messages_follow_once_first_are_acknowledged() {
         let delivery = |number: usize| {
             let message = Message {
                 from: "bob".into(),

@@ -1,10 +1,10 @@
-//! `ListAgents`
+//! The `ListAgents` tool.
 
 use serde_json::{Value, json};
 
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
 use crate::rules::teams::membership::MemberState;
 use crate::{Member, Rules};
 
@@ -62,7 +62,7 @@ pub fn listed(team: &str, own: &str, members: &[Listed<'_>]) -> Answer {
     Answer::new(format!("Team {team}:\n{}", lines.join("\n")), json!({ "team": team, "agents": structured }))
 }
 
-/// Returns the answer where the caller is in no team.
+/// Returns the answer if the caller is in no team.
 pub fn alone() -> Answer {
     Answer::new("You are in no team, so there is nobody to write to.", json!({ "agents": [] }))
 }

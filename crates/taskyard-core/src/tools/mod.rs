@@ -1,10 +1,8 @@
-//! The tools agents call: what each is for, what it takes, and what it answers.
+//! The tools agents call: their definitions, inputs and answers. Begin with `tool.rs` and `catalogue.rs`.
 //!
-//! Everything here is words and decisions. Reading an input gives something typed; the caller does what it asks for and hands
-//! what came of it to the tool's answers. The client's tools have its schemas and texts; ours speak to a model in the same way.
-//! How tools are offered and called over a wire is not known here.
+//! Reading an input yields a typed value; the caller carries it out and passes the result to the tool's answer
+//! functions. Transport is not handled here.
 
-pub mod answer;
 pub mod catalogue;
 pub mod dialects;
 pub mod inbox_read;
@@ -24,15 +22,10 @@ pub mod team_create;
 pub mod team_delete;
 pub mod todo_write;
 
-mod fitting;
-mod input_error;
 mod refusing;
-mod repairing;
-mod said;
 mod tool;
+pub mod tool_answer;
 
-pub use answer::Answer;
-pub use fitting::unreadable_line;
-pub use input_error::InputError;
-pub use refusing::{Surroundings, ToolNames, explain};
+pub use refusing::{InputError, Surroundings, ToolNames, explain};
 pub use tool::{Annotations, Scope, Tool, ToolSet};
+pub use tool_answer::{Answer, unreadable_line};

@@ -1,10 +1,8 @@
-//! `TaskClaim`
+//! The `TaskClaim` tool.
 
 use serde_json::{Map, Value, json};
 
 use super::refusing::Surroundings;
-use super::repairing::{task_id, with_task_id};
-use super::said::{IDS, NATIVE_TASK, TEXT_OR_NONE};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::task_get::page;
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
@@ -12,11 +10,13 @@ use crate::dialect::native;
 use crate::render::{escaping, numbered};
 use crate::rules::changes::notes::{notes_of, read_note};
 use crate::rules::claims::claiming::ClaimRefusal;
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
 use crate::rules::refusal::as_its_parent;
+use crate::tools::refusing::{task_id, with_task_id};
+use crate::tools::tool_answer::{IDS, NATIVE_TASK, TEXT_OR_NONE};
 use crate::{AgentName, Assignee, Lease, Rules, Status, Task, TaskId};
 
-/// Takes a task.
+/// The tool under strict rules.
 pub const TOOL: Tool = Tool {
     name: "TaskClaim",
     description: "Take a task to work on, so that no other agent does: the one named, or without taskId the best that is \
@@ -55,7 +55,7 @@ pub const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
-/// Takes a task under client rules, which never change its status.
+/// The tool under client rules, which never change the task's status.
 const CLIENTS_TOOL: Tool = Tool {
     description: "Take a task to work on, so that no other agent does: the one named, or without taskId the best that is \
         ready (or the one you already have). Use it to get your next task and before you work on any task of a shared list; \
@@ -64,7 +64,7 @@ const CLIENTS_TOOL: Tool = Tool {
     ..TOOL
 };
 
-/// Returns the tool as it is in these rules.
+/// Returns the variant of the tool that these rules use.
 pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
@@ -72,38 +72,38 @@ pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     }
 }
 
-/// So many notes of the agents that had the task before are shown.
+/// How many notes of previous owners are shown.
 const NOTES: usize = 3;
 
-/// Which task is wanted, and how.
+/// A checked input of `TaskClaim`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskClaim {
-    /// The task; none: whichever comes next.
+    /// The task; `None` claims the best ready one.
     pub task: Option<TaskId>,
-    /// Whether the agent is only to be the owner, and not to begin.
+    /// Whether to set only the owner, without starting the task.
     pub reserve: bool,
-    /// The claiming agent, where the call names one.
+    /// The claiming agent, if the call names one.
     pub agent: Option<AgentName>,
 }
 
-/// A task that was taken.
+/// A claimed task.
 #[derive(Clone, Copy, Debug)]
 pub struct Won<'a> {
-    /// The task as it is now.
+    /// The task after the claim.
     pub task: &'a Task,
-    /// The right to it.
+    /// Its lease.
     pub lease: &'a Lease,
-    /// Whether the agent had it already.
+    /// Whether the agent already held it.
     pub is_resumed: bool,
     /// Whether `work` started the agent for this task.
     pub is_of_run: bool,
-    /// Why this one, where it was chosen.
+    /// Why this task was chosen, if the caller did not name one.
     pub why: Option<&'a str>,
-    /// What else the agent's name holds, where the agent was not given that name.
+    /// Other tasks held under the agent's name, if the agent was not given that name.
     pub also_held: &'a [TaskId],
 }
 
-/// Reads an input.
+/// Parses an input.
 pub fn read(input: &Value, rules: Rules) -> Result<TaskClaim, InputError> {
     let mut fields = TOOL.check(&with_task_id(input, rules), None, rules)?;
     let task = fields.text("taskId").map(|text| task_id(text, rules));
@@ -111,7 +111,7 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskClaim, InputError> {
     Ok(TaskClaim { task, reserve: fields.take("reserve") == Some(Value::Bool(true)), agent })
 }
 
-/// Returns the answer where the agent has the task.
+/// Returns the answer for a successful claim.
 pub fn won(won: &Won<'_>) -> Answer {
     let Won { task, lease, is_resumed, is_of_run, why, also_held } = *won;
     let mut text = match (is_resumed, why) {
@@ -151,7 +151,7 @@ pub fn won(won: &Won<'_>) -> Answer {
     Answer::new(text, structured)
 }
 
-/// Returns a sentence on what a name holds that the agent was not given; nothing where that is nothing.
+/// Returns a sentence about other tasks held under a name the agent was not given; empty if there are none.
 pub fn held_by_name(agent: &AgentName, held: &[TaskId]) -> String {
     if held.is_empty() {
         return String::new();
@@ -164,7 +164,7 @@ pub fn held_by_name(agent: &AgentName, held: &[TaskId]) -> String {
     )
 }
 
-/// Returns what the agents that had the task before noted, the newest last.
+/// Returns the notes of previous owners, newest last.
 fn notes(task: &Task) -> Vec<String> {
     let notes = notes_of(task);
     let newest = &notes[notes.len().saturating_sub(NOTES)..];
@@ -176,7 +176,7 @@ fn notes(task: &Task) -> Vec<String> {
     newest.iter().map(told).collect()
 }
 
-/// Returns the answer where it does not. That nothing is ready is an answer, everything else an error.
+/// Returns the answer for a failed claim. It is an error unless no task is ready.
 pub fn lost(id: Option<&TaskId>, refusal: &ClaimRefusal, task: Option<&Task>, around: &Surroundings<'_>) -> Answer {
     let named = id.map_or_else(|| "The task".to_owned(), |id| format!("Task #{id}"));
     let next = || format!("{} Call TaskClaim without taskId to take the best.", around.instead());
@@ -264,7 +264,7 @@ mod tests {
 
     use super::{TaskClaim, Won, lost, read, won};
     use crate::rules::claims::claiming::ClaimRefusal;
-    use crate::rules::hooks::gate::System;
+    use crate::rules::hooks::System;
     use crate::tools::{Surroundings, ToolNames};
     use crate::{AgentName, Lease, Moment, Rules, Status, Task, TaskId, Timestamp, Token};
 
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_won_claim_has_the_text_the_token_the_notes_and_what_to_do_when_done() {
+    fn won_claim_has_text_token_notes_and_next_step() {
         let notes = json!({ "notes": ["by hand", {"at": "x", "author": "ben", "text": "no\nnetwork"}] });
         let task = Task {
             description: "All of it".into(),

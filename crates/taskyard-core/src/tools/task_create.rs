@@ -1,18 +1,18 @@
-//! `TaskCreate`
+//! The `TaskCreate` tool.
 
 use serde_json::{Map, Value, json};
 
 use super::refusing::{Surroundings, explain};
-use super::repairing::{is_filled, is_repaired, rename, task_id};
-use super::said::{IDS, subject_told};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::tool::Fields;
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
 use crate::rules::refusal::Refusal;
+use crate::tools::refusing::{is_filled, is_repaired, rename, task_id};
+use crate::tools::tool_answer::{IDS, subject_told};
 use crate::{ClientVersion, Metadata, Rules, Status, Task, TaskId};
 
-/// Adds a task.
+/// The tool under strict rules.
 pub const TOOL: Tool = Tool {
     name: "TaskCreate",
     description: "Add one task to the shared task list. Use it to plan work of three or more steps, for each of several \
@@ -50,7 +50,7 @@ pub const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
-/// Adds a task, as the client has it: it knows texts and metadata alone.
+/// The tool under client rules, which takes only texts and metadata.
 const CLIENTS_TOOL: Tool = Tool {
     description: "Add one task to the shared task list. Use it to plan work of three or more steps, for each of several \
         things asked for at once, and for work found on the way. Not for a single quick thing: just do that. One call per \
@@ -69,7 +69,7 @@ const CLIENTS_TOOL: Tool = Tool {
     ..TOOL
 };
 
-/// What strict rules take: the keys of the schema, and other words for some of them.
+/// The input accepted under strict rules: the keys of the schema plus synonyms.
 const ACCEPTED: Tool = Tool {
     input: Object {
         fields: &[
@@ -102,7 +102,7 @@ pub(super) const TAGS: Field = Field::optional("tags", Shape::List(&Shape::Text)
 pub(super) const PARENT: Field = Field::optional("parent", Shape::Text).saying("Id of the task it is a part of");
 pub(super) const DUE: Field = Field::optional("due", Shape::Text).saying("\"fri 17:00\", \"2h\", \"2026-11-20\"");
 
-/// Returns the tool as it is in these rules.
+/// Returns the variant of the tool that these rules use.
 pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
@@ -110,15 +110,15 @@ pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     }
 }
 
-/// The keys that the client takes.
+/// The keys the client accepts.
 const CLIENTS_KEYS: [&str; 4] = ["subject", "description", "activeForm", "metadata"];
-/// The texts a task needs.
+/// The texts a task requires.
 const TEXTS: [&str; 2] = ["subject", "description"];
-/// What is meant for several tasks.
+/// Keys of calls that try to create several tasks.
 const MANY_TASKS: [&str; 2] = ["tasks", "todos"];
-/// What is meant for a subagent.
+/// Keys of calls meant for a subagent.
 const FOR_AN_AGENT: [&str; 2] = ["prompt", "subagent_type"];
-/// Other words for what the tool takes, and what each stands for; where two stand for one, the better comes first.
+/// Synonyms for parameters; of two synonyms for one parameter, the preferred one comes first.
 const ALIASES: [(&str, &str); 4] =
     [("title", "subject"), ("name", "subject"), ("content", "description"), ("active_form", "activeForm")];
 
@@ -127,30 +127,30 @@ const SEVERAL: &str = "TaskCreate creates ONE task per call and has no `tasks` o
 const AGENT: &str = "This call used Agent-tool parameters (`prompt`/`subagent_type`). TaskCreate adds an item to the task list \
     and takes `subject` and `description` string parameters. To delegate work to a subagent, use the Agent tool instead.";
 
-/// A task to be made.
+/// A task to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskCreate {
     /// The title.
     pub subject: String,
-    /// What there is to do.
+    /// The description.
     pub description: String,
-    /// What is being done, while it is being done.
+    /// The text shown while the task is in progress.
     pub active_form: Option<String>,
-    /// What else is kept with it.
+    /// Additional data.
     pub metadata: Option<Metadata>,
-    /// The state it begins in; `None` if the call does not say.
+    /// The initial status, if given.
     pub status: Option<Status>,
-    /// Who has it.
+    /// The owner.
     pub owner: Option<String>,
-    /// The tasks it waits for.
+    /// Its blockers.
     pub blocked_by: Vec<TaskId>,
-    /// The tasks that wait for it.
+    /// The tasks that depend on it.
     pub blocks: Vec<TaskId>,
-    /// When it is due, in the words of the caller.
+    /// The due date as written by the caller.
     pub due: Option<String>,
 }
 
-/// Reads an input.
+/// Parses an input.
 pub fn read(input: &Value, rules: Rules) -> Result<TaskCreate, InputError> {
     let (repaired, hint) = match input {
         Value::Object(given) if is_repaired(rules) => (Value::Object(repair(given, rules)), hint(given)),
@@ -175,9 +175,10 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskCreate, InputError> {
     })
 }
 
-/// Takes the metadata of a task, and into it what is kept there and has a parameter of its own. Refuses what is said in both, differently.
+/// Removes the metadata and the parameters that are stored in it, and merges them. Rejects a parameter that
+/// contradicts the metadata.
 ///
-/// When a task is due stays where it is: it is said in words, which are read by the caller's clock.
+/// The due date is not merged: it is free text that is interpreted with the caller's clock.
 pub(super) fn with_stated(fields: &mut Fields, tool: &Tool, rules: Rules) -> Result<Option<Metadata>, InputError> {
     let mut metadata = fields.record("metadata");
     let mut clashes = Vec::new();
@@ -198,7 +199,7 @@ pub(super) fn with_stated(fields: &mut Fields, tool: &Tool, rules: Rules) -> Res
     Ok(metadata)
 }
 
-/// Returns what to call instead, where keys of the call or of the task wrapped in it are those of something else.
+/// Returns a hint on what to call instead, if the call or the task wrapped in it has keys of another tool.
 fn hint(given: &Map<String, Value>) -> Option<&'static str> {
     let wrapped = given.get("task").and_then(Value::as_object);
     let has_any = |keys: &[&str]| holds_any(given, keys) || wrapped.is_some_and(|task| holds_any(task, keys));
@@ -209,8 +210,8 @@ fn hint(given: &Map<String, Value>) -> Option<&'static str> {
     }
 }
 
-/// Makes of an input what was probably meant: keys get their right names, and what is wrong besides is mended where all of it can be.
-/// Strict rules leave out nothing that says something.
+/// Repairs an input: renames synonyms, and fixes other mistakes if all of them can be fixed. Strict rules never drop
+/// a value that has content.
 fn repair(given: &Map<String, Value>, rules: Rules) -> Map<String, Value> {
     let is_kept_whole = |given: &&Map<String, Value>| rules.is_client() || !overrides(given);
     let unwrapped = Some(given).filter(|given| is_one_task(given)).filter(is_kept_whole).and_then(unwrapped);
@@ -231,25 +232,25 @@ fn repair(given: &Map<String, Value>, rules: Rules) -> Map<String, Value> {
     Some(with_both_texts(input.clone())).filter(has_both_texts).unwrap_or(input)
 }
 
-/// Tells whether the task wrapped in a call says something else than the call itself says under the same key.
+/// Returns whether the wrapped task contradicts the call itself under the same key.
 fn overrides(given: &Map<String, Value>) -> bool {
     let wrapped = given.get("task").and_then(Value::as_object).into_iter().flatten();
     wrapped.into_iter().any(|(key, inner)| given.get(key).is_some_and(|outer| outer != inner && !is_blank(outer)))
 }
 
-/// Tells whether a value is a text that says nothing.
+/// Returns whether a value is a blank string.
 fn is_blank(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.trim().is_empty())
 }
 
-/// Tells whether an input may be meant for one task: what is meant for several is none, and what is meant for an agent only where
-/// both texts are there.
+/// Returns whether an input may describe one task. One that has keys for several tasks does not; one that has keys
+/// for a subagent does only if both texts are present.
 fn is_one_task(input: &Map<String, Value>) -> bool {
     !holds_any(input, &MANY_TASKS) && (!holds_any(input, &FOR_AN_AGENT) || has_both_texts(input))
 }
 
-/// Returns the task where it was wrapped in a key of its own, with neither of the two texts beside it; none where that key holds
-/// neither a task nor a text that says something: then the client repairs nothing.
+/// Returns the task wrapped in `task` if neither text is beside it. Returns `None` if `task` is neither an object nor
+/// a non-blank string; the client repairs nothing then.
 fn unwrapped(given: &Map<String, Value>) -> Option<Map<String, Value>> {
     let mut input = given.clone();
     if holds_any(&input, &TEXTS) {
@@ -267,8 +268,8 @@ fn unwrapped(given: &Map<String, Value>) -> Option<Map<String, Value>> {
     Some(input)
 }
 
-/// Returns an input without anything that is wrong with it, its missing text taken from the other; none where that does not leave two
-/// texts that say something. The client then takes the input as it is, with all its faults.
+/// Drops everything invalid and fills in the missing text from the other. Returns `None` if that does not yield two
+/// non-blank texts; the client then uses the input with all its mistakes.
 fn salvaged(input: Map<String, Value>) -> Option<Map<String, Value>> {
     let mut input = with_both_texts(input);
     input.retain(|key, value| match key.as_str() {
@@ -279,7 +280,7 @@ fn salvaged(input: Map<String, Value>) -> Option<Map<String, Value>> {
     has_both_texts(&input).then_some(input)
 }
 
-/// Returns an input with its missing text taken from the other.
+/// Fills in the missing text from the other.
 fn with_both_texts(mut input: Map<String, Value>) -> Map<String, Value> {
     match (input.get("subject").cloned(), input.get("description").cloned()) {
         (Some(subject), None) => drop(input.insert("description".to_owned(), subject)),
@@ -303,7 +304,7 @@ fn first_line(text: &str) -> &str {
     text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// Returns the answer where the task was made.
+/// Returns the answer for a created task.
 pub fn created(task: &Task, rules: Rules) -> Answer {
     let mut told = json!({ "id": task.id.as_str(), "subject": subject_told(task, rules) });
     if rules.client_version() >= ClientVersion::V2_1_325 {
@@ -313,10 +314,10 @@ pub fn created(task: &Task, rules: Rules) -> Answer {
     Answer::new(format!("Task #{} created successfully: {subject}", task.id), json!({ "task": told }))
 }
 
-/// Returns the answer where it was not.
+/// Returns the answer for a refused call.
 pub fn refused(refusal: &Refusal, around: &Surroundings<'_>) -> Answer {
     match refusal {
-        // The client has made the task by then and taken it away again: to it that is an error, in these words.
+        // The client has created the task and deleted it again at this point, so it reports an error with this text.
         Refusal::HookBlocked { feedback, .. } => Answer::error(feedback),
         refusal => Answer::error(explain(refusal, around)),
     }
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_meant_is_taken_in_strict_rules_and_by_the_newest_client() {
+    fn strict_rules_and_newest_client_repair_input() {
         for (input, meant) in [
             (json!({ "title": "t" }), task("t", "t")),
             (json!({ "title": " ", "content": "c", "task": {"title": "t"} }), task("t", "c")),

@@ -1,16 +1,16 @@
-//! `TaskGet`
+//! The `TaskGet` tool.
 
 use serde_json::{Value, json};
 
 use super::refusing::{Surroundings, explain};
-use super::repairing::{task_id, with_task_id};
-use super::said::{IDS, STATUSES, subject_told};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::render::{escaping, numbered};
 use crate::rules::changes::notes::{NoteRead, notes_of, read_note};
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
 use crate::rules::refusal::Refusal;
+use crate::tools::refusing::{task_id, with_task_id};
+use crate::tools::tool_answer::{IDS, STATUSES, subject_told};
 use crate::{Rules, Task, TaskId};
 
 /// Reads one task.
@@ -47,7 +47,7 @@ const CLIENTS_TOOL: Tool = Tool {
     ..TOOL
 };
 
-/// Returns the tool as it is in these rules.
+/// Returns the variant of the tool that these rules use.
 pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,

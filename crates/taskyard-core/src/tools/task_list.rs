@@ -1,17 +1,16 @@
-//! `TaskList`
+//! The `TaskList` tool.
 
 use serde_json::{Value, json};
 
-use super::fitting::{ListLine, few_blockers, lines_that_fit, shortened, unreadable_line};
-use super::said::{IDS, STATUSES};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
-use crate::answers::values;
+use crate::answers::answer_values;
 use crate::render::{loss_in_words, numbered};
-use crate::rules::graph::open_tasks::OpenTasks;
+use crate::rules::graph::dependencies::OpenTasks;
 use crate::rules::history::vanishing::Gone;
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
 use crate::rules::looking::listing::{ClientLine, as_the_client_lists};
+use crate::tools::tool_answer::{IDS, ListLine, STATUSES, few_blockers, lines_that_fit, shortened, unreadable_line};
 use crate::{ListId, Rules, Status, Task, TaskId};
 
 /// Lists the tasks.
@@ -76,7 +75,7 @@ pub fn listed(list: &ListId, tasks: Vec<Task>, gone: Option<&Gone>, unreadable: 
 
 fn told(gone: &Gone, list: &ListId) -> Option<(String, Value)> {
     let text = loss_in_words(gone, list, |moment| moment.to_string())?;
-    Some((format!("No tasks found. {text}"), json!(values::Gone::from(gone))))
+    Some((format!("No tasks found. {text}"), json!(answer_values::Gone::from(gone))))
 }
 
 fn as_we_show_them(mut tasks: Vec<Task>, rules: Rules) -> Vec<Task> {
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_too_long_has_every_open_task_and_counts_the_completed() {
+    fn long_list_shows_every_open_task_and_counts_completed() {
         let title = "A title of about forty characters, or so";
         let mut all = tasks(1..=2900, Status::Completed, title);
         all.extend(tasks(2901..=2950, Status::Pending, title));
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn open_tasks_that_do_not_fit_are_shortened_and_then_told_by_number() {
+    fn open_tasks_that_do_not_fit_are_shortened_then_numbered() {
         let long = "x".repeat(1000);
         let mut all = tasks(1..=1000, Status::Pending, &long);
         all[0].blocked_by = (2..=1000).map(TaskId::number).collect();

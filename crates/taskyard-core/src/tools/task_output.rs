@@ -1,18 +1,18 @@
-//! `TaskOutput`
+//! The `TaskOutput` tool.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{LONGEST, suffix, units};
-use super::repairing::with_job_id;
 use super::schema::{Field, Object, Preset, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::dialect::native;
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
+use crate::tools::refusing::with_job_id;
+use crate::tools::tool_answer::{LONGEST, suffix, units};
 use crate::{Job, Rules};
 
-/// Shows what a job has written.
+/// The tool under strict rules.
 pub const TOOL: Tool = Tool {
     name: "TaskOutput",
     description: "Get status and output of a background command by its id (b...), not of a task of the list. Waits for its end \
@@ -28,7 +28,7 @@ pub const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
-/// Shows what a job has written, with the client's words for its parameters.
+/// The tool with the client's parameter names.
 const CLIENTS_TOOL: Tool = Tool {
     input: Object {
         fields: &[
@@ -41,7 +41,7 @@ const CLIENTS_TOOL: Tool = Tool {
     ..TOOL
 };
 
-/// A job as programs get it.
+/// A job in the structured content.
 const RETRIEVED: Object = Object::answer(&[
     Field::required("task_id", Shape::Text),
     Field::required("task_type", Shape::Text),
@@ -55,7 +55,7 @@ const TASK_ID: Field = Field::preset("task_id", Shape::Text, Preset::Blank);
 const BLOCK: Field = Field::preset("block", Shape::Flag, Preset::Flag(true));
 const TIMEOUT: Field = Field::preset("timeout", Shape::Number { minimum: 0, maximum: 600_000 }, Preset::Number(30_000));
 
-/// Returns the tool as it is in these rules.
+/// Returns the variant of the tool that these rules use.
 pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
@@ -63,19 +63,19 @@ pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     }
 }
 
-/// What stands between the parts of an answer.
+/// The separator between the parts of an answer.
 const BETWEEN: &str = "\n\n";
-/// So many characters of a job's output are shown, where nothing else is said.
+/// The default number of characters of output shown.
 const USUAL: usize = 30_000;
-/// So many are shown at most, whatever is said.
+/// The maximum number of characters of output shown.
 const MOST: usize = 150_000;
 
-/// Which job is asked for, and how long its end is waited for.
+/// A checked input of `TaskOutput`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskOutput {
-    /// The job as the caller names it; empty where it does not.
+    /// The job's id or name; empty if none was given.
     pub job: String,
-    /// How long to wait; none: not at all.
+    /// How long to wait for the job to end; `None` means not at all.
     pub wait: Option<Duration>,
 }
 
@@ -84,35 +84,35 @@ pub struct TaskOutput {
 pub enum Retrieval {
     /// The job has ended.
     Success,
-    /// It had not when the time was over.
+    /// The timeout expired first.
     Timeout,
-    /// It had not, and the caller did not want to wait.
+    /// The job is running, and the caller did not want to wait.
     NotReady,
 }
 
-/// The end of what a job has written.
+/// The end of a job's output.
 #[derive(Clone, Copy, Debug)]
 pub struct Tail<'a> {
     /// The text.
     pub text: &'a str,
-    /// Whether that is all of it.
+    /// Whether that is the whole output.
     pub is_all: bool,
-    /// So many characters of it are shown, counted as JavaScript counts them.
+    /// The maximum number of characters to show, in UTF-16 code units.
     pub longest: usize,
 }
 
-/// Reads an input.
+/// Parses an input.
 pub fn read(input: &Value, rules: Rules) -> Result<TaskOutput, InputError> {
     let mut fields = TOOL.check(&with_job_id(input, &["taskId", "id", "agentId", "bash_id"], rules), None, rules)?;
     let job = fields.required_text("task_id");
     let is_blocking = fields.take("block") == Some(Value::Bool(true));
     let timeout = fields.take("timeout").and_then(|timeout| timeout.as_f64()).unwrap_or_default();
-    // The schema keeps it within ten minutes.
+    // The schema limits it to ten minutes.
     let wait = Duration::try_from_secs_f64(timeout / 1000.0).unwrap_or_default();
     Ok(TaskOutput { job, wait: is_blocking.then_some(wait) })
 }
 
-/// Returns how many characters of output are shown, given `TASK_MAX_OUTPUT_LENGTH`.
+/// Returns the maximum number of characters of output, given the value of `TASK_MAX_OUTPUT_LENGTH`.
 pub fn longest_output(variable: Option<&str>) -> usize {
     match variable.and_then(native::parse_int) {
         Some(length) if length >= MOST as f64 => MOST,
@@ -121,13 +121,14 @@ pub fn longest_output(variable: Option<&str>) -> usize {
     }
 }
 
-/// Returns how many bytes from the end of an output hold what is shown of it, and at least one more where there is more.
+/// Returns how many bytes to read from the end of an output to show `longest` characters of it, including at least
+/// one more byte if there is more.
 pub fn bytes_needed(longest: usize) -> u64 {
-    // A character that JavaScript counts once has three bytes at most.
+    // A UTF-16 code unit takes at most three bytes in UTF-8.
     (longest as u64).saturating_mul(3).saturating_add(4)
 }
 
-/// Returns the answer where there is such a job.
+/// Returns the answer for an existing job.
 pub fn retrieved(retrieval: Retrieval, job: &Job, tail: &Tail<'_>) -> Answer {
     let path = job.output_file.display().to_string();
     let output = shown(tail, &path);
@@ -159,7 +160,7 @@ pub fn without_id() -> Answer {
     Answer::error("Task ID is required")
 }
 
-/// Returns the answer where there is no such job.
+/// Returns the answer if there is no such job.
 pub fn not_found(job: &str) -> Answer {
     Answer::error(format!("No task found with ID: {job}"))
 }
@@ -175,7 +176,7 @@ impl Retrieval {
     }
 }
 
-/// Returns the end of an output, with a notice where it does not fit. The notice counts, too.
+/// Returns the end of an output, with a notice if it was cut. The notice counts towards the limit.
 fn shown(tail: &Tail<'_>, path: &str) -> String {
     if tail.is_all && units(tail.text) <= tail.longest {
         return tail.text.to_owned();
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_longer_than_an_answer_keeps_its_newest_lines_and_its_closing_tag() {
+    fn long_output_keeps_newest_lines_and_closing_tag() {
         let lines: Vec<String> = (0..20_000).map(|number| format!("line {number}")).collect();
         for (text, is_all) in [(lines.join("\n"), true), ("é".repeat(MOST), false)] {
             let tail = Tail { text: &text, is_all, longest: MOST };

@@ -1,18 +1,18 @@
-//! `TaskRelease`
+//! The `TaskRelease` tool.
 
 use serde_json::{Value, json};
 
 use super::refusing::{Surroundings, explain};
-use super::repairing::{task_id, with_task_id};
-use super::said::NATIVE_TASK;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::dialect::native;
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
 use crate::rules::refusal::Refusal;
+use crate::tools::refusing::{task_id, with_task_id};
+use crate::tools::tool_answer::NATIVE_TASK;
 use crate::{Rules, Task, TaskId};
 
-/// Gives a task back.
+/// Releases a task.
 pub const TOOL: Tool = Tool {
     name: "TaskRelease",
     description: "Give back a task you claimed and cannot finish: it becomes pending and unowned, and others can take it. Say \
@@ -32,23 +32,23 @@ pub const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
-/// Which task is given back, and why.
+/// A checked input of `TaskRelease`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskRelease {
     /// The task.
     pub task: TaskId,
-    /// Why, for the agent that takes it next.
+    /// The reason, for the agent that takes the task next.
     pub reason: Option<String>,
 }
 
-/// Reads an input.
+/// Parses an input.
 pub fn read(input: &Value, rules: Rules) -> Result<TaskRelease, InputError> {
     let mut fields = TOOL.check(&with_task_id(input, rules), None, rules)?;
     let task = task_id(fields.required_text("taskId"), rules);
     Ok(TaskRelease { task, reason: fields.text("reason").filter(|reason| !reason.trim().is_empty()) })
 }
 
-/// Returns the answer where the task was given back, or had no owner.
+/// Returns the answer for a released task, or one that had no owner.
 pub fn released(task: &Task) -> Answer {
     let text = format!(
         "Task #{} given back: it is pending, and others can take it. Call TaskClaim without taskId for another task.",
@@ -57,7 +57,7 @@ pub fn released(task: &Task) -> Answer {
     Answer::new(text, json!({ "released": true, "task": native::Shape(task) }))
 }
 
-/// Returns the answer where it was not.
+/// Returns the answer for a refused call.
 pub fn refused(refusal: &Refusal, around: &Surroundings<'_>) -> Answer {
     let text = explain(refusal, around);
     Answer::error(text.as_str()).with(json!({ "released": false, "error": text }))
@@ -68,7 +68,7 @@ mod tests {
     use serde_json::json;
 
     use super::{TaskRelease, read, refused, released};
-    use crate::rules::hooks::gate::System;
+    use crate::rules::hooks::System;
     use crate::rules::refusal::Refusal;
     use crate::tools::{Surroundings, ToolNames};
     use crate::{AgentName, Rules, Task, TaskId, Timestamp};

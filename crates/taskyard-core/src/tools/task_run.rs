@@ -1,18 +1,18 @@
-//! `TaskRun`
+//! The `TaskRun` tool.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::refusing::{Surroundings, explain};
-use super::repairing::task_id;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
 use crate::rules::refusal::Refusal;
+use crate::tools::refusing::task_id;
 use crate::{ClientVersion, Job, Rules, TaskId};
 
-/// Runs a command in the background.
+/// The tool under strict rules.
 pub const TOOL: Tool = Tool {
     name: "TaskRun",
     description: "Run a shell command in the background: for builds, tests and servers that take longer than you want to \
@@ -33,14 +33,14 @@ pub const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
-/// Runs a command under the rules of 2.1.34: no answer tells of its end.
+/// The tool under the rules of 2.1.34, where no answer reports that a job has ended.
 const OLD_TOOL: Tool = Tool {
     description: "Run a shell command in the background: for builds, tests and servers that take longer than you want to \
         wait. It outlives this session. TaskOutput shows whether it has ended and what it wrote, TaskStop ends it.",
     ..TOOL
 };
 
-/// Runs a command under the rules of 2.1.325, which has no `TaskOutput`.
+/// The tool under the rules of 2.1.325, which has no `TaskOutput`.
 const NEW_TOOL: Tool = Tool {
     description: "Run a shell command in the background: for builds, tests and servers that take longer than you want to \
         wait. It outlives this session. The answer names the file it writes to; read that file to see what it wrote. TaskStop \
@@ -48,7 +48,7 @@ const NEW_TOOL: Tool = Tool {
     ..TOOL
 };
 
-/// Returns the tool as it is in these rules.
+/// Returns the variant of the tool that these rules use.
 pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
@@ -57,23 +57,23 @@ pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     }
 }
 
-/// The longest time limit, in milliseconds: thirty days.
+/// The maximum timeout in milliseconds: thirty days.
 const LONGEST: i64 = 30 * 24 * 3600 * 1000;
 
-/// What is to be run.
+/// A checked input of `TaskRun`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskRun {
-    /// The command, for a shell.
+    /// The shell command.
     pub command: String,
-    /// What it is, in few words.
+    /// A short description.
     pub description: Option<String>,
-    /// The task it is run for.
+    /// The task it belongs to.
     pub task: Option<TaskId>,
-    /// When it is ended, where it has not ended by itself.
+    /// The timeout after which it is stopped.
     pub time_limit: Option<Duration>,
 }
 
-/// Reads an input.
+/// Parses an input.
 pub fn read(input: &Value, rules: Rules) -> Result<TaskRun, InputError> {
     let mut fields = TOOL.check(input, None, rules)?;
     let limit = fields.take("timeout").and_then(|limit| limit.as_f64());
@@ -85,7 +85,7 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskRun, InputError> {
     })
 }
 
-/// Returns the answer where it runs, in the words of the client's `Bash`.
+/// Returns the answer for a started job, in the wording of the client's `Bash`.
 pub fn started(job: &Job, rules: Rules) -> Answer {
     let path = job.output_file.display();
     let mut text = format!("Command running in background with ID: {}. Output is being written to: {path}", job.id);
@@ -95,12 +95,12 @@ pub fn started(job: &Job, rules: Rules) -> Answer {
     Answer::new(text, json!({ "task_id": job.id.as_str(), "output_file": path.to_string() }))
 }
 
-/// Returns the answer where the task it was to be run for is not there.
+/// Returns the answer if its task does not exist.
 pub fn refused(refusal: &Refusal, around: &Surroundings<'_>) -> Answer {
     Answer::error(explain(refusal, around))
 }
 
-/// Returns the answer where it could not be started.
+/// Returns the answer if it could not be started.
 pub fn not_started(why: &str) -> Answer {
     Answer::error(format!("Error: not started: {why}"))
 }

@@ -1,12 +1,12 @@
-//! `TaskStop`
+//! The `TaskStop` tool.
 
 use serde_json::{Value, json};
 
-use super::repairing::with_job_id;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::task_output::not_found;
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
+use crate::tools::refusing::with_job_id;
 use crate::{ClientVersion, Job, JobKind, Rules};
 
 /// Stops a job.
@@ -32,7 +32,7 @@ pub const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
-/// Reads an input: the job as the caller names it, its id or its name; none where it names none.
+/// Parses an input: the job's id or name, or `None` if none is given.
 pub fn read(input: &Value, rules: Rules) -> Result<Option<String>, InputError> {
     let mut fields = TOOL.check(&with_job_id(input, &["taskId", "id", "bash_id"], rules), None, rules)?;
     let (task_id, shell_id) = (fields.text("task_id"), fields.text("shell_id"));
@@ -42,9 +42,9 @@ pub fn read(input: &Value, rules: Rules) -> Result<Option<String>, InputError> {
     Ok(task_id.or(shell_id).filter(|job| !job.is_empty()))
 }
 
-/// Returns the answer where the job was stopped.
+/// Returns the answer for a stopped job.
 pub fn stopped(job: &Job) -> Answer {
-    // What is no command is told by its description.
+    // Jobs that are not commands are identified by their description.
     let command = match job.kind {
         JobKind::LocalBash => job.command_line(),
         _ => job.description.clone(),
@@ -58,7 +58,7 @@ pub fn stopped(job: &Job) -> Answer {
     Answer::new(told.to_string(), told)
 }
 
-/// Returns the answer where the job had ended before. The newest client forgets jobs that have ended.
+/// Returns the answer if the job had already ended. The newest client forgets such jobs.
 pub fn not_running(named: &str, job: &Job, rules: Rules) -> Answer {
     match rules {
         Rules::Client(version) if version >= ClientVersion::V2_1_325 => not_found(named),
@@ -66,7 +66,7 @@ pub fn not_running(named: &str, job: &Job, rules: Rules) -> Answer {
     }
 }
 
-/// Returns the answer to a caller that may stop only its own jobs, and named one of another agent.
+/// Returns the answer to a caller that may only stop its own jobs and named another agent's.
 pub fn not_own(named: &str) -> Answer {
     Answer::error(format!(
         "Error: task {named} belongs to another agent; stopping it needs a token with the scope `{}`. Nothing was done.",

@@ -1,19 +1,19 @@
-//! `TaskUpdate`
+//! The `TaskUpdate` tool.
 
 use serde_json::{Value, json};
 
 use super::refusing::{Surroundings, explain};
-use super::repairing::{is_repaired, rename, task_id, with_task_id};
 use super::schema::{Field as Parameter, Object, Shape, Unknown};
 use super::task_create::{DUE, PARENT, PRIORITY, TAGS, with_stated};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::render::numbered;
 use crate::rules::changes::patching::{Field, OwnerChange, Patch};
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
 use crate::rules::refusal::Refusal;
+use crate::tools::refusing::{is_repaired, rename, task_id, with_task_id};
 use crate::{Rules, Status, TaskId};
 
-/// Changes a task.
+/// The tool under strict rules.
 pub const TOOL: Tool = Tool {
     name: "TaskUpdate",
     description: "Change a task: status, text, owner, or its place in the order. Set in_progress when you begin and completed \
@@ -41,7 +41,7 @@ pub const TOOL: Tool = Tool {
         ],
         unknown: Unknown::Refused,
     },
-    // A note is one more with every call.
+    // Not idempotent: every call adds another note.
     output: Object::answer(&[
         Parameter::required("success", Shape::Flag),
         Parameter::required("taskId", Shape::Text),
@@ -61,7 +61,7 @@ pub const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
-/// Changes a task, as the client has it: it knows no notes, and it ignores what else a call says that deletes.
+/// The tool under client rules, which has no notes and ignores all other fields of a call that deletes.
 const CLIENTS_TOOL: Tool = Tool {
     description: "Change a task: status, text, owner, or its place in the order. Set in_progress when you begin and completed \
         as soon as the work is entirely done (not with failing tests or open errors: keep it in_progress and add a task for \
@@ -101,7 +101,7 @@ const ADD_BLOCKED_BY: Parameter =
 const OWNER: Parameter = Parameter::optional("owner", Shape::Text);
 const METADATA: Parameter = Parameter::optional("metadata", Shape::Record).saying("Keys to merge; null removes one");
 
-/// Returns the tool as it is in these rules.
+/// Returns the variant of the tool that these rules use.
 pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
@@ -109,63 +109,63 @@ pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     }
 }
 
-/// What is to become of a task.
+/// A checked input of `TaskUpdate`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskUpdate {
-    /// It goes. Under client rules the call may say anything else, which does not matter.
+    /// Delete the task. Under client rules all other fields of the call are ignored.
     Delete {
         /// The task.
         task: TaskId,
     },
-    /// It changes.
+    /// Change the task.
     Change {
         /// The task.
         task: TaskId,
         /// The fields to change.
         patch: Box<Patch>,
-        /// Tasks that shall wait for it.
+        /// Dependents to add.
         add_blocks: Vec<TaskId>,
-        /// Tasks it shall wait for.
+        /// Blockers to add.
         add_blocked_by: Vec<TaskId>,
-        /// Tasks that shall no longer wait for it.
+        /// Dependents to remove.
         remove_blocks: Vec<TaskId>,
-        /// Tasks it shall no longer wait for.
+        /// Blockers to remove.
         remove_blocked_by: Vec<TaskId>,
-        /// When it is due, in the words of the caller.
+        /// The due date as written by the caller.
         due: Option<String>,
-        /// A remark to add to it.
+        /// A note to add.
         note: Option<String>,
     },
 }
 
-/// What a change did.
+/// The effects of a change.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Changed<'a> {
     /// The fields that changed, in the order the client reports them.
     pub updated: &'a [Field],
-    /// The status before and after, where it changed.
+    /// The status before and after, if it changed.
     pub status_change: Option<(Status, Status)>,
-    /// The tasks that can start now because this one was completed.
+    /// The tasks that this completion unblocked.
     pub now_ready: &'a [TaskId],
-    /// The open tasks this one was completed in spite of.
+    /// The open blockers of the task, if it was completed despite them.
     pub open_blockers: &'a [TaskId],
-    /// The tasks that wait for this one and were already started when it was reopened.
+    /// The dependents that had already been started when the task was reopened.
     pub dependents_started: &'a [TaskId],
-    /// Whether a member of a team that does not lead it made the change.
+    /// Whether a team member other than the lead made the change.
     pub is_by_teammate: bool,
-    /// Why an agent it concerns, the new owner say, could not be told.
+    /// Why an agent concerned, such as the new owner, could not be notified.
     pub not_told: Option<&'a str>,
-    /// Why the block in its description was left as it is, where it was to be changed.
+    /// Why the block in the description could not be changed, if it should have been.
     pub block_left: Option<&'a str>,
-    /// Whether a note was added, and to whom it was sent.
+    /// The recipients of a note, if one was added.
     pub noted: Option<&'a [String]>,
 }
 
-/// What the client says to a teammate that completed a task.
+/// The client's text for a teammate that completed a task.
 const NEXT: &str =
     "\n\nTask completed. Call TaskList now to find your next available task or see if your work unblocked others.";
 
-/// Reads an input.
+/// Parses an input.
 pub fn read(input: &Value, rules: Rules) -> Result<TaskUpdate, InputError> {
     let mut input = with_task_id(input, rules);
     if let Value::Object(input) = &mut input
@@ -207,12 +207,12 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskUpdate, InputError> {
     })
 }
 
-/// An empty name means no owner. The client stores it as it is.
+/// Strict rules treat an empty name as no owner. The client stores it as it is.
 fn owner_change(owner: String, rules: Rules) -> OwnerChange {
     if owner.is_empty() && !rules.is_client() { OwnerChange::Clear } else { OwnerChange::Set(owner) }
 }
 
-/// Returns the answer where the task was changed, or was already as it should be.
+/// Returns the answer for a successful change, including one without effect.
 pub fn changed(id: &TaskId, changed: &Changed<'_>, rules: Rules) -> Answer {
     let fields: Vec<&str> = changed.updated.iter().copied().map(Field::as_str).collect();
     let fields: Vec<&str> = fields.into_iter().chain(changed.noted.map(|_| "note")).collect();
@@ -230,7 +230,7 @@ pub fn changed(id: &TaskId, changed: &Changed<'_>, rules: Rules) -> Answer {
     Answer::new(text, structured)
 }
 
-/// Says what a change means for other tasks. The client says nothing of it.
+/// Describes the effects on other tasks, which the client does not report.
 fn consequences(changed: &Changed<'_>) -> String {
     let mut text = String::new();
     let [ready, open, started] = [changed.now_ready, changed.open_blockers, changed.dependents_started];
@@ -261,7 +261,7 @@ fn consequences(changed: &Changed<'_>) -> String {
     text
 }
 
-/// Returns the answer where the task was removed.
+/// Returns the answer for a deleted task.
 pub fn deleted(id: &TaskId, before: Status) -> Answer {
     let change = json!({ "from": before.as_str(), "to": "deleted" });
     let structured =
@@ -269,21 +269,21 @@ pub fn deleted(id: &TaskId, before: Status) -> Answer {
     Answer::new(format!("Updated task #{id} deleted"), structured)
 }
 
-/// Returns the answer to a deletion of a task that was missing already.
+/// Returns the answer for the deletion of a task that was already missing.
 pub fn deleted_missing(id: &TaskId, before: Status) -> Answer {
     let mut answer = deleted(id, before);
     answer.text.push_str(". It was missing already, and no longer counts as missing.");
     answer
 }
 
-/// Returns the answer where nothing was done.
+/// Returns the answer for a refused call.
 pub fn refused(id: &TaskId, refusal: &Refusal, around: &Surroundings<'_>) -> Answer {
     let structured =
         |error: &str| json!({ "success": false, "taskId": id.as_str(), "updatedFields": [], "error": error });
     match refusal {
-        // A task that was named as one end of an edge is another one: the model has to learn which.
+        // If another task named in a dependency is missing, the model must learn which one.
         Refusal::NoSuchTask { task } if task == id => Answer::new("Task not found", structured("Task not found")),
-        // To the client this is an answer like any other: its model reads what the hook says.
+        // The client returns this as a normal answer, so that the model reads the hook's feedback.
         Refusal::HookBlocked { feedback, .. } if around.rules.is_client() => {
             Answer::new(feedback.as_str(), structured(feedback))
         }
@@ -306,7 +306,7 @@ mod tests {
     const NEW: Rules = Rules::Client(ClientVersion::V2_1_325);
 
     #[test]
-    fn several_issues_are_told_in_the_clients_order_and_unions_by_the_newest_alone() {
+    fn several_issues_follow_client_order_and_newest_unions() {
         let input = json!({ "status": "done", "owner": 5, "zz": 1, "addBlocks": ["1", 2, [3]], "metadata": null });
         let lines = "InputValidationError: TaskUpdate failed due to the following issues:\n\
                      The required parameter `taskId` is missing\n\
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_name_for_the_task_is_taken_only_where_the_first_is_missing() {
+    fn second_task_name_is_used_only_if_first_is_missing() {
         let task = |input, rules| match read(&input, rules) {
             Ok(TaskUpdate::Change { task, .. } | TaskUpdate::Delete { task }) => Some(task),
             Err(_) => None,

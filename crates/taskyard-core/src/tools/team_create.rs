@@ -1,11 +1,11 @@
-//! `TeamCreate`
+//! The `TeamCreate` tool.
 
 use serde_json::{Value, json};
 
-use super::said::said;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
+use crate::tools::tool_answer::said;
 use crate::{LEAD, Rules, Team};
 
 /// Makes a team.
@@ -39,7 +39,7 @@ const CLIENTS_TOOL: Tool = Tool {
     ..TOOL
 };
 
-/// Returns the tool as it is in these rules.
+/// Returns the variant of the tool that these rules use.
 pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
@@ -58,7 +58,7 @@ pub struct TeamCreate {
     pub agent_type: Option<String>,
 }
 
-/// Reads an input.
+/// Parses an input.
 pub fn read(input: &Value, rules: Rules) -> Result<TeamCreate, InputError> {
     let mut fields = TOOL.check(input, None, rules)?;
     Ok(TeamCreate {

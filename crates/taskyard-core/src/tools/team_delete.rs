@@ -1,14 +1,14 @@
-//! `TeamDelete`
+//! The `TeamDelete` tool.
 
 use serde_json::{Value, json};
 
-use super::said::said;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
 use crate::Rules;
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
+use crate::tools::tool_answer::said;
 
-/// Ends a team.
+/// The tool under strict rules.
 pub(crate) const TOOL: Tool = Tool {
     name: "TeamDelete",
     description: "End the team you lead, once its members have left: ask each to end with SendMessage (shutdown_request) first. \
@@ -25,14 +25,14 @@ pub(crate) const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
-/// Ends a team under client rules: its list goes with it.
+/// The tool under client rules: the team's list is deleted with it.
 const CLIENTS_TOOL: Tool = Tool {
     description: "End the team you lead, once its members have left: ask each to end with SendMessage (shutdown_request) first. \
         Its inboxes and its task list go, with every task in it.",
     ..TOOL
 };
 
-/// Returns the tool as it is in these rules.
+/// Returns the variant of the tool that these rules use.
 pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
@@ -40,12 +40,12 @@ pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     }
 }
 
-/// Reads an input, which holds nothing.
+/// Checks that the input is empty.
 pub fn read(input: &Value, rules: Rules) -> Result<(), InputError> {
     TOOL.check(input, None, rules).map(drop)
 }
 
-/// Returns the answer where the team is no more.
+/// Returns the answer for a deleted team.
 pub fn deleted(team: &str, rules: Rules) -> Answer {
     let message = format!("Cleaned up directories and worktrees for team \"{team}\"");
     let structured = json!({ "success": true, "message": message, "team_name": team });
@@ -55,7 +55,7 @@ pub fn deleted(team: &str, rules: Rules) -> Answer {
     Answer::new(format!("Team {team} is ended. Its tasks stay."), structured)
 }
 
-/// Returns the answer where the caller is in no team.
+/// Returns the answer if the caller is in no team.
 pub fn no_team(rules: Rules) -> Answer {
     let structured = json!({ "success": true, "message": "No team name found, nothing to clean up" });
     if rules.is_client() {
@@ -64,7 +64,7 @@ pub fn no_team(rules: Rules) -> Answer {
     Answer::new("You lead no team, so there is nothing to end.", structured)
 }
 
-/// Returns the answer where members are left.
+/// Returns the answer if the team still has members.
 pub fn members_left(team: &str, members: &[String], rules: Rules) -> Answer {
     let names = members.join(", ");
     let message = format!(

@@ -1,13 +1,12 @@
-//! `TodoWrite`
+//! The `TodoWrite` tool.
 
 use serde_json::{Value, json};
 
-use super::repairing::is_repaired;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
-use crate::json_text;
-use crate::rules::hooks::gate::System;
-use crate::{Rules, Todo};
+use crate::rules::hooks::System;
+use crate::tools::refusing::is_repaired;
+use crate::{Rules, Todo, json_text};
 
 /// Replaces the todo list.
 pub const TOOL: Tool = Tool {
@@ -26,7 +25,7 @@ pub const TOOL: Tool = Tool {
     system: System::Todos,
 };
 
-/// Replaces the todo list, with the client's words for its parameters.
+/// The tool with the client's parameter descriptions.
 const CLIENTS_TOOL: Tool = Tool {
     input: Object {
         fields: &[Field::required("todos", Shape::List(&Shape::Object(CLIENTS_ITEM))).saying("The updated todo list")],
@@ -35,7 +34,7 @@ const CLIENTS_TOOL: Tool = Tool {
     ..TOOL
 };
 
-/// What an item has to be. Models add keys of their own to it; the client leaves them out.
+/// The shape of an item. Models add keys of their own, which the client drops.
 const ITEM: Object = Object {
     fields: &[
         CONTENT.saying("Imperative: \"Run the tests\""),
@@ -50,7 +49,7 @@ const CONTENT: Field = Field::required("content", Shape::FilledText("Content can
 const STATUS: Field = Field::required("status", Shape::Choice(&["pending", "in_progress", "completed"]));
 const ACTIVE_FORM: Field = Field::required("activeForm", Shape::FilledText("Active form cannot be empty"));
 
-/// Returns the tool as it is in these rules.
+/// Returns the variant of the tool that these rules use.
 pub(crate) const fn tool(rules: Rules) -> &'static Tool {
     match rules {
         Rules::Strict => &TOOL,
@@ -61,7 +60,7 @@ pub(crate) const fn tool(rules: Rules) -> &'static Tool {
 const MODIFIED: &str = "Todos have been modified successfully. Ensure that you continue to use the todo list to track your \
     progress. Please proceed with the current tasks if applicable";
 
-/// Reads an input.
+/// Parses an input.
 pub fn read(input: &Value, rules: Rules) -> Result<Vec<Todo>, InputError> {
     let mut input = input.clone();
     if let Some(Value::String(text)) = input.get("todos").filter(|_| is_repaired(rules))
@@ -73,7 +72,7 @@ pub fn read(input: &Value, rules: Rules) -> Result<Vec<Todo>, InputError> {
     Ok(fields.list("todos").iter().filter_map(todo).collect())
 }
 
-/// Reads a list that was kept. Items that are none are passed over.
+/// Parses a stored list. Invalid items are skipped.
 pub fn read_kept(list: &Value) -> Vec<Todo> {
     list.as_array().into_iter().flatten().filter_map(todo).collect()
 }
@@ -84,13 +83,13 @@ fn todo(item: &Value) -> Option<Todo> {
     Some(Todo { content: text("content")?.to_owned(), status, active_form: text("activeForm")?.to_owned() })
 }
 
-/// Returns a list as it is kept and shown to programs.
+/// Serializes a list for storage and for programs.
 pub fn shape(todos: &[Todo]) -> Value {
     let item = |todo: &Todo| json!({ "content": todo.content, "status": todo.status.as_str(), "activeForm": todo.active_form });
     todos.iter().map(item).collect()
 }
 
-/// Returns the answer, given the list before and the one that was given, whatever was kept of it.
+/// Returns the answer, given the previous list and the list in the call, whatever was stored.
 pub fn replaced(before: &[Todo], given: &[Todo]) -> Answer {
     Answer::new(MODIFIED, json!({ "oldTodos": shape(before), "newTodos": shape(given) }))
 }

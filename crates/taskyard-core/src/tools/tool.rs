@@ -1,29 +1,28 @@
-//! What there is to know of a tool before it is called.
+//! The definition of a tool: name, description, schemas and annotations.
 
 use serde_json::{Map, Value};
 
-use super::input_error::InputError;
-use super::repairing::task_id;
 use super::schema::{Issue, Object, check, json_schema};
-use crate::rules::hooks::gate::System;
+use crate::rules::hooks::System;
+use crate::tools::refusing::{InputError, task_id};
 use crate::{Rules, TaskId};
 
-/// A tool that agents call.
+/// A tool that agents can call.
 #[derive(Debug)]
 pub struct Tool {
-    /// The name it is called by.
+    /// The name of the tool.
     pub name: &'static str,
-    /// When to use it and when not, for a model.
+    /// When to use it and when not to, for a model.
     pub description: &'static str,
-    /// What it takes.
+    /// The shape of its input.
     pub input: Object,
-    /// What it answers for programs, if it does what it is asked for or says why not.
+    /// The shape of its structured output, for success and failure.
     pub(crate) output: Object,
-    /// What a call may do.
+    /// Hints about the effects of a call.
     pub annotations: Annotations,
-    /// What a caller has to be allowed to do.
+    /// The scope a caller needs.
     pub scope: Scope,
-    /// The smallest set it is in.
+    /// The smallest set that contains it.
     pub(crate) set: ToolSet,
     /// The system it belongs to.
     pub system: System,
@@ -32,46 +31,45 @@ pub struct Tool {
 /// Which tools are offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ToolSet {
-    /// Those every agent needs.
+    /// The tools every agent needs.
     #[default]
     Core,
-    /// Those a member of a team needs besides.
+    /// The core tools and those for team members.
     Team,
-    /// All there are.
+    /// All tools.
     All,
-    /// All tools but those for members of a team.
+    /// All tools except those for team members.
     AllAlone,
-    /// Exactly the client's own, without those for teams.
+    /// Exactly the client's own tools, without those for teams.
     Client,
-    /// Exactly the client's own.
+    /// Exactly the client's own tools.
     ClientTeam,
-    /// Only those for claims, beside the client's own tools on the same list.
+    /// Only the tools for claims, to be used beside the client's own tools on the same list.
     Claims,
-    /// Those, and what a member of a team needs besides.
+    /// The tools for claims and those for team members.
     ClaimsTeam,
 }
 
 impl ToolSet {
-    /// Tells whether it consists of the client's own tools.
+    /// Returns whether the set consists of the client's own tools.
     pub const fn is_the_clients(self) -> bool {
         matches!(self, Self::Client | Self::ClientTeam)
     }
 }
 
-/// What a caller may do; each scope includes those before it.
+/// What a caller may do; each scope includes the previous ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// Look at everything.
+    /// Read everything.
     Read,
-    /// Change tasks, claim them, write messages, make teams.
+    /// Change and claim tasks, send messages, create teams.
     Work,
-    /// Everything: run commands, stop those of others, end teams.
+    /// Everything, including running commands, stopping other agents' jobs and deleting teams.
     #[default]
     All,
 }
 
 impl Scope {
-    /// Returns the word for it.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -81,47 +79,47 @@ impl Scope {
     }
 }
 
-/// What a call of a tool may do, as hints for the program that decides whether it is allowed.
+/// Hints about the effects of a call, for the program that decides whether to allow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Annotations {
-    /// It changes nothing.
+    /// The call changes nothing.
     pub read_only: bool,
-    /// It may change or remove what is there, not only add to it.
+    /// The call may change or remove existing data.
     pub destructive: bool,
-    /// The same call again changes nothing more.
+    /// Repeating the call has no further effect.
     pub idempotent: bool,
 }
 
 impl Annotations {
-    /// Those of a tool that only looks.
+    /// A tool that only reads.
     pub(crate) const LOOKS: Self = Self { read_only: true, destructive: false, idempotent: true };
-    /// Those of a tool that adds something with every call.
+    /// A tool that adds something with every call.
     pub(crate) const ADDS: Self = Self { read_only: false, destructive: false, idempotent: false };
-    /// Those of a tool that brings something into a state, and takes nothing away.
+    /// A tool that establishes a state without removing anything.
     pub(crate) const SETTLES: Self = Self { read_only: false, destructive: false, idempotent: true };
-    /// Those of a tool that may overwrite or remove.
+    /// A tool that may overwrite or remove data.
     pub(crate) const REPLACES: Self = Self { read_only: false, destructive: true, idempotent: true };
 }
 
 impl Tool {
-    /// Returns the JSON Schema of what it takes.
+    /// Returns the JSON Schema of the input.
     pub fn input_schema(&self) -> Value {
         json_schema(&self.input)
     }
 
-    /// Returns the JSON Schema of what it answers for programs.
+    /// Returns the JSON Schema of the structured output.
     pub fn output_schema(&self) -> Value {
         json_schema(&self.output)
     }
 
-    /// Refuses parameters that cannot be given together with another one; `Ok` if there are none.
+    /// Rejects parameters that cannot be combined with another one. Returns `Ok` if `names` is empty.
     pub(super) fn refuse_clash(&self, names: &[&str], with: &'static str, rules: Rules) -> Result<(), InputError> {
         let issues: Vec<Issue> = names.iter().map(|name| Issue::clash(name, with)).collect();
         let client = rules.client_version();
         if issues.is_empty() { Ok(()) } else { Err(InputError { tool: self.name, hint: None, issues, client }) }
     }
 
-    /// Checks an input, which may have been repaired before.
+    /// Checks an input. `hint` is set if the input needs an explanation.
     pub(super) fn check(&self, input: &Value, hint: Option<&'static str>, rules: Rules) -> Result<Fields, InputError> {
         let client = rules.client_version();
         let checked = check(&self.input, input, rules);
@@ -129,7 +127,7 @@ impl Tool {
     }
 }
 
-/// The fields of an input that was found to be as it should be.
+/// The fields of a valid input.
 pub(super) struct Fields(Map<String, Value>);
 
 impl From<Map<String, Value>> for Fields {
@@ -139,28 +137,28 @@ impl From<Map<String, Value>> for Fields {
 }
 
 impl Fields {
-    /// Returns the names of all fields that were given.
+    /// Returns the names of the given fields.
     pub(super) fn names(&self) -> Vec<&str> {
         self.0.keys().map(String::as_str).collect()
     }
 
-    /// Returns a value and leaves it there.
+    /// Returns a value without removing it.
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
 
-    /// Takes the ids of tasks out that are given under any of these names.
+    /// Removes and returns the task ids given under any of these names.
     pub(super) fn task_ids(&mut self, names: &[&str], rules: Rules) -> Vec<TaskId> {
         let ids = names.iter().flat_map(|name| self.list(name));
         ids.filter_map(|id| Some(task_id(id.as_str()?.to_owned(), rules))).collect()
     }
 
-    /// Takes any value out.
+    /// Removes and returns a value.
     pub(super) fn take(&mut self, name: &str) -> Option<Value> {
         self.0.shift_remove(name)
     }
 
-    /// Takes a text out.
+    /// Removes and returns a string.
     pub(super) fn text(&mut self, name: &str) -> Option<String> {
         match self.take(name)? {
             Value::String(text) => Some(text),
@@ -168,12 +166,12 @@ impl Fields {
         }
     }
 
-    /// Takes a text out that has to be there.
+    /// Removes and returns a string that the schema requires.
     pub(super) fn required_text(&mut self, name: &str) -> String {
         self.text(name).expect("the schema demands this text, and the input was checked against it")
     }
 
-    /// Takes an object out.
+    /// Removes and returns an object.
     pub(super) fn record(&mut self, name: &str) -> Option<Map<String, Value>> {
         match self.take(name)? {
             Value::Object(object) => Some(object),
@@ -181,7 +179,7 @@ impl Fields {
         }
     }
 
-    /// Takes a list out; empty where there is none.
+    /// Removes and returns an array; empty if it is missing.
     pub(super) fn list(&mut self, name: &str) -> Vec<Value> {
         match self.take(name) {
             Some(Value::Array(items)) => items,

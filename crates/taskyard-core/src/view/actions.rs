@@ -1,6 +1,6 @@
-//! Everything that can be done from a board: its name, its keys, what it is done to, and what it does in words.
+//! The actions of a board: names, keys, subjects and help.
 
-/// Something that can be done from a board.
+/// An action of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is described in the catalogue below")]
 pub enum Action {
@@ -26,6 +26,13 @@ pub enum Action {
     Claim,
     Release,
     Assign,
+    Priority,
+    Due,
+    Defer,
+    Tags,
+    Estimate,
+    Parent,
+    Kind,
     Cancel,
     Reopen,
     BlockedBy,
@@ -36,6 +43,7 @@ pub enum Action {
     Restore,
     Undo,
     Redo,
+    Force,
     Select,
     SelectNone,
     Fold,
@@ -61,16 +69,16 @@ pub enum Action {
     Quit,
 }
 
-/// What something is done to.
+/// What an action applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// The board itself: where the cursor is, what is shown.
+    /// The board itself: cursor and display.
     Board,
     /// The list.
     List,
     /// The task under the cursor.
     Task,
-    /// The selected tasks, else the one under the cursor.
+    /// The selected tasks, or else the task under the cursor.
     Tasks,
     /// The job under the cursor.
     Job,
@@ -80,27 +88,27 @@ pub enum Subject {
     Revision,
 }
 
-/// What there is to know of something that can be done.
+/// The description of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActionInfo {
-    /// What it is.
+    /// The action.
     pub action: Action,
-    /// The word by which it is found in the palette and named in the configuration.
+    /// Its name in the palette and the configuration.
     pub name: &'static str,
-    /// The keys that do it where the configuration says nothing.
+    /// The default keys.
     pub keys: &'static [&'static str],
-    /// What it is done to.
+    /// What it applies to.
     pub subject: Subject,
-    /// What it does, in words.
+    /// The help text.
     pub help: &'static str,
 }
 
-/// Returns everything that can be done, in the order in which it is explained.
+/// Returns all actions, in the order of the help.
 pub const fn actions() -> &'static [ActionInfo] {
     CATALOGUE
 }
 
-/// Returns what there is to know of one thing.
+/// Returns the description of an action.
 pub fn info(action: Action) -> &'static ActionInfo {
     CATALOGUE.iter().find(|info| info.action == action).unwrap_or(&CATALOGUE[0])
 }
@@ -126,6 +134,13 @@ const CATALOGUE: &[ActionInfo] = &[
     entry(Action::Claim, "claim", &["t"], Subject::Tasks, "take it: nobody else gets it while the lease lives"),
     entry(Action::Release, "release", &["r"], Subject::Tasks, "give it back"),
     entry(Action::Assign, "assign", &["a"], Subject::Tasks, "say whose it is"),
+    entry(Action::Priority, "priority", &["P"], Subject::Tasks, "set its priority"),
+    entry(Action::Due, "due", &["D"], Subject::Tasks, "set when it is due"),
+    entry(Action::Defer, "defer", &["W"], Subject::Tasks, "set when it can start"),
+    entry(Action::Tags, "tags", &["T"], Subject::Tasks, "add or remove tags"),
+    entry(Action::Estimate, "estimate", &["Z"], Subject::Tasks, "set how long it takes"),
+    entry(Action::Parent, "parent", &["O"], Subject::Tasks, "set the task that it is part of"),
+    entry(Action::Kind, "kind", &["I"], Subject::Tasks, "set what kind of task it is"),
     entry(Action::Cancel, "cancel", &["C"], Subject::Tasks, "close it as not done"),
     entry(Action::Reopen, "reopen", &["o"], Subject::Tasks, "make it pending again"),
     entry(Action::BlockedBy, "blocked-by", &["b"], Subject::Tasks, "pick what it waits for"),
@@ -142,6 +157,7 @@ const CATALOGUE: &[ActionInfo] = &[
         "take back your newest change, or the revision under the cursor",
     ),
     entry(Action::Redo, "redo", &["U", "ctrl-r"], Subject::List, "take the last undo back"),
+    entry(Action::Force, "force", &["F"], Subject::List, "do what was just refused all the same"),
     entry(Action::Select, "select", &["x"], Subject::Task, "select it for what comes next"),
     entry(Action::SelectNone, "select-none", &["X"], Subject::Board, "select nothing"),
     entry(
@@ -176,7 +192,7 @@ const CATALOGUE: &[ActionInfo] = &[
         "commands",
         &[":"],
         Subject::Board,
-        "find anything by its name, or type any command of taskyard",
+        "find a task, list, agent or action by its name, or run a command",
     ),
     entry(Action::Help, "help", &["?"], Subject::Board, "explain the keys"),
     entry(Action::ShowList, "list", &["1"], Subject::Board, "show the tasks"),

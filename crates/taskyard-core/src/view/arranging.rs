@@ -1,41 +1,42 @@
-//! A list as rows: the client's order, parts below their tasks, and what is long done folded away.
-//!
-//! Nothing is read for that but what the list in memory knows of each task: the rows that are seen are read when they are drawn.
+//! Arranges a list as rows: order, nesting, folding and filtering.
 
 use std::collections::{HashMap, HashSet};
+
+use jiff::tz::TimeZone;
 
 use crate::live::{LiveList, Outline, Slot};
 use crate::render::Look;
 use crate::rules::graph::parts::Progress;
-use crate::{Status, Task, TaskId};
+use crate::rules::looking::query::{Mistake, Query, Surroundings, Times};
+use crate::{Status, Task, TaskId, Timestamp};
 
-/// How deep rows are indented; parts of parts beyond it stay where they are.
+/// Maximum indentation depth of rows; deeper parts are not indented further.
 const DEEPEST: u8 = 16;
 
-/// What of a list is shown.
+/// Which part of a list is shown.
 #[derive(Default)]
 pub struct Wanted<'a> {
-    /// How many completed tasks are shown before the rest becomes `+N completed`; none shows all.
+    /// How many completed tasks are shown before the rest is folded into `+N completed`; `None` shows all.
     pub completed_after: Option<usize>,
-    /// The tasks whose parts are folded away.
+    /// The tasks whose parts are folded.
     pub folded: Option<&'a HashSet<TaskId>>,
-    /// Which tasks a filter lets through; none lets all.
+    /// The tasks that match the filter; `None` if there is no filter.
     pub chosen: Option<&'a HashSet<TaskId>>,
 }
 
-/// A list as rows. It is true until the list changes next.
+/// A list arranged as rows. It is valid until the list changes.
 #[derive(Clone, Debug, Default)]
 pub struct Arrangement {
     rows: Vec<Row>,
     columns: [Vec<Slot>; 3],
 }
 
-/// One row.
+/// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
     /// A task.
     Task(TreeRow),
-    /// So many completed tasks that are not shown.
+    /// This number of hidden completed tasks.
     Completed(usize),
 }
 
@@ -44,7 +45,7 @@ pub enum Row {
 pub struct TreeRow {
     slot: Slot,
     depth: u8,
-    /// At which depths a branch goes on below, as bits.
+    /// The depths at which a branch continues below, as a bit set.
     bars: u32,
     is_last: bool,
     is_folded: bool,
@@ -56,7 +57,7 @@ impl Arrangement {
         let mut by_status: [Vec<Slot>; 3] = Default::default();
         let mut is_shown = vec![false; list.slots()];
         let mut parts: Vec<Slot> = Vec::new();
-        // Ids are made for a comparison only where the user filters.
+        // Ids are only created if there is a filter.
         let is_chosen = |slot: Slot| wanted.chosen.is_none_or(|chosen| chosen.contains(&list.id_at(slot)));
         for (slot, Outline { status, is_part, .. }) in
             list.outlines().filter(|(slot, outline)| !outline.is_internal && is_chosen(*slot))
@@ -91,17 +92,17 @@ impl Arrangement {
         Self { rows, columns: by_status }
     }
 
-    /// Returns how many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Tells whether there is none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Returns a row.
+    /// Returns the row at an index.
     pub fn row(&self, place: usize) -> Option<Row> {
         self.rows.get(place).copied()
     }
@@ -114,23 +115,23 @@ impl Arrangement {
         }
     }
 
-    /// Returns the row of a task.
+    /// Returns the row index of a task.
     pub fn place_of(&self, list: &LiveList, id: &TaskId) -> Option<usize> {
         let wanted = list.slot_of(id)?;
         self.rows.iter().position(|row| matches!(row, Row::Task(row) if row.slot == wanted))
     }
 
-    /// Returns how many tasks a column has: pending, in progress or completed.
+    /// Returns the number of tasks in the column of a status.
     pub fn column_length(&self, column: Status) -> usize {
         self.columns[column as usize].len()
     }
 
-    /// Returns a task of a column. The newest of what is completed comes first.
+    /// Returns a task of a column. Completed tasks are ordered newest first.
     pub fn in_column(&self, list: &LiveList, column: Status, place: usize) -> Option<TaskId> {
         self.slot_in_column(column, place).map(|slot| list.id_at(slot))
     }
 
-    /// Returns where a task stands in its column.
+    /// Returns the index of a task in its column.
     pub fn place_in_column(&self, list: &LiveList, column: Status, id: &TaskId) -> Option<usize> {
         let slot = list.slot_of(id)?;
         let slots = &self.columns[column as usize];
@@ -146,22 +147,22 @@ impl Arrangement {
 }
 
 impl TreeRow {
-    /// Reads the task.
+    /// Parses the task.
     pub fn task(&self, list: &LiveList) -> Option<Task> {
         list.task_at(self.slot)
     }
 
-    /// Returns how far its parts are; none where it has none.
+    /// Returns the progress of its parts, or `None` if it has none.
     pub fn progress(&self, list: &LiveList) -> Option<Progress> {
         list.progress_at(self.slot)
     }
 
-    /// Tells whether its parts are folded away.
+    /// Returns whether its parts are folded.
     pub const fn is_folded(&self) -> bool {
         self.is_folded
     }
 
-    /// Returns the branches that lead to it.
+    /// Returns the tree branches in front of the row.
     pub fn guides(&self, look: &Look) -> String {
         let mut guides = String::new();
         for depth in 1..self.depth {
@@ -175,7 +176,7 @@ impl TreeRow {
     }
 }
 
-/// Takes what is long done out of what is shown, except where an open part would lose what it is a part of. Returns how many went.
+/// Hides old completed tasks, except parents of open parts. Returns how many were hidden.
 fn hide_long_done(
     by_status: &[Vec<Slot>; 3],
     above: &HashMap<Slot, Slot>,
@@ -199,7 +200,7 @@ fn hide_long_done(
     hidden
 }
 
-/// Returns the rows, depth first.
+/// Returns the rows in depth-first order.
 fn walk(
     list: &LiveList,
     roots: Vec<Slot>,
@@ -227,6 +228,105 @@ fn walk(
         }
     }
     rows
+}
+
+/// The tasks that match a query, evaluated a few at a time so that typing is never delayed.
+#[derive(Clone, Debug)]
+pub struct LiveFilter {
+    query: Query,
+    chosen: HashSet<TaskId>,
+    unread: Vec<TaskId>,
+}
+
+/// The tasks to filter.
+#[derive(Clone, Copy, Debug)]
+pub struct FilteredList<'a> {
+    /// The list.
+    pub list: &'a LiveList,
+    /// The creation and change times of its tasks, as far as known.
+    pub times: &'a HashMap<TaskId, Times>,
+    /// The present moment.
+    pub now: Timestamp,
+}
+
+impl LiveFilter {
+    /// Starts a filter. Days in the query are interpreted in `zone`. Returns `None` if the query is empty.
+    pub fn begin(text: &str, zone: &TimeZone, list: &LiveList) -> Result<Option<Self>, Mistake> {
+        let query = Query::parse(text)?.in_zone(zone.clone());
+        if query.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self { query, chosen: HashSet::new(), unread: list.ids().collect() }))
+    }
+
+    /// Returns whether the query needs creation and change times.
+    pub fn asks_for_times(&self) -> bool {
+        self.query.asks_for_times()
+    }
+
+    /// Returns when the next day begins, if the result depends on the day.
+    pub fn next_day(&self, now: Timestamp) -> Option<Timestamp> {
+        self.query.next_day(now)
+    }
+
+    /// Evaluates at most `most` more tasks. Returns whether all have been evaluated.
+    pub fn go_on(&mut self, from: FilteredList<'_>, most: usize) -> bool {
+        // The newest tasks are last and are evaluated first.
+        for _ in 0..most {
+            let Some(id) = self.unread.pop() else { return true };
+            self.look_at(from, id);
+        }
+        self.unread.is_empty()
+    }
+
+    /// Returns whether all tasks have been evaluated.
+    pub const fn is_complete(&self) -> bool {
+        self.unread.is_empty()
+    }
+
+    /// Re-evaluates changed tasks, and starts over if the query depends on relations between tasks.
+    pub fn look_again(&mut self, from: FilteredList<'_>, changed: &[TaskId]) {
+        changed.iter().for_each(|id| self.look_at(from, id.clone()));
+        if self.query.asks_for_others() {
+            self.look_at_all_again(from.list);
+        }
+    }
+
+    /// Starts to re-evaluate all tasks. Previous results remain until then.
+    pub fn look_at_all_again(&mut self, list: &LiveList) {
+        self.unread = list.ids().collect();
+    }
+
+    /// Returns the matches found so far.
+    pub const fn chosen(&self) -> &HashSet<TaskId> {
+        &self.chosen
+    }
+
+    fn look_at(&mut self, from: FilteredList<'_>, id: TaskId) {
+        if from.list.task(&id).is_some_and(|task| !task.is_internal() && self.query.is_true_of(&task, &from)) {
+            self.chosen.insert(id);
+        } else {
+            self.chosen.remove(&id);
+        }
+    }
+}
+
+impl Surroundings for FilteredList<'_> {
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn is_ready(&self, task: &Task) -> bool {
+        self.list.is_ready(&task.id)
+    }
+
+    fn is_blocked(&self, task: &Task) -> bool {
+        task.status.is_open() && !self.list.open_blockers(&task.id).is_empty()
+    }
+
+    fn times(&self, task: &Task) -> Option<Times> {
+        self.times.get(&task.id).copied()
+    }
 }
 
 #[cfg(test)]
@@ -268,7 +368,7 @@ mod tests {
     use Status::{Completed, InProgress, Pending};
 
     #[test]
-    fn what_is_in_progress_comes_first_and_parts_stand_below_their_tasks() {
+    fn in_progress_comes_first_and_parts_below_their_tasks() {
         let list = list(&[
             (1, Pending, None),
             (2, InProgress, Some(1)),
@@ -283,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_done_is_folded_unless_an_open_part_would_lose_its_place() {
+    fn long_done_tasks_fold_unless_open_parts_need_them() {
         let list = list(&[
             (1, Completed, None),
             (2, Pending, Some(1)),
@@ -304,12 +404,106 @@ mod tests {
     }
 
     #[test]
-    fn a_column_has_the_tasks_of_a_state_and_the_newest_of_what_is_done_first() {
+    fn column_shows_tasks_of_its_state_newest_done_first() {
         let list = list(&[(1, Completed, None), (2, Pending, None), (3, Completed, None)]);
         let arranged = Arrangement::of(&list, &Wanted::default());
         let done: Vec<_> = (0..2).filter_map(|place| arranged.in_column(&list, Completed, place)).collect();
         assert_eq!(done, [TaskId::number(3), TaskId::number(1)]);
         assert_eq!(arranged.place_in_column(&list, Completed, &TaskId::number(1)), Some(1));
         assert_eq!(arranged.in_column(&list, Completed, 2), None);
+    }
+}
+
+#[cfg(test)]
+mod filtering_tests {
+    use std::collections::HashMap;
+
+    use jiff::tz::TimeZone;
+
+    use super::{FilteredList, LiveFilter};
+    use crate::dialect::native;
+    use crate::live::LiveList;
+    use crate::rules::looking::query::Times;
+    use crate::{Rules, Status, Task, TaskId, Timestamp};
+
+    const NOW: Timestamp = Timestamp(0);
+
+    fn put(list: &mut LiveList, number: u64, subject: &str, on: &[u64]) {
+        let mut task = Task::new(TaskId::number(number), subject);
+        task.blocked_by = on.iter().copied().map(TaskId::number).collect();
+        list.put_read(&task, native::write(None, &task, Rules::Strict).unwrap());
+        list.judge(NOW);
+    }
+
+    fn go_on(filter: &mut LiveFilter, list: &LiveList, most: usize) -> bool {
+        filter.go_on(FilteredList { list, times: &HashMap::new(), now: NOW }, most)
+    }
+
+    fn look_again(filter: &mut LiveFilter, list: &LiveList, changed: u64) {
+        let from = FilteredList { list, times: &HashMap::new(), now: NOW };
+        filter.look_again(from, &[TaskId::number(changed)]);
+    }
+
+    fn found(filter: &LiveFilter) -> Vec<&str> {
+        let mut ids: Vec<&str> = filter.chosen().iter().map(TaskId::as_str).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    #[test]
+    fn it_is_worked_out_a_few_at_a_time_and_follows_what_changes() {
+        let mut list = LiveList::new(Rules::Strict);
+        for (number, subject) in [(1, "Write the Parser"), (2, "Write docs"), (3, "Read the parser")] {
+            put(&mut list, number, subject, &[]);
+        }
+        let mut filter = LiveFilter::begin("parser WRITE", &TimeZone::UTC, &list).unwrap().unwrap();
+        assert!(!go_on(&mut filter, &list, 2));
+        assert!(filter.chosen().is_empty() && !filter.is_complete());
+        assert!(go_on(&mut filter, &list, 2));
+        assert_eq!(found(&filter), ["1"]);
+        put(&mut list, 2, "Write the parser's docs", &[]);
+        look_again(&mut filter, &list, 2);
+        assert_eq!(found(&filter), ["1", "2"]);
+    }
+
+    #[test]
+    fn derived_facts_follow_when_one_task_changes() {
+        let mut list = LiveList::new(Rules::Strict);
+        put(&mut list, 1, "a", &[]);
+        put(&mut list, 2, "b", &[1]);
+        let mut filter = LiveFilter::begin("blocked", &TimeZone::UTC, &list).unwrap().unwrap();
+        go_on(&mut filter, &list, 9);
+        assert_eq!(found(&filter), ["2"]);
+        let done = Task { status: Status::Completed, ..list.task(&TaskId::number(1)).unwrap() };
+        list.put_read(&done, native::write(None, &done, Rules::Strict).unwrap());
+        list.judge(NOW);
+        look_again(&mut filter, &list, 1);
+        go_on(&mut filter, &list, 9);
+        assert!(found(&filter).is_empty());
+    }
+
+    #[test]
+    fn tasks_are_chosen_by_when_they_were_made_and_changed() {
+        const HOUR: i64 = 3_600_000;
+        let mut list = LiveList::new(Rules::Strict);
+        put(&mut list, 1, "old", &[]);
+        put(&mut list, 2, "new", &[]);
+        let at = |created, updated| Times { created: Timestamp(created), updated: Timestamp(updated) };
+        let times =
+            HashMap::from([(TaskId::number(1), at(0, 71 * HOUR)), (TaskId::number(2), at(70 * HOUR, 70 * HOUR))]);
+        let from = FilteredList { list: &list, times: &times, now: Timestamp(72 * HOUR) };
+        for (query, ids) in [("older:2d", vec!["1"]), ("changed:90m", vec!["1"]), ("not older:2d", vec!["2"])] {
+            let mut filter = LiveFilter::begin(query, &TimeZone::UTC, &list).unwrap().unwrap();
+            assert!(filter.asks_for_times());
+            filter.go_on(from, 9);
+            assert_eq!(found(&filter), ids, "{query}");
+        }
+    }
+
+    #[test]
+    fn nothing_asked_for_is_no_filter_and_nonsense_is_a_mistake() {
+        let list = LiveList::new(Rules::Strict);
+        assert!(LiveFilter::begin("  ", &TimeZone::UTC, &list).unwrap().is_none());
+        assert!(LiveFilter::begin("status:nonsense", &TimeZone::UTC, &list).is_err());
     }
 }

@@ -1,33 +1,27 @@
-//! What boards show, as models without a display: one language for the terminal and the browser. Nothing here draws; what is returned is
-//! safe to show, whatever the tasks hold.
+//! What boards show, as models that the terminal and the browser share. Nothing here draws. All returned text is safe
+//! to display.
 
 mod actions;
-mod agents;
+mod agent_rows;
 mod arranging;
-mod filtering;
 mod glance;
 mod graph;
-mod jobs;
-mod lists;
-mod needs;
+mod properties;
 mod task_row;
 mod threads;
-mod timeline;
-mod todos;
 mod watched_list;
 
 pub use actions::{Action, ActionInfo, Subject, actions, info};
-pub use agents::{AgentRow, HeldTask, LeaseShown, agent_line, agent_rows, held_tasks};
-pub use arranging::{Arrangement, Row, TreeRow, Wanted};
-pub use filtering::{FilteredList, LiveFilter};
-pub use glance::{Glance, chosen_by};
+pub use agent_rows::{
+    AgentRow, HeldTask, JobRow, LeaseShown, TodosShown, agent_line, agent_rows, held_tasks, job_row_line, todos_line,
+};
+pub use arranging::{Arrangement, FilteredList, LiveFilter, Row, TreeRow, Wanted};
+pub use glance::{Glance, ListRow, chosen_by, list_line, progress_bar};
 pub use graph::{GraphLine, GraphNode, GraphPicture, GraphWindow, Neighbour, graph_lines};
-pub use jobs::{JobRow, job_row_line};
-pub use lists::{ListRow, list_line, progress_bar};
-pub use needs::{Need, NeedKind};
+pub use properties::{Property, PropertyChange, fuzzy_rank};
 pub(crate) use task_row::short_span;
 pub use task_row::{RowFacts, card_lines, row_line};
-pub use threads::{LetterShown, LetterState, SentText, Thread, keep_seen, letter_lines, thread_line, threads};
-pub use timeline::{Step, step_line, steps};
-pub use todos::{TodosShown, todos_line};
-pub use watched_list::{Tally, WatchedList};
+pub use threads::{
+    LetterShown, LetterState, SentText, Step, Thread, keep_seen, letter_lines, step_line, steps, thread_line, threads,
+};
+pub use watched_list::{Need, NeedKind, Tally, WatchedList};

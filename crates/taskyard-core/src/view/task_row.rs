@@ -1,4 +1,4 @@
-//! A task on a row of a board, and as a card.
+//! A task as a row or a card of a board.
 
 use crate::dialect::macf::Subject;
 use crate::render::{Line, Look, Tone, cut_text, escaping};
@@ -7,37 +7,37 @@ use crate::{Priority, Status, Task, TaskId, Timestamp};
 
 use super::NeedKind;
 
-/// The fewest columns a title is cut to, however much stands beside it.
+/// The minimum width of a title.
 const SHORTEST_TITLE: usize = 16;
 
-/// So many columns an owner's name may take.
+/// The maximum width of an owner's name.
 const OWNER: usize = 14;
 
-/// So many blockers are named.
+/// How many blockers are named.
 const BLOCKERS: usize = 4;
 
-/// A task and what a board knows of it besides.
+/// A task with the other data that a row shows.
 #[derive(Clone, Copy, Debug)]
 pub struct RowFacts<'a> {
     /// The task.
     pub task: &'a Task,
-    /// The open tasks that hold it up.
+    /// The open tasks that block it.
     pub blockers: &'a [TaskId],
-    /// How far its parts are.
+    /// The progress of its parts.
     pub parts: Option<Progress>,
-    /// Whether its parts are folded away.
+    /// Whether its parts are folded.
     pub is_folded: bool,
-    /// Why it needs a person.
+    /// Why it needs attention.
     pub need: Option<NeedKind>,
-    /// Since when its owner is at work on it.
+    /// Since when its owner has been working on it.
     pub since: Option<Timestamp>,
-    /// The colour of its owner, where a team gives it one.
+    /// The colour of its owner, if a team assigns one.
     pub owner_tone: Tone,
-    /// What turns while it is in progress.
+    /// The spinner shown while it is in progress.
     pub spinner: &'a str,
 }
 
-/// Returns a task on one row of so many columns: on the left what it is, on the right who has it and since when.
+/// Formats a task as one row of `width` columns: the task on the left, its owner and duration on the right.
 pub fn row_line(guides: &str, id_width: usize, facts: &RowFacts<'_>, width: usize, look: &Look) -> Line {
     let task = facts.task;
     let mut left = marked(guides, facts, look);
@@ -51,7 +51,7 @@ pub fn row_line(guides: &str, id_width: usize, facts: &RowFacts<'_>, width: usiz
     let room = width.saturating_sub(left.width() + beside);
     let title = escaping::one_line(beginning(subject.title));
     let title_width = Line::plain(&title).width();
-    // What is being done matters more than tags.
+    // The active form matters more than tags.
     let doing_width = doing(facts, look).map_or(0, |doing| doing.width());
     let doing_width = if title_width + doing_width <= room { doing_width } else { 0 };
     let kept = title_width.min(SHORTEST_TITLE).max(if doing_width > 0 { title_width } else { 0 }) + doing_width;
@@ -71,7 +71,7 @@ pub fn row_line(guides: &str, id_width: usize, facts: &RowFacts<'_>, width: usiz
     line
 }
 
-/// Returns a task as a card of two lines of so many columns: what it is, and what there is to say of it.
+/// Formats a task as a card of two lines of `width` columns: the title, and the remarks.
 pub fn card_lines(facts: &RowFacts<'_>, width: usize, look: &Look) -> [Line; 2] {
     let task = facts.task;
     let mut first = marked("", facts, look);
@@ -88,7 +88,7 @@ pub fn card_lines(facts: &RowFacts<'_>, width: usize, look: &Look) -> [Line; 2] 
     [first.cut(width, look.ellipsis()), second.cut(width, look.ellipsis())]
 }
 
-/// Returns a span of time in as few letters as it takes: `45s`, `12m`, `3h`, `2d`.
+/// Formats a duration as briefly as possible: `45s`, `12m`, `3h`, `2d`.
 pub(crate) fn short_span(milliseconds: i64) -> String {
     let seconds = milliseconds.max(0) / 1000;
     match seconds {
@@ -99,7 +99,7 @@ pub(crate) fn short_span(milliseconds: i64) -> String {
     }
 }
 
-/// Returns as much of a text as any display could show: a title of a megabyte costs no more than a long one.
+/// Returns no more of a text than any display could show, so that a huge title costs little.
 fn beginning(text: &str) -> &str {
     const LONGEST: usize = 2048;
     &text[..text.floor_char_boundary(LONGEST)]
@@ -129,7 +129,7 @@ fn title_tone(facts: &RowFacts<'_>) -> Tone {
     }
 }
 
-/// Returns what is being done at the moment, where the task says so, and what turns meanwhile.
+/// Returns the active form of a task in progress, with the spinner.
 fn doing(facts: &RowFacts<'_>, look: &Look) -> Option<Line> {
     if facts.task.status != Status::InProgress {
         return None;
@@ -146,7 +146,7 @@ fn doing(facts: &RowFacts<'_>, look: &Look) -> Option<Line> {
     Some(line)
 }
 
-/// Returns what else there is to say of a task, the most important first, in at most so many columns.
+/// Returns the remarks that fit into a width, the most important first.
 fn remarks(facts: &RowFacts<'_>, room: usize, look: &Look) -> Line {
     let mut pieces: Vec<(Tone, String)> = Vec::new();
     if let Some(need) = facts.need {
@@ -191,7 +191,7 @@ fn remarks(facts: &RowFacts<'_>, room: usize, look: &Look) -> Line {
     line
 }
 
-/// Returns who has a task, and since when it is at work on it.
+/// Returns the owner of a task, and since when it has been working on it.
 fn who_and_since(facts: &RowFacts<'_>, look: &Look) -> Line {
     let mut line = Line::new();
     let Some(owner) = facts.task.owner().filter(|_| facts.task.status.is_open()) else { return line };

@@ -1,64 +1,64 @@
-//! Messages as conversations: one with each person or agent.
+//! Messages grouped into conversations, and the history of a list grouped into steps.
 
 use std::collections::HashMap;
 
-use crate::render::{Line, Look, Tone, cut_text, said_in_words, wrapped};
+use crate::render::{Line, Look, Tone, cut_text, entry_line, is_summed_up, revision_line, said_in_words, wrapped};
 use crate::rules::teams::mailing::{Delivery, DeliveryState};
-use crate::{Message, MessageKey, Timestamp};
+use crate::{Entry, Message, MessageKey, Revision, Timestamp};
 
 /// A conversation with another member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
     /// The other side of the conversation.
     pub with: String,
-    /// The name of the colour of the other side, where its messages say so.
+    /// The name of the other side's colour, if its messages state one.
     pub colour: Option<String>,
-    /// What was written, oldest first.
+    /// The messages, oldest first.
     pub letters: Vec<LetterShown>,
 }
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LetterShown {
-    /// What it says, in words also where programs speak to each other.
+    /// The text; protocol messages are described in words.
     pub text: String,
-    /// When it was sent, where that is known.
+    /// When it was sent, if known.
     pub at: Option<Timestamp>,
-    /// How it stands.
+    /// The state of the message.
     pub state: LetterState,
 }
 
-/// How a message stands.
+/// The state of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LetterState {
-    /// It came, and waits to be acknowledged; these are done with once it is.
+    /// Received and not acknowledged; acknowledging it covers these messages.
     Waiting(Vec<MessageKey>),
-    /// It came, and was acknowledged.
+    /// Received and acknowledged.
     Acknowledged,
-    /// It was sent, and came so far.
+    /// Sent, with its delivery state.
     Sent(DeliveryState),
 }
 
-/// A message that was sent, as its sender has it.
+/// A sent message, as recorded by its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentText {
     /// The recipient.
     pub to: String,
     /// When it was sent.
     pub at: Timestamp,
-    /// What it says; the beginning of it where no more is known.
+    /// The text, or only its beginning if no more is known.
     pub text: String,
-    /// How far it came.
+    /// The delivery state.
     pub state: DeliveryState,
 }
 
 impl Thread {
-    /// Returns how many messages wait to be acknowledged.
+    /// Returns the number of unacknowledged messages.
     pub fn unread(&self) -> usize {
         self.letters.iter().filter(|letter| matches!(letter.state, LetterState::Waiting(_))).count()
     }
 
-    /// Returns everything that is done with once the whole conversation is acknowledged.
+    /// Returns the keys that acknowledging the whole conversation covers.
     pub fn waiting(&self) -> Vec<MessageKey> {
         let keys = |letter: &LetterShown| match &letter.state {
             LetterState::Waiting(keys) => keys.clone(),
@@ -72,7 +72,7 @@ impl Thread {
     }
 }
 
-/// Puts messages together as conversations: those with something unread first, then the last ones first.
+/// Groups messages into conversations: those with unread messages first, then by most recent message.
 pub fn threads(waiting: &[Delivery], had: &[Message], sent: Vec<SentText>) -> Vec<Thread> {
     let mut threads: Vec<Thread> = Vec::new();
     let mut place_of: HashMap<String, usize> = HashMap::new();
@@ -104,7 +104,7 @@ pub fn threads(waiting: &[Delivery], had: &[Message], sent: Vec<SentText>) -> Ve
     threads
 }
 
-/// Keeps what came and was seen before in its conversations: a message that is acknowledged may no longer lie in any inbox.
+/// Keeps received messages that were shown before: an acknowledged message may no longer be in any inbox.
 pub fn keep_seen(before: &[Thread], threads: &mut Vec<Thread>) {
     for seen in before {
         let came = |letter: &&LetterShown| !matches!(letter.state, LetterState::Sent(_));
@@ -138,7 +138,7 @@ fn put_in_order(threads: &mut [Thread]) {
     });
 }
 
-/// Returns a conversation on one line: with whom, how much is unread, and what was said last.
+/// Formats a conversation on one line: name, number of unread messages and last message.
 pub fn thread_line(thread: &Thread, name_width: usize, look: &Look) -> Line {
     let unread = thread.unread();
     let (tone, mark) = if unread > 0 { (Tone::Error, look.either("▲ ", "! ")) } else { (Tone::Plain, "  ") };
@@ -159,7 +159,7 @@ pub fn thread_line(thread: &Thread, name_width: usize, look: &Look) -> Line {
     look.fitted(line)
 }
 
-/// Returns a conversation as lines of so many columns, oldest message first.
+/// Formats a conversation in lines of at most `width` columns, oldest message first.
 pub fn letter_lines(thread: &Thread, width: usize, look: &Look) -> Vec<Line> {
     let mut lines = Vec::new();
     for letter in &thread.letters {
@@ -202,6 +202,44 @@ pub fn letter_lines(thread: &Thread, width: usize, look: &Look) -> Vec<Line> {
     }
     lines.pop();
     lines
+}
+
+/// The changes of one revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The revision.
+    pub revision: Revision,
+    /// Its effect on each task.
+    pub entries: Vec<Entry>,
+}
+
+/// Groups entries, given oldest first, into steps, newest first.
+pub fn steps(entries: Vec<Entry>) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for entry in entries {
+        match steps.last_mut().filter(|step| step.revision == entry.revision) {
+            Some(step) => step.entries.push(entry),
+            None => steps.push(Step { revision: entry.revision, entries: vec![entry] }),
+        }
+    }
+    steps.reverse();
+    steps
+}
+
+/// Formats a step on one line: its effect on the first task and the number of others, or a summary if there are many.
+pub fn step_line(step: &Step, look: &Look) -> Line {
+    if is_summed_up(step.entries.len()) {
+        return look.fitted(revision_line(&step.entries, look).unwrap_or_default());
+    }
+    let Some(first) = step.entries.first() else { return Line::new() };
+    let line = entry_line(first, look);
+    let more = step.entries.len() - 1;
+    if more == 0 {
+        return look.fitted(line);
+    }
+    let words = format!("  and {more} more");
+    let width = look.width.unwrap_or(usize::MAX);
+    line.cut(width.saturating_sub(words.len()), look.ellipsis()).with(Tone::Dim, &words)
 }
 
 #[cfg(test)]
@@ -247,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_stays_when_it_is_acknowledged_and_taken_out_of_the_inbox() {
+    fn acknowledged_message_is_remembered_and_removed() {
         let before = threads(&[waiting(message("bo", 1000, "look"))], &[], Vec::new());
         let mut now = Vec::new();
         keep_seen(&before, &mut now);

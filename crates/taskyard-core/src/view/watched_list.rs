@@ -1,47 +1,47 @@
-//! A list that a board watches: read once, then moved on by its commits.
+//! A list shown on a board, and the tasks that need the user's attention.
 
 use std::collections::BTreeMap;
 
-use super::needs::{Need, Notable};
 use crate::live::LiveList;
-use crate::{Event, Revision, Status, TaskId, Timestamp};
+use crate::rules::claims::claiming::failed_attempts;
+use crate::{Event, Revision, Status, Task, TaskId, Timestamp};
 
-/// A list that a board watches. A follower that moves it on with each of its commits, in order, has what is in its files.
+/// A list shown on a board. A follower that applies every commit in order has the contents of its files.
 #[derive(Debug)]
 pub struct WatchedList {
     live: LiveList,
     revision: Revision,
-    /// What may make tasks need a person, of those of which there is such a thing.
+    /// The properties that may make a task need attention; only tasks that have any.
     notable: BTreeMap<TaskId, Notable>,
-    /// Commits that would take a list that is finished from the user who looks at it.
+    /// Held-back commits that remove the tasks of a finished list.
     held_back: Vec<Event>,
 }
 
-/// A list in numbers.
+/// The numbers of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many tasks are pending, in progress and completed, internal ones left out.
+    /// The numbers of pending, in-progress and completed tasks, excluding internal ones.
     pub counts: [usize; 3],
-    /// How many can start now.
+    /// The number of tasks that can start now.
     pub ready: usize,
-    /// How many that are pending wait for others.
+    /// The number of pending tasks that are blocked.
     pub blocked: usize,
 }
 
 impl Tally {
-    /// Returns how many tasks there are.
+    /// Returns the number of tasks.
     pub fn total(&self) -> usize {
         self.counts.iter().sum()
     }
 
-    /// Returns how many tasks are in a state.
+    /// Returns the number of tasks with a status.
     pub const fn of(&self, status: Status) -> usize {
         self.counts[status as usize]
     }
 }
 
 impl WatchedList {
-    /// Begins with a list as it was at a revision.
+    /// Creates the view of a list at a revision.
     pub fn at(mut live: LiveList, revision: Revision, now: Timestamp) -> Self {
         live.judge(now);
         let notable = live.tasks().iter().filter_map(|task| Some((task.id.clone(), Notable::of(task)?))).collect();
@@ -53,17 +53,17 @@ impl WatchedList {
         &self.live
     }
 
-    /// Returns the newest revision it shows.
+    /// Returns the newest revision shown.
     #[cfg(test)]
     pub(crate) const fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// Moves the list on by a commit and returns the tasks that it changed. What it shows already is passed over.
+    /// Applies a commit and returns the tasks it changed. Commits that are already shown are ignored.
     ///
-    /// The client removes the files of a list five seconds after all of it is completed. A user who looked away for as
-    /// long wants to see that it was finished: such a commit waits until [`Self::let_go`] is called or something new
-    /// comes.
+    /// The client removes the files of a list five seconds after all its tasks are completed. A user who looked away
+    /// should still see that the list was finished, so such a commit is held back until [`Self::let_go`] is called or
+    /// another commit arrives.
     pub fn apply(&mut self, commit: Event, now: Timestamp) -> Vec<TaskId> {
         if commit.revision <= self.last_known() {
             return Vec::new();
@@ -78,12 +78,12 @@ impl WatchedList {
         changed
     }
 
-    /// Tells whether the list was finished and is shown though its tasks are gone.
+    /// Returns whether a finished list is still shown although its tasks are gone.
     pub fn is_finished_and_gone(&self) -> bool {
         !self.held_back.is_empty()
     }
 
-    /// Shows what there is now, where a finished list was kept in view. Returns the tasks that changed.
+    /// Applies the held-back commits and returns the tasks that changed.
     pub fn let_go(&mut self, now: Timestamp) -> Vec<TaskId> {
         let commits = std::mem::take(&mut self.held_back);
         let changed = commits.iter().flat_map(|commit| self.take_in(commit)).collect();
@@ -91,12 +91,12 @@ impl WatchedList {
         changed
     }
 
-    /// Lets time pass: what was deferred may start, what was due is overdue.
+    /// Updates the present moment: deferred tasks may become ready, due ones overdue.
     pub fn pass(&mut self, now: Timestamp) {
         self.live.judge(now);
     }
 
-    /// Counts what there is.
+    /// Counts the tasks.
     pub fn tally(&self) -> Tally {
         let is_blocked = |(slot, outline): &(u32, crate::live::Outline)| {
             outline.status == Status::Pending && !outline.is_internal && self.live.is_held_up(*slot)
@@ -108,13 +108,13 @@ impl WatchedList {
         }
     }
 
-    /// Returns what needs a person at a moment, by task.
+    /// Returns the tasks that need attention at a moment.
     pub fn needs(&self, now: Timestamp) -> Vec<Need> {
         let need = |(task, notable): (&TaskId, &Notable)| Some(Need { task: task.clone(), kind: notable.need(now)? });
         self.notable.iter().filter_map(need).collect()
     }
 
-    /// Returns when the next task stands otherwise because time passes: it is overdue, or may start.
+    /// Returns when the next task becomes overdue or its deferral ends.
     pub fn next_need(&self, now: Timestamp) -> Option<Timestamp> {
         self.notable.values().filter_map(|notable| notable.next(now)).min()
     }
@@ -123,7 +123,7 @@ impl WatchedList {
         self.held_back.last().map_or(self.revision, |commit| commit.revision)
     }
 
-    /// Tells whether a commit does nothing but remove tasks of a list of which none is open, and no process of ours meant it.
+    /// Returns whether a commit only removes tasks of a finished list and was made by another program.
     fn takes_what_is_finished(&self, commit: &Event) -> bool {
         let [pending, in_progress, completed] = self.live.counts();
         let only_removes = commit
@@ -143,6 +143,81 @@ impl WatchedList {
             }
         }
         commit.entries.iter().map(|entry| entry.task.clone()).collect()
+    }
+}
+
+/// A task that needs attention.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// The task.
+    pub task: TaskId,
+    /// The reason.
+    pub kind: NeedKind,
+}
+
+/// Why a task needs attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeedKind {
+    /// It is open and past its due date.
+    Overdue,
+    /// It has no owner, and this many attempts at it have failed.
+    Failed(u64),
+    /// It is in progress for a client session that has ended (`stale_owner`). This cannot be seen from the task
+    /// itself.
+    StaleOwner,
+    /// Its file cannot be read, and the last known state is shown. This cannot be seen from the task itself.
+    Unreadable,
+}
+
+impl NeedKind {
+    /// Returns why a task needs attention at a moment, or `None` if it does not.
+    pub fn of(task: &Task, now: Timestamp) -> Option<Self> {
+        Notable::of(task)?.need(now)
+    }
+
+    /// Describes the reason in a few words.
+    pub fn in_words(self) -> String {
+        match self {
+            Self::Overdue => "overdue".to_owned(),
+            Self::Unreadable => "file cannot be read".to_owned(),
+            Self::StaleOwner => "its session has ended".to_owned(),
+            Self::Failed(1) => "failed once".to_owned(),
+            Self::Failed(times) => format!("failed {times} times"),
+        }
+    }
+}
+
+/// The properties of a task that may make it need attention or delay its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Notable {
+    due: Option<Timestamp>,
+    defer: Option<Timestamp>,
+    failures: u64,
+}
+
+impl Notable {
+    /// Extracts the properties of a task, or returns `None` if it has none.
+    pub(super) fn of(task: &Task) -> Option<Self> {
+        if !task.status.is_open() || task.is_internal() {
+            return None;
+        }
+        let failures = if task.status == Status::Pending { failed_attempts(task) } else { 0 };
+        let (due, defer) = (task.due(), task.defer());
+        (due.is_some() || defer.is_some() || failures > 0).then_some(Self { due, defer, failures })
+    }
+
+    /// Returns why the task needs attention at a moment.
+    pub(super) fn need(&self, now: Timestamp) -> Option<NeedKind> {
+        if self.due.is_some_and(|due| due < now) {
+            return Some(NeedKind::Overdue);
+        }
+        (self.failures > 0).then_some(NeedKind::Failed(self.failures))
+    }
+
+    /// Returns when it next becomes overdue or its deferral ends.
+    pub(super) fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        let is_to_come = |moment: &Timestamp| *moment >= now;
+        self.due.filter(is_to_come).into_iter().chain(self.defer.filter(is_to_come)).min()
     }
 }
 
@@ -188,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_list_that_the_client_clears_stays_in_view_until_somebody_has_seen_it() {
+    fn finished_list_cleared_by_client_stays_until_seen() {
         let mut list = WatchedList::at(LiveList::new(Rules::Strict), Revision(0), Timestamp(0));
         let done = task(1, Status::Completed);
         list.apply(commit(1, Op::Create, None, Some(&done)), Timestamp(0));
@@ -200,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_list_goes_at_once_when_something_new_comes_or_one_of_us_clears_it() {
+    fn finished_list_goes_when_something_new_comes_or_we_clear() {
         for op in [Op::Clear, Op::RemovedElsewhere] {
             let mut list = WatchedList::at(LiveList::new(Rules::Strict), Revision(0), Timestamp(0));
             let done = task(1, Status::Completed);

@@ -7,8 +7,7 @@ use proptest::{prop_assert_eq, proptest};
 use serde_json::json;
 use taskyard_core::rules::claims::readiness::rank;
 use taskyard_core::rules::graph::chains::Chains;
-use taskyard_core::rules::graph::dependencies::is_freed;
-use taskyard_core::rules::graph::open_tasks::OpenTasks;
+use taskyard_core::rules::graph::dependencies::{OpenTasks, is_freed};
 use taskyard_core::{Rules, Status, Task, TaskId, Timestamp};
 
 const TASKS: usize = 9;
@@ -65,7 +64,7 @@ proptest! {
     #![proptest_config(Config { failure_persistence: None, ..Config::with_cases(512) })]
 
     #[test]
-    fn a_task_is_freed_exactly_when_it_can_start_and_could_not_before(before in lists(), which in 0..TASKS) {
+    fn task_is_unblocked_exactly_when_it_becomes_startable(before in lists(), which in 0..TASKS) {
         let completed = which % before.len();
         if before[completed].status == Status::Completed {
             return Ok(());

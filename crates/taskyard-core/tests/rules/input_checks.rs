@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use taskyard_core::dialect::native::stringify;
-use taskyard_core::rules::hooks::gate::System;
+use taskyard_core::rules::hooks::System;
 use taskyard_core::tools::catalogue::Surface;
 use taskyard_core::tools::schema::{Issue, Wrong, check};
 use taskyard_core::tools::send_message::Unsendable;

@@ -1,9 +1,9 @@
 //! What the list of tools costs a model before it has done anything.
 
 use serde_json::{Value, json};
-use taskyard_core::rules::hooks::gate::System;
-use taskyard_core::tools::catalogue::{self, Surface};
-use taskyard_core::tools::{Tool, ToolSet};
+use taskyard_core::rules::hooks::System;
+use taskyard_core::tools::catalogue::Surface;
+use taskyard_core::tools::{Tool, ToolSet, catalogue};
 use taskyard_core::{ClientVersion, Rules};
 
 /// The most the tools of today may cost. 2,000 are promised; the rest is for the tools that come later.
@@ -197,7 +197,7 @@ fn the_schemas_of_the_clients_tools_are_the_clients() {
 }
 
 #[test]
-fn what_the_clients_tools_answer_has_the_shape_the_client_gives_it() {
+fn tool_answers_have_the_shape_the_client_gives() {
     for rules in RULES {
         let shape = |name: &str| {
             let tool = all_in(rules).find(|tool| tool.name == name && tool.system.is_the_clients()).unwrap();

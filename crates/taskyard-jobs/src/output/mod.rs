@@ -1,9 +1,8 @@
-//! The file of a job's output: how it is laid out (`layout.rs`: begin reading there), writing it within its limit, and reading it.
+//! The output file of a job: its layout and writing it within its limit (`output_file.rs`, begin there), and reading
+//! it.
 
-mod layout;
-mod reader;
-mod writer;
+mod output_file;
+pub(crate) mod output_reader;
 
-pub(crate) use layout::last_touched;
-pub use reader::OutputReader;
-pub(crate) use writer::{OutputWriter, SMALLEST};
+pub(crate) use output_file::{OutputWriter, SMALLEST, last_touched};
+pub use output_reader::OutputReader;

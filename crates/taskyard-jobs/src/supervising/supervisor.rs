@@ -1,35 +1,38 @@
-//! The small process that looks after one job, from its start to its end.
+//! The process that supervises one job, and reports the job to other machines.
 
-use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::process::Stdio;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use rustix::process::setsid;
-use taskyard::clock;
-use taskyard::core::{ClientVersion, CommandEnd, Job, JobEnding, JobFate, JobId, JobUsage, ProcessMark};
-use taskyard::jobs::{JobError, JobRecord, JobRecords, SharedJobs};
+use taskyard::core::{ClientVersion, CommandEnd, Job, JobEnding, JobFate, JobId, JobOutput, JobUsage, ProcessMark};
+use taskyard::jobs::{JobError, JobNews, JobRecord, JobRecords, JobReport, JobRequests, LONGEST_TAIL, SharedJobs};
 use taskyard::liveness::{Signs, look_at, own_mark};
 use taskyard::process::{Cancel, OutputPipe};
+use taskyard::store::StoreError;
+use taskyard::system;
 
-use super::reporting::Reporter;
-use super::supervision::{self, Cause, Duties, Leftovers, Supervision, Wish, adopt_orphans};
-use super::trampoline::Started;
-use crate::housekeeping::widen_room;
+use super::supervision;
+use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish, adopt_orphans};
 use crate::output::OutputWriter;
 use crate::processes::{JOB, TOKEN};
-use crate::{JobOptions, Jobs};
+use crate::registry::widen_room;
+use crate::supervising::supervision::Started;
+use crate::{JobOptions, Jobs, OutputReader};
 
-/// How much is read at once.
+/// The size of a read.
 const BUFFER: usize = 256 << 10;
-/// For how long the end of a job is tried to be recorded, on a disk that is full, say.
+/// How long to keep retrying to record a job's end, for example on a full disk.
 const RECORDING: Duration = Duration::from_secs(600);
 
-/// Looks after a job until nothing of it runs any more, and returns it, and whether nothing is left to tell other machines of it. `ready` is
-/// told once, when it runs or cannot. `share` opens the store of its list, if other machines share it.
+/// Supervises a job until none of its processes is left; returns the job, and whether other machines have been told of
+/// its end. `ready` is called once, when the job runs or could not be started. `share` opens the store of the job's
+/// list, or returns `None` if no other machine shares it.
 ///
-/// This is the whole life of a process: it becomes the leader of a session and adopts orphans. It must be called on the main
-/// thread, with whose end the command ends. When `cancel` is cancelled, the job is stopped.
+/// This takes over the process: it becomes a session leader and adopts orphans. Must be called on the main thread,
+/// because the command dies with the calling thread. When `cancel` is cancelled, the job is stopped.
 pub(crate) fn supervise(
     options: JobOptions,
     id: &JobId,
@@ -52,37 +55,37 @@ pub(crate) fn supervise(
         Err(error) => supervisor.not_started(&error),
     };
     let recorded = supervisor.record_end(&how);
-    // No reader waits for signs of a job that is known to have ended.
+    // No process waits for heartbeats of a job that is known to have ended.
     Signs::in_data(&jobs.options.data).take_back();
     let job = recorded?;
     let is_told = supervisor.reporter.take().is_none_or(|reporter| reporter.end(&job));
     Ok((job, is_told))
 }
 
-/// A job that runs, and the file its output goes to.
+/// A running job and its output file.
 struct Supervisor<'a> {
     jobs: &'a Jobs,
     record: JobRecord,
     writer: OutputWriter,
-    /// What its command writes to stdout and, where that is apart, to stderr.
+    /// The pipes for stdout and, if separate, for stderr.
     pipes: [OutputPipe; 2],
     buffer: Vec<u8>,
-    /// The records, once more room was asked for.
+    /// The job records, opened when more space is first requested.
     records: Option<JobRecords>,
-    /// How long the output may get before more room is set aside for it.
+    /// The output size at which more space has to be reserved.
     room: u64,
     peak_memory: Option<u64>,
-    /// Tells other machines of the job, once it runs.
+    /// Reports the job to other machines, once it runs.
     reporter: Option<Reporter>,
 }
 
 impl<'a> Supervisor<'a> {
-    /// Starts the command and records that it runs. Where the command cannot be started, the job runs all the same, and ends at
-    /// once.
+    /// Starts the command and records that the job runs. If the command cannot be started, the job is recorded as
+    /// running nevertheless, and ends at once.
     fn begin(jobs: &'a Jobs, id: &JobId) -> Result<(Self, io::Result<Started>), JobError> {
         let options = &jobs.options;
         let here = |error: io::Error| JobError::io("cannot become a supervisor at", &options.data)(error);
-        // The process that started us may have made us the leader of a session already.
+        // The process that started us may already have made us a session leader.
         let _ = setsid();
         adopt_orphans().map_err(here)?;
         let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
@@ -98,7 +101,7 @@ impl<'a> Supervisor<'a> {
                 Ok((Self { jobs, record, writer, pipes, buffer, records, room, peak_memory, reporter }, started))
             }
             Err(error) => {
-                // No command will ever ask for an output to which nothing was written.
+                // Nothing was written, and no command will ever ask for this output.
                 let _ = std::fs::remove_file(&record.job.output_file);
                 let _ = std::fs::remove_file(options.map_file(id));
                 Err(error)
@@ -123,7 +126,7 @@ impl<'a> Supervisor<'a> {
         records.hurry()?;
         let mut is_ours = false;
         records.change(&record.job.id.clone(), |now| {
-            // A command may have given us up meanwhile, or asked to stop the job.
+            // The process that started us may have given up in the meantime, or someone may have asked to stop the job.
             is_ours = matches!(now.job.fate, JobFate::Pending);
             if is_ours {
                 record.is_stop_asked = now.is_stop_asked;
@@ -143,7 +146,7 @@ impl<'a> Supervisor<'a> {
         JobEnding::NotStarted { code, why }
     }
 
-    /// Lets the command begin, and looks after it until none of its processes is left.
+    /// Lets the command begin, and supervises it until none of its processes is left.
     fn look_after(&mut self, started: Started, cancel: &Cancel) -> Result<JobEnding, JobError> {
         let data = self.jobs.options.data.clone();
         let supervision = Supervision {
@@ -155,7 +158,7 @@ impl<'a> Supervisor<'a> {
         };
         let failed = |error| JobError::io("cannot look after", "a job")(error);
         let ended = supervision.look_after(b"", cancel, self).map_err(failed)?;
-        // No process of the job is there to write any more.
+        // No process of the job can write any more.
         let mut before = None;
         while before != Some(self.writer.output().written) {
             before = Some(self.writer.output().written);
@@ -164,7 +167,7 @@ impl<'a> Supervisor<'a> {
         Ok(ending(ended))
     }
 
-    /// Keeps what there is to read.
+    /// Stores the output that is ready to be read.
     fn drain(&mut self, readable: [bool; 2]) {
         let marks: [&[u8]; 2] = [b"", b"[stderr] "];
         for ((pipe, mark), _) in self.pipes.iter_mut().zip(marks).zip(readable).filter(|(_, is_readable)| *is_readable)
@@ -178,7 +181,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Lets the file grow only as far as all jobs together may.
+    /// Limits the output file to what the quota of all jobs allows.
     fn heed_quota(&mut self) {
         let opened = match self.records.take() {
             Some(records) => Ok(records),
@@ -190,13 +193,13 @@ impl<'a> Supervisor<'a> {
             self.records = Some(records);
             allowed
         });
-        // Where that cannot be found out, its own limit is all there is.
+        // If that cannot be determined, only the job's own limit applies.
         if let Ok(allowed) = allowed {
             self.writer.lower_limit(allowed);
         }
     }
 
-    /// Writes the last line of the output and records the end, with the notice of it.
+    /// Writes the last line of the output and records the job's end, which queues the notice.
     fn record_end(&mut self, how: &JobEnding) -> Result<Job, JobError> {
         self.writer.finish(trailer(self.record.job.form, how).as_bytes());
         let started = Instant::now();
@@ -205,7 +208,7 @@ impl<'a> Supervisor<'a> {
         loop {
             match self.try_record(how, usage) {
                 Ok(job) => return Ok(job),
-                // The program that took it off the record does not want to know.
+                // The record was removed on purpose, so there is nothing to retry.
                 Err(error @ JobError::NoSuchJob { .. }) => return Err(error),
                 Err(error) if started.elapsed() > RECORDING => return Err(error),
                 Err(error) => {
@@ -220,13 +223,13 @@ impl<'a> Supervisor<'a> {
     fn try_record(&self, how: &JobEnding, usage: JobUsage) -> Result<Job, JobError> {
         let (jobs, id) = (self.jobs, &self.record.job.id);
         let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
-        // Opening would make it anew.
+        // Opening would recreate it.
         if !jobs.options.data.exists() {
             return Err(missing());
         }
         let mut records = JobRecords::open(&jobs.options.data)?;
         records.take_care()?;
-        let at = clock::now();
+        let at = system::now();
         let record = records.change(id, |record| {
             let is_alive = !record.job.state().is_over();
             if is_alive {
@@ -265,7 +268,7 @@ impl Duties for Supervisor<'_> {
     }
 }
 
-/// Starts the command of a job, ready to begin, and opens the pipes it writes to.
+/// Starts the command of a job, which then waits for permission to begin, and opens its output pipes.
 fn start(options: &JobOptions, record: &JobRecord, pipes: &mut [OutputPipe; 2]) -> io::Result<Started> {
     let job = &record.job;
     let (stdout, writes) = OutputPipe::new()?;
@@ -280,7 +283,7 @@ fn start(options: &JobOptions, record: &JobRecord, pipes: &mut [OutputPipe; 2]) 
     })
 }
 
-/// Makes the output file; its folder may be tidied away the moment after it was made.
+/// Creates the output file. Retries, because a cleanup may remove the folder right after it was created.
 fn create_output(options: &JobOptions, record: &JobRecord) -> Result<OutputWriter, JobError> {
     let path = &record.job.output_file;
     let mut attempts = 0;
@@ -312,32 +315,32 @@ fn ending(supervision::Ended { status, cause, why_not }: supervision::Ended) -> 
     }
 }
 
-/// Returns the line that the client puts at the end of the output.
+/// Returns the line that the client appends to the output.
 fn trailer(form: ClientVersion, how: &JobEnding) -> String {
     match (form, how) {
         (ClientVersion::V2_1_34, _) => String::new(),
         (_, JobEnding::Stopped(_) | JobEnding::TimedOut(_)) => "\n[killed]\n".to_owned(),
         (_, JobEnding::Exited(code) | JobEnding::NotStarted { code, .. }) => format!("\n[exited with code {code}]\n"),
-        // As a shell counts it.
+        // As a shell reports it.
         (_, JobEnding::Signalled(signal)) => format!("\n[exited with code {}]\n", 128 + signal),
     }
 }
 
-/// Returns the time that everything used which this process took notice of when it ended.
+/// Returns the CPU time of all reaped descendants of this process.
 fn usage_of_children() -> JobUsage {
     let times = || {
         let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
         let (_, fields) = stat.rsplit_once(')')?;
         let mut fields = fields.split_ascii_whitespace().skip(13);
         let mut time = || Some(ticks(fields.next()?.parse().ok()?));
-        // The 16th and the 17th field of the line.
+        // Fields 16 and 17 of the line.
         Some((time()?, time()?))
     };
     let (user, system) = times().unwrap_or_default();
     JobUsage { user, system, peak_memory: None }
 }
 
-/// Returns the most memory a living process has had; none where its number is another one's by now.
+/// Returns the peak memory of a living process; `None` if its pid has been reused.
 fn peak_memory(process: &ProcessMark) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid)).ok()?;
     look_at(process.pid).filter(|now| now.started == process.started)?;
@@ -349,4 +352,246 @@ fn peak_memory(process: &ProcessMark) -> Option<u64> {
 fn ticks(count: u64) -> Duration {
     let per_second = rustix::param::clock_ticks_per_second().max(1);
     Duration::from_millis(count.saturating_mul(1000) / per_second)
+}
+
+/// The subcommand that reports the end of a job to other machines.
+pub(crate) const DELIVER: &str = "deliver";
+
+/// The minimum time between two reports while output flows, and the first pause before a retry.
+const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
+/// The longest pause before a retry.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// How long the supervisor waits for its last report before it leaves that to another process: local waiters wait for
+/// the supervisor to end.
+const END_PATIENCE: Duration = Duration::from_secs(1);
+/// How long that process keeps retrying.
+const DELIVERING: Duration = Duration::from_secs(600);
+/// The largest piece of output that is sent at once, in bytes.
+const LONGEST_PIECE: u64 = 1 << 20;
+
+/// Reports this supervisor's job to other machines, on a thread of its own.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    signals: Arc<Signals>,
+}
+
+/// Wakes the reporting thread.
+#[derive(Debug, Default)]
+struct Signals {
+    pending: Mutex<Pending>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    has_output: bool,
+    /// Whether there may be a request from another machine.
+    may_be_asked: bool,
+    ended: Option<Job>,
+    /// Whether nothing is left to report.
+    is_done: bool,
+}
+
+impl Reporter {
+    /// Starts reporting a running job. `share` opens the store on the reporting thread; it returns `None` if no other
+    /// machine shares the store. A request to stop the job cancels `cancel`.
+    pub(crate) fn start(
+        options: &Arc<JobOptions>,
+        job: &Job,
+        cancel: &Cancel,
+        share: impl FnOnce(&Job) -> Option<Arc<dyn SharedJobs>> + Send + 'static,
+    ) -> Self {
+        let signals = Arc::new(Signals::default());
+        let reporting = Reporting { options: Arc::clone(options), job: job.clone(), host: host_name() };
+        let (cancel, told) = (cancel.clone(), Arc::clone(&signals));
+        let thread = thread::Builder::new().name("taskyard-report".to_owned());
+        let started = thread.spawn(move || {
+            if let Some(shared) = share(&reporting.job) {
+                reporting.run(&*shared, &told, &cancel);
+            }
+            told.note(|pending| pending.is_done = true);
+        });
+        if let Err(error) = started {
+            tracing::warn!(%error, "other machines are not told of the job");
+            signals.note(|pending| pending.is_done = true);
+        }
+        Self { signals }
+    }
+
+    /// Records that there is new output.
+    pub(crate) fn note_output(&self) {
+        self.signals.note(|pending| pending.has_output = true);
+    }
+
+    /// Reports the end of the job and waits briefly for that. Returns whether nothing is left to report.
+    pub(crate) fn end(self, job: &Job) -> bool {
+        let until = Instant::now() + END_PATIENCE;
+        self.signals.note(|pending| pending.ended = Some(job.clone()));
+        self.signals.sleep(|pending| (!pending.is_done).then_some(until));
+        self.signals.pending().is_done
+    }
+}
+
+impl Signals {
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Pending)) {
+        change(&mut self.pending());
+        self.changed.notify_all();
+    }
+
+    /// Sleeps until the moment that `until` returns for the pending state; wakes immediately once it returns `None`.
+    fn sleep(&self, until: impl Fn(&Pending) -> Option<Instant>) {
+        let mut pending = self.pending();
+        while let Some(until) = until(&pending) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            pending = self.changed.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// A job that is reported to other machines.
+struct Reporting {
+    options: Arc<JobOptions>,
+    job: Job,
+    host: String,
+}
+
+impl Reporting {
+    /// Reports the job until its end has been reported.
+    fn run(&self, shared: &dyn SharedJobs, signals: &Arc<Signals>, cancel: &Cancel) {
+        let heard = Arc::clone(signals);
+        let hear = move || heard.note(|pending| pending.may_be_asked = true);
+        let watch = shared.follow(&self.job.id, JobNews::Requests, Arc::new(hear));
+        let (mut ended, mut is_news, mut was_told) = (None, true, false);
+        let mut pause = BETWEEN_REPORTS;
+        loop {
+            {
+                let mut pending = signals.pending();
+                ended = ended.or_else(|| pending.ended.take());
+                is_news |= pending.has_output || ended.is_some();
+                (pending.has_output, pending.may_be_asked) = (false, false);
+            }
+            let now = Instant::now();
+            match self.tell(shared, ended.as_ref(), is_news, cancel) {
+                Ok(true) if ended.is_some() => return,
+                Ok(true) => {
+                    (is_news, was_told, pause) = (false, true, BETWEEN_REPORTS);
+                    let interval = watch.interval();
+                    signals.sleep(|pending| match pending {
+                        Pending { ended: Some(_), .. } | Pending { may_be_asked: true, .. } => None,
+                        Pending { has_output: true, .. } => Some(now + BETWEEN_REPORTS),
+                        Pending { .. } => Some(now + interval),
+                    });
+                }
+                Ok(false) => {
+                    tracing::warn!(job = %self.job.id, "another machine has a job of this id: others are not told of this one");
+                    return;
+                }
+                // A store that never admitted us most likely never will.
+                Err(error) if !was_told && !is_passing(&error) => {
+                    tracing::warn!(job = %self.job.id, %error, "other machines are not told of the job");
+                    return;
+                }
+                Err(error) => {
+                    tracing::debug!(job = %self.job.id, %error, "other machines are told of the job later");
+                    let until = Instant::now() + pause;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    // The first try after the end is made at once.
+                    signals.sleep(|pending| pending.ended.is_none().then_some(until));
+                }
+            }
+        }
+    }
+
+    /// Reports the job if there is news, and handles requests; returns `false` if another machine has a job of this id.
+    fn tell(
+        &self,
+        shared: &dyn SharedJobs,
+        ended: Option<&Job>,
+        is_news: bool,
+        cancel: &Cancel,
+    ) -> Result<bool, StoreError> {
+        let heard = if is_news { None } else { shared.requests(&self.job.id)? };
+        let heard = match heard {
+            Some(requests) => Some(requests),
+            None => self.report(shared, ended)?,
+        };
+        let Some(JobRequests { stop, output }) = heard else { return Ok(false) };
+        if stop && ended.is_none() {
+            cancel.cancel();
+        }
+        for request in output {
+            let read = OutputReader::open(&self.options, ended.unwrap_or(&self.job))
+                .and_then(|reader| reader.read(request.offset, request.length.min(LONGEST_PIECE)));
+            let part = read.unwrap_or_else(|error| {
+                tracing::warn!(job = %self.job.id, %error, "its output cannot be read");
+                Default::default()
+            });
+            shared.answer(&self.job.id, &request, &part)?;
+        }
+        Ok(true)
+    }
+
+    fn report(&self, shared: &dyn SharedJobs, ended: Option<&Job>) -> Result<Option<JobRequests>, StoreError> {
+        let mut job = ended.unwrap_or(&self.job).clone();
+        if ended.is_none() {
+            job.last_seen = system::now();
+        }
+        let (output, tail) = self.newest(&job).unwrap_or_else(|error| {
+            tracing::warn!(job = %job.id, %error, "its output cannot be read");
+            (job.output, Vec::new())
+        });
+        job.output = output;
+        shared.report(&JobReport { job: &job, host: &self.host, tail: &tail })
+    }
+
+    /// Returns the size of the output, and its end.
+    fn newest(&self, job: &Job) -> Result<(JobOutput, Vec<u8>), JobError> {
+        let reader = OutputReader::open(&self.options, job)?;
+        let mut output = reader.output()?;
+        let first = output.gap.map_or(0, |gap| gap.to);
+        let part = reader.read(output.written.saturating_sub(LONGEST_TAIL).max(first), LONGEST_TAIL)?;
+        if !part.bytes.is_empty() {
+            // The job may have written more in the meantime.
+            output.written = part.next;
+        }
+        Ok((output, part.bytes))
+    }
+}
+
+/// Starts a detached process that reports the end of a job to other machines.
+pub(crate) fn leave_to_another(options: &JobOptions, job: &JobId) {
+    let mut command = std::process::Command::new(&options.program);
+    command.args(["job", DELIVER]).arg(&options.data).arg(job.as_str()).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if let Err(error) = command.spawn() {
+        tracing::warn!(%job, %error, "other machines are not told of the end of the job");
+    }
+}
+
+/// Reports the end of a job to other machines, retrying until that succeeds or takes too long.
+pub(crate) fn deliver(options: &JobOptions, job: &Job, shared: &dyn SharedJobs) {
+    let reporting = Reporting { options: Arc::new(options.clone()), job: job.clone(), host: host_name() };
+    let (started, mut pause) = (Instant::now(), BETWEEN_REPORTS);
+    while let Err(error) = reporting.report(shared, Some(job)) {
+        if started.elapsed() > DELIVERING {
+            return tracing::warn!(job = %job.id, %error, "other machines are not told of the end of the job");
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+fn is_passing(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable { .. } | StoreError::Busy { .. })
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

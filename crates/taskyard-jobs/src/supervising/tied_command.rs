@@ -1,20 +1,21 @@
-//! Running a command that does not outlive us: a supervisor stands between, and ends everything when we are gone.
+//! Runs a command that does not outlive this process: a supervisor in between ends everything if this process dies.
 //!
-//! That supervisor is on no record and keeps no output: the command writes to the pipes of the waiting process. It talks with that
-//! process over its stdin, a socket, on which it first gets what the command is to read, its length before it. Then it
-//! hears [`ASK`] and [`KILL`], and says what is in [`CommandNews`]. When the other end is closed, which the system does
-//! whichever process is killed, it kills everything the command started.
+//! The supervisor is not recorded and stores no output: the command writes to the pipes of the waiting process.
+//! Supervisor and waiting process communicate over a socket, the supervisor's stdin. The waiting process first sends
+//! the command's input, preceded by its length, and later [`ASK`] and [`KILL`]; the supervisor sends [`CommandNews`].
+//! When the system closes the other end because the waiting process was killed, the supervisor kills everything that
+//! the command started.
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, PipeWriter, Read as _, Write as _};
+use std::io::{PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Pid, Signal, kill_process};
@@ -24,26 +25,27 @@ use taskyard::process::{Cancel, Ending, Output, Program, Sink, Stop, wait_for};
 use taskyard::store::Subscription;
 
 use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish, adopt_orphans};
-use super::trampoline::Started;
 use crate::processes::kill_writers;
+use crate::supervising::supervision::Started;
 use crate::{JobOptions, Jobs};
 
-/// How often a supervisor is started for a command that has not begun: one may be killed for want of memory, say.
+/// How many supervisors to start for a command that has not begun: one may be killed for lack of memory.
 const ATTEMPTS: u32 = 5;
-/// How long the next one waits; after each attempt once more as long.
+/// The pause after the first failed attempt; each further pause is longer by the same amount.
 const BREATH: Duration = Duration::from_millis(50);
-/// What is written to have all processes asked to end.
+/// Asks all processes to end.
 const ASK: u8 = b'a';
-/// What is written to have all processes killed.
+/// Kills all processes.
 const KILL: u8 = b'k';
 
 impl Jobs {
-    /// Runs a command to its end; the sinks take what it writes. `started` is called once it has begun, before anything it writes is
-    /// passed on.
+    /// Runs a command to its end; the sinks receive its output. `started` is called once the command has begun, before
+    /// any output is passed on.
     ///
-    /// When it is to stop, everything that descends from it is asked to end, and killed when that has not helped after the grace
-    /// period; should this process be killed, so is all of it. What it leaves running when it ends by itself is left alone, and does
-    /// not keep us waiting: the sinks may be called after this returned. It is no job: nothing is recorded or kept of it.
+    /// On a stop, all descendants of the command are asked to end, and killed after the grace period; if this process
+    /// is killed, they are killed as well. Processes that the command leaves running when it ends by itself are left
+    /// alone and not waited for, so the sinks may be called after this returned. The command is not a job: nothing is
+    /// recorded, and no output is kept.
     pub(crate) fn run_tied(
         &self,
         program: &Program,
@@ -61,7 +63,7 @@ impl Jobs {
                 Ok(begun) => break begun,
                 Err(NotBegun::NoSupervisor(error)) if attempt < ATTEMPTS => {
                     tracing::warn!(attempt, %error, "a supervisor did not come up, and another one is started");
-                    // It may have died after the command began and before it said so.
+                    // The supervisor may have died after the command began and before it reported that.
                     kill_writers(&output.inodes());
                     thread::sleep(BREATH * attempt);
                     attempt += 1;
@@ -84,7 +86,7 @@ impl Jobs {
         };
         let supervisor = tied.reap()?;
         if news.is_none() {
-            // Without its supervisor the system has killed the command; what that had started is left to us.
+            // With the supervisor gone, the system has killed the command; its remaining descendants are left to us.
             kill_writers(&output.inodes());
         }
         output.drain_after_end()?;
@@ -96,21 +98,21 @@ impl Jobs {
     }
 }
 
-/// Why a command has not begun.
 enum NotBegun {
-    /// Its supervisor could not be started for now, or died before it said whether the command has begun.
+    /// The supervisor could not be started for now, or died before it reported whether the command has begun.
     NoSupervisor(io::Error),
-    /// Nothing will come of trying again.
+    /// Retrying is pointless.
     Refused(io::Error),
 }
 
-/// A command, known by its supervisor. When our end of the line to that is closed, everything the command started is killed.
+/// A command, represented by its supervisor. When our end of the socket is closed, everything the command started is
+/// killed.
 struct TiedCommand {
     supervisor: Child,
     shared: Arc<Shared>,
 }
 
-/// What a caller of a supervisor needs. There may be hundreds of them, so that no file is opened twice for it.
+/// State shared with cancellation callbacks. There may be hundreds of commands, so no descriptor is duplicated for it.
 struct Shared {
     line: UnixStream,
     /// The supervisor, until it is reaped.
@@ -118,8 +120,9 @@ struct Shared {
 }
 
 impl TiedCommand {
-    /// Starts a command under a supervisor, has wishes passed on to it, and waits until it has begun. From the start on the command alone
-    /// has the ends it writes to: when they are closed, it is noticed, and many commands that are about to begin need no files for them.
+    /// Starts a command under a supervisor, forwards stop requests to it, and waits until it has begun. From the start,
+    /// only the command holds the write ends of its pipes: closing them is noticed, and commands that are about to
+    /// begin need no descriptors for them.
     fn begin(
         jobs: &Jobs,
         program: &Program,
@@ -130,7 +133,7 @@ impl TiedCommand {
             io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => NotBegun::NoSupervisor(error),
             _ => NotBegun::Refused(error),
         })?;
-        // A supervisor that does not take what it is handed has ended.
+        // A supervisor that does not accept its input has died.
         tied.hand_over(&program.stdin).map_err(NotBegun::NoSupervisor)?;
         let wishes = [tied.pass_on(stop.asked(), ASK), tied.pass_on(stop.killed(), KILL)];
         match tied.hear() {
@@ -148,33 +151,33 @@ impl TiedCommand {
         let starter = [options.program.as_os_str(), "job".as_ref(), "tied".as_ref(), options.data.as_os_str()];
         let mut command = program.command(&starter);
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(stdout).stderr(stderr);
-        // With the command goes our copy of the other ends: what is closed there is noticed here.
+        // Drops our copies of the write ends along with `command`, so that we notice when the command closes them.
         let supervisor = command.spawn()?;
         let shared = Shared { line, supervisor: Mutex::new(Some(Pid::from_child(&supervisor))) };
         Ok(Self { supervisor, shared: Arc::new(shared) })
     }
 
-    /// Has a wish passed on to the supervisor when it comes, whatever we are busy with then.
+    /// Forwards a stop request to the supervisor when it is made, whatever this thread is doing then.
     fn pass_on(&self, from: &Cancel, wish: u8) -> Subscription {
         let shared = Arc::clone(&self.shared);
         from.on_cancel(move || {
             if let Some(supervisor) = *shared.supervisor.lock().unwrap_or_else(PoisonError::into_inner) {
-                // It may have ended this very moment.
+                // The supervisor may have just ended.
                 let _ = (&shared.line).write_all(&[wish]);
-                // One that is suspended could not hear it.
+                // A suspended supervisor would not handle the request otherwise.
                 let _ = kill_process(supervisor, Signal::CONT);
             }
         })
     }
 
-    /// Hands over what the command is to read. Nothing else may have been written before.
+    /// Sends the command's input. Nothing else may have been sent before.
     fn hand_over(&self, input: &[u8]) -> io::Result<()> {
         let mut line = &self.shared.line;
         line.write_all(&(input.len() as u64).to_le_bytes())?;
         line.write_all(input)
     }
 
-    /// Waits for what the supervisor says next; none where it has ended without a word.
+    /// Waits for the next report of the supervisor; `None` if it has ended without one.
     fn hear(&self) -> Option<CommandNews> {
         let mut said = Vec::new();
         while said.last() != Some(&b'\n') {
@@ -185,7 +188,8 @@ impl TiedCommand {
         CommandNews::read(std::str::from_utf8(&said).ok()?.trim_end())
     }
 
-    /// Waits for the end of the supervisor. Where it has not said that everything has ended, it sees to that.
+    /// Waits for the supervisor to end. If it has not reported the end of the command, closing the socket makes it kill
+    /// everything.
     fn reap(&mut self) -> io::Result<ExitStatus> {
         *self.shared.supervisor.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let _ = self.shared.line.shutdown(std::net::Shutdown::Both);
@@ -195,32 +199,31 @@ impl TiedCommand {
 
 impl Drop for TiedCommand {
     fn drop(&mut self) {
-        // One that was reaped is not waited for again.
+        // Does nothing if the supervisor was already reaped.
         let _ = self.reap();
     }
 }
 
-/// Returns what the system said as the error it was.
+/// Parses a message of the system back into the error it describes.
 fn as_error(why: &str) -> io::Error {
     let number = why.rsplit_once("(os error ").and_then(|(_, rest)| rest.strip_suffix(')')?.parse().ok());
     number.map_or_else(|| io::Error::other(why.to_owned()), io::Error::from_raw_os_error)
 }
 
-/// What a supervisor says of a command, in a line each.
+/// A report of the supervisor; each is one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CommandNews {
-    /// It has begun.
+    /// The command has begun.
     Began,
-    /// It could not begin, and why.
+    /// The command could not begin, for this reason.
     CannotBegin(String),
-    /// It has ended by itself, as the system put it.
+    /// The command has ended by itself, with this wait status.
     Ended(i32),
-    /// It has ended because that was wished.
+    /// The command was stopped on request.
     Stopped,
 }
 
 impl CommandNews {
-    /// Returns the line.
     fn line(&self) -> String {
         match self {
             Self::Began => "began\n".to_owned(),
@@ -230,7 +233,7 @@ impl CommandNews {
         }
     }
 
-    /// Reads a line, without its end.
+    /// Parses a line, without its line end.
     fn read(line: &str) -> Option<Self> {
         match line.split_once(' ').unwrap_or((line, "")) {
             ("began", _) => Some(Self::Began),
@@ -242,13 +245,13 @@ impl CommandNews {
     }
 }
 
-/// Looks after a command for the process at the other end of stdin, and lets nothing of it outlive that process.
+/// Supervises a command for the process at the other end of stdin, and lets none of its processes outlive that process.
 ///
-/// This is the whole life of a process: it adopts orphans. It must be called on the main thread, with whose end the command ends.
-/// When `cancel` is cancelled, everything is asked to end.
+/// This takes over the process, which adopts orphans. Must be called on the main thread, because the command dies with
+/// the calling thread. When `cancel` is cancelled, all processes are asked to end.
 pub(crate) fn supervise_tied(options: &JobOptions, words: &[OsString], cancel: &Cancel) -> io::Result<()> {
     let mut line = UnixStream::from(fcntl_dupfd_cloexec(stdin(), 3)?);
-    // No other process may keep the line open.
+    // No other process may keep the socket open.
     dup2_stdin(File::open("/dev/null")?)?;
     adopt_orphans()?;
     let input = read_input(&mut line)?;
@@ -262,25 +265,25 @@ pub(crate) fn supervise_tied(options: &JobOptions, words: &[OsString], cancel: &
     };
     let mut waiting = Waiting { line, is_gone: false, has_wished: false };
     let ended = supervision.look_after(&input, cancel, &mut waiting)?;
-    // A command that another process asked to end tells how it ended.
+    // If another process than the waiting one asked the command to end, its status is reported.
     let is_stopped = ended.cause == Cause::Wish && waiting.has_wished;
     let status = ended.status.filter(|_| !is_stopped);
     waiting.say(&status.map_or(CommandNews::Stopped, |status| CommandNews::Ended(status.as_raw())));
     Ok(())
 }
 
-/// The process that waits for the command.
+/// The connection to the process that waits for the command.
 struct Waiting {
     line: UnixStream,
     /// Whether the other end was closed.
     is_gone: bool,
-    /// Whether it wished for the end.
+    /// Whether the process asked to end the command, or closed its end.
     has_wished: bool,
 }
 
 impl Waiting {
     fn say(&mut self, news: &CommandNews) {
-        // That the other end is closed is noticed when the line is read.
+        // A closed connection is noticed when the socket is read.
         let _ = self.line.write_all(news.line().as_bytes());
     }
 }
@@ -311,7 +314,7 @@ impl Duties for Waiting {
     }
 }
 
-/// Reads what the command is to read.
+/// Reads the command's input.
 fn read_input(line: &mut UnixStream) -> io::Result<Vec<u8>> {
     let mut length = [0; 8];
     line.read_exact(&mut length)?;

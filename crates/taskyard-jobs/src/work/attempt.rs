@@ -1,44 +1,52 @@
-//! What a worker's command runs for, a task or messages, and what comes of it.
+//! One run of a worker's command: its input and the handling of its result.
 
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
-use taskyard::core::rules::claims::attempts::failed_attempts;
-use taskyard::core::rules::leases::fate::{Fate, Loss};
+use serde::Serialize;
+use serde_json::{Value, json};
+use taskyard::core::dialect::inbox::read_protocol;
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::rules::agents::{Departure, first, urgency};
+use taskyard::core::rules::claims::claiming::failed_attempts;
+use taskyard::core::rules::leases::leasing::{Fate, Loss};
 use taskyard::core::rules::refusal::Refusal;
-use taskyard::core::{Holder, Lease, Revision, Status, Task, TaskId};
+use taskyard::core::rules::worktrees::record::TaskWorktree;
+use taskyard::core::{AgentName, Holder, Lease, ListId, MessageKey, Protocol, Revision, Status, Task, TaskId, Token};
 use taskyard::operations::{Claimed, Hold, Keeper, Nudge, StopAnswer, Stopped};
-use taskyard::process::{Ending, Stop};
+use taskyard::process::{CommandLine, Ending, Program, Stop};
 use taskyard::store::StoreError;
+use taskyard::teams::{Delivery, Seat};
 use taskyard::{Error, Outcome as Done, Yard};
 
-use super::briefing::{Briefing, Mail};
+use super::branching::Entered;
 use super::report::{Conclusion, WorkError};
 use super::site::{Site, Tail, Timer};
-use super::{Ended, Failure, WorkEvent, Worker};
+use super::{Ended, Failure, Order, WorkEvent, Worker};
 
-/// How often a write is tried that other writers keep from happening: it may be all that is left to do after hours of work.
+/// How many times to try a write that conflicts with other writers: it may be the last step after hours of work.
 const INSISTENCE: u32 = 5;
 
-/// One attempt of a worker at a task.
-struct Attempt {
-    site: Arc<Site>,
-    worker: Worker,
-    task: Task,
-    hold: Hold,
-    /// Which attempt it is, from 1.
-    number: u64,
-    started: Instant,
+#[derive(Clone)]
+pub(super) struct Attempt {
+    pub(super) site: Arc<Site>,
+    pub(super) worker: Worker,
+    pub(super) task: Task,
+    pub(super) hold: Hold,
+    /// The number of this attempt, from 1.
+    pub(super) number: u64,
+    pub(super) started: Instant,
+    /// The worktree of the attempt, if it has its own.
+    pub(super) tree: Option<TaskWorktree>,
 }
 
-/// What an attempt came to.
+/// The result of an attempt.
 pub(super) struct Outcome {
     pub(super) conclusion: Result<Conclusion, WorkError>,
-    /// Whether a hook wants the worker to stop altogether.
+    /// Whether a hook asked the worker to stop altogether.
     pub(super) retires: bool,
-    /// Other tasks that the command claimed and left in progress. They are released.
+    /// Other tasks that the command claimed and left in progress. They have been released.
     pub(super) left_behind: Vec<TaskId>,
 }
 
@@ -49,7 +57,7 @@ impl From<Result<Conclusion, Error>> for Outcome {
 }
 
 impl Attempt {
-    /// Gives the task back: that the command cannot be started is not the task's fault.
+    /// Releases the task without counting a failure: it is not the task's fault that the command cannot be started.
     fn could_not_start(&self, source: io::Error) -> Outcome {
         let program = self.site.order.program.clone();
         let error = WorkError::CannotStart { program, source };
@@ -60,7 +68,8 @@ impl Attempt {
         Outcome { conclusion, retires: false, left_behind: Vec::new() }
     }
 
-    /// Releases the other tasks that the command claimed under the worker's name and left in progress, and returns them.
+    /// Releases the other tasks that the command claimed under the worker's name and left in progress, and returns
+    /// them.
     fn release_left_behind(&self) -> Vec<TaskId> {
         let released = self.left_behind().map(|leases| {
             let released = leases.iter().filter(|lease| self.release_one_left_behind(lease));
@@ -72,8 +81,8 @@ impl Attempt {
         })
     }
 
-    /// Returns the leases that the worker's name was given since this attempt began. Another `work` may use the same name: a lease that lives with
-    /// a living process is not this command's.
+    /// Returns the leases that the worker's name was granted since this attempt began. Another `work` may use the same
+    /// name: a lease held by a living process is not this command's.
     fn left_behind(&self) -> Result<Vec<Lease>, Error> {
         let yard = &self.hold.yard;
         let mut leases = yard.store().read(yard.list_id())?.leases()?;
@@ -92,7 +101,7 @@ impl Attempt {
                 self.site.tell(WorkEvent::LeftBehind { worker, run, task: Box::new(released.task) });
                 true
             }
-            // It ended with the process that it lived with.
+            // The lease ended with the process that held it.
             Ok(Done::Refused(_)) => false,
             Err(error) => {
                 tracing::warn!(%error, task = %lease.task, "what a command left behind comes back when its lease ends");
@@ -101,14 +110,14 @@ impl Attempt {
         }
     }
 
-    /// Tells that the task is no longer ours, and writes nothing.
-    fn lost(&self, loss: Loss) -> Result<Conclusion, Error> {
+    /// Reports that the task was lost, and writes nothing.
+    pub(super) fn lost(&self, loss: Loss) -> Result<Conclusion, Error> {
         self.site.tell(WorkEvent::Lost(self.over(self.task.clone()), loss));
         Ok(Conclusion::Lost)
     }
 
-    /// Gives the task back because we are stopping.
-    fn interrupted(&self) -> Result<Conclusion, Error> {
+    /// Releases the task because the run is stopping.
+    pub(super) fn interrupted(&self) -> Result<Conclusion, Error> {
         let reason = "interrupted: `taskyard work` was stopped";
         match insist(|| self.hold.yard.give_back_interrupted(&self.task.id, reason))? {
             Done::Done(released) => {
@@ -119,7 +128,7 @@ impl Attempt {
         }
     }
 
-    /// Gives the task back after the command took longer than it may, and counts the attempt as failed.
+    /// Releases the task after the command timed out, and counts the attempt as failed.
     fn timed_out(&self, limit: Duration, output: &str) -> Result<Conclusion, Error> {
         match if self.hold.is_ours()? { None } else { self.hold.renew()? } {
             Some(Fate::Lost(loss)) => self.lost(loss),
@@ -128,16 +137,16 @@ impl Attempt {
         }
     }
 
-    /// Concludes after the command ended by itself: hooks are asked, and the task is completed or goes back.
+    /// Concludes after the command ended by itself: runs hooks, then completes or releases the task.
     fn ended(&self, code: Option<i32>, signal: Option<i32>, output: &str) -> Outcome {
         let mut retires = false;
         let conclusion = self.judge(code, signal, output, &mut retires);
         let conclusion = match conclusion {
-            // We are stopping; hooks that were running have been stopped, and whether they agree is not known.
-            Err(Error::Cancelled) => self.interrupted(),
+            // The run is stopping. The hooks that were running have been stopped, so their verdict is unknown.
+            Err(WorkError::Yard(Error::Cancelled)) => self.interrupted().map_err(WorkError::from),
             conclusion => conclusion,
         };
-        Outcome { retires, ..conclusion.into() }
+        Outcome { conclusion, retires, left_behind: Vec::new() }
     }
 
     fn judge(
@@ -146,10 +155,15 @@ impl Attempt {
         signal: Option<i32>,
         output: &str,
         retires: &mut bool,
-    ) -> Result<Conclusion, Error> {
+    ) -> Result<Conclusion, WorkError> {
         let fate = if self.hold.is_ours()? { None } else { self.hold.renew()? };
         if let Some(Fate::Lost(loss)) = fate {
-            return self.lost(loss);
+            return Ok(self.lost(loss)?);
+        }
+        if fate == Some(Fate::Completed)
+            && let Some(resumed) = self.reopened_for_merge()?
+        {
+            return resumed.judge(Some(0), None, output, retires);
         }
         let is_completed = fate == Some(Fate::Completed) || code == Some(0);
         let agent_type = self.site.order.agent_type();
@@ -168,7 +182,7 @@ impl Attempt {
         let yard = yard.acting_as(self.worker.name.clone());
         let wanted = self.update_others(&answer, &yard)?;
         if fate.is_some() {
-            return self.meet_fate();
+            return Ok(self.meet_fate()?);
         }
         let failure = match (code, signal) {
             _ if answer.blocked.is_some() => answer.blocked.map(Failure::Blocked),
@@ -181,11 +195,14 @@ impl Attempt {
         self.remember_block(matches!(failure, Some(Failure::Blocked(_))));
         match failure {
             None => self.complete(&yard.proving(self.hold.token)),
-            Some(failure) => self.give_back(failure, output),
+            Some(failure) => Ok(self.give_back(failure, output)?),
         }
     }
 
-    fn complete(&self, yard: &Yard) -> Result<Conclusion, Error> {
+    fn complete(&self, yard: &Yard) -> Result<Conclusion, WorkError> {
+        if let Some(tree) = &self.tree {
+            return self.finish_branch(yard, tree);
+        }
         let done = insist(|| yard.done(&self.task.id));
         self.site.tell_warnings();
         match done? {
@@ -193,13 +210,14 @@ impl Attempt {
                 self.site.tell(WorkEvent::Completed(self.over(updated.task)));
                 Ok(Conclusion::Completed)
             }
-            Done::Refused(Refusal::StaleToken { .. } | Refusal::NoSuchTask { .. }) => self.meet_fate(),
-            Done::Refused(refusal) => self.give_back(Failure::Refused(refusal), ""),
+            Done::Refused(Refusal::StaleToken { .. } | Refusal::NoSuchTask { .. }) => Ok(self.meet_fate()?),
+            Done::Refused(refusal) => Ok(self.give_back(Failure::Refused(refusal), "")?),
         }
     }
 
-    fn give_back(&self, failure: Failure, output: &str) -> Result<Conclusion, Error> {
+    pub(super) fn give_back(&self, failure: Failure, output: &str) -> Result<Conclusion, Error> {
         let reason = [&failure.to_string(), failure.said().unwrap_or(output)].map(str::trim_end).join("\n");
+        self.note_failed_branch(&failure.to_string())?;
         match insist(|| self.hold.yard.give_back_failed(&self.task.id, reason.trim_end()))? {
             Done::Done(released) if self.number > self.site.order.retries => {
                 self.site.tell(WorkEvent::GaveUp(self.over(released.task), failure));
@@ -213,8 +231,8 @@ impl Attempt {
         }
     }
 
-    /// Concludes where the lease no longer counts: the agent completed the task itself, or it is not ours any more.
-    fn meet_fate(&self) -> Result<Conclusion, Error> {
+    /// Concludes after the lease was lost: either the agent completed the task itself, or the task is no longer ours.
+    pub(super) fn meet_fate(&self) -> Result<Conclusion, Error> {
         match self.hold.fate()? {
             Fate::Lost(loss) => self.lost(loss),
             Fate::Completed => {
@@ -225,7 +243,7 @@ impl Attempt {
         }
     }
 
-    /// Changes the tasks that hooks want changed; returns what they want of the one this is about.
+    /// Updates the tasks that hooks want changed; returns the status they want for this attempt's task.
     fn update_others(&self, answer: &StopAnswer, yard: &Yard) -> Result<Option<Status>, Error> {
         let mut wanted = None;
         for (id, status) in &answer.tasks_to_update {
@@ -259,7 +277,7 @@ impl Attempt {
         };
     }
 
-    fn over(&self, task: Task) -> Ended {
+    pub(super) fn over(&self, task: Task) -> Ended {
         Ended {
             worker: self.worker.name.clone(),
             task: Box::new(task),
@@ -270,8 +288,8 @@ impl Attempt {
     }
 }
 
-/// Writes, and tries again where other writers were in the way.
-fn insist<T>(write: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+/// Performs a write, retrying if it conflicts with other writers.
+pub(super) fn insist<T>(write: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     for _ in 1..INSISTENCE {
         match write() {
             Err(
@@ -284,7 +302,7 @@ fn insist<T>(write: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     write()
 }
 
-/// A task in the hands of a worker.
+/// A claimed task and its worker.
 pub(super) struct Assignment {
     attempt: Attempt,
     is_resumed: bool,
@@ -294,7 +312,7 @@ pub(super) struct Assignment {
 }
 
 impl Assignment {
-    /// Takes a task that was claimed after the revision `before`. From here on its lease is kept alive.
+    /// Takes over a task that was claimed after revision `before`, and starts renewing its lease.
     pub(super) fn new(site: &Arc<Site>, worker: &Worker, claimed: Claimed, before: Revision) -> Self {
         let Claimed { task, lease, is_resumed, revision, .. } = claimed;
         let hold = Hold {
@@ -313,31 +331,44 @@ impl Assignment {
             started: Instant::now(),
             task,
             hold,
+            tree: None,
         };
         Self { attempt, is_resumed, stop, keeper, mail: Mail::default() }
     }
 
-    /// Gives the command what was written to the worker.
+    /// Passes messages to the worker along with the task.
     pub(super) fn with_mail(self, mail: Mail) -> Self {
         Self { mail, ..self }
     }
 
-    /// Returns what lets the keeper of the lease look at once.
+    /// Returns a handle that makes the lease keeper check immediately.
     pub(super) fn nudge(&self) -> Nudge {
         self.keeper.nudge()
     }
 
-    /// Returns the task's id.
     pub(super) fn task(&self) -> &TaskId {
         &self.attempt.task.id
     }
 
-    /// Runs the command, and completes the task or gives it back.
+    /// Runs the command, and completes or releases the task.
     pub(super) fn carry_out(self) -> Outcome {
-        let Self { attempt, is_resumed, stop, keeper, mail } = self;
-        let (order, list) = (&attempt.site.order, attempt.site.yard.list_id());
+        let Self { mut attempt, is_resumed, stop, keeper, mail } = self;
+        let site = Arc::clone(&attempt.site);
+        let (order, list) = (&site.order, site.yard.list_id());
         let briefing = Briefing { order, worker: &attempt.worker, list, mail: &mail };
-        let program = briefing.for_task(&attempt.task, attempt.hold.token, attempt.number);
+        let mut program = briefing.for_task(&attempt.task, attempt.hold.token, attempt.number);
+        if let Some(trees) = &order.worktrees {
+            match attempt.enter_worktree(trees, &stop) {
+                Ok(Entered::Runs) => attempt.in_worktree(trees, &mut program),
+                Ok(Entered::Ended(conclusion)) => {
+                    return Outcome { conclusion: Ok(conclusion), retires: false, left_behind: Vec::new() };
+                }
+                Err(error) => {
+                    drop(keeper.finish());
+                    return attempt.without_worktree(error);
+                }
+            }
+        }
         let tail = Tail::default();
         let sink = || tail.sink(format!("#{}", attempt.task.id), &attempt.site.listener);
         let timer = Timer::start(order.time_limit, &stop);
@@ -368,27 +399,27 @@ impl Assignment {
     }
 }
 
-/// Messages in the hands of a worker.
+/// Messages to handle, and their worker.
 pub(super) struct Errand {
     pub(super) site: Arc<Site>,
     pub(super) worker: Worker,
     pub(super) mail: Mail,
 }
 
-/// What came of messages.
+/// The result of handling messages.
 pub(super) enum ErrandOutcome {
-    /// The command had them.
+    /// The command succeeded.
     Done,
-    /// It did not; they will come again.
+    /// The command failed; the messages are delivered again.
     Failed(Mail),
-    /// We are stopping, and they will come again.
+    /// The run is stopping; the messages are delivered again.
     Interrupted,
-    /// The command cannot be started.
+    /// The command could not be started.
     NotStarted(WorkError),
 }
 
 impl Errand {
-    /// Runs the command, and says that the messages were had where it succeeded.
+    /// Runs the command, and acknowledges the messages if it succeeded.
     pub(super) fn carry_out(self) -> ErrandOutcome {
         let Self { site, worker, mail } = self;
         let (order, list) = (&site.order, site.yard.list_id());
@@ -420,5 +451,175 @@ impl Errand {
         let is_done = failure.is_none();
         site.tell(WorkEvent::Attended { worker: worker.name.clone(), messages, failure });
         if is_done { ErrandOutcome::Done } else { ErrandOutcome::Failed(mail) }
+    }
+}
+
+/// The maximum length of a variable's value. Linux limits a string to 128 KiB, including the name.
+const LONGEST_VALUE: usize = 96 * 1024;
+
+/// The context of a command, whatever it is started for.
+pub(super) struct Briefing<'a> {
+    pub(super) order: &'a Order,
+    pub(super) worker: &'a Worker,
+    pub(super) list: &'a ListId,
+    pub(super) mail: &'a Mail,
+}
+
+impl Briefing<'_> {
+    /// Returns the command with a task on stdin and in the environment.
+    pub(super) fn for_task(&self, task: &Task, token: Token, attempt: u64) -> Program {
+        let metadata = task.metadata.as_ref().map_or_else(|| "{}".to_owned(), |it| Value::from(it.clone()).to_string());
+        let values = [
+            ("TASKYARD_TASK_ID", task.id.as_str().to_owned()),
+            ("TASKYARD_TASK_SUBJECT", task.subject.clone()),
+            ("TASKYARD_TASK_DESCRIPTION", task.description.clone()),
+            ("TASKYARD_TASK_ACTIVE_FORM", task.active_form.clone().unwrap_or_default()),
+            ("TASKYARD_TASK_TOKEN", token.to_string()),
+            // A truncated object would be invalid; the whole object is on stdin.
+            ("TASKYARD_TASK_METADATA", whole(metadata).unwrap_or_default()),
+            ("TASKYARD_TASK_ATTEMPT", attempt.to_string()),
+        ];
+        self.program(values, line(&Shape(task)))
+    }
+
+    /// Returns the command with only messages, on stdin and in the environment.
+    pub(super) fn for_messages(&self) -> Program {
+        self.program([], line(&json!({ "messages": self.mail.as_json() })))
+    }
+
+    fn program(&self, values: impl IntoIterator<Item = (&'static str, String)>, stdin: Vec<u8>) -> Program {
+        let order = self.order;
+        let around = [
+            ("TASKYARD_LIST", self.list.directory().to_owned()),
+            ("TASKYARD_STORE", order.store_address.clone()),
+            ("TASKYARD_AGENT", self.worker.name.as_str().to_owned()),
+            // A client that the command starts shares the list.
+            ("CLAUDE_CODE_TASK_LIST_ID", self.list.directory().to_owned()),
+        ];
+        // A truncated list would be invalid; a command that needs more can run `taskyard inbox`.
+        let messages = (self.mail.len() > 0).then(|| self.mail.as_json().to_string()).and_then(whole);
+        let messages = messages.map(|messages| ("TASKYARD_MESSAGES", messages));
+        let variables = values.into_iter().chain(around).chain(messages);
+        let variables = variables.map(|(name, value)| (name.into(), fitting(value).into()));
+        // Overrides come first, so that the store address below takes precedence.
+        let replaced = order.jobs.options().environment.iter().cloned();
+        Program {
+            command: CommandLine::Words(order.program.clone(), order.arguments.clone()),
+            directory: order.directory.clone(),
+            environment: replaced.chain(variables).collect(),
+            stdin,
+            timeout: None,
+        }
+    }
+}
+
+/// Serialises a value as one line of JSON.
+fn line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(value).expect("text, lists and maps with text for keys can be written as JSON");
+    line.push(b'\n');
+    line
+}
+
+/// Returns a text if a variable can hold it whole, otherwise `None`.
+fn whole(text: String) -> Option<String> {
+    (text.len() <= LONGEST_VALUE).then_some(text)
+}
+
+/// Truncates a text to what a variable can hold, and removes NUL characters.
+pub(super) fn fitting(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(LONGEST_VALUE));
+    text.retain(|character| character != '\0');
+    text
+}
+
+/// The unacknowledged messages to a worker.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mail {
+    seat: Option<Box<Seat>>,
+    deliveries: Vec<Delivery>,
+}
+
+/// The result of checking a worker's inbox.
+pub(super) enum Attended {
+    /// The worker was asked to shut down, and has left the team.
+    Left,
+    /// The worker continues, with these messages.
+    GoesOn(Mail),
+}
+
+/// Checks a worker's inbox, and lets the worker leave its team if it was asked to shut down.
+pub(super) fn attend(yard: &Yard, worker: &AgentName) -> Result<Attended, Error> {
+    let Some(teams) = yard.teams() else { return Ok(Attended::GoesOn(Mail::default())) };
+    let Some(seat) = teams.only_seat(worker)? else { return Ok(Attended::GoesOn(Mail::default())) };
+    let mut deliveries = teams.receive(&seat)?.deliveries;
+    let lead = seat.team.lead().to_owned();
+    let urgent = first(deliveries.iter().map(|delivery| &delivery.message), &lead);
+    let request = urgent.and_then(|message| Some((message.key(), read_protocol(&message.text)?)));
+    if let Some((key, Protocol::ShutdownRequest { request, .. })) = request {
+        // A refusal means that the team is gone, and with it all members to notify.
+        let _ = teams.answer_shutdown(&seat, &request, None)?;
+        teams.acknowledge(&seat, &[key])?;
+        let _ = yard.leave_team(teams, &seat, Departure::Shutdown)?;
+        return Ok(Attended::Left);
+    }
+    // The sort is stable, so each sender's messages stay in order.
+    deliveries.sort_by_key(|delivery| urgency(&delivery.message, &lead));
+    Ok(Attended::GoesOn(Mail { seat: Some(Box::new(seat)), deliveries }))
+}
+
+impl Mail {
+    fn as_json(&self) -> Value {
+        let shape = |delivery: &Delivery| {
+            let message = &delivery.message;
+            json!({
+                "id": message.msg_id, "from": message.from, "text": message.text, "summary": message.summary,
+                "timestamp": message.timestamp,
+            })
+        };
+        self.deliveries.iter().map(shape).collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.deliveries.len()
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &MessageKey> {
+        self.deliveries.iter().flat_map(|delivery| &delivery.keys)
+    }
+
+    /// Returns the messages if they are worth a separate command, which requires that a team member wrote a message in
+    /// words. Protocol messages, notices about departed members, and messages whose command failed too often wait for
+    /// the next task.
+    pub(super) fn worth_an_errand(mut self, is_given_up: impl Fn(&MessageKey) -> bool) -> Option<Self> {
+        let seat = self.seat.as_ref()?;
+        self.deliveries.retain(|delivery| !delivery.keys.iter().any(&is_given_up));
+        let is_prompt = |delivery: &Delivery| {
+            let message = &delivery.message;
+            seat.team.member(&message.from).is_some() && read_protocol(&message.text).is_none()
+        };
+        self.deliveries.iter().any(is_prompt).then_some(self)
+    }
+
+    /// Acknowledges the messages.
+    pub(super) fn acknowledge(&self, yard: &Yard) {
+        let (Some(teams), Some(seat)) = (yard.teams(), &self.seat) else { return };
+        let keys: Vec<MessageKey> = self.keys().cloned().collect();
+        if !keys.is_empty()
+            && let Err(error) = teams.acknowledge(seat, &keys)
+        {
+            tracing::warn!(%error, "messages will come again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST_VALUE, fitting};
+
+    #[test]
+    fn a_variable_holds_what_the_system_takes() {
+        assert_eq!(fitting("a\0b".into()), "ab");
+        let long = fitting("é".repeat(LONGEST_VALUE));
+        assert!(long.len() <= LONGEST_VALUE && long.len() > LONGEST_VALUE - 2);
     }
 }

@@ -1,33 +1,33 @@
-//! The workers of one process: who gets what, and when it is over.
+//! The workers of one process: distributing tasks, and detecting when the run is over.
 
 use std::collections::HashMap;
-use std::panic::{self, AssertUnwindSafe};
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread;
+use std::panic::AssertUnwindSafe;
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, mpsc};
+use std::{panic, thread};
 
-use taskyard::core::rules::claims::attempts::is_given_up;
+use taskyard::core::rules::claims::claiming::is_given_up;
 use taskyard::core::{AgentName, MessageKey, TaskId, Timestamp};
 use taskyard::hooks::Teammate;
-use taskyard::leases::{Alarm, AlarmHandle};
+use taskyard::lease_watch::{Alarm, AlarmHandle};
 use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, IdleAnswer, Nudge};
 use taskyard::process::{Cancel, Stop};
 use taskyard::stream::Interest;
 use taskyard::{Error, Yard};
 
 use super::attempt::{Assignment, Errand, ErrandOutcome, Outcome};
-use super::briefing::{Attended, Mail, attend};
 use super::report::{Tally, WorkError};
 use super::site::Site;
 use super::{Order, WorkEvent, WorkListener, WorkReport, Worker};
+use crate::work::attempt::{Attended, Mail, attend};
 
-/// How often in a row hooks can send a worker to look again when there is nothing.
+/// How many times in a row hooks can tell an idle worker to look again.
 const MOST_LOOKS: u32 = 8;
 
-/// Works the list of a yard off: takes what is ready, runs the command for each task, completes it or gives it back, until nothing is left that
-/// could be taken and no worker is busy.
+/// Processes the list of a yard: claims ready tasks, runs the command for each, and completes or releases it, until no
+/// task can be claimed and no worker is busy.
 ///
-/// Asked to stop, it takes nothing more, ends the commands, and gives the tasks back.
+/// When asked to stop, claims nothing more, ends the commands, and releases their tasks.
 pub fn work(yard: &Yard, order: Order, stop: &Stop, listener: WorkListener) -> Result<WorkReport, WorkError> {
     let mut alarm = Alarm::for_interest(yard, concerns(yard, &order))?;
     let (handle, cancel) = (alarm.handle(), yard.hooks().map(|hooks| hooks.cancel().clone()));
@@ -49,55 +49,55 @@ pub fn work(yard: &Yard, order: Order, stop: &Stop, listener: WorkListener) -> R
     }
 }
 
-/// Returns what wakes the workers: what happens on the list, and what is written to them.
+/// Returns the events that wake the workers: changes of the list, and messages to them.
 fn concerns(yard: &Yard, order: &Order) -> Interest {
     let inboxes = order.in_team.then(|| order.workers.iter().map(|worker| worker.name.clone()).collect());
     Interest { inboxes, ..Interest::in_list(yard.list_id()) }
 }
 
-/// Returns the open tasks that failed too often to be tried again.
+/// Returns the open tasks that failed too often to be retried.
 fn given_up(yard: &Yard, retries: u64) -> Result<Vec<TaskId>, Error> {
     let tasks = yard.store().read(yard.list_id())?.tasks()?;
     Ok(tasks.into_iter().filter(|task| is_given_up(task, retries)).map(|task| task.id).collect())
 }
 
-/// The members that work, and what has come of it.
+/// The workers, and the results so far.
 struct Crew {
     site: Arc<Site>,
     members: Vec<Member>,
     office: Office,
     hear: Receiver<Message>,
     tally: Tally,
-    /// Why nothing more is taken.
+    /// Why nothing more is claimed.
     failure: Option<WorkError>,
 }
 
-/// A worker, and what it is doing.
+/// A worker and its state.
 struct Member {
     worker: Worker,
     terms: Claim,
     state: SeatState,
-    /// Whether hooks have been told that it has nothing to do.
+    /// Whether hooks have been told that it is idle.
     is_idle: bool,
-    /// How often in a row they sent it to look again.
+    /// How many times in a row hooks told it to look again.
     looks: u32,
-    /// How often a command failed that was run for a message.
+    /// How often a command for each message has failed.
     failed_errands: HashMap<MessageKey, u64>,
-    /// When the first task can start that waits for its moment alone.
+    /// When the first task becomes ready that is only waiting for its start time.
     deferred_to: Option<Timestamp>,
 }
 
 enum SeatState {
     Free,
     Busy(Box<Nudge>, TaskId),
-    /// A command runs for what was written to it.
+    /// A command is running for its messages.
     OnErrand,
-    /// Hooks are asked whether it may be idle.
+    /// Hooks are being asked whether it may be idle.
     Asking,
     Retired,
 }
 
-/// Where the threads report.
+/// How the worker threads report back.
 #[derive(Clone)]
 struct Office {
     tell: Sender<Message>,
@@ -136,12 +136,12 @@ impl Member {
 }
 
 impl Office {
-    /// Does something on a thread of its own and reports what came of it.
+    /// Runs work on a separate thread and reports the result.
     fn commission(&self, member: usize, work: impl FnOnce() -> News + Send + 'static) -> Result<(), WorkError> {
         let office = self.clone();
         let task = move || {
             let news = panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(News::Panicked);
-            // The crew hears us as long as a member is busy.
+            // The crew receives as long as a member is busy.
             let _ = office.tell.send(Message { member, news });
             office.alarm.look_again();
         };
@@ -157,7 +157,7 @@ impl Crew {
                 self.settle(message);
             }
             if self.failure.is_some() || self.site.stop.asked().is_cancelled() {
-                // Nothing more is taken, so nothing but the end of what runs is of interest.
+                // Nothing more is claimed, so only the end of running commands matters.
                 while !self.is_at_rest() {
                     let Ok(message) = self.hear.recv() else { return };
                     self.settle(message);
@@ -178,12 +178,12 @@ impl Crew {
         }
     }
 
-    /// Tells whether no member is busy.
+    /// Returns whether no member is busy.
     fn is_at_rest(&self) -> bool {
         self.members.iter().all(|member| matches!(member.state, SeatState::Free | SeatState::Retired))
     }
 
-    /// Sleeps until something happens, and looks whether each member still has what it works on.
+    /// Sleeps until something happens, then makes every busy member check that it still holds its task.
     fn sleep(&self, alarm: &mut Alarm) -> Result<(), Error> {
         let deferred_to = self.members.iter().filter_map(|member| member.deferred_to).min();
         alarm.wait_at_most(&self.site.yard, None, deferred_to)?;
@@ -198,7 +198,7 @@ impl Crew {
         Ok(())
     }
 
-    /// Gives each free member something to do, as far as there is something.
+    /// Gives work to each free member, as far as there is any.
     fn hand_out(&mut self) -> Result<(), WorkError> {
         for number in 0..self.members.len() {
             if self.members[number].is_free() && !self.site.stop.asked().is_cancelled() {
@@ -242,11 +242,11 @@ impl Crew {
         member.state = SeatState::Busy(Box::new(assignment.nudge()), assignment.task().clone());
         (member.is_idle, member.looks, member.deferred_to) = (false, 0, None);
         let commissioned = self.office.commission(number, move || News::Ended(assignment.carry_out()));
-        // Without a thread no member will report; the lease ends with us.
+        // Without a thread the member would never report; the lease ends with this process.
         commissioned.inspect_err(|_| self.members[number].state = SeatState::Free)
     }
 
-    /// Gives a member something to do for which there is no task.
+    /// Gives a member for which there is no task something else to do.
     fn employ_otherwise(&mut self, number: usize, mail: Mail) -> Result<(), WorkError> {
         let (member, most) = (&mut self.members[number], self.site.order.retries);
         let is_given_up = |key: &MessageKey| member.failed_errands.get(key).is_some_and(|times| *times > most);
@@ -306,13 +306,13 @@ impl Crew {
         }
     }
 
-    /// Remembers the first failure; the others say the same.
+    /// Records the first failure; later ones have the same cause.
     fn fail(&mut self, error: WorkError) {
         self.failure.get_or_insert(error);
     }
 }
 
-/// Returns a worker as a member of the team that hooks are told of: the one we belong to, else the agents that share the list.
+/// Returns a worker as a member of the team that hooks are told: our own team, or else the agents that share the list.
 fn teammate(yard: &Yard, worker: &AgentName) -> Teammate {
     let team = yard.hooks().and_then(|hooks| hooks.teammate()).map(|teammate| teammate.team.clone());
     Teammate { name: worker.as_str().to_owned(), team: team.unwrap_or_else(|| yard.list_id().as_str().to_owned()) }

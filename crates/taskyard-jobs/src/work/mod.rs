@@ -1,16 +1,14 @@
-//! Working a list off: workers take what is ready, run a command for each task, and complete it or give it back. Why it is done
-//! as it is: `docs/design/work.md`.
-//!
-//! This module prints nothing: what happens is told to a listener as it happens.
+//! Processing a list with workers: they claim ready tasks, run a command for each, and complete or release it. Begin at
+//! `crew.rs`; the design is in `docs/design/work.md`. Nothing is printed here: a listener receives events.
 
 mod attempt;
-mod briefing;
+mod branching;
 mod crew;
-mod order;
 mod report;
 mod site;
 
 pub use crew::work;
-pub use order::{Order, Worker};
-pub use report::{Ended, Failure, WorkError, WorkEvent, WorkListener, WorkReport};
-pub use taskyard::core::rules::leases::fate::Loss;
+pub use report::{
+    Ended, Failure, MergeOrder, Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker, WorktreeOrder,
+};
+pub use taskyard::core::rules::leases::leasing::Loss;

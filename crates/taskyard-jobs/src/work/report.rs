@@ -1,22 +1,29 @@
-//! What happens while a list is worked off, and what came of it.
+//! What `work` is told to do, the events it emits, and its report.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
 use taskyard::Error;
 use taskyard::core::problem::{Problem, ProblemKind};
-use taskyard::core::rules::leases::fate::Loss;
+use taskyard::core::rules::leases::leasing::Loss;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::timing::span_in_words;
-use taskyard::core::{AgentName, Task, TaskId};
+use taskyard::core::{AgentName, Holder, Task, TaskId};
 use taskyard::hooks::HookWarning;
+use taskyard::liveness::own_mark;
+use taskyard::operations::{Claim, Query, Resuming};
+use taskyard::store::StoreError;
 
-/// Is told what happens, on the thread on which it happens. While it is busy, so is the command whose output it is told of.
+use crate::Jobs;
+use crate::worktrees::{GitError, Method, Provisions, QueueError, Repository};
+
+/// Receives events, on the thread on which they happen. While it blocks, so does the command whose output it receives.
 pub type WorkListener = Arc<dyn Fn(WorkEvent) + Send + Sync>;
 
-/// Something that happened.
+/// An event of a run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WorkEvent {
@@ -24,81 +31,99 @@ pub enum WorkEvent {
     Started {
         /// The worker that runs the command.
         worker: AgentName,
-        /// The task as the worker took it.
+        /// The task as the worker claimed it.
         task: Box<Task>,
         /// The number of this attempt, from 1.
         attempt: u64,
-        /// Whether the worker had the task before.
+        /// Whether the worker already held the task.
         is_resumed: bool,
     },
     /// A command wrote a line.
     OutputLine {
-        /// What it was started for: a task, as `#1`, or the messages of a worker, by its name.
+        /// What the command was started for: a task (`#1`), or the messages of a worker (its name).
         about: String,
-        /// The line as it is, control characters included.
+        /// The line unchanged, control characters included.
         line: String,
     },
-    /// A task is completed.
+    /// A task was completed.
     Completed(Ended),
-    /// An attempt failed; the task went back and will be tried again.
+    /// An attempt failed; the task was released and will be tried again.
     Returned(Ended, Failure),
-    /// The last attempt failed; the task went back and is passed over from now on.
+    /// The last attempt failed; the task was released and is skipped from now on.
     GaveUp(Ended, Failure),
-    /// We are stopping; the task went back, and no attempt was counted.
+    /// The run is stopping; the task was released, and no failed attempt was counted.
     Interrupted(Ended),
-    /// The task is no longer the worker's; nothing was written.
+    /// The worker lost the task; nothing was written.
     Lost(Ended, Loss),
-    /// A command claimed another task than its own and left it in progress; it was released.
+    /// A command claimed a task other than its own and left it in progress; that task was released.
     LeftBehind {
         /// The worker that ran the command.
         worker: AgentName,
         /// The task for which the command ran.
         run: TaskId,
-        /// The task that it left.
+        /// The task that it left in progress.
         task: Box<Task>,
     },
-    /// A worker finds nothing to do.
+    /// A finished branch is about to be merged.
+    Merging {
+        /// The task.
+        task: Box<Task>,
+        /// Its branch.
+        branch: String,
+        /// The branch into which it is merged.
+        base: String,
+    },
+    /// A finished branch cannot be merged yet.
+    MergeWaits {
+        /// The task.
+        task: Box<Task>,
+        /// The reason.
+        reason: String,
+    },
+    /// A task waits for a person to review its branch.
+    InReview(Ended),
+    /// A worker found nothing to do.
     Idle {
         /// The worker without a task.
         worker: AgentName,
     },
-    /// A command was started for what was written to a worker.
+    /// A command was started for messages to a worker.
     Attending {
-        /// The worker whose messages they are.
+        /// The worker that the messages are for.
         worker: AgentName,
         /// How many messages the command is given.
         messages: usize,
     },
-    /// A command that was started for messages has ended; where it failed they will come again.
+    /// A command that was started for messages has ended. If it failed, the messages are delivered again.
     Attended {
-        /// The worker whose messages they are.
+        /// The worker that the messages are for.
         worker: AgentName,
         /// How many messages the command was given.
         messages: usize,
-        /// Why it failed; none where it did not.
+        /// Why it failed; `None` if it succeeded.
         failure: Option<Failure>,
     },
-    /// A worker left its team, because it was asked to end.
+    /// A worker left its team because it was asked to shut down.
     Left {
         /// The worker that left.
         worker: AgentName,
     },
-    /// A hook wanted a task changed, and a rule forbade it.
+    /// A hook asked to change a task, and a rule refused it.
     NotUpdated(Refusal),
-    /// Hooks did not run as written.
+    /// Hooks did not run as configured.
     Warning(HookWarning),
 }
 
-/// An attempt at a task that is over.
+/// A finished attempt at a task.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// The worker that made the attempt.
     pub worker: AgentName,
-    /// The task as it is after the attempt.
+    /// The task as of the end of the attempt.
     pub task: Box<Task>,
     /// The number of the attempt, from 1.
     pub attempt: u64,
-    /// How many attempts there are at most, this one included.
+    /// The maximum number of attempts, including this one.
     pub most_attempts: u64,
     /// How long it took.
     pub took: Duration,
@@ -108,26 +133,29 @@ pub struct Ended {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The command ended with this code, which is not 0.
+    /// The command exited with this code, which is not 0.
     Exited(i32),
-    /// The command was ended by this signal.
+    /// The command was killed by this signal.
     Signalled(i32),
-    /// The command did not end within this time, and was ended with everything that it started.
+    /// The command exceeded this time limit and was stopped, with everything it started.
     TimedOut(Duration),
-    /// A `SubagentStop` hook blocked its end, in these words.
+    /// A `SubagentStop` hook blocked it, with this feedback.
     Blocked(String),
-    /// A hook wants the task pending.
+    /// A hook set the task back to pending.
     SentBack,
-    /// The task may not be completed.
+    /// A rule refused to complete the task.
     Refused(Refusal),
+    /// Its worktree could not be created, or its branch was not merged, for this reason.
+    NotMerged(String),
 }
 
 impl Failure {
-    /// Returns what hooks and checks said about it.
+    /// Returns the feedback of hooks and checks, if any.
     pub fn said(&self) -> Option<&str> {
         match self {
             Self::Blocked(feedback) | Self::Refused(Refusal::HookBlocked { feedback, .. }) => Some(feedback),
             Self::Refused(Refusal::CheckFailed { output, .. }) => Some(output),
+            Self::NotMerged(reason) => reason.split_once('\n').map(|(_, rest)| rest),
             Self::Exited(_) | Self::Signalled(_) | Self::TimedOut(_) | Self::SentBack | Self::Refused(_) => None,
         }
     }
@@ -142,36 +170,39 @@ impl fmt::Display for Failure {
             Self::Blocked(_) => formatter.write_str("a SubagentStop hook blocked it"),
             Self::SentBack => formatter.write_str("a SubagentStop hook sent it back"),
             Self::Refused(refusal) => refusal.fmt(formatter),
+            Self::NotMerged(reason) => formatter.write_str(reason.lines().next().unwrap_or_default()),
         }
     }
 }
 
-/// What came of working a list off: every task that was taken, by how the last attempt at it ended.
+/// The result of a run: the tasks that were claimed, by how the last attempt at each ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkReport {
-    /// Those that are completed.
+    /// Completed tasks.
     pub completed: Vec<TaskId>,
-    /// Those that went back after an attempt failed, and have attempts left.
+    /// Tasks that were released after a failed attempt and have attempts left.
     pub returned: Vec<TaskId>,
-    /// Those that went back after the last attempt failed.
+    /// Tasks that were released after the last attempt failed.
     pub gave_up: Vec<TaskId>,
-    /// Those that went back because we were stopped.
+    /// Tasks that were released because the run was stopped.
     pub interrupted: Vec<TaskId>,
-    /// Those that other agents have or completed now.
+    /// Tasks that wait for a person to review their branches.
+    pub in_review: Vec<TaskId>,
+    /// Tasks that other agents hold or have completed.
     pub lost: Vec<TaskId>,
-    /// Other tasks that commands claimed and left in progress; they were released.
+    /// Other tasks that commands claimed and left in progress. They were released.
     pub left_behind: Vec<TaskId>,
-    /// Those that were not taken because they had failed too often before.
+    /// Tasks that were not claimed because they had failed too often before.
     pub passed_over: Vec<TaskId>,
-    /// Whether we were stopped.
+    /// Whether the run was stopped.
     pub was_stopped: bool,
 }
 
-/// Why work ended before its time. What was taken has gone back or been completed.
+/// Why a run ended early. Claimed tasks have been released or completed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkError {
-    /// The store gave no answer.
+    /// The store failed.
     #[error(transparent)]
     Yard(#[from] Error),
     /// The command could not be started.
@@ -179,9 +210,27 @@ pub enum WorkError {
     CannotStart {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
+    /// A worktree could not be created, or git could not be run.
+    #[error("{0}")]
+    Worktree(#[from] GitError),
+}
+
+impl From<StoreError> for WorkError {
+    fn from(error: StoreError) -> Self {
+        Self::Yard(error.into())
+    }
+}
+
+impl From<QueueError> for WorkError {
+    fn from(error: QueueError) -> Self {
+        match error {
+            QueueError::Git(error) => error.into(),
+            QueueError::Yard(error) => error.into(),
+        }
+    }
 }
 
 impl From<WorkError> for Problem {
@@ -189,6 +238,8 @@ impl From<WorkError> for Problem {
         let message = error.to_string();
         match error {
             WorkError::Yard(error) => error.into(),
+            WorkError::Worktree(_) => Self::new(ProblemKind::CouldNot, "git_failed", message)
+                .hint("no task was charged with a failed attempt; `taskyard worktrees` shows what there is"),
             WorkError::CannotStart { program, .. } => Self::new(ProblemKind::CouldNot, "cannot_start", message)
                 .hint("no task was charged with a failed attempt; run a shell line with `-- sh -c LINE`")
                 .detail("program", program),
@@ -196,17 +247,16 @@ impl From<WorkError> for Problem {
     }
 }
 
-/// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Conclusion {
     Completed,
     Returned,
     GaveUp,
     Interrupted,
+    InReview,
     Lost,
 }
 
-/// How the last attempt at each task ended.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     conclusions: BTreeMap<TaskId, Conclusion>,
@@ -232,10 +282,105 @@ impl Tally {
             returned: ended(Conclusion::Returned),
             gave_up: ended(Conclusion::GaveUp),
             interrupted: ended(Conclusion::Interrupted),
+            in_review: ended(Conclusion::InReview),
             lost: ended(Conclusion::Lost),
             left_behind: self.left_behind.iter().cloned().collect(),
             passed_over: passed_over.into_iter().filter(|task| !self.conclusions.contains_key(task)).collect(),
             was_stopped,
         }
+    }
+}
+
+/// What to run for every task, by which workers, and on what terms.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The working directory.
+    pub directory: PathBuf,
+    /// The address of the store, from which the program can find the list.
+    pub store_address: String,
+    /// The workers. Their names are distinct.
+    pub workers: Vec<Worker>,
+    /// How many tasks each worker may have in progress.
+    pub limit: Option<usize>,
+    /// Which of its own tasks in progress a worker resumes.
+    pub resuming: Resuming,
+    /// The condition that tasks have to meet.
+    pub query: Query,
+    /// How long a lease lasts if it is not renewed.
+    pub ttl: Duration,
+    /// How many times a failed task is retried.
+    pub retries: u64,
+    /// The time limit of the program for a task or for messages; `None` for no limit. When it is exceeded, the program
+    /// is stopped with everything it started, and the attempt has failed.
+    pub time_limit: Option<Duration>,
+    /// Whether to wait for new work when none is left.
+    pub waits: bool,
+    /// Supervises the program, so that nothing it starts outlives this process.
+    pub jobs: Jobs,
+    /// Whether the workers are members of a team and handle their messages.
+    pub in_team: bool,
+    /// How each attempt gets its own worktree; `None` if all run in `directory`.
+    pub worktrees: Option<WorktreeOrder>,
+}
+
+/// How attempts get their own worktrees, and what happens to their branches.
+#[derive(Clone, Debug)]
+pub struct WorktreeOrder {
+    /// The repository.
+    pub repository: Repository,
+    /// What each worktree gets in addition to the files of the base.
+    pub provisions: Provisions,
+    /// How finished branches are merged; `None` if they are not.
+    pub merging: Option<MergeOrder>,
+    /// Whether changes that a command leaves uncommitted are committed; otherwise that is left to a person.
+    pub commits: bool,
+    /// Whether a person has to approve a branch before it is merged.
+    pub review: bool,
+    /// Whether a retry continues in the worktree of the failed attempt.
+    pub continues: bool,
+}
+
+/// How finished branches are merged.
+#[derive(Clone, Debug, Default)]
+pub struct MergeOrder {
+    /// How a branch is merged into the base.
+    pub method: Method,
+    /// A shell command that checks every merged state.
+    pub check: Option<String>,
+}
+
+/// An agent that processes tasks.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// The name.
+    pub name: AgentName,
+    /// The roles it declares.
+    pub roles: Vec<String>,
+}
+
+impl Order {
+    /// Returns the terms on which a worker claims a task: the lease ends with this process, or by time if the process
+    /// is suspended.
+    pub(super) fn terms(&self, worker: &Worker) -> Claim {
+        Claim {
+            roles: worker.roles.clone(),
+            limit: self.limit,
+            ttl: Some(self.ttl),
+            holder: Some(Holder::Process(own_mark())),
+            retries: Some(self.retries),
+            resuming: self.resuming,
+            query: self.query.clone(),
+            ..Claim::default()
+        }
+    }
+
+    /// Returns the agent type that hooks are given: the file name of the program.
+    pub(super) fn agent_type(&self) -> String {
+        let name = std::path::Path::new(&self.program).file_name();
+        name.map_or_else(|| self.program.clone(), |name| name.to_string_lossy().into_owned())
     }
 }

@@ -1,4 +1,4 @@
-//! What all workers share: what they tell, what ends a command that takes too long, and the lines that commands write.
+//! State shared by all workers, the time limit of commands, and the splitting of their output into lines.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,13 +14,13 @@ use taskyard::process::{Sink, Stop};
 
 use super::{Order, WorkEvent, WorkListener};
 
-/// How long a line gets before it is cut in two.
+/// The length at which a line is split.
 const LONGEST_LINE: usize = 8 * 1024;
-/// How many lines are kept for the note, and how many bytes of them.
+/// How many lines, and bytes of them, are kept for the note about a failure.
 const KEPT_LINES: usize = 12;
 const KEPT_BYTES: usize = 2 * 1024;
 
-/// What all workers share.
+/// The state shared by all workers.
 pub(super) struct Site {
     pub(super) yard: Yard,
     pub(super) order: Order,
@@ -31,26 +31,25 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Tells the listener.
     pub(super) fn tell(&self, event: WorkEvent) {
         (self.listener)(event);
     }
 
-    /// Tells whether the whole work was asked to end.
+    /// Returns whether the whole run was asked to stop.
     pub(super) fn is_stopping(&self) -> bool {
         self.stop.asked().is_cancelled()
     }
 
-    /// Tells of hooks that did not run as written.
+    /// Reports hooks that did not run as configured.
     pub(super) fn tell_warnings(&self) {
         let warnings = self.yard.hooks().map(Hooks::take_warnings);
         warnings.into_iter().flatten().for_each(|warning| self.tell(WorkEvent::Warning(warning)));
     }
 }
 
-/// Ends a command that takes longer than it may. Dropped before, it does nothing.
+/// Stops a command that exceeds its time limit. Does nothing if dropped before that.
 ///
-/// It has a thread of its own: the one that reads the command's output may be held up by a terminal that takes no more lines.
+/// It runs on its own thread, because the thread that reads the command's output may be blocked by a terminal.
 pub(super) struct Timer {
     limit: Duration,
     has_rung: Arc<AtomicBool>,
@@ -58,7 +57,7 @@ pub(super) struct Timer {
 }
 
 impl Timer {
-    /// Begins to count; `None` if there is no limit, or no thread could be started.
+    /// Starts the timer; `None` if there is no limit, or no thread could be started.
     pub(super) fn start(limit: Option<Duration>, stop: &Stop) -> Option<Self> {
         let (limit, stop, has_rung) = (limit?, stop.clone(), Arc::new(AtomicBool::new(false)));
         let (cancel, cancelled) = mpsc::channel::<()>();
@@ -74,18 +73,18 @@ impl Timer {
         Some(Self { limit, has_rung, _cancel: cancel })
     }
 
-    /// Returns the limit if the command was ended because of it.
+    /// Returns the limit if the command was stopped because of it.
     pub(super) fn exceeded(&self) -> Option<Duration> {
         self.has_rung.load(Ordering::Acquire).then_some(self.limit)
     }
 }
 
-/// The last lines of a command, of stdout and stderr together. Clones keep together.
+/// The last lines of a command's stdout and stderr together. Clones share the lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tail(Arc<Mutex<VecDeque<String>>>);
 
 impl Tail {
-    /// Returns a sink that tells of every line and keeps the last ones.
+    /// Returns a sink that reports every line and keeps the last ones.
     pub(super) fn sink(&self, about: String, listener: &WorkListener) -> Sink {
         let mut lines = Lines { tail: self.clone(), about, listener: Arc::clone(listener), begun: Vec::new() };
         Box::new(move |bytes| lines.take(bytes))
@@ -109,7 +108,7 @@ impl Tail {
     }
 }
 
-/// Output on its way to becoming lines.
+/// Splits output into lines.
 struct Lines {
     tail: Tail,
     about: String,
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_is_cut_and_only_the_last_of_a_flood_is_kept() {
+    fn endless_line_is_cut_and_only_the_last_of_a_flood_kept() {
         let (lines, tail) = told(&[&vec![b'x'; 3 * LONGEST_LINE]]);
         assert!(lines.len() >= 3 && lines.iter().all(|line| line.len() <= LONGEST_LINE));
         assert_eq!(tail.len(), KEPT_BYTES);

@@ -1,25 +1,13 @@
-//! Calls of tools: an input is read, one operation is called, and what came of it becomes the tool's answer. Every door that
-//! offers tools comes through here; how calls travel is not known here.
+//! Tool calls: parses the input, performs one operation and turns its result into the tool's answer. Every interface
+//! that offers tools uses this module, which knows nothing of transports. Begin at `toolbox.rs`.
 
-mod claimed_for;
-mod claims;
-mod dialects;
-mod failing;
-mod job_desk;
-mod jobs;
-mod last_listing;
-mod messages;
-mod shared_call;
+mod dialect_calls;
+mod job_calls;
 mod shared_connection;
-mod tasks;
-mod teams;
+mod task_calls;
+mod team_calls;
 mod toolbox;
 mod transcripts;
 
-pub use claimed_for::ClaimedFor;
-pub use failing::failed;
-pub use job_desk::JobDesk;
-pub use last_listing::LastListing;
-pub use shared_call::SharedConnection;
-pub use toolbox::{Rights, Toolbox};
-pub use transcripts::{Transcripts, names_given_in};
+pub use toolbox::{ClaimedFor, JobDesk, LastListing, Rights, Toolbox, failed};
+pub use transcripts::{SharedConnection, Transcripts, names_given_in};

@@ -1,28 +1,29 @@
-//! Several agents on one connection, under a name that the user did not give: the client's agent and its subagents. Which of them calls is
-//! told by the client's transcripts, so that what a subagent claims is its own.
+//! Several agents on one connection under a derived name: the client's agent and its subagents. The client's
+//! transcripts tell which of them makes a call, so that a subagent's claims are its own.
 
 use std::sync::{Arc, PoisonError};
 
 use taskyard::core::AgentName;
-use taskyard::core::rules::agents::naming::subagent_name;
+use taskyard::core::rules::agents::subagent_name;
 use taskyard::core::rules::refusal::Refusal;
-
-use super::Toolbox;
-use super::shared_call::{SharedCall, SharedConnection};
-use super::toolbox::NoAnswer;
-use super::transcripts::CalledBy;
 use taskyard::liveness::own_mark;
 use taskyard::operations::{Claim, Resuming};
 use taskyard::process::wait_aside;
 
+use super::Toolbox;
+use super::toolbox::NoAnswer;
+use super::transcripts::CalledBy;
+use crate::calls::transcripts::{SharedCall, SharedConnection};
+
 impl Toolbox {
-    /// Has calls made by whichever of the agents on a connection has made the call with this id.
+    /// Attributes calls to the agent on the connection that made the call with this id.
     #[must_use]
     pub fn on_shared_connection(self, connection: Arc<SharedConnection>, id: String) -> Self {
         Self { shared: Some(SharedCall { connection, id }), ..self }
     }
 
-    /// Returns the tools of the claiming agent: of the name it gives, of the subagent that calls, or the same.
+    /// Returns the tools of the claiming agent: the one with the given name, or else the calling subagent, or else the
+    /// same.
     pub(super) fn of_claimant(&self, given: Option<AgentName>) -> Self {
         let subagent = self.calling_subagent();
         if let (Some(name), Some(subagent), Some(shared)) = (&given, &subagent, &self.shared) {
@@ -35,8 +36,9 @@ impl Toolbox {
         Self { yard: self.yard.acting_as(agent), claim, ..self.clone() }
     }
 
-    /// Returns the tools with which a change may be made that was refused: the task was claimed over this connection, by the caller or by
-    /// one of its subagents. What another subagent has claimed is that one's.
+    /// Returns the tools that are entitled to a change that was refused, because the task was claimed over this
+    /// connection by the caller or one of its subagents; `None` if it was not. The claim of another subagent does not
+    /// count.
     pub(super) fn entitled_after(&self, refusal: &Refusal) -> Result<Option<Self>, NoAnswer> {
         let Refusal::Leased { task, .. } = refusal else { return Ok(None) };
         let Some(lease) = self.yard.lease(task)? else { return Ok(None) };
@@ -52,14 +54,14 @@ impl Toolbox {
                     name
                 }
             },
-            // The agent that claimed it under a name that it gave with the claim.
+            // The agent that claimed it under a name given with the claim.
             _ if self.claimed_for.owner(self.yard.actor(), task).as_ref() == Some(&lease.agent) => lease.agent.clone(),
             _ => return Ok(None),
         };
         Ok(Some(Self { yard: self.yard.acting_as(agent).proving(lease.token), shared: None, ..self.clone() }))
     }
 
-    /// Returns the subagent that calls; none where the session's own agent does, or it cannot be told.
+    /// Returns the calling subagent; `None` if the session's main agent calls, or that is not known.
     fn calling_subagent(&self) -> Option<AgentName> {
         let shared = self.shared.as_ref()?;
         let workplace = self.desk.as_ref().and_then(|desk| desk.workplace.as_ref());

@@ -1,71 +1,65 @@
-//! Which of the client's agents has made a call: it writes the conversation of each to a file, within a tenth of a second as a rule, and
-//! sends the id of every call.
-//!
-//! `<projects>/<directory>/<session>.jsonl` is the session's own, `<projects>/<directory>/<session>/subagents/agent-<id>.jsonl` those of
-//! its subagents. 2.1.34 does not tell its servers which session they belong to; then the sessions of the directory that were
-//! last at work are looked at.
+//! Determines from the client's transcripts which of several agents on one connection made a call.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+use std::{fs, thread};
 
+use taskyard::core::AgentName;
 use taskyard::core::dialect::transcript::{makes_call, names_given};
+use taskyard::{regular_file, slug};
 
-use taskyard::regular_file;
-use taskyard::slug;
-
-/// How long a call is looked for. A client on a busy machine was seen to take a quarter of a second.
+/// How long to look for a call. A client on a busy machine was seen to take a quarter of a second.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What was written longer ago than this has nothing to do with a call that has just come.
+/// Transcripts written longer ago than this cannot contain a call that has just arrived.
 const RECENT: Duration = Duration::from_secs(60);
-/// So much of the end of a transcript is looked through.
+/// How much of the end of a transcript is searched.
 const TAIL: u64 = 1024 * 1024;
-/// So much of one is where it is read as a whole.
+/// How much of a transcript is read when it is read as a whole.
 const LONGEST: u64 = 64 * 1024 * 1024;
-/// So many sessions are looked at where it is not known which it is.
+/// How many sessions are searched if the session is not known.
 const SESSIONS: usize = 8;
 
 /// The agent that made a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CalledBy {
-    /// The agent that the session began with.
+    /// The main agent of the session.
     Session,
-    /// A subagent, by the id that the client gives it.
+    /// A subagent, with the client's id for it.
     Subagent(String),
-    /// It cannot be told.
+    /// Not known.
     Unknown,
 }
 
-/// Where the client writes conversations down.
+/// The directories with the client's transcripts.
 #[derive(Debug)]
 pub struct Transcripts {
     projects: PathBuf,
     session: Option<String>,
     slugs: Vec<String>,
-    /// Whether a call was looked for in vain: then the client writes nothing down, and nothing is waited for any more.
+    /// Whether a call was not found: the client then writes no transcripts, and later calls are not waited for.
     are_missing: AtomicBool,
 }
 
-/// One transcript, and up to where it was looked through.
+/// One transcript, and the offset up to which it was searched.
 struct Looking {
     by: CalledBy,
     from: Option<u64>,
 }
 
 impl Transcripts {
-    /// Returns the transcripts of a session, where that is known, or of those in some directories.
+    /// Returns the transcripts of a session if it is known, or else those of these directories.
     pub fn new(client_directory: &Path, session: Option<String>, directories: &[PathBuf]) -> Self {
         let mut slugs: Vec<String> = directories.iter().map(|directory| slug(directory)).collect();
         slugs.dedup();
         Self { projects: client_directory.join("projects"), session, slugs, are_missing: AtomicBool::new(false) }
     }
 
-    /// Returns who has made a call, waiting a moment for the client to write it down.
+    /// Returns who made a call, waiting briefly for the client to record it.
     pub(super) fn who_called(&self, id: &str) -> CalledBy {
-        // A client that has just begun for the first time has no folder for them yet.
+        // A client that runs for the first time has no folder for transcripts yet.
         if !self.projects.parent().is_some_and(Path::is_dir) {
             return CalledBy::Unknown;
         }
@@ -98,7 +92,7 @@ impl Transcripts {
                     folder.join(format!("{session}.jsonl")).exists() || folder.join(session).exists()
                 };
                 let folder = folders.into_iter().find(is_there);
-                // The client may have begun in another directory than it has told us.
+                // The client may have started in another directory than it reported.
                 let folder = folder.or_else(|| entries(&self.projects).into_iter().find(is_there));
                 folder.into_iter().flat_map(|folder| of_session(&folder, session)).collect()
             }
@@ -108,7 +102,7 @@ impl Transcripts {
 }
 
 impl Looking {
-    /// Looks through what has come since the last look.
+    /// Searches what was added since the last search.
     fn finds(&mut self, path: &Path, id: &str, since: Option<SystemTime>) -> bool {
         let Ok(found) = path.metadata() else { return false };
         let is_old = since.zip(found.modified().ok()).is_some_and(|(since, modified)| modified < since);
@@ -123,8 +117,8 @@ impl Looking {
     }
 }
 
-/// Returns the names under which an agent claimed tasks over a connection that it shares, from its transcript; none where that cannot
-/// be read.
+/// Returns the names under which an agent claimed tasks over a shared connection, from its transcript; empty if that
+/// cannot be read.
 pub fn names_given_in(transcript: &Path) -> Vec<String> {
     let read = regular_file::read_end(transcript, LONGEST);
     read.map(|text| names_given(&text)).unwrap_or_default()
@@ -143,7 +137,7 @@ fn of_subagents(session: &Path) -> impl Iterator<Item = (PathBuf, CalledBy)> + u
     })
 }
 
-/// Returns the transcripts of the sessions of a directory that were last at work, and of those that last began a subagent.
+/// Returns the transcripts of a directory's most recent sessions, and of those that most recently started a subagent.
 fn of_last_sessions(folder: &Path) -> Vec<(PathBuf, CalledBy)> {
     let (mut own, mut begun) = (Vec::new(), Vec::new());
     for path in entries(folder) {
@@ -164,6 +158,34 @@ fn of_last_sessions(folder: &Path) -> Vec<(PathBuf, CalledBy)> {
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// The state shared by the agents of one connection.
+#[derive(Debug)]
+pub struct SharedConnection {
+    pub(super) transcripts: Transcripts,
+    /// The names that subagents chose.
+    pub(super) names: Mutex<HashMap<AgentName, AgentName>>,
+}
+
+/// A call over a connection that several agents share.
+#[derive(Clone, Debug)]
+pub(super) struct SharedCall {
+    pub(super) connection: Arc<SharedConnection>,
+    pub(super) id: String,
+}
+
+impl SharedConnection {
+    /// Returns a connection whose agents are distinguished by these transcripts.
+    pub fn new(transcripts: Transcripts) -> Self {
+        Self { transcripts, names: Mutex::default() }
+    }
+
+    /// Returns the name under which a subagent acts: the one it chose, or else its own.
+    pub(super) fn name_of(&self, subagent: &AgentName) -> AgentName {
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.get(subagent).unwrap_or(subagent).clone()
+    }
 }
 
 #[cfg(test)]
@@ -193,7 +215,7 @@ mod tests {
         write(&folder.join("s1/subagents/agent-acd2cc6.jsonl"), &line("toolu_a"));
         write(&folder.join("s2/subagents/agent-ae0de9f.jsonl"), &line("toolu_b"));
         let here = [PathBuf::from("/w")];
-        // A session that is known by its name is also found under another directory.
+        // A known session is also found under another directory.
         let known = Transcripts::new(client.path(), Some("s1".into()), &[PathBuf::from("/elsewhere")]);
         let any = Transcripts::new(client.path(), None, &here);
         for transcripts in [&known, &any] {
@@ -207,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_written_down_a_moment_later_is_found_and_half_a_line_is_waited_for() {
+    fn transcript_written_late_is_found_and_partial_line_awaited() {
         let client = tempfile::tempdir().unwrap();
         let own = client.path().join("projects/-w/s1.jsonl");
         let subagent = client.path().join("projects/-w/s1/subagents/agent-acd2cc6.jsonl");

@@ -14,9 +14,9 @@ use proptest::string::string_regex;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 use taskyard::core::dialect::native::Shape;
-use taskyard::core::rules::hooks::gate::System;
-use taskyard::core::tools::catalogue::{self, Surface};
-use taskyard::core::tools::{Answer, Scope, ToolSet, task_run};
+use taskyard::core::rules::hooks::System;
+use taskyard::core::tools::catalogue::Surface;
+use taskyard::core::tools::{Answer, Scope, ToolSet, catalogue, task_run};
 use taskyard::core::{AgentName, ClientVersion, ListId, Rules, Status, Task, TaskId};
 use taskyard::operations::{Filter, NewTask};
 use taskyard::store::{

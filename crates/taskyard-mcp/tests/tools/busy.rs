@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use taskyard::core::rules::hooks::gate::System;
+use taskyard::core::rules::hooks::System;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, ListId, Rules, Status, TaskId, TeamName};
 use taskyard::operations::{Claim, ClaimOutcome, NewTask, OwnerChange, Patch, Update};

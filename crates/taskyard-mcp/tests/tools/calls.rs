@@ -1,13 +1,12 @@
 //! Tools called by models, in strict rules: what is refused comes with what to do instead, and nothing changes.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
+use std::{fs, thread};
 
 use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::core::rules::hooks::gate::System;
+use taskyard::core::rules::hooks::System;
 use taskyard::core::tools::{Answer, catalogue};
 use taskyard::core::{AgentName, Holder, ListId, ProcessMark, Rules, Todo};
 use taskyard::liveness::own_mark;
@@ -84,7 +83,7 @@ fn every_tool_of_the_catalogue_is_answered() {
 }
 
 #[test]
-fn a_refused_start_and_a_refused_circle_change_nothing_and_say_what_to_do() {
+fn refused_start_and_cycle_change_nothing_and_give_advice() {
     let (ana, _) = ana_and_ben();
     create(&ana, &["Design", "Build", "Docs"]);
     text(&ana, "TaskUpdate", json!({ "taskId": "2", "addBlockedBy": ["#1"] }));
@@ -106,7 +105,7 @@ fn a_refused_start_and_a_refused_circle_change_nothing_and_say_what_to_do() {
 }
 
 #[test]
-fn a_claimed_task_is_the_winners_alone_until_it_is_given_back_with_the_reason() {
+fn claimed_task_is_exclusive_until_released_with_reason() {
     let (ana, ben) = ana_and_ben();
     create(&ana, &["Design", "Build"]);
     let won = call(&ana, "TaskClaim", json!({ "taskId": "1" }));
@@ -146,7 +145,7 @@ fn a_reserved_task_is_owned_and_not_begun_and_a_limit_is_kept() {
 }
 
 #[test]
-fn an_edge_to_a_task_that_is_not_there_names_that_task_and_changes_nothing() {
+fn edge_to_missing_task_names_it_and_changes_nothing() {
     let (ana, _) = ana_and_ben_in(Rules::Strict);
     create(&ana, &["Design", "Build"]);
     for input in [
@@ -167,7 +166,7 @@ fn an_edge_to_a_task_that_is_not_there_names_that_task_and_changes_nothing() {
 }
 
 #[test]
-fn of_a_long_description_the_beginning_and_the_end_are_shown_and_what_comes_after_it() {
+fn long_description_shows_both_ends_and_what_follows() {
     let (ana, _) = ana_and_ben();
     let description = format!("first words {} last words", "x".repeat(150_000));
     call(&ana, "TaskCreate", json!({ "subject": "Long", "description": description }));
@@ -282,7 +281,7 @@ fn todo_calls_of_one_agent_happen_one_after_the_other() {
 }
 
 #[test]
-fn junk_in_the_file_of_a_todo_list_is_an_empty_list_and_is_replaced() {
+fn junk_in_todo_file_reads_as_empty_and_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s-agent-a.json");
     let item = r#"{"content":"a","status":"pending","activeForm":"b"}"#;
@@ -305,7 +304,7 @@ fn junk_in_the_file_of_a_todo_list_is_an_empty_list_and_is_replaced() {
 }
 
 #[test]
-fn a_team_is_made_written_to_read_and_ended_by_tools_in_our_own_words() {
+fn team_is_created_used_and_deleted_by_our_tools() {
     let folder = tempfile::tempdir().unwrap();
     let agent = |name| AgentName::new(name).unwrap();
     let store = Arc::new(MemoryStore::new(Rules::Strict));
@@ -360,7 +359,7 @@ fn a_team_is_made_written_to_read_and_ended_by_tools_in_our_own_words() {
 }
 
 #[test]
-fn a_member_that_writes_to_a_ghost_is_told_and_the_end_of_the_team_gives_its_work_back() {
+fn sender_to_ghost_is_told_and_team_end_frees_its_work() {
     let folder = tempfile::tempdir().unwrap();
     let agent = |name| AgentName::new(name).unwrap();
     let teams = Arc::new(teams_in(folder.path()));

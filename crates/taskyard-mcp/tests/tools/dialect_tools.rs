@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use taskyard::core::rules::hooks::gate::System;
+use taskyard::core::rules::hooks::System;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::tools::{Answer, dialects};
 use taskyard::core::{AgentName, ClientVersion, ListId, Revision, Rules, Status, Task, TaskId};
@@ -179,7 +179,7 @@ fn an_export_speaks_of_dependencies_and_keeps_notes() {
 }
 
 #[test]
-fn a_task_that_was_claimed_for_somebody_is_completed_through_the_same_tools() {
+fn task_claimed_for_another_is_completed_by_same_tools() {
     let folder = tempfile::tempdir().unwrap();
     let tools = on_a_folder(&folder);
     let made = given(&tools, "create_task", json!({"subject": "Schema"}))["task"]["id"].clone();
@@ -194,7 +194,7 @@ fn a_task_that_was_claimed_for_somebody_is_completed_through_the_same_tools() {
 }
 
 #[test]
-fn a_task_may_wait_for_one_that_does_not_exist_and_is_blocked_by_it() {
+fn edge_to_missing_task_blocks() {
     let folder = tempfile::tempdir().unwrap();
     let tools = on_a_folder(&folder);
     let schema = given(&tools, "create_task", json!({"subject": "Schema"}))["task"]["id"].clone();
@@ -208,7 +208,7 @@ fn a_task_may_wait_for_one_that_does_not_exist_and_is_blocked_by_it() {
 }
 
 #[test]
-fn nobody_stays_nobody_and_what_the_format_does_not_know_is_refused() {
+fn nobody_stays_unowned_and_unknown_fields_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let tools = on_a_document(&folder);
     let write = |input: Value| call(&tools, "TodoWrite", input);
@@ -225,7 +225,7 @@ fn nobody_stays_nobody_and_what_the_format_does_not_know_is_refused() {
 }
 
 #[test]
-fn an_agent_that_completes_a_task_of_a_document_is_told_what_can_start_now() {
+fn completing_in_a_document_tells_what_is_now_ready() {
     let folder = tempfile::tempdir().unwrap();
     let tools = on_a_document(&folder);
     let write = |input: Value| given(&tools, "TodoWrite", input);
@@ -404,7 +404,7 @@ fn every_call_of_an_export_tool_is_one_revision_or_none() {
 }
 
 #[test]
-fn an_agent_that_begins_an_exported_task_has_it_and_no_other_can() {
+fn agent_starting_an_exported_task_owns_it_alone() {
     let ana = yard(Arc::new(MemoryStore::new(Rules::Strict)));
     let ben = Toolbox::new(ana.acting_as(AgentName::new("ben").unwrap()), System::Export);
     let ana = Toolbox::new(ana, System::Export);

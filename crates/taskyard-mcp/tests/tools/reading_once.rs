@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::core::rules::hooks::gate::System;
+use taskyard::core::rules::hooks::System;
 use taskyard::core::{AgentName, ListId, Rules, TeamName};
 use taskyard::store::MemoryStore;
 use taskyard::teams::{Letter, MemoryTeams, NewMember, NewTeam, Presence, TeamCaller, Teams};
@@ -79,7 +79,7 @@ fn every_call_reads_the_roster_once_and_a_mailbox_at_most_once() {
 }
 
 #[test]
-fn a_call_that_acknowledges_reads_the_mailbox_once_and_shows_what_is_left() {
+fn acknowledging_call_reads_inbox_once_and_shows_the_rest() {
     let (yard, counting) = in_team();
     let teams = Arc::clone(yard.teams().unwrap());
     let ana = teams.only_seat(&agent("ana")).unwrap().unwrap();

@@ -1,13 +1,10 @@
-//! What the administrator of a database does: makes and upgrades the tables, lets roles in, and looks how the database is.
-//!
-//! Begin with `administering.rs`. What a role gets is `roles.rs`; what `status.rs` finds is judged in `problems.rs`.
+//! Administration of a database: creating and upgrading the tables, granting roles access, and examining the
+//! database's state. Begin with [`Administration`] in `roles.rs`.
 
-mod administering;
-mod problems;
+mod database_status;
 mod roles;
-mod status;
 
-pub use administering::{Administration, AdministrationError, TableVersions};
-pub use problems::DatabaseProblem;
-pub use roles::{ListRight, RoleLists};
-pub use status::{BlockedSession, ConnectionCount, DatabaseStatus, Replica, ReplicaLag, TablesStatus};
+pub use database_status::{
+    BlockedSession, ConnectionCount, DatabaseProblem, DatabaseStatus, Replica, ReplicaLag, TablesStatus,
+};
+pub use roles::{Administration, AdministrationError, ListRight, RoleLists, TableVersions};

@@ -1,20 +1,25 @@
-//! Letting roles in, and saying which lists each may use.
+//! Creates and upgrades the tables, and grants roles access to lists.
+
+use std::sync::Arc;
 
 use taskyard::core::ListId;
+use taskyard::core::problem::{Problem, ProblemKind};
+use taskyard::store::StoreError;
 use tokio_postgres::Row;
 
-use super::{Administration, AdministrationError};
 use crate::connecting::{Failure, Statement};
-use crate::database::Database;
-use crate::schema::{TableRights, columns_in, giving, giving_all, question_for_columns, question_for_roles, quoted};
+use crate::database::{Database, NotAsked};
+use crate::schema::{
+    TableRights, VERSION, columns_in, giving, giving_all, question_for_columns, question_for_roles, quoted,
+};
 use crate::versions::Kind;
 
-/// The lists that a role may use.
+/// The lists a role may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoleLists {
-    /// All of them, those to come included.
+    /// All lists, including future ones.
     Every,
-    /// Lists it is granted, and lists it creates.
+    /// Lists it is granted and lists it creates.
     Granted,
 }
 
@@ -27,13 +32,13 @@ pub enum ListRight {
     Work,
 }
 
-/// The list that stands for all of them, and the one that stands for those that a role makes: their numbers and directories.
+/// Number and directory of the grants that stand for all lists, and for the lists that the role creates.
 const EVERY: (i64, &str) = (0, "");
 const OWN: (i64, &str) = (-1, "/");
 
 impl Administration {
-    /// Lets a role work on every list, or only on lists it is granted or creates. Creates the role if it does not exist. A role that
-    /// has too many rights in the tables is left with those it needs.
+    /// Lets a role work on every list, or only on lists it is granted or creates. Creates the role if it does not
+    /// exist. Revokes privileges on the tables that the role does not need.
     pub fn let_in(&self, role: &str, lists: RoleLists) -> Result<(), AdministrationError> {
         let database = &self.database;
         self.change_rights("let a role in", role, None, |asked| {
@@ -51,7 +56,8 @@ impl Administration {
             let sql = "DELETE FROM @.grants WHERE list = $1 AND role = $2";
             all.push(database.statement(sql).number(that.0).text(role));
             if lists == RoleLists::Granted && asked.grants.iter().any(|(list, _)| *list == EVERY.0) {
-                // The role knows the old channels, and whoever knows one can listen and tell there.
+                // The role knows the old channel names, and anyone who knows a channel's name can listen and notify
+                // there.
                 all.push(database.statement("UPDATE @.lists SET channel = DEFAULT"));
                 all.push(database.statement("UPDATE @.commit_channels SET channel = DEFAULT"));
             }
@@ -59,7 +65,7 @@ impl Administration {
         })
     }
 
-    /// Says what a role may do on a list; `None` takes the right away.
+    /// Sets what a role may do on a list; `None` revokes its access.
     pub fn grant(&self, list: &ListId, role: &str, right: Option<ListRight>) -> Result<(), AdministrationError> {
         let database = &self.database;
         self.change_rights("grant a right", role, Some(list), |asked| {
@@ -91,7 +97,8 @@ impl Administration {
                 _ => TableRights::Read,
             };
             let mut all = vec![statement.number(id).text(role)];
-            // The role knows the old channels, and whoever knows one can listen and tell there.
+            // The role knows the old channel names, and anyone who knows a channel's name can listen and notify
+            // there.
             if right.is_none() {
                 all.push(database.statement("UPDATE @.lists SET channel = DEFAULT WHERE id = $1").number(id));
             }
@@ -103,7 +110,7 @@ impl Administration {
         })
     }
 
-    /// Gives every role its rights in the tables again, after a restore without them.
+    /// Restores every role's privileges on the tables, after a restore that did not include them.
     pub(super) fn give_rights_again(&self) -> Result<(), AdministrationError> {
         let database = &self.database;
         database.transact(
@@ -115,7 +122,7 @@ impl Administration {
             },
             |rows| {
                 let given = match not_owner(&rows[1])? {
-                    // The owner will.
+                    // The owner grants them later.
                     Some(_) => Vec::new(),
                     None => giving_all(&database.schema, &rows[2], &rows[3])?,
                 };
@@ -125,7 +132,7 @@ impl Administration {
         Ok(())
     }
 
-    /// Changes what a role may do, unless the connection is not the owner's.
+    /// Changes a role's rights. Fails unless the connection's role owns the tables.
     fn change_rights(
         &self,
         doing: &str,
@@ -148,14 +155,14 @@ impl Administration {
                 if let Some(refused) = not_owner(&rows[1])? {
                     return Ok((Vec::new(), Err(refused)));
                 }
-                // It would be left with less than it has.
+                // Restricting the owner would leave it with fewer rights than it has.
                 if rows[1][0].try_get::<_, &str>(0)? == role {
                     return Ok((Vec::new(), Err(AdministrationError::IsOwner { role: role.to_owned() })));
                 }
                 match change(&Asked::read(rows)?) {
                     Ok((mut all, rights)) => {
                         all.push(giving(&database.schema, role, rights, &columns_in(&rows[2])?));
-                        // What the role's processes remember of teams and messages is what it could see before.
+                        // What the role's processes have cached about teams and messages reflects its former rights.
                         all.extend(Kind::ALL.map(|kind| database.raise(kind)));
                         Ok((all, Ok(())))
                     }
@@ -166,12 +173,12 @@ impl Administration {
     }
 }
 
-/// What has to be known before rights are changed.
+/// Facts needed before rights are changed.
 struct Asked {
     has_role: bool,
-    /// The number of the list that is meant; `None` if there is none of that name.
+    /// The number of the list in question; `None` if no list has that name.
     list: Option<i64>,
-    /// The lists of the role, each with whether it may change it.
+    /// The lists granted to the role, and whether it may change each.
     grants: Vec<(i64, bool)>,
 }
 
@@ -186,7 +193,8 @@ impl Asked {
     }
 }
 
-/// Returns what keeps other processes from changing rights or tables meanwhile, and asks who owns the tables and whether a role exists.
+/// Returns statements that lock out concurrent changes of rights and tables, and that ask who owns the tables and
+/// whether a role exists.
 fn owner_questions(database: &Database, role: &str) -> Vec<Statement> {
     let owner = "SELECT pg_get_userbyid(relowner)::text, current_user::text, pg_has_role(relowner, 'USAGE'),
         EXISTS (SELECT FROM pg_roles WHERE rolname = $2) FROM pg_class WHERE oid = to_regclass($1)";
@@ -196,9 +204,134 @@ fn owner_questions(database: &Database, role: &str) -> Vec<Statement> {
     ]
 }
 
-/// Returns why the connection may not give rights; `None` if it may.
+/// Returns why the connection may not grant rights, or `None` if it may.
 fn not_owner(rows: &[Row]) -> Result<Option<AdministrationError>, Failure> {
     let row = &rows[0];
     let refused = AdministrationError::NotOwner { owner: row.try_get(0)?, role: row.try_get(1)? };
     Ok((!row.try_get::<_, bool>(2)?).then_some(refused))
+}
+
+/// Administrative access to the database at an address.
+#[derive(Debug)]
+pub struct Administration {
+    pub(super) database: Arc<Database>,
+}
+
+/// The version of the tables before and after an upgrade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableVersions {
+    /// `None` if there were no tables.
+    pub before: Option<i64>,
+    /// The version that this release uses.
+    pub now: i64,
+}
+
+/// Why an administrative command failed. Nothing has been changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdministrationError {
+    /// The schema does not contain Taskyard's tables.
+    #[error("there are no tables in schema `{schema}`")]
+    NoTables {
+        /// The schema.
+        schema: String,
+    },
+    /// The role of the connection does not own the tables.
+    #[error("role `{role}` does not own the tables; `{owner}` does")]
+    NotOwner {
+        /// The role of the connection.
+        role: String,
+        /// The owner.
+        owner: String,
+    },
+    /// The role owns the tables, so it cannot be restricted.
+    #[error("role `{role}` owns the tables and may do everything")]
+    IsOwner {
+        /// The role.
+        role: String,
+    },
+    /// No role has that name.
+    #[error("there is no role named `{role}`")]
+    NoRole {
+        /// The role.
+        role: String,
+    },
+    /// No list has that name.
+    #[error("there is no list named `{list}`")]
+    NoList {
+        /// The list.
+        list: String,
+    },
+    /// The role already has access to every list, so a grant on a single list has no effect.
+    #[error("role `{role}` may work on every list")]
+    HasEveryList {
+        /// The role.
+        role: String,
+    },
+    /// The server could not be reached or refused the command.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Administration {
+    pub(crate) fn over(database: Arc<Database>) -> Self {
+        Self { database }
+    }
+
+    /// Creates the tables if they do not exist, upgrades them if they are older, and restores the privileges of the
+    /// roles that may use them.
+    pub fn init(&self) -> Result<TableVersions, AdministrationError> {
+        let found = self.database.migrate("make the tables")?;
+        let before = (found > 0).then_some(found);
+        match found {
+            newer if newer > VERSION => {
+                return Err(self.database.error(NotAsked::Newer(newer), "make the tables").into());
+            }
+            VERSION => self.give_rights_again()?,
+            _ => {}
+        }
+        Ok(TableVersions { before, now: VERSION })
+    }
+
+    /// Upgrades the tables to this release's version. Fails if they do not exist.
+    pub fn upgrade(&self) -> Result<TableVersions, AdministrationError> {
+        match self.version()? {
+            None => Err(AdministrationError::NoTables { schema: self.database.schema.plain().to_owned() }),
+            Some(version) if version == VERSION => Ok(TableVersions { before: Some(version), now: VERSION }),
+            Some(_) => self.init(),
+        }
+    }
+
+    /// Returns the version of the tables, or `None` if they do not exist. Changes nothing.
+    fn version(&self) -> Result<Option<i64>, StoreError> {
+        let version = self.database.pool.persist(|session| self.database.version_in(session));
+        version.map_err(|failure| failure.into_store_error(self.database.shown(), "ask for the version of the tables"))
+    }
+}
+
+impl From<AdministrationError> for Problem {
+    fn from(error: AdministrationError) -> Self {
+        let message = error.to_string();
+        match error {
+            AdministrationError::Store(error) => error.into(),
+            AdministrationError::NoTables { .. } => {
+                Self::new(ProblemKind::NotFound, "no_tables", message).hint("make them with `taskyard db init`")
+            }
+            AdministrationError::NotOwner { owner, .. } => Self::new(ProblemKind::Refused, "not_owner", message)
+                .hint("only the owner of the tables gives rights; name it in the address before the `@`")
+                .detail("owner", owner),
+            AdministrationError::IsOwner { role } => Self::new(ProblemKind::Refused, "is_owner", message)
+                .hint("let agents work under another role, with fewer rights")
+                .detail("role", role),
+            AdministrationError::NoRole { role } => Self::new(ProblemKind::NotFound, "no_such_role", message)
+                .hint(format!("`taskyard db init --role {role} --lists granted` makes it and lets it in"))
+                .detail("role", role),
+            AdministrationError::NoList { list } => Self::new(ProblemKind::NotFound, "no_such_list", message)
+                .hint("a role may work on a list that it makes itself; `taskyard lists` shows those there are")
+                .detail("list", list),
+            AdministrationError::HasEveryList { role } => Self::new(ProblemKind::Refused, "has_every_list", message)
+                .hint(format!("`taskyard db init --role {role} --lists granted` limits it to the lists it is granted"))
+                .detail("role", role),
+        }
+    }
 }

@@ -1,18 +1,11 @@
-//! Connections: making them, keeping them, and what to do when they break.
+//! Connections to the server: opening, pooling, and recovering from failures. Begin with `pool.rs`.
 
-mod column;
-mod failure;
-mod limits;
+pub(crate) mod failure;
 mod pool;
-mod reaching;
 mod session;
 mod statement;
-mod tls;
 
-pub(crate) use column::Column;
-pub(crate) use failure::{Failure, FailureKind};
-pub(crate) use limits::{ANSWER_TIME, IDLE_TIME, LOCK_WAIT, OWN_NAMES_ONLY, STATEMENT_TIME};
+pub(crate) use failure::{ANSWER_TIME, Failure, FailureKind, IDLE_TIME, LOCK_WAIT, OWN_NAMES_ONLY, STATEMENT_TIME};
 pub(crate) use pool::{Held, Pool, TakesNoConnection, make_this_thread_urgent, reconnects};
-pub(crate) use reaching::{NotificationSender, reach};
-pub(crate) use session::{Session, round_trips};
-pub(crate) use statement::Statement;
+pub(crate) use session::{NotificationSender, Session, reach, round_trips};
+pub(crate) use statement::{Column, Statement};

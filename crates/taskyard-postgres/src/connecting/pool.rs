@@ -1,4 +1,5 @@
-//! The connections of one process to one yard: two at most, of which one listens while something is followed.
+//! The connection pool of one process: at most two connections to a database, one of which listens while something is
+//! followed.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
@@ -15,45 +16,46 @@ use super::failure::{Failure, FailureKind};
 use super::session::Session;
 use crate::settings::Settings;
 
-/// How many connections a process has at most, with the one that listens: a server has only so many.
+/// Maximum number of connections per process, including the listening one. Servers limit connections.
 const MOST: usize = 2;
-/// How long a thread waits for a connection that another one uses before it makes one more, if it may: most questions take less.
+/// How long a thread waits for a connection in use before it opens another one, if allowed. Most queries take less.
 const SHARED: Duration = Duration::from_millis(50);
-/// How long a thread waits for a connection while there are as many as there may be. A thread that has one keeps it no longer than this.
+/// How long a thread waits for a connection once the pool is full. No thread holds one for longer than this.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
-/// How often the thread that listens looks whether it may connect.
+/// How often the listening thread checks whether it may connect.
 const LISTENER_WAIT: Duration = Duration::from_millis(20);
-/// Connections beyond the first that were of no use for this long are let go of.
+/// Connections beyond the first are closed after being idle for this long.
 const SURPLUS: Duration = Duration::from_secs(2);
-/// One that was of no use for so long is let go of: a server has only so many, and a firewall may have forgotten it.
+/// The last connection is closed after being idle for this long: servers limit connections, and a firewall may have
+/// dropped it.
 const FRESH: Duration = Duration::from_secs(60);
-/// A process that is younger than this most likely ends before that.
+/// A process younger than this will most likely exit before its idle connections time out.
 const YOUNG: Duration = Duration::from_secs(5);
-/// How long we try again where a server that we knew is gone.
+/// How long to keep retrying after a server we were connected to disappears.
 const PATIENCE_WITH_A_KNOWN_SERVER: Duration = Duration::from_secs(60);
-/// How long we try again where a server says that it takes nothing just now.
+/// How long to keep retrying while a server temporarily refuses connections.
 const PATIENCE_WITH_A_BUSY_SERVER: Duration = Duration::from_secs(20);
-/// How long what came of a first connection counts.
+/// How long the failure of the first connection is cached.
 const SAME_FAILURE: Duration = Duration::from_secs(1);
-/// The first pause before another try; each one after it is twice as long, up to the longest.
+/// The initial pause between retries; it doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// Whether this thread gets the next connection that comes free, before threads that have waited longer.
+    /// Whether this thread takes precedence over threads that have waited longer for a connection.
     static IS_URGENT: Cell<bool> = const { Cell::new(false) };
-    /// How many [`TakesNoConnection`] this thread has.
+    /// The number of [`TakesNoConnection`] guards on this thread.
     static LOCKS_HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// As long as this lives, its thread takes no connection: threads that have one may wait for what this one has locked.
+/// While this guard exists, its thread must not take a connection: a thread that has one may be waiting for the lock
+/// this one holds.
 #[derive(Debug)]
 pub(crate) struct TakesNoConnection {
     _not_send: PhantomData<*const ()>,
 }
 
 impl TakesNoConnection {
-    /// Returns one for this thread.
     pub(crate) fn new() -> Self {
         LOCKS_HELD.set(LOCKS_HELD.get() + 1);
         Self { _not_send: PhantomData }
@@ -66,55 +68,52 @@ impl Drop for TakesNoConnection {
     }
 }
 
-/// Has this thread get the next connection that comes free, from now on.
+/// Gives this thread precedence for connections from now on.
 pub(crate) fn make_this_thread_urgent() {
     IS_URGENT.set(true);
 }
 
-/// How often this process connected again after a failure.
 static RECONNECTS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns how often this process connected again after a connection or a server had failed.
+/// Returns how often this process reconnected after a connection or server failure.
 pub(crate) fn reconnects() -> u64 {
     RECONNECTS.load(Ordering::Relaxed)
 }
 
-/// The connections of one process to one yard. Nothing is connected before something is asked.
+/// The connections of one process to one database. Connects lazily, on the first request.
 #[derive(Debug)]
 pub(crate) struct Pool {
     settings: Settings,
     connections: Mutex<Connections>,
-    /// A connection is of no use any more.
+    /// Signalled when a connection is returned.
     given_back: Condvar,
-    /// A thread needs a second connection, and the one that listens has its place.
+    /// Signalled when a thread needs a second connection and the listening one occupies its slot.
     stepping_aside: Notify,
     was_connected: AtomicBool,
     /// Whether a connection or the server has failed since the last one was made.
     has_failed: AtomicBool,
     made: Instant,
-    /// Whether a thread looks after connections that are of no use.
+    /// Whether a thread is running that closes idle connections.
     is_tidied: AtomicBool,
-    /// Why the first connection could not be made, and when that was tried.
+    /// Why the first connection failed, and when it was attempted.
     failed: Mutex<Option<(Failure, Instant)>>,
 }
 
 #[derive(Debug, Default)]
 struct Connections {
-    /// Those that are kept, each with when it was last used; the one that was used last is at the end.
+    /// Idle connections and when each was last used; the most recently used is last.
     idle: Vec<(Session, Instant)>,
-    /// Those in use.
     users: Vec<User>,
-    /// Whether there is a connection that listens, or one is being made.
+    /// Whether a listening connection is open or being opened.
     listens: bool,
-    /// Whether one would be made if there were room for it.
+    /// Whether the listening thread is waiting for a slot.
     listener_waits: bool,
-    /// How many threads wait that are urgent.
+    /// The number of waiting urgent threads.
     urgent: usize,
     last_user: u64,
 }
 
 impl Connections {
-    /// Returns how many there are.
     fn count(&self) -> usize {
         self.idle.len() + self.users.len() + usize::from(self.listens)
     }
@@ -123,7 +122,7 @@ impl Connections {
         self.users.iter().any(|user| user.thread == thread)
     }
 
-    /// Says who uses them, for an error.
+    /// Describes the users, for an error message.
     fn in_words(&self) -> String {
         let user = |user: &User| {
             let what_for = if user.what_for == Use::Transaction { "a transaction" } else { "a question" };
@@ -134,13 +133,13 @@ impl Connections {
         users.join("; ")
     }
 
-    /// Tells whether a thread can have one that is there, or may make one.
+    /// Returns whether a thread may take an idle connection or open one.
     fn can_give(&self, wanted: &Wanted) -> bool {
         if self.urgent > 0 && !wanted.is_urgent && !wanted.is_second {
             return false;
         }
-        // One thread at a time has a transaction. So whatever it needs besides is there once a question is answered, or the connection that
-        // listens has made room: no two threads wait for each other.
+        // Only one thread at a time has a transaction. The second connection it may need becomes free once a query is
+        // answered or the listening connection steps aside, so no two threads wait for each other.
         let has_transaction = self.users.iter().any(|user| user.what_for == Use::Transaction);
         if wanted.what_for == Use::Transaction && has_transaction && !wanted.is_second {
             return false;
@@ -151,25 +150,24 @@ impl Connections {
     }
 }
 
-/// What a thread does with a connection.
+/// What a thread uses a connection for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
-    /// Asks, and gives it back with the answer. It never waits for another connection meanwhile.
+    /// A query. The connection is returned with the answer, and the thread never waits for another one in the
+    /// meantime.
     Question,
-    /// Keeps it for a transaction, within which the thread may ask something on another connection.
+    /// A transaction, during which the thread may query on a second connection.
     Transaction,
 }
 
-/// What a thread waits for.
 struct Wanted {
     since: Instant,
     is_urgent: bool,
     what_for: Use,
-    /// Whether the thread has a connection already: one that waited for its own would wait in vain.
+    /// Whether the thread already has a connection. Waiting for its own would be a deadlock.
     is_second: bool,
 }
 
-/// A thread that uses a connection.
 #[derive(Debug)]
 struct User {
     number: u64,
@@ -179,7 +177,7 @@ struct User {
     since: Instant,
 }
 
-/// The place of the connection that listens, among those that a process may have.
+/// The slot of the listening connection in the pool.
 #[derive(Debug)]
 pub(crate) struct ListenersPlace {
     pool: Arc<Pool>,
@@ -192,7 +190,7 @@ impl Drop for ListenersPlace {
     }
 }
 
-/// A connection in use; it goes back where it came from when it is dropped, unless it broke.
+/// A connection in use. Returned to the pool on drop, unless it broke.
 #[derive(Debug)]
 pub(crate) struct Held {
     session: Option<Session>,
@@ -202,7 +200,6 @@ pub(crate) struct Held {
 }
 
 impl Pool {
-    /// Returns a pool without connections.
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -217,7 +214,6 @@ impl Pool {
         }
     }
 
-    /// Returns where and how it connects.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -226,7 +222,8 @@ impl Pool {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something on a connection, and again on another one as long as that may help. It must be something that may be done twice.
+    /// Runs `attempt` on a connection, and retries on another one while a retry may help. `attempt` must be safe to
+    /// run twice.
     pub(crate) fn persist<T>(
         self: &Arc<Self>,
         mut attempt: impl FnMut(&mut Session) -> Result<T, Failure>,
@@ -234,7 +231,7 @@ impl Pool {
         self.persist_in(Use::Question, |mut held| attempt(&mut held))
     }
 
-    /// Does the same with a transaction, which keeps the connection.
+    /// Like [`persist`](Self::persist), for a transaction that keeps the connection.
     pub(crate) fn persist_holding<T>(
         self: &Arc<Self>,
         attempt: impl FnMut(Held) -> Result<T, Failure>,
@@ -259,7 +256,7 @@ impl Pool {
                 FailureKind::Lost if was_connected => PATIENCE_WITH_A_KNOWN_SERVER,
                 FailureKind::NotNow | FailureKind::Clash if was_connected => PATIENCE_WITH_A_KNOWN_SERVER,
                 FailureKind::NotNow | FailureKind::Clash => PATIENCE_WITH_A_BUSY_SERVER,
-                // A server that we never reached is most likely a wrong address.
+                // A server that we never reached most likely has a wrong address.
                 _ => return Err(failure),
             };
             if started.elapsed() > patience {
@@ -269,14 +266,14 @@ impl Pool {
             if was_connected && failure.kind() != FailureKind::Clash {
                 self.has_failed.store(true, Ordering::Relaxed);
             }
-            // Those that are kept broke most likely when this one did.
+            // The idle connections most likely broke along with this one.
             self.connections().idle.clear();
             thread::sleep(jittered(pause));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
-    /// Lets go of connections that were of no use for a while, and returns how many are kept.
+    /// Closes connections that have been idle for too long and returns how many idle ones remain.
     fn tidy(&self) -> usize {
         let mut connections = self.connections();
         let last = connections.idle.len().saturating_sub(1);
@@ -289,7 +286,8 @@ impl Pool {
         connections.idle.len()
     }
 
-    /// Connects. Where we never could, what came of it a moment ago counts: a command that asks several things waits once.
+    /// Opens a connection. If none was ever opened, returns a recent failure again, so that a command with several
+    /// queries waits only once.
     fn connect(&self) -> Result<Session, Failure> {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((failure, _)) = failed.as_ref().filter(|(_, at)| at.elapsed() < SAME_FAILURE) {
@@ -305,12 +303,11 @@ impl Pool {
         })
     }
 
-    /// Tells whether this thread has a connection in use.
     pub(crate) fn is_used_by_this_thread(&self) -> bool {
         self.connections().is_used_by(thread::current().id())
     }
 
-    /// Waits until there is room for a connection that listens, and takes the place.
+    /// Waits for a free slot for the listening connection and takes it.
     pub(crate) async fn place_to_listen(self: &Arc<Self>) -> ListenersPlace {
         while !self.try_listen() {
             tokio::time::sleep(LISTENER_WAIT).await;
@@ -320,7 +317,7 @@ impl Pool {
 
     fn try_listen(&self) -> bool {
         let mut connections = self.connections();
-        // One that is of no use makes room. It is closed after the lock is gone.
+        // Evict an idle connection to make room. It is closed after the lock is released.
         let surplus = if connections.count() < MOST || connections.idle.is_empty() {
             None
         } else {
@@ -333,7 +330,7 @@ impl Pool {
         listens
     }
 
-    /// Returns when the connection that listens has to make room for a while.
+    /// Returns when the listening connection must give up its slot for a while.
     pub(crate) async fn asked_to_step_aside(&self) {
         self.stepping_aside.notified().await;
     }
@@ -365,7 +362,7 @@ impl Pool {
         let name = thread.name().unwrap_or("unnamed").to_owned();
         connections.users.push(User { number: user, thread: thread.id(), name, what_for, since: Instant::now() });
         drop(connections);
-        // From here on it is given back in any case.
+        // From here on, dropping `held` frees the slot.
         let mut held = Held { session: None, pool: Arc::clone(self), user };
         held.session = Some(match kept {
             Some((session, _)) => session,
@@ -383,7 +380,7 @@ impl Pool {
 }
 
 impl Held {
-    /// Lets go of the connection for good.
+    /// Closes the connection instead of returning it to the pool.
     pub(crate) fn discard(mut self) {
         self.session = None;
     }
@@ -410,7 +407,7 @@ impl Drop for Held {
         if let Some(place) = connections.users.iter().position(|user| user.number == self.user) {
             connections.users.swap_remove(place);
         }
-        // The connection that listens may wait for its place.
+        // The listening thread may be waiting for this slot.
         let is_only = connections.idle.is_empty() && connections.users.is_empty();
         let is_kept = session.is_some() && (is_only || !connections.listener_waits);
         connections.idle.extend(session.filter(|_| is_kept).map(|session| (session, Instant::now())));
@@ -423,7 +420,7 @@ impl Drop for Held {
     }
 }
 
-/// Lets go of connections once they were of no use for a while, on a thread that ends when none is left.
+/// Spawns a thread that closes idle connections and ends when none is left.
 fn tidy_later(pool: &Arc<Pool>) {
     let watched = Arc::downgrade(pool);
     let tidying = thread::Builder::new().name("taskyard-tidy".to_owned()).spawn(move || {
@@ -431,7 +428,7 @@ fn tidy_later(pool: &Arc<Pool>) {
             thread::sleep(SURPLUS);
             let Some(pool) = watched.upgrade() else { return };
             if pool.tidy() == 0 {
-                // A caller that gives a connection back from here on starts another tidying.
+                // A caller that returns a connection after this starts another tidying thread.
                 pool.is_tidied.store(false, Ordering::SeqCst);
                 if pool.tidy() == 0 || pool.is_tidied.swap(true, Ordering::SeqCst) {
                     return;
@@ -444,7 +441,8 @@ fn tidy_later(pool: &Arc<Pool>) {
     }
 }
 
-/// Returns a pause of about that length, so that processes that lost the same server do not all come back at once.
+/// Returns a randomized pause of about this length, so that processes that lost the same server do not all reconnect
+/// at once.
 fn jittered(pause: Duration) -> Duration {
     let random = RandomState::new().hash_one(Instant::now()) % 1000;
     pause.mul_f64(0.5 + random as f64 / 1000.0)

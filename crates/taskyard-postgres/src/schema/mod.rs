@@ -1,11 +1,9 @@
-//! The tables of a yard: making them, and bringing them to the newest version.
+//! The tables of a yard: creating and upgrading them, and the privileges of roles on them. The SQL is in
+//! `version_*.sql`.
 
 mod migrating;
-mod name;
-mod rights;
 
-pub(crate) use migrating::{VERSION, lost_row, migrate};
-pub(crate) use name::SchemaName;
-pub(crate) use rights::{
-    TableRights, columns_in, giving, giving_all, question_for_columns, question_for_roles, quoted,
+pub(crate) use migrating::{
+    SchemaName, TableRights, VERSION, columns_in, giving, giving_all, lost_row, migrate, question_for_columns,
+    question_for_roles, quoted,
 };

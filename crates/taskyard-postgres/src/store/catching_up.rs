@@ -1,4 +1,4 @@
-//! Bringing what a process knows of a list to what the database holds.
+//! Catching up: bringing what this process knows of a list up to date with the database.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -7,34 +7,35 @@ use taskyard::core::{AttemptId, Entry, Image, Revision, TaskId, Timestamp, Token
 use taskyard::store::kit::{Kept, ListState};
 use tokio_postgres::Row;
 
-use super::changes::{self, revision};
-use super::images::image;
 use super::known_list::{Channels, Found, Known, KnownList};
-use super::lease_rows::{self, LeaseRow};
-use super::ties::read_tasks;
-use super::unconfirmed::{Extent, Proof};
+use super::lease_rows;
+use super::lease_rows::LeaseRow;
 use crate::connecting::{Failure, FailureKind, Statement};
 use crate::database::Database;
-use crate::epoch::{Epoch, Lost, Stamp};
+use crate::server_clock::{Epoch, Lost, Stamp};
+use crate::store::change_rows;
+use crate::store::change_rows::{image, revision};
+use crate::store::known_list::read_tasks;
+use crate::store::new_commits::{Extent, Proof};
 
-/// A process that is further behind than so many entries reads the list anew.
+/// A process that is behind by more entries than this reads the whole list again.
 const MOST_CHANGES: i64 = 5_000;
 
-/// How a list stands: its row.
+/// The columns of a list's row, as [`Standing`] reads them.
 pub(super) const STANDING: &str = "id, revision, last_token, mark, journaled, changed_at, thinned, head,
     (SELECT c.version FROM @.lease_clocks c WHERE c.list = lists.id), moved, channel,
     (SELECT w.channel FROM @.commit_channels w WHERE w.list = lists.id), has_ties";
 
-/// What was known when the questions were asked.
+/// What was known when the query was sent.
 #[derive(Clone, Debug)]
 pub(super) enum Asked {
-    /// Nothing: everything is read.
+    /// Nothing: the whole list is read.
     Everything,
-    /// A list at a revision: what is newer is read.
+    /// The list at a revision: only newer changes are read.
     Newer(Basis),
 }
 
-/// What was known of a list when what is newer was asked for. The database must still have all of it.
+/// What was known of a list when newer changes were asked for. The database must still contain all of it.
 #[derive(Clone, Debug)]
 pub(super) struct Basis {
     id: i64,
@@ -42,26 +43,26 @@ pub(super) struct Basis {
     head: Option<AttemptId>,
     lease_version: i64,
     epoch: Epoch,
-    /// How far it was known with what was heard, which the database must have, too.
+    /// The extent including announced commits that were not read yet. The database must contain these, too.
     told: Extent,
 }
 
-/// What came of taking an answer in.
+/// The result of applying an answer.
 #[derive(Debug)]
 pub(super) enum Taken {
-    /// The list as it is now.
+    /// The list is up to date.
     In(Found),
-    /// Too much has happened since: the list has to be read anew.
+    /// Too much has changed since; the whole list must be read.
     TooMuch,
-    /// The database is another than the one that was known, and nothing known of the list counts any more. If it has less than was known,
-    /// that is told.
+    /// The database has another history than the one known, so nothing known of the list is valid any more. Holds the
+    /// proof if the database lost commits.
     OtherHistory(Option<Lost>),
 }
 
 impl Asked {
-    /// Asks for what is not known.
+    /// Returns what to ask for, given what is known.
     pub(super) fn beyond(known: &Known) -> Self {
-        // A list without a commit has nothing that its next one could be held against.
+        // Without a commit there is nothing to verify the next one against.
         let found = known.found().filter(|found| found.state.revision.0 > 0);
         found.map_or(Self::Everything, |Found { id, epoch, .. }| {
             let Extent { revision, head, lease_version } = known.extent_read();
@@ -70,7 +71,7 @@ impl Asked {
     }
 }
 
-/// Forgets a list that is not in the database; that may be because the database lost it.
+/// Forgets a list that is not in the database. Returns proof of the loss if this process knew the list.
 pub(super) fn forget(list: &KnownList, asked: &Asked) -> Option<Lost> {
     list.known().forget();
     match asked {
@@ -79,7 +80,7 @@ pub(super) fn forget(list: &KnownList, asked: &Asked) -> Option<Lost> {
     }
 }
 
-/// Returns what asks for the contents of a list: its tasks or changes, then its leases.
+/// Returns the queries for the contents of a list: its tasks or changes, then its leases.
 pub(super) fn questions(database: &Database, directory: &str, asked: &Asked) -> [Statement; 2] {
     let of_list = "(SELECT id FROM @.lists WHERE directory = $1)";
     match asked {
@@ -92,7 +93,7 @@ pub(super) fn questions(database: &Database, directory: &str, asked: &Asked) -> 
             ),
         ]
         .map(|sql| database.statement(&sql).text(directory)),
-        // The first entry of the newest known commit is asked for, too: it must still be the one that is known.
+        // Also reads the first entry of the newest known commit, to verify that it is still the same one.
         Asked::Newer(Basis { id, revision, lease_version, .. }) => [
             database
                 .statement(&format!(
@@ -101,7 +102,7 @@ pub(super) fn questions(database: &Database, directory: &str, asked: &Asked) -> 
                         UNION ALL
                         (SELECT * FROM @.changes WHERE list = $1 AND revision > $2 ORDER BY revision, place LIMIT {})
                     ) c ORDER BY c.revision, c.place",
-                    changes::COLUMNS_FOLLOWED,
+                    change_rows::COLUMNS_FOLLOWED,
                     MOST_CHANGES + 1
                 ))
                 .number(*id)
@@ -118,23 +119,23 @@ pub(super) fn questions(database: &Database, directory: &str, asked: &Asked) -> 
     }
 }
 
-/// Takes in the heartbeats that came with the answers: with the leases, and of processes of which they were overdue.
+/// Records the heartbeats that came with the answers: those joined to the leases, and those of overdue processes.
 pub(super) fn learn_heartbeats(database: &Database, rows: &[Vec<Row>]) -> Result<(), Failure> {
     let now = database.clock.now_in_transaction();
     database.heartbeats.learn(&rows[2], lease_rows::HEARTBEAT, &now)?;
     rows.get(3).map_or(Ok(()), |overdue| database.heartbeats.learn(overdue, 0, &now))
 }
 
-/// Whether the row of the list is locked while it is read.
+/// Whether the list's row is locked while the list is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reader {
-    /// It is: no other process moves the list on.
+    /// Locked: no other process can commit to the list.
     HoldsRow,
-    /// It is not.
+    /// Not locked.
     Looks,
 }
 
-/// Takes in what the database answered.
+/// Applies an answer of the database.
 pub(super) fn take_in(
     list: &KnownList,
     asked: &Asked,
@@ -153,7 +154,7 @@ pub(super) fn take_in(
         let home = list.known().state.home.clone();
         let read = read_anew(ListState { home, ..ListState::default() }, &standing, stamp, contents, leases)?;
         let mut known = list.known();
-        // Another thread may have moved on meanwhile.
+        // Another thread may have advanced it in the meantime.
         let is_ahead = known.id == Some(read.id)
             && known.state.revision > read.state.revision
             && known.epoch.as_ref().is_some_and(|epoch| epoch.is(&read.epoch));
@@ -165,7 +166,7 @@ pub(super) fn take_in(
     let entries = contents.iter().map(Followed::read).collect::<Result<Vec<_>, _>>()?;
     let mut known = list.known();
     if !basis.epoch.is(&stamp.epoch) {
-        // Another process has noticed before, or another server took over.
+        // Another process detected this earlier, or another server took over.
         known.distrust();
         return Ok(Taken::OtherHistory(None));
     }
@@ -173,9 +174,9 @@ pub(super) fn take_in(
         known.distrust();
         return Ok(Taken::OtherHistory(Some(basis.lost(list, standing.revision))));
     }
-    // One of them is of the commit that was known.
+    // One of the entries belongs to the known commit.
     let is_whole = basis.revision >= standing.thinned && contents.len() <= MOST_CHANGES as usize + 1;
-    // Another thread may have moved on meanwhile, or have read another history.
+    // In the meantime, another thread may have advanced it or read another history.
     let is_basis = known.id == Some(basis.id)
         && known.state.revision >= basis.revision
         && known.epoch.as_ref().is_some_and(|epoch| epoch.is(&basis.epoch));
@@ -185,10 +186,11 @@ pub(super) fn take_in(
     let leases = leases.iter().map(lease_rows::lease).collect::<Result<Vec<_>, _>>()?;
     judge_heard(&mut known, basis, &standing, &entries, &leases, reader)?;
     move_on(&mut known, &standing, &entries, leases, list.is_followed())?;
-    // It is another one after a role lost its right to read the list.
+    // The channel changes after a role loses its right to read the list.
     known.channels = Some(standing.channels.clone());
     known.has_ties = standing.has_ties;
-    // While the row is locked the database is not behind what is known; if it seems to be, what is known is not from there.
+    // While the row is locked, the database cannot be behind what is known. If it appears to be, what is known did
+    // not come from it.
     let is_current = (known.state.revision, known.head) == (standing.revision, standing.head);
     if reader == Reader::HoldsRow && !is_current {
         let lost = Lost { known: known.state.revision, ..basis.lost(list, standing.revision) };
@@ -198,7 +200,7 @@ pub(super) fn take_in(
     Ok(known.found().map_or(Taken::TooMuch, Taken::In))
 }
 
-/// Compares what was heard with what the database has, and takes it back if it is something else.
+/// Compares announced changes with the database and takes back those that differ.
 fn judge_heard(
     known: &mut Known,
     basis: &Basis,
@@ -209,10 +211,10 @@ fn judge_heard(
 ) -> Result<(), Failure> {
     let Some(heard) = known.heard() else { return Ok(()) };
     let (told, mut there) = (known.extent(), standing.extent());
-    // If the lock was waited for, the count is from before, and the leases from after.
+    // If the query waited for the lock, the count was read before and the leases after the wait.
     there.lease_version = leases.iter().map(|row| row.version).fold(there.lease_version, i64::max);
-    // A commit is told after it was made, so the database has what was heard before the question was asked. While the row is locked,
-    // there is nothing beyond it.
+    // A commit is announced after it was made, so the database contains all that was announced before the query was
+    // sent. While the row is locked, it contains nothing beyond that.
     let is_within = |told: Extent| told.revision <= there.revision && told.lease_version <= there.lease_version;
     let has_all = is_within(told);
     let is_there = if reader == Reader::HoldsRow { has_all } else { is_within(basis.told) };
@@ -221,7 +223,7 @@ fn judge_heard(
     for entry in entries.iter().filter(heard_of) {
         tasks.insert(&entry.task, image(entry.row, 3)?);
     }
-    // The newest that was heard, if it is not beyond what the database has.
+    // The newest announced commit, if the database is that far.
     let is_head = |entry: &Followed<'_>| entry.revision == told.revision && entry.attempt == told.head;
     let is_same_head = !has_all || told.revision == heard.read.revision || entries.iter().any(is_head);
     if !is_there || !is_same_head || !heard.is_proven(&known.state, told, &Proof { there, tasks, leases }) {
@@ -232,7 +234,7 @@ fn judge_heard(
     Ok(())
 }
 
-/// Returns the failure of a list that is neither found nor can be made.
+/// The failure if a list is not visible and cannot be created either.
 pub(super) fn hidden() -> Failure {
     let said = "a list of that name belongs to others, or this role may only read it; `taskyard grant LIST ROLE work`, run by the owner \
         of the tables, lets a role work on it";
@@ -240,7 +242,8 @@ pub(super) fn hidden() -> Failure {
 }
 
 impl Basis {
-    /// Tells whether the database still has what was known. Entries begin with the revision that was known, unless it was thinned out.
+    /// Returns whether the database still contains what was known. `entries` begins with the known revision, unless
+    /// that was thinned out.
     fn is_in(&self, standing: &Standing, entries: &[Followed<'_>]) -> bool {
         let is_there = || match standing.revision == self.revision {
             true => standing.head == self.head,
@@ -256,7 +259,7 @@ impl Basis {
     }
 }
 
-/// Fails if the note in a column of a list's row says that the list has moved to another store, or is on its way.
+/// Fails if a column of a list's row notes that the list has moved to another store, or is moving.
 pub(super) fn must_be_here(row: &Row, place: usize) -> Result<(), Failure> {
     match row.try_get::<_, Option<String>>(place)? {
         Some(note) => Err(Failure::new(FailureKind::Moved, note)),
@@ -264,7 +267,6 @@ pub(super) fn must_be_here(row: &Row, place: usize) -> Result<(), Failure> {
     }
 }
 
-/// The row of a list.
 struct Standing {
     id: i64,
     revision: Revision,
@@ -272,18 +274,18 @@ struct Standing {
     mark: f64,
     journaled: f64,
     changed: Option<Timestamp>,
-    /// Up to here, entries may be missing.
+    /// Up to this revision, entries may be missing.
     thinned: Revision,
     /// The newest commit; `None` before the first.
     head: Option<AttemptId>,
-    /// How many changes of leases there were at least.
+    /// A lower bound of the number of lease changes.
     lease_version: i64,
     channels: Channels,
     has_ties: bool,
 }
 
 impl Standing {
-    /// Reads the row; fails if the list has moved to another store.
+    /// Reads the row. Fails if the list has moved to another store.
     fn read(row: &Row, stamp: &Stamp) -> Result<Self, Failure> {
         must_be_here(row, 9)?;
         Ok(Self {
@@ -315,7 +317,7 @@ impl Standing {
     }
 }
 
-/// Returns a list, or the part of it that was read, as the database has it. It is not kept.
+/// Returns a list, or the part of it that was read. The result is not cached.
 pub(super) fn read_part(list: &KnownList, stamp: &Stamp, rows: [&[Row]; 3]) -> Result<Found, Failure> {
     let [standing, tasks, leases] = rows;
     let standing = Standing::read(standing.first().ok_or_else(hidden)?, stamp)?;
@@ -331,7 +333,7 @@ fn read_anew(
     leases: &[Row],
 ) -> Result<Found, Failure> {
     state.tasks.extend(read_tasks(tasks)?.into_iter().map(|kept| (kept.id.clone(), kept)));
-    // The count was read before the leases, so all changes up to it are among them.
+    // The count was read before the leases, so they include all changes up to it.
     let leases = leases.iter().map(lease_rows::lease).collect::<Result<_, Failure>>()?;
     let lease_version = apply_leases(&mut state, leases).max(standing.lease_version);
     standing.put_into(&mut state);
@@ -340,7 +342,7 @@ fn read_anew(
     Ok(Found { id, state, head, lease_version, epoch, has_ties, channels: standing.channels.clone() })
 }
 
-/// Applies what is newer.
+/// Applies newer changes.
 fn move_on(
     known: &mut Known,
     standing: &Standing,
@@ -349,7 +351,7 @@ fn move_on(
     is_followed: bool,
 ) -> Result<(), Failure> {
     let commits = if is_followed { commits(known, entries)? } else { Vec::new() };
-    // Of a task that changed several times only the last time counts.
+    // If a task changed several times, only the last change counts.
     let mut newer = BTreeMap::new();
     for entry in entries.iter().filter(|entry| entry.revision > known.state.revision) {
         newer.insert(&entry.task, entry.row);
@@ -384,14 +386,14 @@ fn move_on(
     Ok(())
 }
 
-/// Reads the commits that are newer, for followers.
+/// Reads the newer commits, for followers.
 fn commits(known: &Known, entries: &[Followed<'_>]) -> Result<Vec<Vec<Entry>>, Failure> {
     let mut changed: HashMap<&TaskId, Option<Image>> = HashMap::new();
     let mut commits: Vec<Vec<Entry>> = Vec::new();
     for followed in entries.iter().filter(|entry| entry.revision > known.state.revision) {
         let known = || known.state.tasks.get(&followed.task).map(|kept| kept.image.clone());
         let before = changed.get(&followed.task).cloned().unwrap_or_else(known);
-        let entry = changes::followed_entry(followed.row, before)?;
+        let entry = change_rows::followed_entry(followed.row, before)?;
         changed.insert(&followed.task, entry.after.clone());
         match commits.last_mut().filter(|commit| commit.last().is_some_and(|last| last.revision == entry.revision)) {
             Some(commit) => commit.push(entry),
@@ -401,12 +403,12 @@ fn commits(known: &Known, entries: &[Followed<'_>]) -> Result<Vec<Vec<Entry>>, F
     Ok(commits)
 }
 
-/// An entry of the journal, as far as a follower of the list has to know it.
+/// The part of a journal entry that followers need.
 struct Followed<'a> {
     revision: Revision,
     task: TaskId,
     attempt: Option<AttemptId>,
-    /// What holds the task as it was then, which is read where no later entry is about the same one.
+    /// Contains the task after the change. Parsed only if no later entry is about the same task.
     row: &'a Row,
 }
 
@@ -421,7 +423,7 @@ impl<'a> Followed<'a> {
     }
 }
 
-/// Applies what became of leases, and returns the newest count.
+/// Applies lease changes and returns the newest count.
 fn apply_leases(state: &mut ListState, rows: Vec<LeaseRow>) -> i64 {
     let newest = rows.iter().map(|row| row.version).max().unwrap_or(0);
     for row in rows {

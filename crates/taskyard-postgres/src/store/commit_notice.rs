@@ -1,4 +1,5 @@
-//! What followers of a list are told of a commit: enough to apply it to the list as they know it, if they know exactly the commit before.
+//! The notification of a commit: it contains enough to apply the commit, provided that the follower knows exactly the
+//! commit before it.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +9,37 @@ use taskyard::core::{
 };
 use taskyard::store::kit::Commit;
 
-use super::changes::{remark, remark_text};
 use super::known_list::{Known, KnownList};
 use super::lease_rows;
-use crate::epoch::Epoch;
 use crate::heartbeats::name_of;
+use crate::server_clock::Epoch;
+use crate::store::change_rows::{remark, remark_text};
 
-/// PostgreSQL takes payloads of less than 8000 bytes.
+/// PostgreSQL limits payloads to less than 8000 bytes.
 const MOST_BYTES: usize = 7_900;
 
-/// What a commit was made upon, and what came of it.
+/// A commit and what it was based on.
 pub(super) struct Committed<'a> {
     pub(super) epoch: &'a Epoch,
     pub(super) base: (Revision, Option<AttemptId>),
     pub(super) commit: &'a Commit,
-    /// The count of lease changes before the commit, if the commit raised it by one.
+    /// The count of lease changes before the commit; `None` unless the commit raised it by exactly one.
     pub(super) lease_base: Option<i64>,
-    /// Whether the process that committed sends heartbeats for leases in it.
+    /// Whether the committing process sends heartbeats for leases in it.
     pub(super) beats: bool,
 }
 
-/// What became of a notice.
+/// The result of handling a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoticeResult {
-    /// The list has moved on by it.
+    /// The list was advanced by it.
     Applied,
-    /// The list was that far already.
+    /// The list had already advanced that far.
     AlreadyThere,
-    /// Something else has to be read.
+    /// The database must be read.
     Gap,
 }
 
-/// Returns the payload of a commit.
 pub(super) fn payload(committed: &Committed<'_>) -> String {
     let whole = whole(committed).filter(|text| text.len() < MOST_BYTES);
     whole.unwrap_or_else(|| {
@@ -50,7 +50,7 @@ pub(super) fn payload(committed: &Committed<'_>) -> String {
     })
 }
 
-/// Returns the payload with everything in it; `None` if a task is no text, or leases were renewed meanwhile.
+/// Returns the complete payload, or `None` if a task is not valid UTF-8 or leases were renewed in the meantime.
 fn whole(committed: &Committed<'_>) -> Option<String> {
     let Committed { epoch, base, commit, lease_base, beats } = committed;
     let first = commit.entries.first();
@@ -90,8 +90,8 @@ fn whole(committed: &Committed<'_>) -> Option<String> {
     )
 }
 
-/// Applies a notice to the list as it is known, if it is about the next commit. Returns what became of it, and the processes that hold
-/// leases by it and send heartbeats, with when they were last alive at least.
+/// Applies a notification if it is about the next commit. Returns the result, and the processes that hold leases by
+/// it and send heartbeats, each with the latest time known alive.
 pub(super) fn hear(list: &KnownList, payload: &str) -> (NoticeResult, Vec<(String, i64)>) {
     let mut known = list.known();
     let heard = serde_json::from_str::<Value>(payload).ok().and_then(|notice| {
@@ -108,12 +108,12 @@ pub(super) fn hear(list: &KnownList, payload: &str) -> (NoticeResult, Vec<(Strin
     heard.unwrap_or((NoticeResult::Gap, Vec::new()))
 }
 
-/// Returns the count of lease changes after a commit; 0 if it changed none.
+/// Returns the count of lease changes after a commit, or 0 if it changed none.
 fn lease_version(notice: &Value) -> i64 {
     notice["leases"]["base"].as_i64().map_or(0, |base| base + 1)
 }
 
-/// Moves the list on; `None`, and nothing has changed, if the notice is not about the next commit.
+/// Advances the list, or returns `None` without changing anything if the notification is not about the next commit.
 fn apply(known: &mut Known, notice: &Value, is_followed: bool) -> Option<(NoticeResult, Vec<(String, i64)>)> {
     let base = (Revision(notice["base"].as_u64()?), attempt(&notice["baseAttempt"]));
     if (known.state.revision, known.head) != base || base.0 == Revision(0) {
@@ -137,7 +137,7 @@ fn apply(known: &mut Known, notice: &Value, is_followed: bool) -> Option<(Notice
         }
     }
     let entries = entries(known, notice)?;
-    // A commit of entries is the next one, with an attempt of its own; one of leases alone is none.
+    // A commit with entries is the next revision and has its own attempt. One with only leases keeps the revision.
     let tip = (Revision(notice["revision"].as_u64()?), attempt(&notice["attempt"]));
     let is_next = match entries.is_empty() {
         true => tip == base,
@@ -152,7 +152,7 @@ fn apply(known: &mut Known, notice: &Value, is_followed: bool) -> Option<(Notice
     known.hear(commit, lease_version, is_followed).then_some((NoticeResult::Applied, alive))
 }
 
-/// Reads the entries of a commit; what each task was before is known.
+/// Reads the entries of a commit. The previous images are taken from what is known.
 fn entries(known: &Known, notice: &Value) -> Option<Vec<Entry>> {
     let all = notice["entries"].as_array()?;
     let read = |(place, entry): (usize, &Value)| {
@@ -199,4 +199,160 @@ fn lease_from_json(task: &TaskId, value: &Value) -> Option<Lease> {
     };
     let body: Value = serde_json::from_str(value["body"].as_str()?).ok()?;
     lease_rows::read(&body, task.clone(), Token(value["token"].as_u64()?), ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+    use taskyard::core::{
+        AgentName, AttemptId, Entry, Holder, Image, Lease, ListId, Moment, Op, ProcessMark, Remark, Revision, TaskId,
+        Timestamp, Token,
+    };
+    use taskyard::store::kit::{Commit, Kept, ListState};
+
+    use super::{Committed, MOST_BYTES, NoticeResult, hear, payload};
+    use crate::heartbeats::name_of;
+    use crate::server_clock::Epoch;
+    use crate::store::known_list::{Channels, Found, Known, KnownList, KnownLists};
+
+    const LEASES: i64 = 3;
+
+    fn attempt(letter: &str) -> Option<AttemptId> {
+        letter.repeat(32).parse().ok()
+    }
+
+    fn image(subject: &str) -> Image {
+        let task = json!({ "id": "1", "subject": subject, "description": "", "status": "pending", "blocks": [], "blockedBy": [] });
+        Image::new(task.to_string().as_bytes())
+    }
+
+    /// Returns a list that was read at revision 5, with task `1`.
+    fn known_list() -> Arc<KnownList> {
+        let list = KnownLists::that_keeps(Duration::MAX).get(&ListId::new("L").unwrap(), "shown");
+        let mut state = ListState { exists: true, revision: Revision(5), ..ListState::default() };
+        state.tasks.insert(TaskId::number(1), Kept::new(TaskId::number(1), image("before")));
+        let (epoch, channels) = (Epoch::named("e"), Channels::default());
+        *list.known() = Known::read(Found {
+            id: 7,
+            state: Arc::new(state),
+            head: attempt("a"),
+            lease_version: LEASES,
+            epoch,
+            has_ties: true,
+            channels,
+        });
+        list
+    }
+
+    fn lease() -> Lease {
+        let process =
+            ProcessMark { machine: "m".into(), pid_space: "p".into(), boot: "b".into(), pid: 42, started: 1_000 };
+        Lease {
+            task: TaskId::number(1),
+            agent: AgentName::new("ana").unwrap(),
+            token: Token(9),
+            taken: Timestamp(1),
+            ttl: Some(Duration::from_secs(60)),
+            ends: Some(Moment { wall: Timestamp(2), boot: "b".into(), since_boot: 3 }),
+            holder: Some(Holder::Process(process)),
+        }
+    }
+
+    /// Returns the payload of revision 6, in which ana claims the task.
+    fn notice(after: Image) -> String {
+        let entry = Entry {
+            revision: Revision(6),
+            at: Timestamp(1_000),
+            actor: AgentName::new("ana").unwrap(),
+            op: Op::Update,
+            task: TaskId::number(1),
+            before: None,
+            after: Some(after),
+            undoes: Vec::new(),
+            remark: Remark::default(),
+            attempt: attempt("b"),
+            db_user: Some("uma".into()),
+        };
+        let leases = BTreeMap::from([(TaskId::number(1), Some(lease()))]);
+        let commit = Commit::new(vec![entry], leases, Token(9), 4.0);
+        let base = (Revision(5), attempt("a"));
+        let epoch = &Epoch::named("e");
+        payload(&Committed { epoch, base, commit: &commit, lease_base: Some(LEASES), beats: true })
+    }
+
+    #[test]
+    fn next_commit_is_applied_as_it_was_told() {
+        let (list, told) = (known_list(), notice(image("after")));
+        let Some(Holder::Process(process)) = lease().holder else { unreachable!("it lives with a process") };
+        assert_eq!(hear(&list, &told), (NoticeResult::Applied, vec![(name_of(&process), 1_000)]));
+        let known = list.known();
+        assert_eq!((known.state.revision, known.head, known.lease_version), (Revision(6), attempt("b"), LEASES + 1));
+        assert_eq!(known.state.tasks[&TaskId::number(1)].image, image("after"));
+        assert_eq!(known.state.leases[&TaskId::number(1)], lease());
+        assert_eq!(known.extent_read().revision, Revision(5), "what was heard was not read");
+        drop(known);
+        assert_eq!(hear(&list, &told), (NoticeResult::AlreadyThere, Vec::new()));
+    }
+
+    #[test]
+    fn what_was_heard_can_be_taken_back() {
+        let list = known_list();
+        hear(&list, &notice(image("after")));
+        let mut known = list.known();
+        known.unhear();
+        assert_eq!((known.state.revision, known.head, known.lease_version), (Revision(5), attempt("a"), LEASES));
+        assert_eq!(known.state.tasks[&TaskId::number(1)].image, image("before"));
+        assert!(known.state.leases.is_empty() && known.heard().is_none());
+    }
+
+    #[test]
+    fn notice_of_anything_but_the_next_commit_is_a_gap() {
+        let told: Value = serde_json::from_str(&notice(image("after"))).unwrap();
+        let with = |pointer: &str, value: Value| {
+            let mut other = told.clone();
+            *other.pointer_mut(pointer).unwrap() = value;
+            other.to_string()
+        };
+        let other_attempt = attempt("c").unwrap().to_string();
+        for payload in [
+            with("/epoch", json!("another")),
+            with("/base", json!(4)),
+            with("/baseAttempt", json!(other_attempt)),
+            with("/revision", json!(7)),
+            with("/attempt", Value::Null),
+            with("/leases/base", json!(LEASES + 1)),
+            with("/leases/changed/1/token", json!("nine")),
+            with("/op", json!("frobnicate")),
+            "no JSON".to_owned(),
+        ] {
+            let list = known_list();
+            assert_eq!(hear(&list, &payload), (NoticeResult::Gap, Vec::new()), "{payload}");
+            assert_eq!(list.known().extent(), known_list().known().extent(), "{payload}");
+        }
+    }
+
+    #[test]
+    fn list_that_was_not_read_hears_nothing() {
+        let list = KnownLists::that_keeps(Duration::MAX).get(&ListId::new("L").unwrap(), "shown");
+        assert_eq!(hear(&list, &notice(image("after"))).0, NoticeResult::Gap);
+        let distrusted = known_list();
+        distrusted.known().distrust();
+        assert_eq!(hear(&distrusted, &notice(image("after"))).0, NoticeResult::Gap);
+    }
+
+    #[test]
+    fn commit_too_large_for_a_notice_only_says_it_happened() {
+        for after in [image(&"x".repeat(MOST_BYTES)), Image::new(&b"\xff"[..])] {
+            let told = notice(after);
+            assert!(told.len() < MOST_BYTES && told.contains("\"large\":true"), "{told}");
+            let list = known_list();
+            assert_eq!(hear(&list, &told).0, NoticeResult::Gap);
+            hear(&list, &notice(image("after")));
+            assert_eq!(hear(&list, &told).0, NoticeResult::AlreadyThere);
+        }
+    }
 }

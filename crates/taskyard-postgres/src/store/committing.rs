@@ -1,32 +1,32 @@
-//! Writing a commit down, whole, in one round trip.
+//! Commits staged changes in one round trip, as the contract of writers requires.
 
 use std::collections::HashSet;
 use std::iter;
 use std::sync::Arc;
 
-use taskyard::core::{AgentName, AttemptId, Event, Image, Lease, Op, Revision, Status, Task, TaskId};
+use taskyard::core::{AgentName, AttemptId, Event, Image, Lease, Moment, Op, Revision, Status, Task, TaskId};
 use taskyard::liveness::own_mark;
-use taskyard::store::kit::{Commit, ListState, Staging, number_of};
-use taskyard::store::{Signature, StoreError};
+use taskyard::store::kit::{Commit, ListState, Staging, Writer, number_of};
+use taskyard::store::{LiveView, Signature, StoreError};
 
-use super::changes;
 use super::commit_notice::{Committed, payload};
-use super::images::ImageColumns;
 use super::known_list::{Channels, KnownList};
 use super::lease_rows;
-use super::ties::ChangedTies;
-use super::turn::WritersTurn;
 use super::writer::{PostgresWriter, Waiting, lock};
+use crate::connecting::failure::sending_all;
 use crate::connecting::{ANSWER_TIME, Column, Failure, FailureKind, Statement};
 use crate::database::{Database, NotAsked};
-use crate::epoch::Epoch;
 use crate::heartbeats::Until;
-use crate::notification::sending_all;
+use crate::server_clock::Epoch;
+use crate::store::change_rows;
+use crate::store::change_rows::ImageColumns;
+use crate::store::known_list::ChangedTies;
+use crate::store::writer::WritersTurn;
 use crate::versions::Kind;
 
 const DOING: &str = "commit";
 
-/// What becomes of one list.
+/// The commit of one list.
 pub(super) struct Committing {
     pub(super) list: Arc<KnownList>,
     pub(super) id: i64,
@@ -35,18 +35,18 @@ pub(super) struct Committing {
     base_head: Option<AttemptId>,
     epoch: Epoch,
     lease_version: i64,
-    /// The channels on which the commit is told.
+    /// The channels that announce the commit.
     channels: Channels,
     journaled: f64,
     counted: [i64; Status::ALL.len()],
     ties: ChangedTies,
-    /// The list that is renamed to this one, by its number, and the newest revision of its history, which comes along.
+    /// If another list is renamed to this one: its number, and the newest revision of its history, which is copied.
     former: Option<(i64, Revision)>,
-    /// Given back when all is done.
+    /// Released when all is done.
     _turn: WritersTurn,
 }
 
-/// Makes everything staged happen, on all lists or on none.
+/// Commits everything staged, on all lists or on none.
 pub(super) fn commit<const N: usize>(
     staged: [(PostgresWriter, Staging); N],
     signature: &Signature,
@@ -65,7 +65,7 @@ pub(super) fn commit<const N: usize>(
     let mut held = transaction.take().ok_or_else(over)?;
     let mut statements: Vec<Statement> = Vec::new();
     let holder = committing.iter().find_map(Committing::held_here).cloned();
-    // Where the count of lease changes comes back in the answers.
+    // The indexes of the answers that contain the new counts of lease changes.
     let mut ticks = [None; N];
     for (part, tick) in committing.iter_mut().zip(&mut ticks) {
         *tick = (!part.commit.leases.is_empty()).then_some(statements.len());
@@ -118,13 +118,13 @@ pub(super) fn commit<const N: usize>(
     }
 }
 
-/// Has the call of this thread ask again for what it read.
+/// Makes this thread's call read again what it has read.
 fn forget_calls(database: &Database, committing: &[Committing]) {
     database.number.distrust();
     committing.iter().for_each(|part| part.list.confirm_in(None));
 }
 
-/// Says that nothing has happened, and that it may be tried again.
+/// The conflict reported if nothing was committed and the caller may retry.
 fn conflict(committing: &[Committing]) -> StoreError {
     let task = |part: &Committing| {
         let changed = part.commit.entries.first().map(|entry| &entry.task);
@@ -137,7 +137,7 @@ impl Committing {
     fn new(writer: PostgresWriter, staging: Staging, signature: &Signature) -> Self {
         let base = Arc::clone(&staging.base);
         let mut commit = staging.into_commit(writer.database.clock.now_in_transaction().wall, signature);
-        // The server writes it down by itself.
+        // The server fills in this column itself.
         let user = writer.database.pool.settings().user.as_str();
         commit.entries.iter_mut().for_each(|entry| entry.db_user = Some(user.to_owned()));
         let numbers = commit.entries.iter().map(|entry| number_of(&entry.task));
@@ -159,7 +159,7 @@ impl Committing {
         }
     }
 
-    /// Puts the commit behind the history of the list that is renamed to this one.
+    /// Places the commit after the history of the list that is renamed to this one.
     fn go_on_from(&mut self, former: &Self) {
         self.commit.go_on_from(former.base, former.commit.last_token);
         self.journaled = self.journaled.max(former.journaled);
@@ -193,12 +193,12 @@ impl Committing {
                 all.push(database.statement(sql).number(self.id).texts(names(&gone)));
             }
             if let Some((former, newest)) = self.former {
-                all.extend(changes::copying(database, (former, newest), (self.id, self.base)));
+                all.extend(change_rows::copying(database, (former, newest), (self.id, self.base)));
             }
-            all.push(changes::insertion(database, self.id, entries));
+            all.push(change_rows::insertion(database, self.id, entries));
         }
         all.extend(ties);
-        // No revision may be null: a list at another revision, or in another epoch, fails the whole commit.
+        // `revision` is NOT NULL, so a list at another revision, or in another epoch, fails the whole commit.
         let sql = "UPDATE @.lists SET last_token = $3, mark = $4, journaled = $5,
                 revision = CASE WHEN revision = $10 AND $11 = (SELECT epoch FROM @.yard) THEN $2 END,
                 head = coalesce($12, head), changed_at = coalesce($6, changed_at), pending = pending + $7,
@@ -221,12 +221,12 @@ impl Committing {
         all
     }
 
-    /// Tells whether it is the first commit of the list.
     fn is_first(&self) -> bool {
         self.base.0 == 0 && !self.commit.entries.is_empty()
     }
 
-    /// Returns what tells the followers of the list. `tick` is the count of lease changes after the commit.
+    /// Returns the statements that notify the list's followers. `tick` is the count of lease changes after the
+    /// commit.
     fn notification(&self, tick: Option<i64>, beats: bool) -> String {
         let lease_base = tick.filter(|tick| *tick == self.lease_version + 1).map(|_| self.lease_version);
         let (epoch, base) = (&self.epoch, (self.base, self.base_head));
@@ -236,16 +236,16 @@ impl Committing {
         sending_all(&to_writers.into_iter().chain([to_readers]).collect::<Vec<_>>())
     }
 
-    /// Returns the agent that a lease is given to which lives with this process.
+    /// Returns the agent of a lease in the commit that lives with this process.
     fn held_here(&self) -> Option<&AgentName> {
         let is_here = |lease: &&Lease| lease.holder.as_ref().is_some_and(|holder| *holder.process() == own_mark());
         self.commit.leases.values().flatten().find(is_here).map(|lease| &lease.agent)
     }
 
-    /// Takes our own commit into what this process knows.
+    /// Applies our own commit to what this process knows.
     fn note_commit(&self, tick: Option<i64>, signature: &Signature) {
         if self.former.is_some() {
-            // What came in front of the commit is still to be read.
+            // The history copied before this commit is still to be read.
             self.list.confirm_in(None);
             return;
         }
@@ -254,7 +254,7 @@ impl Committing {
             && (known.state.revision, known.head) == (self.base, self.base_head)
             && known.epoch.as_ref().is_some_and(|epoch| epoch.is(&self.epoch));
         if !is_base {
-            // A thread of ours has read it from the database already.
+            // Another thread has already read it from the database.
             return;
         }
         known.change(self.commit.entries.iter().map(|entry| &entry.task), |state| state.apply(&self.commit));
@@ -265,18 +265,18 @@ impl Committing {
             let entries = if is_followed { self.commit.entries.clone() } else { Vec::new() };
             known.note_recent(entries, is_followed);
         }
-        // A renewal that came in between is still to be read.
+        // A renewal in between is still to be read.
         if known.lease_version == self.lease_version && tick == Some(self.lease_version + 1) {
             known.lease_version = self.lease_version + 1;
         }
     }
 }
 
-/// Returns how many tasks more there are in each state, and what becomes of their ties.
+/// Returns how the number of tasks in each status changes, and the changes of their ties.
 fn counted(base: &ListState, commit: &Commit, has_ties: bool) -> ([i64; Status::ALL.len()], ChangedTies) {
     let (mut counted, mut ties) = ([0; Status::ALL.len()], ChangedTies::default());
     if !has_ties {
-        // The ties of no task are in the database yet. All tasks have been read.
+        // No ties of this list are in the database yet. All its tasks have been read.
         let changed: HashSet<&TaskId> = commit.entries.iter().map(|entry| &entry.task).collect();
         let others = base.tasks.values().filter(|kept| !changed.contains(&kept.id));
         others.for_each(|kept| ties.note(&kept.id, None, kept.task.as_ref().ok()));
@@ -297,7 +297,8 @@ fn counted(base: &ListState, commit: &Commit, has_ties: bool) -> ([i64; Status::
     (counted, ties)
 }
 
-/// Asks again for a commit whose answer was lost: a process that has the lists locked knows that nothing is under way any more.
+/// Determines whether a commit succeeded whose answer was lost. Once the lists are locked, the commit cannot be in
+/// progress any more.
 fn has_happened(database: &Database, committing: &[Committing]) -> Result<bool, NotAsked> {
     let found = database.begin(|| {
         let mut all = Vec::new();
@@ -314,4 +315,27 @@ fn has_happened(database: &Database, committing: &[Committing]) -> Result<bool, 
     let (mut held, (rows, _)) = found?;
     database.roll_back(&mut held);
     Ok(rows[committing.len()..].iter().any(|rows| !rows.is_empty()))
+}
+
+impl Writer for PostgresWriter {
+    fn now(&self) -> Result<Moment, StoreError> {
+        Ok(self.database.clock.now_in_transaction())
+    }
+
+    fn live(&self, _base: &ListState) -> Option<LiveView<'_>> {
+        // No writer can advance the list while its row is locked, but a reader may have replaced what is in memory.
+        self.list().live_as(&self.found, self.rules, self.database.clock.now_in_transaction().wall)
+    }
+
+    fn commit(self, staging: Staging, signature: &Signature) -> Result<Option<Event>, StoreError> {
+        commit([(self, staging)], signature).map(|[event]| event)
+    }
+
+    fn commit_both(
+        from: (Self, Staging),
+        into: (Self, Staging),
+        signature: &Signature,
+    ) -> Result<[Option<Event>; 2], StoreError> {
+        commit([from, into], signature)
+    }
 }

@@ -1,4 +1,4 @@
-//! Leases, in rows.
+//! Leases as rows.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,26 +11,24 @@ use crate::connecting::{Column, Failure, FailureKind, Statement};
 use crate::database::Database;
 use crate::heartbeats::name_of;
 
-/// The columns of a lease, in the order in which they are read.
+/// The columns of a lease, in the order they are read.
 pub(super) const COLUMNS: &str =
     "l.version, l.task, l.has_ended, l.token, l.body, l.ends_wall, l.ends_boot, l.ends_since_boot,
     l.process, a.seen_at";
 
-/// Where they are: leases, each with the last heartbeat of the process it lives with.
+/// Leases, each with the last heartbeat of its holder's process.
 pub(super) const TABLES: &str = "@.leases l LEFT JOIN @.alive a ON a.process = l.process AND NOT l.has_ended";
 
-/// The column of the process; the next one is that of its heartbeat.
+/// The index of the process column; its heartbeat is in the next one.
 pub(super) const HEARTBEAT: usize = 8;
 
-/// What a row says of the lease of a task.
 pub(super) struct LeaseRow {
     pub(super) version: i64,
     pub(super) task: TaskId,
-    /// The lease; none where it has ended.
+    /// The lease; `None` if it has ended.
     pub(super) lease: Option<Lease>,
 }
 
-/// Reads a row.
 pub(super) fn lease(row: &Row) -> Result<LeaseRow, Failure> {
     let task = TaskId::stored(row.try_get::<_, &str>(1)?);
     let version = row.try_get(0)?;
@@ -48,7 +46,7 @@ pub(super) fn lease(row: &Row) -> Result<LeaseRow, Failure> {
     Ok(LeaseRow { version, lease: Some(lease.ok_or_else(damaged)?), task })
 }
 
-/// Returns the statement that writes down what becomes of leases, and says at which count.
+/// Returns the statement that writes lease changes and returns their count.
 pub(super) fn writing(database: &Database, list: i64, leases: &BTreeMap<TaskId, Option<Lease>>) -> Statement {
     let sql = "WITH tick AS (UPDATE @.lease_clocks SET version = version + 1 WHERE list = $1 RETURNING version)
         INSERT INTO @.leases AS l (list, version, task, has_ended, token, body, ends_wall, ends_boot, ends_since_boot,
@@ -71,8 +69,8 @@ pub(super) fn writing(database: &Database, list: i64, leases: &BTreeMap<TaskId, 
     ])
 }
 
-/// Returns the statement that gives leases new ends, each while it is there with the same token. It waits for no writer that has a list
-/// open, only for those that are just about to have committed.
+/// Returns the statement that extends leases, each provided that it still has the same token. It does not wait for
+/// writers that have the list open, only for transactions that are committing.
 pub(super) fn renewal(database: &Database, directory: &str, leases: &[Lease]) -> Statement {
     let sql = "WITH tick AS (
             UPDATE @.lease_clocks SET version = version + 1
@@ -98,7 +96,7 @@ fn ends(lease: Option<&Lease>) -> Option<&Moment> {
     lease.and_then(|lease| lease.ends.as_ref())
 }
 
-/// Returns what a lease says besides its task, token and end.
+/// Returns what a lease contains besides its task, token and end.
 pub(super) fn body(lease: &Lease) -> String {
     json!({
         "agent": lease.agent.as_str(), "taken": lease.taken.0,
@@ -107,7 +105,7 @@ pub(super) fn body(lease: &Lease) -> String {
     .to_string()
 }
 
-/// Reads it; `None` if it is damaged.
+/// Reads a lease, or returns `None` if it is malformed.
 pub(super) fn read(body: &Value, task: TaskId, token: Token, ends: Option<Moment>) -> Option<Lease> {
     Some(Lease {
         task,
@@ -120,7 +118,6 @@ pub(super) fn read(body: &Value, task: TaskId, token: Token, ends: Option<Moment
     })
 }
 
-/// Writes down what something lives with.
 pub(crate) fn holder_to_json(holder: &Holder) -> Value {
     let ProcessMark { machine, pid_space, boot, pid, started } = holder.process();
     let grace = match holder {
@@ -130,7 +127,6 @@ pub(crate) fn holder_to_json(holder: &Holder) -> Value {
     json!({ "machine": machine, "pidSpace": pid_space, "boot": boot, "pid": pid, "started": started, "grace": grace })
 }
 
-/// Reads what something lives with.
 pub(crate) fn holder_from_json(value: &Value) -> Option<Holder> {
     let text = |name: &str| value[name].as_str().map(str::to_owned);
     let process = ProcessMark {
@@ -148,4 +144,50 @@ pub(crate) fn holder_from_json(value: &Value) -> Option<Holder> {
 
 fn milliseconds(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+    use taskyard::core::{AgentName, Holder, Lease, ProcessMark, TaskId, Timestamp, Token};
+
+    use super::{body, read};
+
+    fn lease(ttl: Option<Duration>, holder: Option<Holder>) -> Lease {
+        let (task, agent) = (TaskId::number(1), AgentName::new("ana").unwrap());
+        Lease { task, agent, token: Token(9), taken: Timestamp(5), ttl, ends: None, holder }
+    }
+
+    fn process() -> ProcessMark {
+        ProcessMark { machine: "m".into(), pid_space: "p".into(), boot: "b".into(), pid: 42, started: u64::MAX }
+    }
+
+    #[test]
+    fn lease_is_read_as_it_was_written() {
+        let grace = Duration::from_millis(1_500);
+        for lease in [
+            lease(None, None),
+            lease(Some(Duration::from_secs(60)), Some(Holder::Process(process()))),
+            lease(None, Some(Holder::Connection { process: process(), grace })),
+        ] {
+            let written: Value = serde_json::from_str(&body(&lease)).unwrap();
+            assert_eq!(read(&written, TaskId::number(1), Token(9), None), Some(lease));
+        }
+    }
+
+    #[test]
+    fn lease_without_an_agent_or_a_start_is_damaged() {
+        for body in [Value::Null, json!({ "agent": "ana" }), json!({ "taken": 5 }), json!({ "agent": "", "taken": 5 })]
+        {
+            assert_eq!(read(&body, TaskId::number(1), Token(9), None), None, "{body}");
+        }
+    }
+
+    #[test]
+    fn holder_of_which_something_is_missing_is_none() {
+        let body = json!({ "agent": "ana", "taken": 5, "holder": { "machine": "m", "boot": "b", "pid": 42 } });
+        assert_eq!(read(&body, TaskId::number(1), Token(9), None), Some(lease(None, None)));
+    }
 }

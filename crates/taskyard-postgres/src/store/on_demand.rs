@@ -1,30 +1,33 @@
-//! A list of which only the tasks are read that a command has to do with, for processes that make one change or look once and end.
-//!
-//! What a command names is read, with what it is tied to, in the round trip that locks the list; whatever else is asked for is read then, in
-//! the same transaction. While the row is locked nothing changes, so all of it is the list at one moment. A look without a lock that is asked
-//! for anything else reads the whole list.
+//! Transactions and snapshots that read only the tasks a command needs, in one round trip.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use taskyard::core::rules::agents::naming::name_of;
-use taskyard::core::{Event, Image, Lease, Revision, Task, TaskId};
+use taskyard::core::rules::agents::name_of;
+use taskyard::core::{Event, Image, Lease, ListId, Revision, Task, TaskId};
 use taskyard::store::kit::{Kept, ListState, StagedTxn, StateSnapshot, key_of, number_of};
-use taskyard::store::{Lookup, NewLease, Signature, Snapshot, StoreError, Txn, UnreadableTask};
+use taskyard::store::{
+    ExpectedReads, HistoryQuery, Lookup, NewLease, Signature, Snapshot, StoreCall, StoreError, Txn, UnreadableTask,
+};
+use tokio_postgres::Row;
 
-use super::call::look_around;
-use super::changes::storable;
+use super::catching_up::{Asked, Reader, STANDING, Taken, learn_heartbeats, questions, read_part, take_in};
+use super::history::{entries, question};
 use super::known_list::KnownList;
-use super::reading::{exists, read};
-use super::ties::{COLUMNS, is_connected, read_tasks};
 use super::writer::{PostgresWriter, Transaction};
-use crate::connecting::Statement;
+use crate::connecting::{Failure, Statement};
 use crate::database::Database;
+use crate::one_call::{Along, CallGuard, FewTasks};
+use crate::seldom::{LEAD_MAIL, TEAMS, read_bodies};
+use crate::server_clock::Stamp;
+use crate::store::change_rows::storable;
+use crate::store::known_list::{COLUMNS, is_connected, question_around, read_tasks};
+use crate::store::watching::{existence, exists, is_there, read};
 
 const DOING: &str = "read tasks";
 
-/// A transaction on a list of which only some tasks have been read.
+/// A transaction that has read only some of the list's tasks.
 #[derive(Debug)]
 pub(super) struct OnDemandTxn {
     staged: RefCell<StagedTxn<PostgresWriter>>,
@@ -36,18 +39,17 @@ pub(super) struct OnDemandTxn {
     journaled: f64,
 }
 
-/// What has been read.
 #[derive(Debug)]
 struct Read {
-    /// Tasks that are there or known not to be.
+    /// Tasks that were read or are known not to exist.
     tasks: BTreeSet<TaskId>,
-    /// Tasks of which all that are tied to them were read.
+    /// Tasks whose ties were followed: all tasks tied to them were read.
     tied: BTreeSet<TaskId>,
     is_whole: bool,
 }
 
 impl OnDemandTxn {
-    /// Begins with a writer, and with these tasks, of which all that are tied to them were read.
+    /// Begins with a writer and the tasks `named`; all tasks tied to those were read.
     pub(super) fn new(writer: PostgresWriter, state: Arc<ListState>, named: &[TaskId]) -> Self {
         let (transaction, database) = (Arc::clone(&writer.transaction), Arc::clone(&writer.database));
         let (list, is_whole, rules, journaled) =
@@ -59,7 +61,7 @@ impl OnDemandTxn {
         Self { staged, read, transaction, database, list, journaled }
     }
 
-    /// Reads those of the list's tasks for which a condition holds.
+    /// Reads the list's tasks that match a condition.
     fn read_where(&self, condition: &str, names: Vec<String>) -> Result<(), StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM @.tasks t WHERE t.list = $1 AND ({condition})");
         self.ask(self.database.statement(&sql).number(self.list).texts(names)).map(drop)
@@ -73,7 +75,7 @@ impl OnDemandTxn {
         Ok(tasks)
     }
 
-    /// Reads a task, unless it was read.
+    /// Reads a task, unless already read.
     fn read(&self, id: &TaskId) -> Result<(), StoreError> {
         let key = key_of(id);
         let is_read = self.read.borrow().is_whole || self.read.borrow().tasks.contains(&key);
@@ -87,7 +89,7 @@ impl OnDemandTxn {
         Ok(())
     }
 
-    /// Reads all that are tied to tasks, unless they were read.
+    /// Reads all tasks tied to these, unless already read.
     fn read_tied(&self, targets: impl IntoIterator<Item = TaskId>) -> Result<(), StoreError> {
         let missing: Vec<TaskId> = {
             let read = self.read.borrow();
@@ -102,7 +104,7 @@ impl OnDemandTxn {
         Ok(())
     }
 
-    /// Reads the whole list, unless it was read.
+    /// Reads the whole list, unless already read.
     fn read_all(&self) -> Result<(), StoreError> {
         if !self.read.borrow().is_whole {
             let sql = format!("SELECT {COLUMNS} FROM @.tasks t WHERE t.list = $1");
@@ -112,7 +114,7 @@ impl OnDemandTxn {
         Ok(())
     }
 
-    /// Returns the parts of tasks that have been read, with what is staged.
+    /// Returns the subtasks of `tasks` among those read, including staged changes.
     fn parts_of(&self, tasks: &BTreeSet<TaskId>) -> Result<BTreeSet<TaskId>, StoreError> {
         let all = self.staged.borrow().tasks()?;
         let is_part = |task: &&Task| task.parent().is_some_and(|parent| parent != task.id && tasks.contains(&parent));
@@ -143,7 +145,7 @@ impl Snapshot for OnDemandTxn {
         let parent = self.find(blocker)?.task().and_then(|task| task.parent());
         self.read_tied([blocker.clone()].into_iter().chain(parent.clone()))?;
         let waiting = self.staged.borrow().waiting_for(blocker)?;
-        // Their parts, the parts of those, and so on.
+        // Their subtasks, the subtasks of those, and so on.
         let mut above: BTreeSet<TaskId> = waiting.into_iter().map(|task| task.id).chain([blocker.clone()]).collect();
         above.extend(parent);
         let mut seen = above.clone();
@@ -156,14 +158,14 @@ impl Snapshot for OnDemandTxn {
 
     fn open_tasks_of(&self, owners: &[&str]) -> Result<Vec<Task>, StoreError> {
         let names: Vec<&str> = owners.iter().map(|owner| name_of(owner)).collect();
-        // Such a name is in the text of its tasks as it is, unless some characters are written as their numbers.
+        // Such a name occurs literally in the text of its tasks, unless some characters are written as escapes.
         let is_plain_character = |one: char| one.is_ascii_alphanumeric() || "-_.".contains(one);
         let is_plain = |name: &&str| !name.is_empty() && name.chars().all(is_plain_character);
         if !names.iter().all(is_plain) {
             return self.tasks();
         }
         if !self.read.borrow().is_whole {
-            // No index leads there. The server looks through the list, which takes less time than to send it.
+            // No index covers this. A scan on the server takes less time than sending the list.
             let owned = r"t.image IS NULL OR strpos(t.image, '\u') > 0 OR t.image LIKE ANY($2)";
             self.read_where(owned, names.iter().map(|name| format!("%{name}%")).collect())?;
         }
@@ -194,7 +196,7 @@ impl Snapshot for OnDemandTxn {
 
 impl Txn for OnDemandTxn {
     fn new_ids(&self, count: usize) -> Result<Vec<TaskId>, StoreError> {
-        // They go on above every number that a task of the list ever had.
+        // New numbers continue after the highest that a task of the list ever had.
         self.staged.borrow().new_ids(count)
     }
 
@@ -251,20 +253,20 @@ impl Txn for OnDemandTxn {
     }
 }
 
-/// A look, without a lock, at a list of which a call has to do with few tasks.
+/// A snapshot, without a lock, for a call that concerns only a few tasks of a list.
 #[derive(Debug)]
 pub(super) struct OnDemandSnapshot {
     database: Arc<Database>,
     list: Arc<KnownList>,
-    /// The few, and what is around them once it was asked for.
+    /// The few tasks, and those connected to them once they were asked for.
     few: BTreeSet<TaskId>,
     around: OnceCell<StateSnapshot>,
-    /// All of it, once something else was asked for. From then on it counts.
+    /// The whole list, once something else was asked for. Takes precedence from then on.
     whole: OnceCell<StateSnapshot>,
 }
 
 impl OnDemandSnapshot {
-    /// Begins to look. Nothing is read yet.
+    /// Begins the snapshot. Reads nothing yet.
     pub(super) fn begin(database: &Arc<Database>, list: Arc<KnownList>, few: &[TaskId]) -> Self {
         let (few, [around, whole]) = (few.iter().map(key_of).collect(), [const { OnceCell::new() }; 2]);
         Self { database: Arc::clone(database), list, few, around, whole }
@@ -278,7 +280,7 @@ impl OnDemandSnapshot {
         Ok(self.whole.get().expect("it was just read"))
     }
 
-    /// Returns what was read, and at least what is around the few.
+    /// Returns what was read, which includes at least the tasks around the few.
     fn around(&self) -> Result<&StateSnapshot, StoreError> {
         if self.whole.get().is_none() && self.around.get().is_none() {
             let Some(state) = look_around(&self.database, &self.list)? else { return self.whole() };
@@ -339,4 +341,168 @@ impl Snapshot for OnDemandSnapshot {
     fn is_recorded(&self) -> bool {
         true
     }
+}
+
+/// How many of the additional queries are not about the list.
+const OF_TEAMS: usize = 2;
+
+/// The current call of this thread. Ends on drop.
+#[derive(Debug)]
+pub(super) struct PostgresCall {
+    database: Arc<Database>,
+    _call: CallGuard,
+}
+
+impl PostgresCall {
+    /// Begins a call, or returns `None` if this thread is already in one. If a list is expected to be read, its query
+    /// and the others that nearly every call needs are sent with the first query, whichever that is.
+    pub(super) fn begin(
+        database: &Arc<Database>,
+        expected: ExpectedReads,
+        list: impl FnOnce(&ListId) -> Arc<KnownList>,
+    ) -> Option<Self> {
+        let ExpectedReads { list: of_list, tasks, is_change, journal } = expected;
+        let list = of_list.as_ref().map(list);
+        let few = of_list.zip(tasks).map(|(list, tasks)| FewTasks { directory: list.directory().to_owned(), tasks });
+        let along = match (list, &few) {
+            (Some(list), Some(_)) if is_change => Some(along(database, OfList::Existence(list))),
+            (Some(list), Some(few)) => Some(along(database, OfList::Around(list, few.clone(), journal))),
+            (Some(list), None) => Some(along(database, OfList::Everything(list, journal))),
+            (None, _) => None,
+        };
+        let call = database.number.begin_call(along, few)?;
+        Some(Self { database: Arc::clone(database), _call: call })
+    }
+}
+
+impl StoreCall for PostgresCall {
+    fn confirm(&self) -> Result<bool, StoreError> {
+        self.database.confirm_call()
+    }
+}
+
+/// What to ask of a list along with the teams.
+#[derive(Clone)]
+enum OfList {
+    /// Whether it exists; its tasks are read under the lock.
+    Existence(Arc<KnownList>),
+    /// A few tasks, those tied to them, and parts of the journal.
+    Around(Arc<KnownList>, FewTasks, Vec<HistoryQuery>),
+    /// The whole list and parts of the journal.
+    Everything(Arc<KnownList>, Vec<HistoryQuery>),
+}
+
+impl OfList {
+    fn questions(&self, database: &Database) -> Vec<Statement> {
+        let (mut all, list, journal) = match self {
+            Self::Existence(list) => return vec![existence(database, list.list.directory())],
+            Self::Around(list, few, journal) => (Vec::from(questions_around(database, list, few)), list, journal),
+            Self::Everything(list, journal) => {
+                let directory = list.list.directory();
+                let [tasks, leases] = questions(database, directory, &Asked::Everything);
+                (vec![row_of(database, directory), tasks, leases], list, journal)
+            }
+        };
+        all.extend(journal.iter().map(|query| question(database, list.list.directory(), query)));
+        all
+    }
+
+    /// Records the answers. An answer that cannot be read is queried again later, which then reports the error.
+    fn take_in(self, database: &Database, rows: &[Vec<Row>], stamp: &Stamp) {
+        let (list, journal, is_read) = match self {
+            Self::Existence(list) => {
+                if let Ok(true) = is_there(&rows[0]) {
+                    database.number.note_existing(list.list.directory());
+                }
+                return;
+            }
+            Self::Around(list, _, journal) => {
+                let around = read_around(database, &list, rows, stamp);
+                let is_read = around.is_ok();
+                if let Ok(around) = around {
+                    if around.exists {
+                        database.number.note_existing(list.list.directory());
+                    }
+                    database.number.keep_around(around);
+                }
+                (list, journal, is_read)
+            }
+            Self::Everything(list, journal) => {
+                let contents = [&rows[0][..], &rows[1][..], &rows[2][..]];
+                let is_there = learn_heartbeats(database, &rows[..3]).is_ok() && !rows[0].is_empty();
+                let taken = is_there.then(|| take_in(&list, &Asked::Everything, stamp, contents, Reader::Looks));
+                let is_read = matches!(taken, Some(Ok(Taken::In(_))));
+                if is_read {
+                    list.confirm_in(database.number.confirmed_call());
+                }
+                (list, journal, is_read)
+            }
+        };
+        for (query, rows) in journal.into_iter().zip(&rows[3..]).filter(|_| is_read) {
+            if let Ok(entries) = entries(rows) {
+                database.number.keep_journal(list.list.directory(), query, entries);
+            }
+        }
+    }
+}
+
+/// Returns the queries for the teams, for mail, and for part of a list.
+fn along(database: &Arc<Database>, of_list: OfList) -> Along {
+    let ask = {
+        let (database, of_list) = (Arc::clone(database), of_list.clone());
+        move || -> Vec<Statement> {
+            let mut all = vec![database.all_teams(), database.lead_mail()];
+            all.extend(of_list.questions(&database));
+            all
+        }
+    };
+    let database = Arc::clone(database);
+    let answer = move |rows: &[Vec<Row>], stamp: &Stamp| {
+        database.remember(TEAMS, "", stamp, read_bodies(&rows[0]));
+        database.remember(LEAD_MAIL, "", stamp, !rows[1].is_empty());
+        of_list.take_in(&database, &rows[OF_TEAMS..], stamp);
+    };
+    Along { questions: Box::new(ask), answer: Box::new(answer) }
+}
+
+fn row_of(database: &Database, directory: &str) -> Statement {
+    database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1")).text(directory)
+}
+
+/// Returns the queries for a few tasks of a list and those tied to them.
+fn questions_around(database: &Database, list: &KnownList, few: &FewTasks) -> [Statement; 3] {
+    let directory = list.list.directory();
+    let [_, leases] = questions(database, directory, &Asked::Everything);
+    [row_of(database, directory), question_around(database, directory, &few.tasks), leases]
+}
+
+/// Reads the results. A list that does not exist is empty.
+fn read_around(
+    database: &Database,
+    list: &KnownList,
+    rows: &[Vec<Row>],
+    stamp: &Stamp,
+) -> Result<Arc<ListState>, Failure> {
+    if rows[0].is_empty() {
+        return Ok(Arc::default());
+    }
+    learn_heartbeats(database, &rows[..3])?;
+    Ok(read_part(list, stamp, [&rows[0], &rows[1], &rows[2]])?.state)
+}
+
+/// Returns the few tasks that this thread's call concerns, with those tied to them, or `None` if the call concerns
+/// others as well.
+pub(super) fn look_around(database: &Database, list: &KnownList) -> Result<Option<Arc<ListState>>, StoreError> {
+    let directory = list.list.directory();
+    let Some(tasks) = database.number.few_tasks(directory) else { return Ok(None) };
+    if let Some(around) = database.number.take_around() {
+        return Ok(Some(around));
+    }
+    let (doing, few) = ("read tasks", FewTasks { directory: directory.to_owned(), tasks });
+    let asked = database.read_stamped(doing, || questions_around(database, list, &few).into_iter().collect())?;
+    let Some((rows, stamp)) = asked else { return Ok(Some(Arc::default())) };
+    // The first query of a call includes the same question, which is answered here.
+    drop(database.number.take_around());
+    let around = read_around(database, list, &rows, &stamp);
+    around.map(Some).map_err(|failure| failure.into_store_error(database.shown(), doing))
 }

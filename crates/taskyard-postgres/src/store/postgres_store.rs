@@ -1,4 +1,4 @@
-//! The store itself.
+//! [`PostgresStore`], the store of lists.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,30 +14,27 @@ use taskyard::store::{
 };
 use tokio_postgres::Row;
 
-use super::call::{PostgresCall, look_around};
-use super::changes::revision;
-use super::copying;
-use super::examining::examine;
-use super::history;
 use super::known_list::{KnownList, KnownLists};
-use super::lease_rows;
-use super::moving;
 use super::on_demand::{OnDemandSnapshot, OnDemandTxn};
-use super::reading::{PostgresSnapshot, exists, read};
-use super::thinning::thin_out;
-use super::turn::WritersTurn;
 use super::watching::{PostgresListWatch, PostgresNamesWatch};
 use super::writer::{Opened, Transaction, Waiting, open, open_part, wait_for_turn};
+use super::{history, lease_rows};
 use crate::connecting::{Failure, FailureKind, reconnects, round_trips};
 use crate::database::Database;
 use crate::settings::{BadAddress, Settings, Surroundings};
+use crate::store::change_rows::revision;
+use crate::store::history::{examine, thin_out};
+use crate::store::list_copies;
+use crate::store::on_demand::{PostgresCall, look_around};
+use crate::store::watching::{PostgresSnapshot, exists, read};
+use crate::store::writer::WritersTurn;
 
-/// Why a caller that waits for a list has it.
+/// The reason why a blocking wait always returns a turn.
 const WAITED: &str = "a caller that waits gets a turn or an error";
-/// How long a list that no caller asks for stays in memory.
+/// How long an unused list stays in memory.
 const KEEPS: Duration = Duration::from_secs(300);
 
-/// Keeps lists in a database that many machines share.
+/// Stores lists in a database shared by many machines.
 #[derive(Debug)]
 pub struct PostgresStore {
     database: Arc<Database>,
@@ -46,19 +43,18 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Returns the store at an address, which may hold a password and is shown as `shown`. Nothing is connected yet.
+    /// Opens the store at an address, which may contain a password; `shown` is displayed instead. Does not connect
+    /// yet.
     pub fn open(address: &str, shown: &str, around: &Surroundings, rules: Rules) -> Result<Self, BadAddress> {
         let database = Database::new(Settings::read(address, around)?, shown.to_owned());
         Ok(Self::over(Arc::new(database), rules))
     }
 
-    /// Returns the store in a database.
     pub(crate) fn over(database: Arc<Database>, rules: Rules) -> Self {
         Self { database, lists: KnownLists::that_keeps(KEEPS), rules }
     }
 
-    /// Lets go of a list in memory when no caller has asked for it for so long; it is read again when one does. Five minutes where nothing
-    /// is said.
+    /// Sets how long a list stays in memory after a caller last requested it. Five minutes by default.
     #[must_use]
     pub fn letting_go_after(self, keeps: Duration) -> Self {
         Self { lists: KnownLists::that_keeps(keeps), ..self }
@@ -77,21 +73,21 @@ impl PostgresStore {
         move |failure| failure.into_store_error(self.database.shown(), doing)
     }
 
-    /// Waits for a list; `None` if the caller does not wait and another writer has it.
+    /// Waits for a list. Returns `None` if another writer has it and the caller does not wait.
     fn become_writer(&self, list: &ListId, waiting: Waiting) -> Result<Option<Opened>, StoreError> {
         let Some(turn) = wait_for_turn(&self.list(list), waiting)? else { return Ok(None) };
         open(&self.database, turn, None, waiting, self.rules)
     }
 
-    /// Returns the few tasks of a list that this thread's call has to do with; `None` if it may be all, if the list is in memory, and in the
-    /// rules of the client, which numbers tasks by those that are there.
+    /// Returns the few tasks of a list that this thread's call concerns. Returns `None` if it may concern all, if the
+    /// list is in memory, or under the client's rules, which number new tasks after the existing ones.
     fn few_tasks(&self, list: &ListId) -> Option<Vec<TaskId>> {
         let is_in_memory = || self.list(list).known().found().is_some();
         let few = self.database.number.few_tasks(list.directory())?;
         (!self.rules.is_client() && !is_in_memory()).then_some(few)
     }
 
-    /// Waits for the turn among the threads of this process.
+    /// Waits for the turn among this process's threads.
     fn turn(&self, list: &ListId) -> Result<WritersTurn, StoreError> {
         Ok(wait_for_turn(&self.list(list), Waiting::Wait)?.expect(WAITED))
     }
@@ -110,7 +106,7 @@ impl Store for PostgresStore {
         let doing = "read which lists there are";
         let sql = "SELECT name, pending, in_progress, completed, changed_at FROM @.lists
             WHERE revision > 0 AND moved IS NULL AND directory > $1 ORDER BY directory LIMIT $2";
-        // No name is empty.
+        // No directory is empty.
         let behind = behind.map_or("", ListId::directory);
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let rows = self.database.read(doing, || vec![self.database.statement(sql).text(behind).number(most)])?;
@@ -186,7 +182,7 @@ impl Store for PostgresStore {
     }
 
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
-        // The second list is locked in the transaction of the first.
+        // The second list is locked in the first one's transaction.
         let transaction: RefCell<Option<Arc<Transaction>>> = RefCell::default();
         let second_turn: RefCell<Option<WritersTurn>> = RefCell::default();
         let pair = StagedPair::open((from, into), |list| {
@@ -195,7 +191,7 @@ impl Store for PostgresStore {
                 Some(turn) => turn,
                 None => {
                     let turn = self.turn(list)?;
-                    // Before a connection is taken, for which the thread that has this turn may wait.
+                    // Take this turn before a connection: its holder may be waiting for one.
                     *second_turn.borrow_mut() = Some(self.turn(if list == from { into } else { from })?);
                     turn
                 }
@@ -259,11 +255,11 @@ impl SharedCare for PostgresStore {
 
     fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError> {
         let state = read(&self.database, &self.list(list))?;
-        copying::copy_out(&self.database, list, &state, || self.thinned(list), to)
+        list_copies::copy_out(&self.database, list, &state, || self.thinned(list), to)
     }
 
     fn take_in(&self, list: &ListId, arriving: &ArrivingList<'_>) -> Result<bool, StoreError> {
-        let taken_in = copying::take_in(&self.database, list, arriving);
+        let taken_in = list_copies::take_in(&self.database, list, arriving);
         self.list(list).known().forget();
         taken_in
     }
@@ -275,7 +271,7 @@ impl SharedCare for PostgresStore {
 
 impl ListMoving for PostgresStore {
     fn departure(&self, list: &ListId) -> Result<Option<Departure>, StoreError> {
-        moving::departure(&self.database, list)
+        list_copies::departure(&self.database, list)
     }
 
     fn close(
@@ -284,21 +280,21 @@ impl ListMoving for PostgresStore {
         departure: &Departure,
         copy: &mut dyn FnMut() -> Result<Revision, StoreError>,
     ) -> Result<Closed, StoreError> {
-        moving::close(&self.database, list, departure, copy)
+        list_copies::close(&self.database, list, departure, copy)
     }
 
     fn reopen(&self, list: &ListId, token: &str) -> Result<(), StoreError> {
-        moving::reopen(&self.database, list, token)
+        list_copies::reopen(&self.database, list, token)
     }
 
     fn leave(&self, list: &ListId, token: &str) -> Result<Vec<String>, StoreError> {
-        moving::leave(&self.database, list, token)?;
+        list_copies::leave(&self.database, list, token)?;
         self.list(list).known().forget();
         Ok(Vec::new())
     }
 
     fn has_arrived(&self, list: &ListId, token: &str) -> Result<bool, StoreError> {
-        moving::has_arrived(&self.database, list, token)
+        list_copies::has_arrived(&self.database, list, token)
     }
 }
 

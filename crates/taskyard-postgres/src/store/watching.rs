@@ -1,46 +1,47 @@
-//! Following a list: a notification tells what happened, or that something did, and the journal tells the rest.
+//! Reading a list without a lock, and following it.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use taskyard::core::{AttemptId, Entry, Revision};
-use taskyard::store::{HistoryQuery, ListWatch, Moved, StoreError, Watch};
+use taskyard::core::{AttemptId, Entry, Lease, Revision, Rules, Task, TaskId};
+use taskyard::store::kit::{ListState, StateSnapshot};
+use taskyard::store::{HistoryQuery, ListWatch, LiveView, Lookup, Moved, Snapshot, StoreError, UnreadableTask, Watch};
+use tokio_postgres::Row;
 
-use super::catching_up::must_be_here;
-use super::changes::revision;
+use super::catching_up::{Asked, Reader, STANDING, Taken, forget, learn_heartbeats, must_be_here, questions, take_in};
 use super::commit_notice;
 use super::history::{bound, entries, question};
 use super::known_list::KnownList;
-use super::reading::read_now;
-use crate::connecting::Failure;
+use crate::connecting::{Failure, Statement};
 use crate::database::{Answers, Database};
-use crate::epoch::{Epoch, Lost};
 use crate::listening::{Follower, Following, ListHead, Poll, Polled};
 use crate::seldom::SeldomFollower;
+use crate::server_clock::{Epoch, Lost};
+use crate::store::change_rows::revision;
 use crate::versions::Kind;
 
 const DOING: &str = "read the journal";
 
-/// Watches one list.
 pub(crate) struct PostgresListWatch {
     database: Arc<Database>,
     list: Arc<KnownList>,
     moved: Moved,
-    /// Hears of commits on the channel of the list, once that is known.
+    /// Follows the list's channel, once that is known.
     commits: Option<(String, Following)>,
-    /// Hears of new lists before.
+    /// Until then, follows new lists.
     names: Option<Following>,
     position: Arc<Mutex<Position>>,
 }
 
-/// Hears of commits to a list.
+/// Handles notifications about commits to a list.
 struct ListFollower {
     list: Arc<KnownList>,
     database: Weak<Database>,
     moved: Moved,
     /// How far the watch has read.
     position: Arc<Mutex<Position>>,
-    /// Whether it hears what happened, and not only that something did.
+    /// Whether notifications contain the commits, rather than only announce them.
     is_told_what: bool,
 }
 
@@ -72,11 +73,11 @@ impl Follower for ListFollower {
                 && known.lease_version == *lease_version
                 && !has_moved
         });
-        // Another thread may have read or made a commit of which no notification came.
+        // Another thread may have read or made a commit that was not announced.
         let position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
         let read = position.read.as_ref().map(|read| (read.revision, read.attempt));
         let is_read = read == Some((known.state.revision, known.head));
-        // Nothing was told before the first look.
+        // Nothing was announced before the first read.
         let was_missed = !is_epoch || !is_current;
         let is_doubtful = was_missed && read.is_some();
         drop((position, known));
@@ -90,12 +91,11 @@ impl Follower for ListFollower {
     }
 }
 
-/// How far the follower has read.
 #[derive(Default)]
 struct Position {
-    /// The last commit it read; `None` before the first look.
+    /// The last commit read; `None` before the first read.
     read: Option<ReadCommit>,
-    /// The newest revision, if the last look found another history.
+    /// The newest revision, if the last read found another history.
     other_history: Option<Revision>,
 }
 
@@ -104,26 +104,26 @@ struct ReadCommit {
     revision: Revision,
     attempt: Option<AttemptId>,
     epoch: Epoch,
-    /// Whether it was heard, and not read: the database may never have had it.
+    /// Whether it was only announced: the database may never have contained it.
     was_heard: bool,
 }
 
-/// Watches which lists there are.
+/// Watches the names of lists.
 pub(crate) struct PostgresNamesWatch {
     _following: Following,
 }
 
 impl PostgresListWatch {
-    /// Calls `moved` whenever the journal of a list may have grown.
+    /// Calls `moved` whenever the list's journal may have grown.
     pub(crate) fn begin(database: &Arc<Database>, list: Arc<KnownList>, moved: Moved) -> Self {
         list.add_follower();
         let (database, position) = (Arc::clone(database), Arc::default());
         Self { database, list, moved, commits: None, names: None, position }
     }
 
-    /// Listens on the channel of the list, or for the list to come.
+    /// Listens on the list's channel, or for the list to be created.
     fn listen(&mut self) {
-        // Whoever may work on the list is told what happens there; nobody else can tell anything on that channel.
+        // Roles that may write to the list receive the commits themselves; no other role can send on that channel.
         let channels = self.list.known().channels.clone();
         let is_told_what = channels.as_ref().is_some_and(|channels| channels.writers.is_some());
         let channel = channels.map(|channels| channels.writers.unwrap_or(channels.readers));
@@ -150,14 +150,14 @@ impl PostgresListWatch {
         }
     }
 
-    /// Returns what follows a commit that was read before, from memory; `None` if the database has to be asked.
+    /// Returns the entries after a commit read before, from memory, or `None` if the database must be asked.
     fn recent(&self, query: &HistoryQuery) -> Option<Vec<Entry>> {
         let is_next = HistoryQuery { since: query.since, oldest: query.oldest, ..HistoryQuery::default() } == *query;
         if !is_next || self.position().read.is_none() {
             return None;
         }
         if self.list.close_gap(|| read_now(&self.database, &self.list).map(drop)).is_err() {
-            // The journal may still be read, or tells what is wrong.
+            // The journal may still be readable; otherwise reading it reports the error.
             return None;
         }
         let known = self.list.known();
@@ -180,7 +180,7 @@ impl PostgresListWatch {
         self.position.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Compares the database with what was read, and returns the entries that follow.
+    /// Compares the database with what was read before, and returns the entries that follow.
     fn take_in(&self, since: Revision, (rows, stamp): &Answers) -> Result<Vec<Entry>, Failure> {
         let (newest, thinned) = match rows[0].first() {
             Some(row) => {
@@ -193,7 +193,7 @@ impl PostgresListWatch {
         let at_since: Option<AttemptId> = at_since.and_then(|attempt| attempt.parse().ok());
         let mut position = self.position();
         let before = position.read.take().filter(|before| before.revision == since);
-        // A follower that goes on where another one stopped knows no more than the revision.
+        // A follower that continues for another one knows only the revision.
         let is_less = newest < since;
         let is_other = |before: &ReadCommit| since > thinned && at_since != before.attempt;
         let is_other_epoch = before.as_ref().is_some_and(|before| !before.epoch.is(&stamp.epoch));
@@ -216,7 +216,7 @@ impl PostgresListWatch {
 }
 
 impl PostgresNamesWatch {
-    /// Calls `moved` whenever a list may have come.
+    /// Calls `moved` whenever a list may have been created.
     pub(crate) fn begin(database: &Arc<Database>, moved: Moved) -> Self {
         Self { _following: SeldomFollower::follow(database, Kind::Names, &names_channel(database), moved) }
     }
@@ -226,7 +226,7 @@ fn names_channel(database: &Database) -> String {
     database.schema.channel("names", "")
 }
 
-/// Leaves the entries of the first commits.
+/// Keeps the entries of the first `most` commits.
 fn keep_commits(entries: &mut Vec<Entry>, most: usize) {
     let mut revisions: Vec<Revision> = entries.iter().map(|entry| entry.revision).collect();
     revisions.dedup();
@@ -248,7 +248,7 @@ impl Watch for PostgresListWatch {
             read_now(&self.database, &self.list)?;
             self.listen();
         }
-        // The process asks by itself for all followers, and calls them.
+        // The process polls for all followers and calls them.
         Ok(None)
     }
 }
@@ -283,5 +283,144 @@ impl ListWatch for PostgresListWatch {
 impl Watch for PostgresNamesWatch {
     fn keep_up(&mut self) -> Result<Option<Duration>, StoreError> {
         Ok(None)
+    }
+}
+
+/// A snapshot of a list, and the list as kept in memory.
+#[derive(Debug)]
+pub(super) struct PostgresSnapshot {
+    then: StateSnapshot,
+    now: Arc<KnownList>,
+    database: Arc<Database>,
+    rules: Rules,
+}
+
+impl PostgresSnapshot {
+    /// Reads the list and returns a snapshot.
+    pub(super) fn take(database: &Arc<Database>, list: Arc<KnownList>, rules: Rules) -> Result<Self, StoreError> {
+        let then = StateSnapshot { state: read(database, &list)? };
+        Ok(Self { then, now: list, database: Arc::clone(database), rules })
+    }
+
+    /// Returns a snapshot of what is in memory, or `None` if nothing valid is.
+    pub(super) fn recollect(database: &Arc<Database>, list: Arc<KnownList>, rules: Rules) -> Option<Self> {
+        let state = list.known().found()?.state;
+        Some(Self { then: StateSnapshot { state }, now: list, database: Arc::clone(database), rules })
+    }
+}
+
+impl Snapshot for PostgresSnapshot {
+    fn exists(&self) -> Result<bool, StoreError> {
+        self.then.exists()
+    }
+
+    fn revision(&self) -> Revision {
+        self.then.revision()
+    }
+
+    fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
+        self.then.find(id)
+    }
+
+    fn tasks(&self) -> Result<Vec<Task>, StoreError> {
+        self.then.tasks()
+    }
+
+    fn live(&self) -> Result<Option<LiveView<'_>>, StoreError> {
+        // Reading the snapshot also observed the server's clock.
+        Ok(Some(self.now.live(self.rules, self.database.clock.now_in_transaction().wall)))
+    }
+
+    fn problems(&self) -> Result<Vec<UnreadableTask>, StoreError> {
+        self.then.problems()
+    }
+
+    fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        self.then.leases()
+    }
+
+    fn is_recorded(&self) -> bool {
+        true
+    }
+}
+
+/// Returns whether a list exists, without reading it. Lists are never removed once created.
+pub(super) fn exists(database: &Database, list: &KnownList) -> Result<bool, StoreError> {
+    let (doing, directory) = ("look for a list", list.list.directory());
+    if list.known().state.exists || database.number.has_found(directory) {
+        return Ok(true);
+    }
+    let rows = database.read(doing, || vec![existence(database, directory)])?;
+    let found = rows.map_or(Ok(false), |rows| is_there(&rows[0]));
+    found.map_err(|failure| failure.into_store_error(database.shown(), doing))
+}
+
+/// Returns the query for whether a list exists.
+pub(super) fn existence(database: &Database, directory: &str) -> Statement {
+    database.statement("SELECT revision > 0, moved FROM @.lists WHERE directory = $1").text(directory)
+}
+
+/// Reads the result. Fails if the list has moved to another store.
+pub(super) fn is_there(rows: &[Row]) -> Result<bool, Failure> {
+    let Some(row) = rows.first() else { return Ok(false) };
+    must_be_here(row, 1)?;
+    Ok(row.try_get(0)?)
+}
+
+/// Reads a list without a lock. One that does not exist is empty. A call that has confirmed the list recently gets
+/// the same state again.
+pub(super) fn read(database: &Database, list: &KnownList) -> Result<Arc<ListState>, StoreError> {
+    let is_current = database.number.confirmed_call().is_some_and(|call| list.is_confirmed_in(call));
+    // A separate statement, so that the lock is not held while the database is queried.
+    let found = list.known().found();
+    match found.filter(|_| is_current) {
+        Some(found) => Ok(found.state),
+        None => read_now(database, list),
+    }
+}
+
+/// Like [`read`], but always queries the database.
+pub(super) fn read_now(database: &Database, list: &KnownList) -> Result<Arc<ListState>, StoreError> {
+    let directory = list.list.directory();
+    let (doing, mut is_read_anew) = ("read a list", false);
+    loop {
+        let asked = RefCell::new(Asked::Everything);
+        let answers = database.read_stamped(doing, || {
+            if !is_read_anew {
+                *asked.borrow_mut() = Asked::beyond(&list.known());
+            }
+            let standing = database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1"));
+            let mut all = vec![standing.text(directory)];
+            all.extend(questions(database, directory, &asked.borrow()));
+            all.extend(database.overdue_heartbeats());
+            all
+        })?;
+        let asked = asked.into_inner();
+        let Some((rows, stamp)) = answers else {
+            list.known().forget();
+            return Ok(Arc::clone(&list.known().state));
+        };
+        if rows[0].is_empty() {
+            if let Some(lost) = forget(list, &asked) {
+                database.try_begin_epoch(&stamp, &lost);
+            }
+            return Ok(Arc::clone(&list.known().state));
+        }
+        let learnt = learn_heartbeats(database, &rows);
+        let taken = learnt.and_then(|()| take_in(list, &asked, &stamp, [&rows[0], &rows[1], &rows[2]], Reader::Looks));
+        match taken.map_err(|failure| failure.into_store_error(database.shown(), doing))? {
+            Taken::In(found) => {
+                list.confirm_in(database.number.confirmed_call());
+                return Ok(found.state);
+            }
+            Taken::TooMuch => is_read_anew = true,
+            // Query again, so that the answer belongs to the new epoch.
+            Taken::OtherHistory(lost) => {
+                is_read_anew = true;
+                if let Some(lost) = lost {
+                    database.try_begin_epoch(&stamp, &lost);
+                }
+            }
+        }
     }
 }

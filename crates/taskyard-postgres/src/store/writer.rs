@@ -1,8 +1,8 @@
-//! The one writer of a list, from the moment its row is locked.
+//! The writer of a list: locking its row, and taking turns with this process's other threads.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use taskyard::core::{ListId, Rules, TaskId};
 use taskyard::store::kit::ListState;
@@ -12,24 +12,23 @@ use tokio_postgres::Row;
 use super::catching_up::{Asked, Reader, STANDING, Taken, forget, learn_heartbeats, questions, read_part, take_in};
 use super::known_list::{Found, KnownList};
 use super::lease_rows;
-use super::reading::read_now;
-use super::ties::question_around;
-use super::turn::WritersTurn;
 use crate::connecting::{ANSWER_TIME, Failure, FailureKind, Held, LOCK_WAIT, Statement};
 use crate::database::{Database, NotAsked};
-use crate::epoch::Stamp;
+use crate::server_clock::Stamp;
+use crate::store::known_list::question_around;
+use crate::store::watching::read_now;
 
 const DOING: &str = "open a list";
 
-/// The column behind those of [`STANDING`]: how long the lock was waited for, in microseconds.
+/// The column after those of [`STANDING`]: the wait for the lock, in microseconds.
 const WAITED: usize = 13;
 
-/// A transaction of the database that is open. Dropped without a commit, it is rolled back.
+/// An open transaction. Rolled back on drop unless committed.
 #[derive(Debug)]
 pub(super) struct Transaction {
     database: Arc<Database>,
     held: Mutex<Option<Held>>,
-    /// What the database said when it began.
+    /// The stamp from when it began.
     stamp: Stamp,
 }
 
@@ -38,18 +37,18 @@ impl Transaction {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks something within it.
+    /// Runs statements within the transaction.
     pub(super) fn ask(&self, statements: &[Statement]) -> Result<Vec<Vec<Row>>, Failure> {
         let over = || Failure::new(FailureKind::Lost, "the transaction is over");
         self.held().as_mut().ok_or_else(over)?.ask(statements, ANSWER_TIME)
     }
 
-    /// Takes its connection, which from then on is the caller's to end it on.
+    /// Takes the connection. The caller must then end the transaction.
     pub(super) fn take(&self) -> Option<Held> {
         self.held().take()
     }
 
-    /// Rolls it back, unless its connection was taken.
+    /// Rolls back, unless the connection was taken.
     fn end(&self) {
         if let Some(mut held) = self.take() {
             self.database.roll_back(&mut held);
@@ -63,29 +62,28 @@ impl Drop for Transaction {
     }
 }
 
-/// The one writer of a list.
+/// The only writer of a list.
 #[derive(Debug)]
 pub(super) struct PostgresWriter {
     pub(super) database: Arc<Database>,
     pub(super) transaction: Arc<Transaction>,
-    /// Given back after the transaction has ended.
+    /// Released after the transaction has ended.
     pub(super) turn: WritersTurn,
-    /// The list as it was found under the lock.
+    /// The list as found under the lock.
     pub(super) found: Found,
     pub(super) rules: Rules,
 }
 
-/// A writer, and the list as it found it.
+/// A writer, and the state it found.
 pub(super) type Opened = (PostgresWriter, Arc<ListState>);
 
 /// Whether to wait for other writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// Until they are done.
+    /// Wait until they are done.
     Wait,
-    /// For so long.
+    /// Wait for at most this long.
     AtMost(Duration),
-    /// Not at all.
     DoNotWait,
 }
 
@@ -99,7 +97,8 @@ impl Waiting {
     }
 }
 
-/// Waits for the turn among the threads of this process; `None` if another one writes to the list and the caller does not wait.
+/// Waits for the turn among this process's threads. Returns `None` if another one writes to the list and the caller
+/// does not wait.
 pub(super) fn wait_for_turn(list: &Arc<KnownList>, waiting: Waiting) -> Result<Option<WritersTurn>, StoreError> {
     let patience = waiting.patience();
     match WritersTurn::wait(list, patience) {
@@ -110,8 +109,8 @@ pub(super) fn wait_for_turn(list: &Arc<KnownList>, waiting: Waiting) -> Result<O
     }
 }
 
-/// Becomes the writer of a list of which only these tasks, and what they are tied to, are read. `None` if that is not possible: the list is
-/// new, or another server took over.
+/// Opens a list for writing, reading only these tasks and those tied to them. Returns the turn if that is impossible:
+/// the list is new, or another server took over.
 pub(super) fn open_part(
     database: &Arc<Database>,
     turn: WritersTurn,
@@ -148,8 +147,8 @@ pub(super) fn open_part(
     }
 }
 
-/// Becomes the writer of a list, within a transaction that is open already or in a new one. `None` if another process writes to it and the
-/// caller does not wait.
+/// Opens a list for writing, within an open transaction or a new one. Returns `None` if another process writes to it
+/// and the caller does not wait.
 pub(super) fn open(
     database: &Arc<Database>,
     turn: WritersTurn,
@@ -160,7 +159,7 @@ pub(super) fn open(
     let list = Arc::clone(turn.list());
     let list = &list;
     if list.known().epoch.is_none() {
-        // What takes long is read before a writer has to wait for us.
+        // Do the slow reading before locking out other writers.
         read_now(database, list)?;
     }
     let opened = match open_once(database, list, within, waiting) {
@@ -175,7 +174,7 @@ pub(super) fn open(
             let (database, state) = (Arc::clone(database), Arc::clone(&found.state));
             Ok(Some((PostgresWriter { database, transaction, turn, found, rules }, state)))
         }
-        // The operation starts over from what is there now.
+        // The operation restarts from the current state.
         Ok((_, None)) => {
             database.number.distrust();
             list.confirm_in(None);
@@ -188,7 +187,7 @@ pub(super) fn open(
     }
 }
 
-/// Returns why a list cannot be written to.
+/// Returns the error for a list that could not be opened for writing.
 fn not_opened(database: &Database, list: &KnownList, waiting: Waiting, why: NotAsked) -> StoreError {
     match why {
         NotAsked::Failed(failure) if failure.kind() == FailureKind::Locked => {
@@ -199,13 +198,12 @@ fn not_opened(database: &Database, list: &KnownList, waiting: Waiting, why: NotA
     }
 }
 
-/// Notes how long a lock was waited for.
 fn note_wait(row: &Row) -> Result<(), Failure> {
     note_lock_wait(Duration::from_micros(row.try_get::<_, i64>(WAITED)?.unsigned_abs()));
     Ok(())
 }
 
-/// Locks the list and catches up; nothing is found if the database is another than the one that was known.
+/// Locks the list and catches up. The list is `None` if the database has another history than the one known.
 fn open_once(
     database: &Arc<Database>,
     list: &KnownList,
@@ -220,7 +218,7 @@ fn open_once(
         all.extend(questions(database, directory, &asked.borrow()));
         all.extend(database.overdue_heartbeats());
         if let Waiting::AtMost(patience) = waiting {
-            // What the commit locks later has the usual time. Zero would be no limit at all.
+            // What the commit locks later gets the usual timeout. Zero would mean no limit at all.
             let limit = |time: Duration| format!("SET LOCAL lock_timeout = {}", time.as_millis().max(1));
             all.insert(0, Statement::script(limit(patience)));
             all.push(Statement::script(limit(LOCK_WAIT)));
@@ -276,10 +274,10 @@ fn open_once(
     }
 }
 
-/// Returns what locks the row of a list and says how the list stands, and how long that took.
+/// Returns the statement that locks a list's row and returns it, with the time the lock took.
 pub(super) fn lock(database: &Database, directory: &str, waiting: Waiting) -> Statement {
     let how = if waiting == Waiting::DoNotWait { "NOWAIT" } else { "" };
-    // The clock is read when the row is locked.
+    // The clock is read after the row is locked.
     let sql = format!(
         "WITH locked AS MATERIALIZED (SELECT {STANDING} FROM @.lists WHERE directory = $1 FOR UPDATE {how})
         SELECT locked.*, (extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000000)::bigint FROM locked"
@@ -287,23 +285,78 @@ pub(super) fn lock(database: &Database, directory: &str, waiting: Waiting) -> St
     database.statement(&sql).text(directory)
 }
 
-/// Returns what makes a list, unless another process does so at the same moment.
+/// Returns the statements that create a list, unless another process creates it at the same time.
 pub(crate) fn making(database: &Database, list: &ListId, waiting: Waiting) -> Vec<Statement> {
     let mut all = Vec::new();
     if waiting == Waiting::DoNotWait {
         all.push(Statement::script("SET LOCAL lock_timeout = 50"));
     }
-    // No column is named after `CONFLICT`: a role may make a list that it cannot see before it is made.
+    // `ON CONFLICT` names no column: a role may create a list that it could not see before.
     let row = "INSERT INTO @.lists (directory, name) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-    all.push(database.statement(row).text(list.directory()).text(super::changes::storable(list.as_str())));
+    all.push(database.statement(row).text(list.directory()).text(crate::store::change_rows::storable(list.as_str())));
     let clock = "INSERT INTO @.lease_clocks (list) SELECT id FROM @.lists WHERE directory = $1 ON CONFLICT DO NOTHING";
     all.push(database.statement(clock).text(list.directory()));
     all
 }
 
 impl PostgresWriter {
-    /// Returns the list.
     pub(super) fn list(&self) -> &Arc<KnownList> {
         self.turn.list()
+    }
+}
+
+/// The right to write to the list within this process. Released on drop.
+#[derive(Debug)]
+pub(super) struct WritersTurn(Arc<KnownList>);
+
+impl WritersTurn {
+    /// Waits until no other thread of this process writes to the list, or returns `None` after `longest`.
+    pub(super) fn wait(list: &Arc<KnownList>, longest: Duration) -> Option<Self> {
+        let started = Instant::now();
+        let queue = &list.queue;
+        let mut is_taken = queue.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while *is_taken {
+            let left = longest.checked_sub(started.elapsed())?;
+            is_taken = queue.free.wait_timeout(is_taken, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *is_taken = true;
+        note_lock_wait(started.elapsed());
+        Some(Self(Arc::clone(list)))
+    }
+
+    pub(super) fn list(&self) -> &Arc<KnownList> {
+        &self.0
+    }
+}
+
+impl Drop for WritersTurn {
+    fn drop(&mut self) {
+        *self.0.queue.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.queue.free.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use taskyard::core::ListId;
+
+    use super::WritersTurn;
+    use crate::store::known_list::KnownLists;
+
+    #[test]
+    fn only_one_writer_of_a_process_has_its_turn() {
+        let list = KnownLists::that_keeps(Duration::MAX).get(&ListId::new("L").unwrap(), "shown");
+        let first = WritersTurn::wait(&list, Duration::ZERO).expect("nobody writes");
+        assert!(WritersTurn::wait(&list, Duration::ZERO).is_none());
+        let second = thread::spawn({
+            let list = list.clone();
+            move || WritersTurn::wait(&list, Duration::MAX).is_some()
+        });
+        drop(first);
+        assert!(second.join().unwrap());
+        assert!(WritersTurn::wait(&list, Duration::ZERO).is_some());
     }
 }

@@ -1,10 +1,6 @@
-//! Teams and their messages on PostgreSQL.
+//! Teams and their messages on PostgreSQL. Begin with `postgres_teams.rs`.
 
-mod mailboxes;
-mod noted_calls;
+mod members_and_messages;
 mod postgres_teams;
-mod roster;
-mod seats;
-mod watch;
 
 pub(crate) use postgres_teams::PostgresTeams;

@@ -1,10 +1,10 @@
 //! Every message that was acknowledged to its sender arrives, once, and in the order in which its sender wrote.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::thread;
+use std::{io, thread};
 
 use serde_json::{Value, json};
 use taskyard::Yard;
@@ -13,7 +13,7 @@ use taskyard::store::MemoryStore;
 use taskyard::stream::{AlreadyTold, Cursor, Interest};
 use taskyard::teams::{Letter, Seat, TeamCaller, Teams};
 use taskyard_postgres::{PostgresOpener, Surroundings};
-use taskyard_testkit::team_builder::make_team;
+use taskyard_testkit::list_builder::make_team;
 use taskyard_testkit::{Scale, SharedPostgres};
 
 use crate::child::Participant;

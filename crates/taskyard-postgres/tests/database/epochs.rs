@@ -118,7 +118,7 @@ fn open_transaction_fails_when_an_epoch_begins() {
 }
 
 #[test]
-fn server_on_another_timeline_begins_an_epoch_with_the_first_write() {
+fn other_timeline_begins_an_epoch_with_first_write() {
     let address = SharedPostgres::get().fresh_address();
     let yard = yard(&address, "ana");
     create(&yard, "first");
@@ -135,7 +135,7 @@ fn server_on_another_timeline_begins_an_epoch_with_the_first_write() {
 }
 
 #[test]
-fn lagging_standby_that_is_promoted_is_not_mixed_with_what_it_lost() {
+fn promoted_lagging_standby_is_not_mixed_with_lost_state() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let primary = Cluster::make(one.path(), &[]).stop_when_dropped();
     let standby = Cluster::standby(&primary, two.path(), "standby").stop_when_dropped();

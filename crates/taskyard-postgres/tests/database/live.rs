@@ -26,7 +26,7 @@ fn whatever_is_done_the_invariants_hold() {
 }
 
 #[test]
-fn the_list_in_memory_is_what_a_fresh_look_finds_whichever_process_changes_it() {
+fn list_in_memory_equals_a_fresh_read_after_any_change() {
     let address = SharedPostgres::get().fresh_address();
     let yards = ["ana", "ben", "eve"].map(|agent| yard(&address, agent));
     let mut random = Random::new(11);

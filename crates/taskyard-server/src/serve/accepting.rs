@@ -1,4 +1,4 @@
-//! Taking up connections and answering what is asked over them, within limits of number and time.
+//! Accepting connections and answering their requests, with limits on number and time.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -24,16 +24,16 @@ use super::write_deadline::WriteDeadline;
 use crate::connections::{Connections, Entered, Standing, Visit};
 use crate::web::{Peer, Unsent};
 
-/// So long a stranger has to prove that it may come in.
+/// How long a client may take to authenticate.
 const STRANGER: Duration = Duration::from_secs(10);
-/// So long a client that came in may take for the head of its next request, the time in which it asks nothing included.
+/// How long an authenticated client may take until the head of its next request is complete, including idle time.
 const HEAD: Duration = Duration::from_secs(60);
-/// The head of a request may have so many bytes, each connection's buffer as many.
+/// Maximum size of a request's head in bytes, and of each connection's buffer.
 const LARGEST_HEAD: usize = 64 * 1024;
-/// How long is waited after a connection could not be taken up: there may be no descriptor for it.
+/// Pause after a failed accept: there may be no file descriptor available.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(50);
 
-/// Answers requests until it is stopped, and waits for those that are being answered then.
+/// Answers requests until stopped, then waits for those in progress.
 pub(super) async fn accept(
     socket: TcpListener,
     rooms: Router,
@@ -64,7 +64,7 @@ pub(super) async fn accept(
     connections.all_ended().await;
 }
 
-/// Takes up one connection: where it is to be encrypted, that comes first, in the time that a stranger has.
+/// Accepts one connection. A TLS handshake must complete within [`STRANGER`].
 async fn take_up(
     stream: TcpStream,
     tls: Option<Tls>,
@@ -73,7 +73,7 @@ async fn take_up(
     rooms: Router,
     stop: CancellationToken,
 ) {
-    // Answers come in several small parts, and would wait for each other.
+    // Answers are sent in several small parts, which Nagle's algorithm would delay.
     let _ = stream.set_nodelay(true);
     let stream = FirstBytes::noted(stream, Visit::clone(&entered));
     let Some(tls) = tls else { return attend(stream, entered, peer, rooms, stop).await };
@@ -90,7 +90,7 @@ async fn take_up(
     }
 }
 
-/// Answers what is asked over one connection.
+/// Answers the requests of one connection.
 async fn attend<S>(stream: S, entered: Entered, peer: Peer, rooms: Router, stop: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -152,7 +152,7 @@ async fn answer(
     Ok(drop_at_the_end(response, AnswerOver(visit)))
 }
 
-/// Says when it is dropped that nothing is asked over a connection any longer.
+/// Marks the connection as idle on drop.
 struct AnswerOver(Visit);
 
 impl Drop for AnswerOver {

@@ -1,4 +1,4 @@
-//! Noticing that a client has begun to speak.
+//! Detecting that a client has begun to send.
 
 use std::io;
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connections::{Standing, Visit};
 
-/// A connection that notes its first bytes: a client that sends none may not have had the time, one that sends a part
-/// of a request is slow.
+/// A connection that records its first bytes. A client that has sent nothing may not have had the time to; one that
+/// has sent part of a request is slow.
 #[derive(Debug)]
 pub(super) struct FirstBytes<S> {
     stream: S,
@@ -17,7 +17,7 @@ pub(super) struct FirstBytes<S> {
 }
 
 impl<S> FirstBytes<S> {
-    /// Returns the same connection, with its first bytes noted.
+    /// Wraps a connection and records its first bytes in `visit`.
     pub(super) fn noted(stream: S, visit: Visit) -> Self {
         Self { stream, visit: Some(visit) }
     }

@@ -1,4 +1,4 @@
-//! Listening on a port, until the process is asked to stop.
+//! [`Server`]: listening on a port until the process is asked to stop.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -9,9 +9,11 @@ use std::time::Duration;
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use taskyard::blocking::{allow_blocking, forbid_blocking};
 use taskyard::core::ListId;
+use taskyard::core::problem::Problem;
 use taskyard::process::Cancel;
+use taskyard::system::{allow_blocking, forbid_blocking};
+use taskyard_jobs::processes::hangup_means_reload;
 use taskyard_mcp::serving::{MANY_FILES, open_files};
 use taskyard_mcp::{Hosts, Hub, answering_to};
 use tokio::signal::unix::{SignalKind, signal};
@@ -24,13 +26,11 @@ use crate::public_url::PublicUrl;
 use crate::tokens::{LinkTerms, Scope, ServerToken};
 use crate::web::security::{Cookies, Credentials, Guard, OpeningPage, Scheme};
 use crate::web::{Entrance, Host, Site, compressed, let_in, routes};
-use taskyard::core::problem::Problem;
-use taskyard_jobs::signals::hangup_means_reload;
 
-/// How long requests that are being answered when the process is asked to stop have to come to an end.
+/// How long requests in progress may take to complete after the process is asked to stop.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A port that is ours, and what answers there.
+/// A server that has bound its port.
 #[derive(Debug)]
 pub struct Server {
     socket: TcpListener,
@@ -39,27 +39,27 @@ pub struct Server {
     stop: CancellationToken,
 }
 
-/// How a server is to be reached, and by whom.
+/// The options of a server: its address, and who may use it.
 #[derive(Debug)]
 pub struct ServerTerms<'a> {
-    /// The address and port to listen on; port 0 takes any that is free.
+    /// The address and port to listen on. Port 0 picks a free port.
     pub address: SocketAddr,
-    /// What encrypts; none where nothing does.
+    /// The TLS certificate; `None` for plain HTTP.
     pub tls: Option<Tls>,
-    /// Names that it answers to, besides its addresses.
+    /// Additional host names to accept.
     pub names: Vec<String>,
-    /// The address under which a proxy shows it.
+    /// The public address, if behind a proxy.
     pub public_url: Option<PublicUrl>,
-    /// The token that lets in programs of the user.
+    /// The server's own token, for the user's programs.
     pub token: ServerToken,
-    /// Where tokens by name are kept.
+    /// The data directory, which contains the named tokens.
     pub data: &'a Path,
     /// Whether requests may start commands.
     pub runs_commands: bool,
 }
 
 impl Server {
-    /// Takes a port.
+    /// Binds the port.
     pub fn open(host: Arc<dyn Host>, terms: ServerTerms<'_>, cancel: Cancel) -> Result<Self, Problem> {
         let address = terms.address;
         let failed = |error: io::Error| {
@@ -92,29 +92,29 @@ impl Server {
         Ok(Self { socket, tls: terms.tls, site, stop })
     }
 
-    /// Makes a link that opens the pages once, for the user who runs the server.
+    /// Creates a single-use link to the pages, for the user who runs the server.
     pub fn link(&self) -> Result<String, Problem> {
         let terms = LinkTerms { actor: None, scope: Scope::All, token: None };
         self.site.make_link(terms).map(|(link, _)| link)
     }
 
-    /// Returns the address for programs on this machine.
+    /// Returns the URL for programs on this machine.
     pub fn url(&self) -> &str {
         &self.site.entrance().url
     }
 
-    /// Returns the list of requests that name none.
+    /// Returns the default list, for requests that do not name one.
     pub fn list(&self) -> &ListId {
         self.site.list()
     }
 
-    /// Returns the file that holds the server's own token.
+    /// Returns the file that contains the server's own token.
     pub fn token_file(&self) -> &Path {
         self.site.token_file()
     }
 
-    /// Writes a file that takes the user's browser to a link, and returns where it is. Every user of the machine can read command lines, and
-    /// only this one the file. It is removed when the link is used, or the server ends.
+    /// Writes a file that redirects the user's browser to a link, and returns its path. Command lines are visible to
+    /// all users of the machine, the file only to this user. It is removed when the link is used or the server ends.
     pub fn write_opening_page(&self, data: &Path, link: &str) -> io::Result<PathBuf> {
         let page = OpeningPage::write(data, link)?;
         let path = page.path().to_owned();
@@ -127,7 +127,7 @@ impl Server {
         let failed = |error: io::Error| Problem::io("cannot serve", &error);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            // The caller that starts a thread for a call allows it to block.
+            // Code that starts a thread for a call allows blocking there.
             .on_thread_start(|| std::mem::forget(forbid_blocking()))
             .enable_all()
             .build();
@@ -156,7 +156,7 @@ impl Server {
             .nest_service("/mcp", answering_to(Hosts::judged_before(), hub, stop.clone()))
             .merge(routes(Arc::clone(&site)).layer(from_fn(compressed)));
         let rooms = rooms.layer(from_fn_with_state(Arc::clone(&site), let_in));
-        // Some proxies pass the prefix on, others take it away.
+        // Some proxies forward the prefix, others strip it.
         let rooms = match site.entrance().base() {
             "" => rooms,
             base => Router::new().nest_service(base, rooms.clone()).fallback_service(rooms),
@@ -175,7 +175,7 @@ impl Server {
     }
 }
 
-/// Reads the configuration and the certificate anew whenever the process gets a SIGHUP. Connections stay open.
+/// Reloads the configuration and the certificate on each SIGHUP. Connections stay open.
 async fn reload_when_asked(site: Arc<Site>, tls: Option<Tls>) {
     let Ok(mut asked) = signal(SignalKind::hangup()) else { return };
     while asked.recv().await.is_some() {
@@ -191,7 +191,7 @@ async fn reload_when_asked(site: Arc<Site>, tls: Option<Tls>) {
     }
 }
 
-/// Returns the address for programs on this machine.
+/// Returns the URL for programs on this machine.
 fn url_of(address: SocketAddr, scheme: Scheme) -> String {
     let (scheme, port) = (scheme.as_str(), address.port());
     if address.ip().is_unspecified() {
@@ -200,12 +200,13 @@ fn url_of(address: SocketAddr, scheme: Scheme) -> String {
     format!("{scheme}://{address}")
 }
 
-/// Lets this process open as many files as the system allows without asking, up to what a server has a use for. What it starts later may, too.
+/// Raises this process's limit on open files to the maximum allowed, up to what a server can use. Child processes
+/// inherit it.
 fn allow_many_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.unwrap_or(MANY_FILES as u64).min(MANY_FILES as u64);
     if limit.current.is_some_and(|current| current < wanted) {
-        // If that is refused, there are fewer connections.
+        // If this fails, fewer connections are accepted.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
     }
 }

@@ -1,4 +1,5 @@
-//! The HTTP server: where it listens, over how many connections, and how it ends. What it answers is found elsewhere (`taskyard-mcp`, `web/`).
+//! The HTTP server: listening, limiting connections, TLS and shutdown. Begin with `listening.rs`. Requests are
+//! answered by `taskyard-mcp` and `web/`.
 
 mod accepting;
 mod first_bytes;

@@ -1,4 +1,4 @@
-//! A server of the same user that has the port already: it can be asked for a link, so that a browser gets in while it runs.
+//! Asking the same user's server that already listens on the port for a link, so that a browser can sign in there.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// How long the server that runs there may take.
+/// Timeout for that server.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Asks the server at an address for a link that lets one browser in. `None` if it is not ours, or does not answer without encryption.
+/// Asks the server at an address for a single-use link. Returns `None` if the server is not ours, or does not answer
+/// plain HTTP.
 pub(super) fn link_to_running(address: SocketAddr, token: &str) -> Option<String> {
     let address = match address.ip().is_unspecified() {
         true => SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())),

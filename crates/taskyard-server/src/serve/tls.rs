@@ -1,4 +1,4 @@
-//! Encryption: the certificate that was given, or one of our own making.
+//! TLS: a given certificate, or a self-signed one.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -15,14 +15,15 @@ use tokio_rustls::TlsAcceptor;
 
 use taskyard::core::problem::{Problem, ProblemKind};
 
-/// The files of our own certificate, in our data directory.
+/// The files of the self-signed certificate in the data directory.
 const OWN: [&str; 2] = ["serve-certificate.pem", "serve-key.pem"];
-/// One of our own is made anew when it is older than this; browsers take none that counts for much longer than a year.
+/// The self-signed certificate is renewed when it is older than this. Browsers reject certificates valid for much
+/// longer than a year.
 const OWN_AGE: Duration = Duration::from_secs(300 * 24 * 60 * 60);
-/// For so many days one of our own counts.
+/// Validity of the self-signed certificate in days.
 const OWN_DAYS: i64 = 390;
 
-/// What the server encrypts with. It can be read anew while the server runs.
+/// The TLS configuration of a server. It can be reloaded while the server runs.
 #[derive(Clone, Debug)]
 pub struct Tls {
     files: [PathBuf; 2],
@@ -38,7 +39,7 @@ impl Tls {
         Ok(Self { files, config: Arc::new(Mutex::new(config)), fingerprint })
     }
 
-    /// Reads the certificate of our own making for a host of these names and addresses, or makes it.
+    /// Reads the self-signed certificate for these host names and addresses, creating it if necessary.
     pub fn own(data: &Path, names: &[String]) -> Result<Self, Problem> {
         let files = OWN.map(|name| data.join(name));
         if !is_fresh(&files, names) {
@@ -48,12 +49,12 @@ impl Tls {
         Self::given(certificate, key)
     }
 
-    /// Returns what encrypts the next connection.
+    /// Returns the acceptor for the next connection.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.config.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Reads the files anew, for connections from now on. Where they cannot be read, everything stays as it is.
+    /// Reloads the files for future connections. If they cannot be read, the current certificate stays in use.
     pub(super) fn reload(&self) {
         match read(&self.files) {
             Ok((config, _)) => *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config,
@@ -61,7 +62,7 @@ impl Tls {
         }
     }
 
-    /// Returns the SHA-256 sum of the certificate, by which people know it again.
+    /// Returns the certificate's SHA-256 fingerprint.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
@@ -87,7 +88,7 @@ fn read([certificate, key]: &[PathBuf; 2]) -> Result<(Arc<ServerConfig>, String)
     Ok((Arc::new(config), fingerprint))
 }
 
-/// Tells whether our own certificate is there, young, and of these names.
+/// Returns whether the self-signed certificate exists, is not too old and covers these names.
 fn is_fresh([certificate, key]: &[PathBuf; 2], names: &[String]) -> bool {
     let is_young = |path: &Path| {
         let changed = fs::metadata(path).and_then(|metadata| metadata.modified());
@@ -97,7 +98,7 @@ fn is_fresh([certificate, key]: &[PathBuf; 2], names: &[String]) -> bool {
     is_ours && is_young(certificate) && is_young(key)
 }
 
-/// Says above the certificate what it is for: readers of PEM pass over it.
+/// Returns the line above the certificate that lists its names. PEM readers ignore it.
 fn heading(names: &[String]) -> String {
     format!("taskyard serve: {}\n", names.join(" "))
 }
@@ -113,12 +114,12 @@ fn make(data: &Path, [certificate, key]: &[PathBuf; 2], names: &[String]) -> io:
     });
     let (made, secret) = made.map_err(io::Error::other)?;
     private::make_data_directory(data)?;
-    // The key first: a certificate that is there has its key.
+    // Write the key first, so that a certificate always has its key.
     replace(data, key, &secret)?;
     replace(data, certificate, &(heading(names) + &made))
 }
 
-/// Returns the year, month and day that is so many days from now.
+/// Returns the year, month and day `days` from now.
 fn day(days: i64) -> (i32, u8, u8) {
     let moment = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(days * 24);
     let date = moment.to_zoned(jiff::tz::TimeZone::UTC).date();
@@ -142,7 +143,7 @@ mod tests {
     use super::{OWN, Tls};
 
     #[test]
-    fn a_certificate_of_our_own_is_made_once_for_its_names_and_only_the_user_reads_the_key() {
+    fn own_certificate_is_made_once_and_key_is_private() {
         let data = tempfile::tempdir().unwrap();
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let one = Tls::own(data.path(), &names(&["localhost", "127.0.0.1"])).unwrap();

@@ -1,4 +1,4 @@
-//! Giving up on a client that does not read what it is sent.
+//! Disconnecting clients that do not read their answers.
 
 use std::io;
 use std::pin::Pin;
@@ -10,22 +10,22 @@ use tokio::time::{Sleep, sleep};
 
 use crate::web::Unsent;
 
-/// So long a client may read nothing of what waits for it.
+/// How long a client may read nothing of what is waiting for it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A connection that fails where its other end reads nothing for too long: what waits for it takes memory.
+/// A connection that fails if the client reads nothing for too long, since unsent data takes up memory.
 #[derive(Debug)]
 pub(super) struct WriteDeadline<S> {
     stream: S,
     patience: Duration,
-    /// Runs while nothing can be written.
+    /// Runs while a write is blocked.
     waiting: Option<Pin<Box<Sleep>>>,
-    /// The answers that are told when everything is written.
+    /// The answers to mark as delivered once everything is flushed.
     unsent: Unsent,
 }
 
 impl<S> WriteDeadline<S> {
-    /// Returns the same connection, with a deadline, which tells answers that they were sent.
+    /// Wraps a connection with the deadline; `unsent` is notified when data has been flushed.
     pub(super) fn of(stream: S, unsent: Unsent) -> Self {
         Self { unsent, ..Self::within(PATIENCE, stream) }
     }
@@ -66,7 +66,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteDeadline<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        // The connection is asked for this when it has written all that it was given.
+        // Hyper flushes after it has written everything it was given.
         if matches!(flushed, Poll::Ready(Ok(()))) {
             self.unsent.is_flushed();
         }
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_reads_nothing_is_given_up_after_the_deadline_and_not_before() {
+    fn client_that_reads_nothing_is_dropped_at_the_deadline() {
         run(async {
             let (ours, _theirs) = duplex(8);
             let mut ours = WriteDeadline::within(SHORT, ours);

@@ -1,19 +1,19 @@
-//! Tokens and browsers as programs are told of them, and what went wrong with them.
+//! The answers about tokens and browsers, and the problems reported to callers.
 
 use taskyard::core::Timestamp;
-use taskyard::core::answers::access::{BrowserShown, TokenCreated, TokenShown, Tokens};
+use taskyard::core::answers::maintenance_answers::{BrowserShown, TokenCreated, TokenShown, Tokens};
 use taskyard::core::problem::{Problem, ProblemKind};
 
 use super::browser_record::BrowserRecord;
 use super::token_book::{TokenProblem, TokenRecord};
 
-/// Returns a new token, with its secret.
+/// Returns the answer for a new token, with its secret.
 pub fn token_created<'a>(record: &'a TokenRecord, secret: &'a str) -> TokenCreated<'a> {
     let expires_at = record.expires.map(|at| Timestamp(at).to_string());
     TokenCreated { name: &record.name, scope: record.scope.into(), expires_at, token: secret }
 }
 
-/// Returns the tokens and the browsers there are, without their secrets.
+/// Returns the answer that lists tokens and browsers, without their secrets.
 pub fn tokens_shown<'a>(records: &'a [TokenRecord], browsers: &'a [BrowserRecord], now: Timestamp) -> Tokens<'a> {
     let token = |record: &'a TokenRecord| TokenShown {
         name: &record.name,
@@ -34,7 +34,7 @@ pub fn tokens_shown<'a>(records: &'a [TokenRecord], browsers: &'a [BrowserRecord
 }
 
 impl TokenProblem {
-    /// Returns what is said of the problem, which is about a token or browser of this name.
+    /// Converts this into a reportable problem about the token or browser named `name`.
     pub fn about(self, name: &str) -> Problem {
         match self {
             Self::Io { path, source } => Problem::io(&format!("cannot use `{}`", path.display()), &source)

@@ -1,5 +1,5 @@
-//! What the file of tokens keeps of a browser. Each has two secrets, of which it keeps digests alone: one is in its cookie, which it sends to
-//! every port of the host, the other in the storage of our own pages, which no other port sees.
+//! The stored record of a browser. A browser has two secrets, of which only digests are stored: one in its cookie,
+//! which it sends to every port of the host, and one in the storage of our own pages, which no other port can read.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,59 +7,57 @@ use taskyard::core::Timestamp;
 
 use super::scope::Scope;
 
-/// What names of browsers begin with; no token can have such a name.
+/// The prefix of browser names. No token's name can begin with it.
 const PREFIX: &str = "browser:";
-/// How long a browser stays let in that asks for nothing, in milliseconds.
+/// How long an idle browser stays signed in, in milliseconds.
 pub(super) const IDLE: i64 = 7 * 24 * 60 * 60 * 1000;
-/// Length of what is kept of a browser's own description.
+/// Maximum stored length of a browser's user agent.
 const LONGEST_AGENT: usize = 200;
 
-/// What is kept of a browser.
+/// The stored record of a browser.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BrowserRecord {
-    /// What people call it by.
+    /// The name shown to people.
     pub name: String,
-    /// The digest of the secret in its cookie.
+    /// The digest of its cookie's secret.
     pub(crate) cookie: String,
-    /// The digest of the secret in the storage of our pages, if the browser may do everything. Empty for others, so that releases which
-    /// know no scopes of browsers let them only read.
+    /// The digest of the secret in our pages' storage, if the scope is `All`. Otherwise empty, so that older
+    /// releases, which do not know scopes of browsers, only let it read.
     page: String,
-    /// The same of a browser that may not do everything.
+    /// The same digest for a browser with a narrower scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scoped_page: Option<String>,
-    /// What it may do; everything if it is absent.
+    /// What it may do; everything if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scope: Option<Scope>,
-    /// As whom it acts; as the user who runs the server if it is absent.
+    /// The agent it acts as; the user who runs the server if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
-    /// The token whose holder made its link: it counts only as long as that token.
+    /// The token whose holder created its link. The browser is valid only as long as that token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token: Option<String>,
-    /// When it was let in, in milliseconds since 1970.
+    /// When it signed in, in milliseconds since 1970.
     pub made: i64,
-    /// When it last asked for something, to the hour.
+    /// When it last sent a request, to the hour.
     pub used: i64,
-    /// What it says it is.
+    /// Its user agent.
     pub agent: String,
-    /// What a later version keeps.
+    /// Unknown fields of later versions, preserved.
     #[serde(flatten)]
     others: Map<String, Value>,
 }
 
-/// What a browser gets that a link lets in.
+/// The terms that a link grants a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LinkTerms {
-    /// As whom it acts; `None` for the user who runs the server.
+    /// The agent it acts as; `None` for the user who runs the server.
     pub(crate) actor: Option<String>,
-    /// What it may do.
     pub(crate) scope: Scope,
-    /// The token whose holder made the link: the browser counts only as long as that token.
+    /// The token whose holder created the link. The browser is valid only as long as that token.
     pub(crate) token: Option<String>,
 }
 
-/// The digests of a browser's secrets.
 #[derive(Clone, Debug)]
 pub(crate) struct BrowserDigests {
     pub(crate) cookie: String,
@@ -67,7 +65,7 @@ pub(crate) struct BrowserDigests {
 }
 
 impl BrowserRecord {
-    /// Returns the record of a browser that is let in now, by a random id.
+    /// Returns the record of a browser that signs in now; `id` is random.
     pub(super) fn new(id: &str, digests: BrowserDigests, agent: &str, terms: LinkTerms, now: Timestamp) -> Self {
         let LinkTerms { actor, scope, token } = terms;
         let (page, scoped_page) = match scope {
@@ -89,19 +87,19 @@ impl BrowserRecord {
         }
     }
 
-    /// Tells whether this is the digest of the secret in the storage of our pages.
+    /// Returns whether this is the digest of its page secret.
     pub(crate) fn is_page(&self, page: &str) -> bool {
         !page.is_empty() && *self.scoped_page.as_ref().unwrap_or(&self.page) == page
     }
 
-    /// Returns what it may do once it has proved that our page asks.
+    /// Returns what it may do once it has proved that our page sends the request.
     pub fn scope(&self) -> Scope {
-        // Without a scope a page that is kept apart proves nothing.
+        // Without a recorded scope, `scoped_page` grants only reading.
         let widest = if self.scoped_page.is_some() { Scope::Read } else { Scope::All };
         self.scope.unwrap_or(widest)
     }
 
-    /// Tells whether it counts at a moment.
+    /// Returns whether it is valid at a time.
     pub(super) fn counts(&self, now: Timestamp) -> bool {
         now.0.saturating_sub(self.used) < IDLE
     }

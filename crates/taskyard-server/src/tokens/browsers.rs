@@ -1,4 +1,4 @@
-//! Letting browsers in by a link, and letting them go.
+//! Signing browsers in and listing them.
 
 use taskyard::core::Timestamp;
 
@@ -6,13 +6,13 @@ use super::browser_record::{BrowserDigests, BrowserRecord, LinkTerms};
 use super::digest::random_secret;
 use super::token_book::{TokenBook, TokenProblem};
 
-/// How exactly is recorded when a browser last asked, in milliseconds: each record is a new file.
+/// Resolution of a browser's last use, in milliseconds. Every update rewrites the file.
 const EXACTNESS: u64 = 60 * 60 * 1000;
-/// Number of browsers that are let in at a time; of more, the one that asked least recently is let go.
+/// Maximum number of signed-in browsers; beyond it, the least recently used one is removed.
 const MOST: usize = 64;
 
 impl TokenBook {
-    /// Records a new browser and removes the records of browsers that have been idle for too long.
+    /// Records a new browser and removes browsers that have been idle for too long.
     pub(crate) fn let_browser_in(
         &self,
         digests: BrowserDigests,
@@ -33,26 +33,26 @@ impl TokenBook {
         Ok(record)
     }
 
-    /// Returns the browser whose cookie has this digest, if it counts, and records that it asked.
+    /// Returns the browser whose cookie has this digest if it is valid, and records its use.
     pub(crate) fn find_browser(&self, cookie: &str, now: Timestamp) -> Result<Option<BrowserRecord>, TokenProblem> {
         let found = self.look(|book| {
             let is_it = |browser: &&BrowserRecord| browser.cookie == cookie && browser.counts(now);
             book.browsers.iter().find(is_it).filter(|browser| book.has_token_of(browser, now)).cloned()
         })?;
         let Some(browser) = found else { return Ok(None) };
-        // What a clock recorded that was wrong is set right.
+        // This also corrects a time recorded with a wrong clock.
         if now.0.abs_diff(browser.used) > EXACTNESS {
             let recorded = self.change(|book| {
                 book.browsers.iter_mut().filter(|one| one.name == browser.name).for_each(|one| one.used = now.0);
                 Ok(())
             });
-            // A full disk keeps no browser out.
+            // A full disk must not lock browsers out.
             recorded.unwrap_or_else(|problem| tracing::warn!(?problem, "that a browser asked is not recorded"));
         }
         Ok(Some(browser))
     }
 
-    /// Returns the browsers that are let in, longest first.
+    /// Returns the signed-in browsers, oldest first.
     pub fn browsers(&self, now: Timestamp) -> Result<Vec<BrowserRecord>, TokenProblem> {
         self.look(|book| {
             let mut browsers = book.browsers.clone();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_has_the_name_and_scope_of_its_link_and_goes_with_its_token() {
+    fn browser_session_gets_name_and_scope_of_its_link() {
         let data = tempfile::tempdir().unwrap();
         let book = TokenBook::of(data.path());
         book.create("xia", Scope::Work, None, NOW).unwrap();

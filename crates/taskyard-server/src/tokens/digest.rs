@@ -1,31 +1,31 @@
-//! Secrets, and what is kept of them.
+//! Random secrets and their digests.
 
 use std::io;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
-use taskyard::random::{hexadecimal, random_bytes};
+use taskyard::system::{hexadecimal, random_bytes};
 
-/// So many random bytes a secret is made of.
+/// Number of random bytes in a secret.
 const BYTES: usize = 32;
 
-/// Returns a secret that cannot be guessed, as hexadecimal digits.
+/// Returns a random secret as hexadecimal digits.
 pub(crate) fn random_secret() -> io::Result<String> {
     Ok(hexadecimal(&random_bytes::<BYTES>()?))
 }
 
-/// Returns what is kept of a secret: the secret cannot be found from it, because it is random and long.
+/// Returns the digest under which a secret is stored. It needs no salt, because secrets are long and random.
 pub(crate) fn digest(secret: &str) -> String {
     hexadecimal(&Sha256::digest(secret.as_bytes()))
 }
 
-/// Returns a digest that only the owner of a key can make.
+/// Returns an HMAC, which only the owner of the key can compute.
 pub(crate) fn seal(key: &str, purpose: &str, text: &str) -> String {
     hexadecimal(&sealing(key, purpose, text).finalize().into_bytes())
 }
 
 fn sealing(key: &str, purpose: &str, text: &str) -> Hmac<Sha256> {
-    // A key of any length is taken.
+    // HMAC accepts keys of any length.
     let mut sealing = Hmac::<Sha256>::new_from_slice(key.as_bytes()).unwrap_or_else(|_| Hmac::new(&Default::default()));
     sealing.update(purpose.as_bytes());
     sealing.update(&[0]);
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_long_and_differ_and_their_digests_are_the_known_ones() {
+    fn secrets_are_long_and_distinct_with_known_digests() {
         let (one, two) = (random_secret().unwrap(), random_secret().unwrap());
         assert!(one.len() == 64 && one != two);
         assert_eq!(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

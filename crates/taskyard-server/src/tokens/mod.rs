@@ -1,4 +1,5 @@
-//! Tokens that let programs in at the server, its own and those by name; and the browsers that a link let in. What requests carry is judged elsewhere (`web/security/`).
+//! Authentication data: the server's own token, named tokens, and signed-in browsers. Begin with `token_book.rs`. The
+//! checks of requests are in `web/security/`.
 
 mod answers;
 mod browser_record;

@@ -1,8 +1,8 @@
-//! What a client may do.
+//! Scopes: what a client may do.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use taskyard::core::answers::words::AccessScope;
+use taskyard::core::answers::answer_words::AccessScope;
 
 /// What somebody may do; each includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ impl From<Scope> for AccessScope {
 }
 
 impl Scope {
-    /// Returns the word for it.
+    /// Returns the name used in files and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",

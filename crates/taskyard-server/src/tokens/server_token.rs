@@ -9,12 +9,12 @@ use taskyard::private::{self, NotPrivate};
 use super::digest::random_secret;
 use taskyard::core::problem::{Problem, ProblemKind};
 
-/// The file in our data directory.
+/// The file in the data directory.
 const NAME: &str = "serve-token";
-/// A shorter one could be guessed.
+/// Minimum length; a shorter token could be guessed.
 const SHORTEST: usize = 32;
 
-/// The token that lets programs in, and the file that holds it. Only the user can read that file.
+/// The server's own token and the file that contains it. Only the user can read that file.
 #[derive(Clone, Debug)]
 pub struct ServerToken {
     secret: String,
@@ -22,7 +22,6 @@ pub struct ServerToken {
     was_readable: bool,
 }
 
-/// What a token file held.
 #[derive(Debug, Default)]
 struct Found {
     secret: String,
@@ -30,7 +29,7 @@ struct Found {
 }
 
 impl ServerToken {
-    /// Reads the token, or makes it where there is none yet.
+    /// Reads the token, creating it if it does not exist.
     pub fn load_or_make(data: &Path) -> Result<Self, Problem> {
         let path = data.join(NAME);
         let failed = |error: &io::Error| {
@@ -46,7 +45,7 @@ impl ServerToken {
             Some(found) => found,
             None => {
                 make(data, &path).map_err(|error| failed(&error))?;
-                // Another server may have been faster; what is there now counts.
+                // Another server may have created it first; use what exists now.
                 read(&path).map_err(|error| failed(&error))?.unwrap_or_default()
             }
         };
@@ -61,22 +60,22 @@ impl ServerToken {
         Ok(Self { secret, path, was_readable })
     }
 
-    /// Returns the token itself, for what is derived from it.
+    /// Returns the secret.
     pub(crate) fn secret(&self) -> &str {
         &self.secret
     }
 
-    /// Returns where it is kept.
+    /// Returns the path of the token file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Tells whether other users could read it until now.
+    /// Returns whether other users could read the file until now.
     pub fn was_readable(&self) -> bool {
         self.was_readable
     }
 
-    /// Tells whether this is the token, in a time that does not depend on how much of it is right.
+    /// Returns whether this is the token. Compares in constant time.
     pub(crate) fn is(&self, given: &str) -> bool {
         let (secret, given) = (self.secret.as_bytes(), given.as_bytes());
         let differences = secret.iter().zip(given).fold(0, |all, (left, right)| all | (left ^ right));
@@ -84,8 +83,8 @@ impl ServerToken {
     }
 }
 
-/// Reads the token, and takes the right to do so away from other users. One that another user can write, or made, is refused: that user
-/// would know it.
+/// Reads the token and makes the file unreadable to other users. Fails if another user owns the file or can write to
+/// it, and so may know the token.
 fn read(path: &Path) -> io::Result<Option<Found>> {
     let mut file = match private::open_to_read(path) {
         Ok(file) => file,
@@ -113,7 +112,7 @@ fn read(path: &Path) -> io::Result<Option<Found>> {
     Ok(Some(found))
 }
 
-/// Makes the token where there is none: it appears whole or not at all, and never in the place of another.
+/// Creates the token file atomically. Never replaces an existing one.
 fn make(data: &Path, path: &Path) -> io::Result<()> {
     private::make_data_directory(data)?;
     let temporary = data.join(format!(".{NAME}.{}.tmp", std::process::id()));
@@ -175,7 +174,7 @@ mod tests {
     fn a_token_of_another_user_is_refused() {
         let data = tempfile::tempdir().unwrap();
         let token = ServerToken::load_or_make(data.path()).unwrap();
-        // Only root can give a file away.
+        // Only root can change a file's owner.
         if std::os::unix::fs::chown(token.path(), Some(65534), None).is_ok() {
             let problem = ServerToken::load_or_make(data.path()).unwrap_err();
             assert!(problem.report().message.contains("another user"), "{problem:?}");

@@ -1,5 +1,4 @@
-//! The file of tokens by name and of browsers, and the tokens in it: what each may do, until when, and what is kept of its secret. Specified
-//! in `docs/formats/tokens.md`.
+//! The file of named tokens and browsers. Specified in `docs/formats/tokens.md`.
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,40 +17,38 @@ use super::browser_record::BrowserRecord;
 use super::digest::{digest, random_secret};
 use super::scope::Scope;
 
-/// The file in our data directory.
+/// The file in the data directory.
 const NAME: &str = "serve-tokens.json";
-/// The file whose lock a writer of the tokens holds.
+/// The file that writers lock.
 const LOCK: &str = "serve-tokens.lock";
-/// What tells people that a text is one of our tokens.
+/// Prefix by which people recognize our tokens.
 const PREFIX: &str = "ty_";
-/// The format of the file.
 const VERSION: u64 = 1;
 
-/// What is kept of a token.
+/// The stored record of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenRecord {
-    /// Its name.
+    /// The token's name, unique within the file.
     pub name: String,
-    /// What it may do.
+    /// What its holder may do.
     pub scope: Scope,
     digest: String,
-    /// When it was made, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub made: i64,
-    /// When it no longer counts; never where it is absent.
+    /// When it expires, in milliseconds since 1970; `None` for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<i64>,
-    /// What a later version keeps.
+    /// Unknown fields of later versions, preserved.
     #[serde(flatten)]
     others: Map<String, Value>,
 }
 
-/// The file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Book {
     version: u64,
     tokens: Vec<TokenRecord>,
-    /// Absent in files that were written before browsers were recorded.
+    /// Absent in files older than the recording of browsers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) browsers: Vec<BrowserRecord>,
     #[serde(flatten)]
@@ -65,38 +62,38 @@ impl Default for Book {
 }
 
 impl Book {
-    /// Tells whether the token by which the link of a browser was made still counts; the server's own always does.
+    /// Returns whether the token behind a browser's link is still valid. The server's own always is.
     pub(super) fn has_token_of(&self, browser: &BrowserRecord, now: Timestamp) -> bool {
         let counts = |name: &String| self.tokens.iter().any(|token| token.name == *name && token.counts(now));
         browser.token.as_ref().is_none_or(counts)
     }
 }
 
-/// Why something cannot be done with a token.
+/// Why an operation on tokens failed.
 #[derive(Debug)]
 pub enum TokenProblem {
-    /// The file cannot be used.
+    /// The file cannot be read or written.
     #[allow(missing_docs)]
     Io { path: PathBuf, source: io::Error },
-    /// The file is none of ours, or a newer Taskyard's.
+    /// The file is malformed, or written by a newer Taskyard.
     #[allow(missing_docs)]
     NotOurs { path: PathBuf, why: String },
-    /// There is one of that name, and it counts.
+    /// A valid token of that name exists.
     Taken,
-    /// There is none of that name.
+    /// No token or browser has that name.
     Unknown,
-    /// That is no name.
+    /// The name is invalid.
     BadName,
 }
 
-/// The tokens by name, in a data directory.
+/// The named tokens of a data directory.
 #[derive(Debug)]
 pub struct TokenBook {
     data: PathBuf,
     known: Mutex<Known>,
 }
 
-/// What was read last, and of which file.
+/// The last contents read, and the identity of that file version.
 #[derive(Debug, Default)]
 struct Known {
     of: Option<(SystemTime, u64, u64)>,
@@ -104,17 +101,17 @@ struct Known {
 }
 
 impl TokenBook {
-    /// Returns the tokens of a data directory.
+    /// Returns the tokens of a data directory. Reads nothing yet.
     pub fn of(data: &Path) -> Self {
         Self { data: data.to_owned(), known: Mutex::default() }
     }
 
-    /// Returns all of them, those that no longer count as well.
+    /// Returns all tokens, including expired ones.
     pub fn all(&self) -> Result<Vec<TokenRecord>, TokenProblem> {
         Ok(self.read()?.tokens)
     }
 
-    /// Returns the token that a secret belongs to, where it counts. A file that has not changed is not read again.
+    /// Returns the valid token with this secret. Does not read the file again if it is unchanged.
     pub(crate) fn find(&self, secret: &str, now: Timestamp) -> Result<Option<TokenRecord>, TokenProblem> {
         if !has_form(secret) {
             return Ok(None);
@@ -123,18 +120,19 @@ impl TokenBook {
         self.look(|book| book.tokens.iter().find(|token| token.digest == digest && token.counts(now)).cloned())
     }
 
-    /// Tells whether a secret belonged to a token when the file was last looked at. Waits for no disk.
+    /// Returns whether the secret belonged to a token when the file was last read. Does not access the disk.
     pub(crate) fn has_known(&self, secret: &str) -> bool {
         let is_known = |digest: &str| self.known().book.tokens.iter().any(|token| token.digest == digest);
         has_form(secret) && is_known(&digest(secret))
     }
 
-    /// Tells whether a browser had a cookie with this digest when the file was last looked at. Waits for no disk.
+    /// Returns whether a browser had this cookie digest when the file was last read. Does not access the disk.
     pub(crate) fn has_known_browser(&self, cookie: &str) -> bool {
         self.known().book.browsers.iter().any(|browser| browser.cookie == cookie)
     }
 
-    /// Returns the digests of the tokens that count, and of the cookies of browsers. A browser that asks for nothing may still be listening.
+    /// Returns the digests of all valid tokens and of all browsers' cookies. An idle browser is included, since it
+    /// may still be listening.
     pub(crate) fn valid(&self, now: Timestamp) -> Result<HashSet<String>, TokenProblem> {
         self.look(|book| {
             let tokens = book.tokens.iter().filter(|token| token.counts(now)).map(|token| token.digest.clone());
@@ -143,7 +141,7 @@ impl TokenBook {
         })
     }
 
-    /// Passes the contents of the file to a closure. The file is read again only if it has changed.
+    /// Passes the contents of the file to `look`. Reads the file only if it has changed.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Book) -> T) -> Result<T, TokenProblem> {
         let mut known = self.known();
         let stamp = self.stamp();
@@ -157,7 +155,7 @@ impl TokenBook {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a token; returns its secret, which cannot be found out again.
+    /// Creates a token and returns its secret, which cannot be retrieved later.
     pub fn create(
         &self,
         name: &str,
@@ -190,7 +188,7 @@ impl TokenBook {
         Ok((record, secret))
     }
 
-    /// Lets a token or a browser no longer count, from the next request on. No token has a name that a browser has.
+    /// Revokes a token or a browser, effective from the next request. Tokens and browsers never share a name.
     pub fn revoke(&self, name: &str) -> Result<(), TokenProblem> {
         self.change(|book| {
             let before = book.tokens.len() + book.browsers.len();
@@ -233,7 +231,7 @@ impl TokenBook {
         }
     }
 
-    /// Changes the file: whole or not at all, and one after the other.
+    /// Changes the file atomically, serialized with other writers.
     pub(super) fn change(
         &self,
         change: impl FnOnce(&mut Book) -> Result<(), TokenProblem>,
@@ -263,24 +261,24 @@ impl TokenBook {
 }
 
 impl TokenRecord {
-    /// Returns what is kept of its secret.
+    /// Returns the digest of the secret.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// Tells whether it counts at a moment.
+    /// Returns whether the token is valid at a time.
     pub fn counts(&self, now: Timestamp) -> bool {
         self.expires.is_none_or(|expires| now.0 < expires)
     }
 }
 
-/// Tells whether a text has the form of a token. Anything else is refused without a lookup.
+/// Returns whether a text has the form of a token. Anything else is rejected without a lookup.
 fn has_form(secret: &str) -> bool {
     let digits = secret.strip_prefix(PREFIX);
     digits.is_some_and(|digits| digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Refuses a file that another user made or can write: that user would let in anyone.
+/// Rejects a file that another user owns or can write to: that user could grant access to anyone.
 #[cfg(unix)]
 fn check_owner(file: &fs::File, path: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
@@ -294,7 +292,7 @@ fn check_owner(file: &fs::File, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Other systems know no such owners.
+/// Other systems have no such ownership.
 #[cfg(not(unix))]
 fn check_owner(_: &fs::File, _: &Path) -> io::Result<()> {
     Ok(())

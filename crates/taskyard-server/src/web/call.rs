@@ -1,11 +1,11 @@
-//! What one request works with: the store that is served, with the list and the agent that the request names.
+//! The context of one request: the store, and the list and agent that the request names.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use taskyard::core::answers::words::NameSource;
+use taskyard::core::answers::answer_words::NameSource;
 use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard::core::timing::{Clock, TimeZone};
 use taskyard::core::{AgentName, ListId, Revision, Task, TaskId, Timestamp, Token};
@@ -22,16 +22,17 @@ use taskyard_jobs::Jobs;
 
 use super::host::{Host, Served};
 
-/// What a request says of itself.
+/// The context that a request asks for.
 #[derive(Debug)]
 pub(crate) struct Requested {
-    /// The list; `None` for the server's.
+    /// The list; `None` for the server's default.
     pub(crate) list: Option<ListId>,
-    /// The agent that acts; `None` for the one that acts for the server.
+    /// The acting agent; `None` for the server's own.
     pub(crate) agent: Option<AgentName>,
-    /// Whether a person acts, in a browser.
+    /// Whether a person acts, using a browser.
     pub(crate) is_browser: bool,
-    /// Whether the list's name keeps the directory that it gets. What only looks must not fill the machine's database with names.
+    /// Whether to record the directory chosen for the list's name. Read-only requests must not fill the machine's
+    /// database with names.
     pub(crate) recording: Recording,
 }
 
@@ -41,28 +42,27 @@ impl Default for Requested {
     }
 }
 
-/// What one request works with.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) host: Arc<dyn Host>,
     pub(crate) served: Arc<Served>,
-    /// The yard of the list that is meant, on which every operation is called.
+    /// The yard of the requested list, on which operations are called.
     pub(crate) yard: Yard,
     pub(crate) cancel: Cancel,
-    /// Where the name of the actor comes from.
+    /// Where the actor's name comes from.
     pub(crate) source: NameSource,
-    /// Whether a person acts, in a browser.
+    /// Whether a person acts, using a browser.
     pub(crate) is_person: bool,
     is_named: bool,
     teams: Option<Arc<Teams>>,
     recording: Recording,
     written: WrittenLists,
-    /// The tasks that were claimed, and that the agent did not have before.
+    /// The tasks newly claimed by this request.
     claims: RefCell<Vec<(TaskId, Token)>>,
 }
 
 impl Call {
-    /// Prepares a request, which cancelling ends.
+    /// Prepares a request, which `cancel` can end.
     pub(crate) fn new(
         host: Arc<dyn Host>,
         served: Arc<Served>,
@@ -103,12 +103,12 @@ impl Call {
         Ok(Self { host, served, yard, cancel, source, is_person, is_named, teams, recording, written, claims })
     }
 
-    /// Returns the same call, whose changes are made only if a task is as the caller expects it.
+    /// Makes changes conditional on the state of a task.
     pub(crate) fn expecting(self, task: TaskId, is_met: impl Fn(&Task) -> bool + Send + Sync + 'static) -> Self {
         Self { yard: self.yard.expecting(task, is_met), ..self }
     }
 
-    /// Returns the yard whose writes prove a lease by its token, or overrule the leases of others.
+    /// Returns a yard whose writes prove a lease by its token, or override the leases of others.
     pub(crate) fn proving(&self, token: Option<u64>, force: bool) -> Yard {
         match (force, token) {
             (true, _) => self.yard.overruling(),
@@ -117,18 +117,18 @@ impl Call {
         }
     }
 
-    /// Returns the list that is meant by a name.
+    /// Resolves the name of a list.
     pub(crate) fn list_named(&self, name: &str) -> Result<ListId, Problem> {
         list_named(&self.served, name, self.recording)
     }
 
-    /// Returns the name that was given for the actor.
+    /// Returns the actor's name if one was given.
     pub(crate) fn named_agent(&self) -> Option<&AgentName> {
         self.is_named.then(|| self.yard.actor())
     }
 
-    /// Returns which of its own tasks the actor is given again when it asks for the next one: none if it was given no name, since all agents
-    /// of one login have that name.
+    /// Returns which of its own tasks the actor gets again when it asks for the next one. None if no name was given,
+    /// since all agents of one login share the default name.
     pub(crate) fn resuming(&self) -> Resuming {
         if self.is_named { Resuming::All } else { Resuming::Nothing }
     }
@@ -138,31 +138,30 @@ impl Call {
         self.teams.as_ref().ok_or_else(no_place)
     }
 
-    /// Returns what agents are told of their jobs.
+    /// Returns the notices of the store.
     pub(crate) fn notices(&self) -> Result<Arc<dyn Notices>, Problem> {
         self.served.opened.notices.clone().ok_or_else(no_place)
     }
 
-    /// Returns the jobs of this machine.
     pub(crate) fn jobs(&self) -> Jobs {
         Jobs::new(self.served.jobs.clone())
     }
 
-    /// Returns the jobs of this machine and of all others that share the store.
+    /// Returns the jobs of all machines that share the store.
     pub(crate) fn shared_jobs(&self) -> Jobs {
         let is_remote = matches!(self.served.address, Address::Remote(_));
         let shared = self.served.opened.jobs.clone().filter(|_| is_remote);
         shared.into_iter().fold(self.jobs(), Jobs::with_shared)
     }
 
-    /// Returns what we remember on this machine, and how long that is kept.
+    /// Returns the data kept on this machine, with its retention settings; `None` without a data directory.
     pub(crate) fn household(&self) -> Option<Household> {
         let config = &self.served.config;
         let data = self.served.data().cloned();
         data.map(|data| Household { data, keep: config.keep(), max_size: config.max_size() })
     }
 
-    /// Returns the todo list of the actor: in a session of the client that session's, of the agent that was named, else of the session.
+    /// Returns the actor's todo list: that of the client session the server runs in, or that of the named agent.
     pub(crate) fn todo_list(&self) -> Result<Arc<TodoList>, Problem> {
         let actor = self.yard.actor().as_str();
         let session = self.served.session.as_deref().unwrap_or(actor);
@@ -171,28 +170,28 @@ impl Call {
         Ok(TodoLists::new(todos, session).of(agent))
     }
 
-    /// Reads a query. Days are in the zone of this machine, and working days as configured.
+    /// Parses a query. Days are in this machine's time zone, and working days as configured.
     pub(crate) fn query(&self, text: Option<&str>) -> Result<Query, Problem> {
         Ok(self.as_meant(Query::of_arguments(text.as_slice())?))
     }
 
-    /// Reads a query that is searched for, whose words are looked for one by one.
+    /// Parses a search text, whose words are matched one by one.
     pub(crate) fn query_of_words(&self, text: &str) -> Result<Query, Problem> {
         Ok(self.as_meant(Query::of_words(&[text])?))
     }
 
-    /// Returns a query with its days in the zone of this machine, and with working days as configured.
+    /// Applies this machine's time zone and the configured working day to a query.
     pub(crate) fn as_meant(&self, query: Query) -> Query {
         let query = if query.asks_for_days() { query.in_zone(local_zone().clone()) } else { query };
         if query.asks_for_work() { query.with_working_day(self.served.config.working_day()) } else { query }
     }
 
-    /// Returns the clock by which times in requests are meant.
+    /// Returns the clock that times in requests refer to.
     pub(crate) fn clock(&self) -> Clock {
         Clock { working_day: self.served.config.working_day(), ..clock_of_machine() }
     }
 
-    /// Returns the names of lists that had to be changed, by the directories they have.
+    /// Returns the original names of lists whose directory has another name, keyed by directory.
     pub(crate) fn list_names(&self) -> Result<BTreeMap<String, String>, Problem> {
         Ok(self.machine()?.map(|machine| machine.list_names()).transpose()?.unwrap_or_default())
     }
@@ -204,14 +203,20 @@ impl Call {
         Ok(self.machine()?.map(used).transpose()?.unwrap_or_default())
     }
 
-    /// Returns the repositories that have the list.
+    /// Returns the repositories that use the list.
     pub(crate) fn repositories(&self) -> Result<BTreeSet<PathBuf>, Problem> {
         let store = self.served.address.to_string();
         let having = |machine: Machine| machine.repositories_of(self.yard.list_id(), Some(&store));
         Ok(self.machine()?.map(having).transpose()?.unwrap_or_default())
     }
 
-    /// Reads the machine's database; one that a newer Taskyard wrote as far as it can be understood.
+    /// Updates the directories that use a renamed list, and returns their number.
+    pub(crate) fn rename_uses(&self, from: &ListId, to: &ListId) -> Result<usize, Problem> {
+        let Some(data) = self.served.data() else { return Ok(0) };
+        Ok(Machine::open(data)?.rename_uses(from, to, &self.served.address.to_string())?)
+    }
+
+    /// Reads the machine's database. One written by a newer Taskyard is read as far as possible.
     fn machine(&self) -> Result<Option<Machine>, Problem> {
         let Some(data) = self.served.data() else { return Ok(None) };
         match Machine::read(data) {
@@ -220,12 +225,12 @@ impl Call {
         }
     }
 
-    /// Takes note of a write that the journal does not tell of: a lease began anew.
+    /// Records a write that is not in the journal, such as a new lease.
     pub(crate) fn note_write(&self) {
         self.written.add(self.yard.list_id());
     }
 
-    /// Takes note that a task was claimed.
+    /// Records that a task was claimed.
     pub(crate) fn note_claim(&self, claimed: &Claimed) {
         self.note_write();
         if !claimed.is_resumed {
@@ -233,23 +238,21 @@ impl Call {
         }
     }
 
-    /// Returns the tasks that were claimed and that the agent did not have before, each with the token of its lease.
+    /// Returns the newly claimed tasks, each with the token of its lease.
     pub(crate) fn claims(&self) -> Vec<(TaskId, Token)> {
         self.claims.borrow().clone()
     }
 
-    /// Returns the revisions that the request made on its list, oldest first.
+    /// Returns the revisions that the request created on its list, oldest first.
     pub(crate) fn revisions_made(&self) -> Vec<Revision> {
         self.written.revisions(self.yard.list_id())
     }
 }
 
-/// Returns the clock of this machine, in its zone.
 pub(crate) fn clock_of_machine() -> Clock {
     Clock::new(now(), local_zone().clone())
 }
 
-/// Returns the time by the clock of this machine.
 pub(crate) fn now() -> Timestamp {
     Timestamp(jiff::Timestamp::now().as_millisecond())
 }

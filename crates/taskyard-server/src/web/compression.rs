@@ -1,4 +1,4 @@
-//! Compressing answers: pages, scripts and JSON shrink to a fifth or less on the way to a client that can read them so.
+//! Gzip compression of answers.
 
 use std::io::Write as _;
 
@@ -13,21 +13,21 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use taskyard_mcp::serving::spawn;
 
-/// A shorter answer fits into one packet anyway.
+/// Minimum size: a shorter answer fits into one packet anyway.
 const SHORTEST: u64 = 1024;
-/// A longer answer is sent as it is: it would take memory twice.
+/// Maximum size: compressing a longer answer would take too much memory.
 const LONGEST: u64 = 16 * 1024 * 1024;
-/// Up to this many bytes are compressed in about a millisecond, which no other request notices.
+/// Up to this size, compression takes about a millisecond and runs on the async thread.
 const QUICK: usize = 128 * 1024;
-/// Level 5 of 9: 9 takes twice as long and saves one byte in a hundred.
+/// Level 9 would take twice as long and save one percent.
 const LEVEL: Compression = Compression::new(5);
 
-/// Compresses the answer if the client accepts that and it is worth it. A stream is sent as it comes.
+/// Compresses the answer if the client accepts that and it is worth it. Streams are not compressed.
 pub(crate) async fn compressed(request: Request, next: Next) -> Response {
     let is_accepted = accepts_gzip(request.headers());
     let response = next.run(request).await;
     let is_worth_it = response.body().size_hint().exact().is_some_and(|size| (SHORTEST..=LONGEST).contains(&size));
-    // An answer with a secret in it is left alone, so that its length tells nothing of the secret.
+    // Do not compress an answer that contains a secret: its length could reveal the secret.
     let is_plain = !response.headers().contains_key(CONTENT_ENCODING) && !response.headers().contains_key(SET_COOKIE);
     if !is_worth_it || !is_plain || !is_text(response.headers()) {
         return response;

@@ -1,6 +1,7 @@
-//! Answers that have to reach their caller: what they tell of is undone if they do not.
+//! Answers whose effect is undone if they do not reach the caller.
 //!
-//! An answer counts as delivered when all of it was handed to the system. Whether the other end reads it cannot be known.
+//! An answer counts as delivered once all of it has been handed to the operating system. Whether the client reads it
+//! cannot be known.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,14 +14,14 @@ use taskyard_mcp::serving::spawn;
 
 type Undo = Box<dyn FnOnce() + Send>;
 
-/// An answer that has not been delivered yet. It is an extension of the response; dropped on the way, it undoes what the answer tells of.
+/// An undelivered answer. An extension of the response; if dropped before delivery, it undoes the answer's effect.
 #[derive(Clone)]
 pub(crate) struct Delivery(Arc<Undelivered>);
 
 struct Undelivered(Mutex<Option<Undo>>);
 
 impl Delivery {
-    /// Does this, which may block, if the answer does not reach its caller.
+    /// Runs `undo`, which may block, if the answer is not delivered.
     pub(crate) fn or_else(undo: impl FnOnce() + Send + 'static) -> Self {
         Self(Arc::new(Undelivered(Mutex::new(Some(Box::new(undo))))))
     }
@@ -33,7 +34,7 @@ impl Delivery {
 impl Drop for Undelivered {
     fn drop(&mut self) {
         let undo = self.0.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        // Without a runtime the whole server has ended.
+        // Without a runtime, the whole server has ended.
         if let (Some(undo), Ok(_)) = (undo, Handle::try_current()) {
             spawn(undo);
         }
@@ -46,24 +47,24 @@ impl fmt::Debug for Delivery {
     }
 }
 
-/// The answers of one connection that were given to it as a whole, and not yet to the system.
+/// Answers of one connection that were handed to it completely, but not yet flushed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unsent(Arc<Mutex<Vec<Delivery>>>);
 
 impl Unsent {
-    /// Follows a response until it is delivered, if that matters.
+    /// Tracks a response until it is delivered, if it has a [`Delivery`].
     pub(crate) fn follow(&self, mut response: Response) -> Response {
         match response.extensions_mut().remove::<Delivery>() {
             Some(delivery) => {
                 let unsent = self.clone();
-                // One that was taken whole is on its way; any other is dropped with its delivery.
+                // A response that was read completely is on its way; any other is dropped with its delivery.
                 at_the_end(response, move |is_whole| unsent.lock().extend(Some(delivery).filter(|_| is_whole)))
             }
             None => response,
         }
     }
 
-    /// Says that the system has everything that the connection was given.
+    /// Marks all of them as delivered: the connection has been flushed.
     pub(crate) fn is_flushed(&self) {
         self.lock().drain(..).for_each(|delivery| delivery.is_done());
     }
@@ -83,7 +84,7 @@ mod tests {
 
     use super::{Delivery, Unsent};
 
-    /// Sends an answer as far as a test goes, and returns how often it was undone.
+    /// Sends an answer as far as the test does, and returns how often it was undone.
     fn undone(send: impl AsyncFnOnce(Response, Unsent)) -> usize {
         let undone = Arc::new(AtomicUsize::new(0));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -1,4 +1,4 @@
-//! Letting requests in: for this server, from programs or its own pages, with a token or a cookie, and not too many.
+//! Admission of requests: host and origin, authentication, and rate limits.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use super::security::{BrowserSecrets, Effort, Identity, Means, Refused, secured}
 use super::site::Site;
 use crate::connections::{Standing, Visit};
 
-/// The process at the other end of a connection.
+/// The address of the client of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Answers every client that the server lives.
+/// The path of the health check, which needs no authentication.
 pub(crate) const HEALTH: &str = "/healthz";
-/// What a browser is opened by.
+/// The path prefix of single-use links.
 pub(crate) const OPEN: &str = "/open/";
 
-/// Lets a request in, or turns it away.
+/// Admits a request or refuses it.
 pub(crate) async fn let_in(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
     let form = RefusalForm::of(&head);
     match judge(&site, &head).await {
         Ok(identity) => {
-            // A caller that had nothing to prove is a stranger still.
+            // A request that needed no authentication leaves the client unauthenticated.
             if let Some(identity) = identity {
                 if let Some(visit) = head.extensions.get::<Visit>() {
                     visit.is_now(Standing::Busy);
@@ -60,32 +60,35 @@ pub(crate) async fn let_in(State(site): State<Arc<Site>>, request: Request, next
     }
 }
 
-/// Judges a request; returns who asks, where that had to be proved.
+/// Judges a request. Returns the identity of its caller, or `None` if it needs no authentication.
 async fn judge(site: &Site, head: &Parts) -> Result<Option<Identity>, Refused> {
     let (method, uri, headers) = (&head.method, &head.uri, &head.headers);
     let entrance = site.entrance();
     entrance.guard.judge(method, uri, headers)?;
     let is_look = *method == Method::GET || *method == Method::HEAD;
     let peer = head.extensions.get::<Peer>().map(|peer| peer.0);
-    // The page that turns a browser away has the look of the others.
+    // The page shown to a refused browser uses the stylesheet.
     if (uri.path() == HEALTH || is_style(uri.path())) && is_look {
         return Ok(None);
     }
     if uri.path().starts_with(OPEN) && *method == Method::GET {
         return Ok(None);
     }
-    // A right token is let in however many wrong ones come from its address: all users of this machine have the same.
+    // A valid token is accepted however many invalid ones came from its address, which all users of this machine
+    // share.
     let is_suspect = peer.is_some_and(|peer| !entrance.failures.has_room(&peer));
     let effort = if is_suspect { Effort::Little } else { Effort::Full };
     let Some(identity) = entrance.credentials.identify(headers, effort).await else {
         let is_within = peer.is_none_or(|peer| entrance.failures.take(&peer));
         return Err(if is_within { Refused::Token } else { Refused::TooMany });
     };
-    // A browser sends its cookie whichever page has it ask, and always says from which page it changes something.
+    // A browser sends its cookie whichever page makes the request, but names that page in `Origin` if the request
+    // changes something.
     if identity.means == Means::Cookie && !is_look && !headers.contains_key(ORIGIN) {
         return Err(Refused::NoOrigin);
     }
-    // Whatever it is that changes something: a cookie alone may have been sent to another port of this host, and from there to us.
+    // Even a same-origin request: the cookie alone may have been sent to another port of this host, and from there to
+    // us.
     if !is_look && !identity.is_proved {
         return Err(Refused::Page);
     }
@@ -95,7 +98,7 @@ async fn judge(site: &Site, head: &Parts) -> Result<Option<Identity>, Refused> {
     Ok(Some(identity))
 }
 
-/// Ends a stream when the identity of its caller no longer counts. An answer whose length is known is over soon anyway.
+/// Ends a stream when its caller's identity is revoked. An answer of known length ends soon anyway.
 fn ending_with(response: Response, end: CancellationToken) -> Response {
     match response.body().size_hint().exact() {
         Some(_) => response,
@@ -103,7 +106,7 @@ fn ending_with(response: Response, end: CancellationToken) -> Response {
     }
 }
 
-/// How a refusal is said: in a form that the caller can read.
+/// The format of a refusal, chosen to suit the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RefusalForm {
     Json,
@@ -122,7 +125,6 @@ impl RefusalForm {
     }
 }
 
-/// A page, as an answer.
 fn html(status: StatusCode, page: Markup) -> Response {
     (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], page.into_string()).into_response()
 }
@@ -147,8 +149,9 @@ fn turned_away(site: &Site, refused: Refused, form: RefusalForm) -> Response {
     response
 }
 
-/// Answers a one-time link: gives the browser its two secrets in a page that then loads the board. A redirect would not do, because browsers
-/// do not send `SameSite=Strict` cookies with a navigation that another site started. Blocks on disk access.
+/// Answers a single-use link with a page that stores the browser's two secrets and then loads the board. A redirect
+/// would not work, because browsers do not send `SameSite=Strict` cookies on a navigation that another site started.
+/// Accesses the disk.
 pub(crate) fn open(site: &Site, code: &str, agent: &str, peer: Option<IpAddr>) -> Response {
     let Some(terms) = site.links().take(code) else {
         if peer.is_some_and(|peer| !site.entrance().failures.take(&peer)) {

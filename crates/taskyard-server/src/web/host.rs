@@ -1,4 +1,4 @@
-//! What a server serves, and what it asks the program that runs it.
+//! The interface between the server and the program that runs it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,23 +6,25 @@ use std::sync::Arc;
 
 use taskyard::StoreError;
 use taskyard::config::{Config, ConfigWarning};
-use taskyard::core::answers::words::NameSource;
+use taskyard::core::answers::answer_words::NameSource;
 use taskyard::core::problem::Problem;
 use taskyard::core::{AgentName, ListId};
 use taskyard::hooks::Hooks;
 use taskyard::opening::{Address, Opened, Places};
 use taskyard_jobs::{JobOptions, Jobs};
 
-/// The program that runs a server. It reads flags, the environment and the directory, which the server itself never does.
+/// The program that runs a server. It reads flags, the environment and the directory, which the server itself never
+/// does.
 pub trait Host: fmt::Debug + Send + Sync {
-    /// Looks up what is served: when the server starts, and again when the configuration is to be read anew. If `before` was served at the
-    /// same address, what is open there stays open.
+    /// Returns what to serve. Called when the server starts and when the configuration is reloaded. If `before` was
+    /// served at the same address, its open resources are kept.
     fn served(&self, before: Option<&Served>) -> Result<Served, Problem>;
 
-    /// Returns the list that an agent works on in the served directory after it has made or joined a team.
+    /// Returns the list that an agent works on in the served directory after creating or joining a team.
     fn list_of_member(&self, agent: &AgentName) -> Result<ListId, Problem>;
 
-    /// Fails if commands that a request starts could not open the store: they get its address without the password.
+    /// Fails if commands started by a request could not open the store, since they get its address without the
+    /// password.
     fn let_children_in(&self) -> Result<(), Problem>;
 
     /// Reopens the tasks whose jobs failed or were lost, on every store that jobs were started for.
@@ -32,38 +34,38 @@ pub trait Host: fmt::Debug + Send + Sync {
 /// Runs before the first write to a list, and may refuse it.
 pub type BeforeWriting = Arc<dyn Fn(&ListId) -> Result<(), StoreError> + Send + Sync>;
 
-/// What all requests to a server have in common: a store, and what its requests act with unless they say otherwise.
+/// What all requests have in common: a store, and defaults for what they do not specify.
 #[derive(Clone)]
 pub struct Served {
-    /// Everything that lives at the address of the store.
+    /// Everything at the address of the store.
     pub opened: Opened,
     /// The address of the store.
     pub address: Address,
-    /// Where things are on this machine. The server needs the data directory: its tokens are there.
+    /// Directories on this machine. The server needs the data directory for its tokens.
     pub places: Places,
     /// The configuration.
     pub config: Config,
-    /// What of the configuration and of the client's settings does not count.
+    /// Settings of the configuration and of the client that were ignored.
     pub ignored: Vec<ConfigWarning>,
-    /// The hooks and checks that operations ask; `None` for none.
+    /// The hooks and checks that operations run, if any.
     pub hooks: Option<Arc<Hooks>>,
-    /// The list of requests that name none.
+    /// The default list, for requests that do not name one.
     pub list: ListId,
     /// The list of the directory itself; `None` without a directory.
     pub directory_list: Option<ListId>,
-    /// The agent that acts if a request names none, and where that name comes from.
+    /// The default agent, and where its name comes from.
     pub agent: (AgentName, NameSource),
-    /// Whether somebody gave that name, so that no other agent has it by chance.
+    /// Whether that name was given explicitly, so that no other agent has it by chance.
     pub is_named: bool,
-    /// Whether teams count.
+    /// Whether teams are enabled.
     pub has_teams: bool,
-    /// How many tasks an agent may have in progress.
+    /// Maximum number of tasks an agent may have in progress.
     pub claim_limit: Option<usize>,
-    /// Whether members that join may start nothing before their plan is approved.
+    /// Whether members who join need an approved plan before they start anything.
     pub plan_mode_required: bool,
-    /// The session of the client that the server was started in.
+    /// The client session in which the server was started.
     pub session: Option<String>,
-    /// Where jobs leave their traces, and what they are started with.
+    /// Where jobs are recorded, and how they are started.
     pub jobs: JobOptions,
     /// Records that the directory uses its list.
     pub before_writing: Option<BeforeWriting>,
@@ -77,7 +79,7 @@ impl fmt::Debug for Served {
 }
 
 impl Served {
-    /// Serves a list of a store to callers that act as an agent unless they name another, without configuration and hooks.
+    /// Serves a list of a store without configuration and hooks. `agent` is the default agent.
     pub fn new(opened: Opened, address: Address, places: Places, list: ListId, agent: AgentName) -> Self {
         let data = places.data.clone().unwrap_or_default();
         Self {
@@ -100,7 +102,7 @@ impl Served {
         }
     }
 
-    /// Returns the data directory; `None` without one there is no memory of lists and no token.
+    /// Returns the data directory. Without one, there are no tokens and no memory of lists.
     pub(crate) fn data(&self) -> Option<&PathBuf> {
         self.places.data.as_ref()
     }

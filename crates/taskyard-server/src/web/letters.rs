@@ -1,4 +1,4 @@
-//! The conversations that pages showed: a message that is acknowledged may no longer lie in any inbox, and stays on the page all the same.
+//! The conversations shown on pages. An acknowledged message may no longer be in any inbox, but stays on the page.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,17 +6,17 @@ use std::sync::{Mutex, PoisonError};
 use taskyard::core::view::{Thread, keep_seen};
 use taskyard::core::{AgentName, ListId};
 
-/// The maximum number of readers whose conversations are kept.
+/// Maximum number of readers whose conversations are kept.
 const READERS: usize = 64;
-/// The maximum number of messages of a conversation that are kept, the newest.
+/// Maximum number of messages kept per conversation, the newest.
 const LETTERS: usize = 200;
 
-/// The conversations that pages showed, by list and reader. They are gone when the server ends.
+/// The conversations shown, by list and reader. Lost when the server ends.
 #[derive(Debug, Default)]
 pub(crate) struct Letters(Mutex<HashMap<(ListId, AgentName), Vec<Thread>>>);
 
 impl Letters {
-    /// Adds what was shown before to conversations, and remembers them.
+    /// Adds messages shown earlier to conversations, and stores the result.
     pub(crate) fn complete(&self, list: &ListId, reader: &AgentName, threads: &mut Vec<Thread>) {
         let mut readers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (list.clone(), reader.clone());

@@ -1,4 +1,4 @@
-//! What is counted, as Prometheus reads it.
+//! Metrics in the Prometheus text format.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::site::Site;
 use super::tally::{Counted, LAGS};
 use taskyard::core::problem::Problem;
 
-/// Returns everything that is counted. May wait for the disk.
+/// Returns all metrics. May access the disk.
 pub(crate) fn page(site: &Site) -> Result<String, Problem> {
     let mut page = Page::default();
     let yard = site.call(Requested::default(), site.cancel().clone())?.yard;
@@ -93,7 +93,6 @@ fn counted(counted: &Counted, page: &mut Page) {
     page.sample("taskyard_event_lag_seconds_count", &[], counted.lag_count as f64);
 }
 
-/// The text as Prometheus reads it.
 #[derive(Debug, Default)]
 struct Page(String);
 

@@ -1,5 +1,5 @@
-//! The door over HTTP: pages for people, a JSON API for programs, events, and what is counted. `serve/` listens, and decides over how many
-//! connections.
+//! Everything served over HTTP: pages for people, a JSON API for programs, events and metrics. Begin with
+//! `routes.rs`; `serve/` listens and accepts connections.
 
 mod api;
 mod call;

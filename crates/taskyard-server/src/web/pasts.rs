@@ -1,4 +1,4 @@
-//! What became of lists over time, as far as a page asked: so that a chart that is drawn again reads only what is new.
+//! The computed past of lists, cached so that redrawing a chart reads only new entries.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use taskyard::core::ListId;
 use taskyard::operations::KnownPast;
 
-/// So many lists are remembered; then all are forgotten, and read anew when they are asked for.
+/// Maximum number of lists cached; beyond it, all are dropped.
 const LISTS: usize = 32;
 
-/// The pasts of lists.
 #[derive(Debug, Default)]
 pub(crate) struct Pasts(Mutex<HashMap<ListId, Arc<Mutex<KnownPast>>>>);
 

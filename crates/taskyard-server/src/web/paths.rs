@@ -1,8 +1,8 @@
-//! Paths of our addresses, and the variable parts in them.
+//! Building URL paths.
 
 use std::fmt::Write as _;
 
-/// Writes a part of a path, in which everything stands for itself.
+/// Appends a path segment with percent-encoding.
 pub(crate) fn push_part(address: &mut String, part: &str) {
     for byte in part.bytes() {
         match byte {
@@ -12,8 +12,8 @@ pub(crate) fn push_part(address: &mut String, part: &str) {
     }
 }
 
-/// Returns a template such as `/lists/{list}/tasks/{task.id}` with its variable parts filled in, or `None` if the value of one is not
-/// known.
+/// Fills in the variables of a template such as `/lists/{list}/tasks/{task.id}`. Returns `None` if the value of one
+/// is unknown.
 pub(crate) fn filled(template: &str, value_of: impl Fn(&str) -> Option<String>) -> Option<String> {
     let mut path = String::new();
     for part in template.split('/').skip(1) {

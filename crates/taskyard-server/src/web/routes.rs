@@ -1,4 +1,4 @@
-//! What answers where.
+//! The routes of the server. Begin here.
 
 use std::sync::Arc;
 
@@ -9,32 +9,27 @@ use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE, USER_AGENT};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, get, on};
-use taskyard::core::answers::access::{LinkCreated, TokenRevoked};
-use taskyard::core::answers::document::to_vec;
+use taskyard::core::answers::answer_document::to_vec;
+use taskyard::core::answers::maintenance_answers::{LinkCreated, TokenRevoked};
 use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard::core::{AgentName, ListId};
 use taskyard::process::Cancel;
+use taskyard_mcp::serving::{Work, spawn};
 
-use super::api::{
-    self, Caller, Does, FOLLOW_ALL, FOLLOW_LIST, LOG_OUT, MAKE_LINK, NewLink, Operation, problem_response,
-};
+use super::api::{Caller, Does, FOLLOW_ALL, FOLLOW_LIST, LOG_OUT, MAKE_LINK, NewLink, Operation, problem_response};
 use super::call::Requested;
 use super::entering::{HEALTH, OPEN, Peer, RefusalForm, open};
 use super::events::{EventId, Topic, keep_following, stream};
-use super::metrics;
 use super::openapi::{document, schema_of_input};
-use super::pages;
 use super::site::Site;
+use super::{api, metrics, pages};
 use crate::tokens::{LinkTerms, Scope};
-use taskyard_mcp::serving::{Work, spawn};
 
-/// Where the description of the API is.
 const DESCRIPTION: &str = "/api/v1/openapi.json";
 const METRICS: &str = "/metrics";
-/// Counts requests for what there is not.
+/// The operation under which requests with an unknown path are counted.
 const NO_OPERATION: &str = "none";
 
-/// Returns what answers.
 pub(crate) fn routes(site: Arc<Site>) -> Router {
     let entrance = site.entrance();
     let described = document(entrance.is_proxied().then(|| entrance.public_url()).as_deref()).to_string();
@@ -84,11 +79,11 @@ fn method_of(operation: Operation) -> MethodRouter<Arc<Site>> {
     }
 }
 
-/// The maximum length of a request for a link in bytes.
+/// Maximum size of a request for a link in bytes.
 const LONGEST_NEW_LINK: usize = 4096;
 
 async fn open_browser(State(site): State<Arc<Site>>, Path(code): Path<String>, request: Request) -> Response {
-    // A browser that only looks ahead does not use the link up.
+    // A prefetching browser must not use up the link.
     if *request.method() != Method::GET {
         return StatusCode::OK.into_response();
     }
@@ -126,7 +121,6 @@ async fn follow(site: Arc<Site>, operation: &'static str, topic: Topic, scope: S
     noted(&site, operation, response)
 }
 
-/// Counts an answer.
 fn noted(site: &Site, operation: &'static str, response: Response) -> Response {
     site.tally().note_answer(operation, response.status());
     response
@@ -170,7 +164,7 @@ async fn make_link(State(site): State<Arc<Site>>, scope: Scope, request: Request
     noted(&site, MAKE_LINK, response)
 }
 
-/// Reads what is asked for; an empty body counts as an empty object.
+/// Reads the request for a link. An empty body counts as an empty object.
 async fn read_new_link(body: Body) -> Result<NewLink, Problem> {
     let bytes = to_bytes(body, LONGEST_NEW_LINK).await;
     let bytes = bytes.map_err(|_| Problem::usage("bad_json", "the body is too long, or ends too early"))?;

@@ -1,4 +1,4 @@
-//! What a server has counted.
+//! Counters of a server, for the metrics.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,48 +7,44 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use taskyard::core::{Event, Revision, Timestamp};
 
-/// Number of lists, and of lists with each thing that can be done, that are counted.
+/// Maximum number of keys per counter.
 const KEYS: usize = 16_000;
-/// The bounds of the times between a commit and the event that tells of it, in seconds.
+/// Histogram bounds of the time between a commit and its event, in seconds.
 pub(super) const LAGS: [f64; 7] = [0.005, 0.02, 0.05, 0.1, 0.3, 1.0, 10.0];
 
-/// What a server has counted.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     counted: Mutex<Counted>,
 }
 
-/// The numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
-    /// Answers, by operation and status.
+    /// Answers by operation and status.
     pub(super) answers: BTreeMap<(&'static str, u16), u64>,
-    /// Requests that were not let in, by the code of the refusal.
+    /// Refused requests by the code of the refusal.
     pub(super) refused: BTreeMap<&'static str, u64>,
-    /// The newest commit that was counted, by list: two readers may tell of the same one.
+    /// The newest counted commit of each list, since two readers may announce the same one.
     newest: HashMap<String, Revision>,
-    /// Entries of commits on lists that are followed, by list and what was done.
+    /// Journal entries on followed lists, by list and operation.
     pub(super) entries: BTreeMap<(String, &'static str), u64>,
-    /// Commits whose events came within each of the bounds.
+    /// Histogram of commits by the delay of their events.
     pub(super) lags: [u64; LAGS.len()],
-    /// How long the events took in all, in seconds.
+    /// The sum of the delays in seconds.
     pub(super) lag_sum: f64,
-    /// How many events that is.
+    /// The number of events.
     pub(super) lag_count: u64,
 }
 
 impl Tally {
-    /// Counts an answer.
     pub(crate) fn note_answer(&self, operation: &'static str, status: StatusCode) {
         *self.lock().answers.entry((operation, status.as_u16())).or_default() += 1;
     }
 
-    /// Counts a request that was not let in.
     pub(crate) fn note_refused(&self, code: &'static str) {
         *self.lock().refused.entry(code).or_default() += 1;
     }
 
-    /// Counts a commit that is told of now.
+    /// Counts a commit whose event is sent now.
     pub(crate) fn note_commit(&self, event: &Event, now: Timestamp) {
         let mut counted = self.lock();
         let list = event.list.as_str();
@@ -73,7 +69,6 @@ impl Tally {
         LAGS.iter().enumerate().filter(|(_, bound)| lag <= **bound).for_each(|(at, _)| counted.lags[at] += 1);
     }
 
-    /// Returns the numbers as they are now.
     pub(super) fn counted(&self) -> Counted {
         self.lock().clone()
     }

@@ -4,17 +4,11 @@
 //! everything else stay as they are, byte for byte. What a change means is checked by reading the text again. Nothing here
 //! knows where such files are or who reads them.
 
-pub mod json;
-pub mod toml;
-pub mod yaml;
-
-mod additions;
 mod changed_lines;
-mod entry;
-mod text_layout;
-mod unfit;
+mod config_entry;
+pub mod json_entries;
+pub mod toml_entries;
+pub mod yaml_entries;
 
-pub use additions::Additions;
 pub use changed_lines::{ChangedLine, changed_lines};
-pub use entry::{Added, Entry, What};
-pub use unfit::Unfit;
+pub use config_entry::{Added, Additions, Entry, Unfit, What};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use taskyard_setup::config_edit::json::read;
+use taskyard_setup::config_edit::json_entries::read;
 use taskyard_setup::{Agent, Outcome, Registration, Scope, SetupError, SetupOptions, Wish, plan};
 use taskyard_testkit::{Random, Scale};
 use tempfile::TempDir;
@@ -312,7 +312,7 @@ fn what_others_added_since_stays_when_we_go() {
 }
 
 #[test]
-fn an_object_that_was_made_for_us_goes_with_us_although_the_file_changed() {
+fn object_created_by_setup_is_removed_with_it() {
     let house = House::new();
     let file = house.file(".claude.json", "{\n  \"numStartups\": 1\n}");
     house.wish(Agent::Claude, Scope::User, Wish::Register).unwrap();
@@ -370,7 +370,7 @@ fn a_broken_file_is_refused_and_no_file_is_touched() {
 }
 
 #[test]
-fn a_file_that_changes_between_planning_and_writing_is_not_overwritten() {
+fn file_changed_between_plan_and_write_is_not_overwritten() {
     let house = House::new();
     let file = house.file(".gemini/settings.json", "{}");
     let planned = plan(Agent::Gemini, Scope::User, Wish::Register, &house.options(), &house.data()).unwrap();

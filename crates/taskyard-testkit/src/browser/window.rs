@@ -1,4 +1,4 @@
-//! A window, as a person sees and uses it.
+//! A browser window as a person uses it: elements, keys, its size and its accessibility.
 
 use std::cell::Cell;
 use std::fs;
@@ -6,13 +6,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::accessibility::{self, Finding, Looking};
-use super::base64;
 use super::driver::DriverError;
-use super::element::Element;
-use super::keyboard;
-use super::screen::{Picture, Scheme, Screen};
-use super::session::Session;
+use crate::browser::driver;
+use crate::browser::driver::Session;
 use crate::patience::wait_or;
 use crate::rivals::install_axe;
 
@@ -155,12 +151,12 @@ impl Window {
 
     /// Presses keys together: `?`, `Enter`, `Control+k`.
     pub fn press(&self, keys: &str) {
-        self.done("POST", "/actions", &keyboard::press(keys));
+        self.done("POST", "/actions", &press(keys));
     }
 
     /// Types a text to whatever has the focus.
     pub fn type_text(&self, text: &str) {
-        self.done("POST", "/actions", &keyboard::type_text(text));
+        self.done("POST", "/actions", &type_text(text));
     }
 
     /// Moves the mouse over an element.
@@ -168,6 +164,31 @@ impl Window {
         let over = json!({ "type": "pointerMove", "duration": 0, "origin": element.reference(), "x": 0, "y": 0 });
         let pointer =
             json!({ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": [over] });
+        self.done("POST", "/actions", &json!({ "actions": [pointer] }));
+    }
+
+    /// Touches an element with a finger, in its middle.
+    pub fn tap(&self, element: &Element) {
+        self.script("arguments[0].scrollIntoView({ block: 'center', inline: 'center' })", &[element.reference()]);
+        let moves = [
+            json!({ "type": "pointerMove", "duration": 0, "origin": element.reference(), "x": 0, "y": 0 }),
+            json!({ "type": "pointerDown", "button": 0 }),
+            json!({ "type": "pointerUp", "button": 0 }),
+        ];
+        let finger =
+            json!({ "type": "pointer", "id": "finger", "parameters": { "pointerType": "touch" }, "actions": moves });
+        self.done("POST", "/actions", &json!({ "actions": [finger] }));
+    }
+
+    /// Presses the right button of the mouse on an element.
+    pub fn click_right(&self, element: &Element) {
+        let moves = [
+            json!({ "type": "pointerMove", "duration": 0, "origin": element.reference(), "x": 0, "y": 0 }),
+            json!({ "type": "pointerDown", "button": 2 }),
+            json!({ "type": "pointerUp", "button": 2 }),
+        ];
+        let pointer =
+            json!({ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": moves });
         self.done("POST", "/actions", &json!({ "actions": [pointer] }));
     }
 
@@ -231,7 +252,7 @@ impl Window {
     /// Takes a picture of what is shown.
     pub fn picture(&self) -> Picture {
         let taken = self.devtools("Page.captureScreenshot", json!({ "format": "png" }));
-        Picture { png: base64::decode(taken["data"].as_str().unwrap_or_default()) }
+        Picture { png: driver::decode(taken["data"].as_str().unwrap_or_default()) }
     }
 
     /// Returns what axe finds wrong with the page.
@@ -239,11 +260,11 @@ impl Window {
         let execute = |kind: &str, script: &str, arguments: &[Value]| {
             self.done("POST", &format!("/execute/{kind}"), &json!({ "script": script, "args": arguments }))
         };
-        if execute("sync", accessibility::IS_THERE, &[]) != true {
+        if execute("sync", IS_THERE, &[]) != true {
             execute("sync", &fs::read_to_string(install_axe()).unwrap(), &[]);
         }
-        let answer = execute("async", accessibility::RUN, &[looking.options()]);
-        accessibility::findings(&answer)
+        let answer = execute("async", RUN, &[looking.options()]);
+        findings(&answer)
     }
 
     /// Returns what the page complained of on its console since the last time: errors, refused scripts and styles, failed requests.
@@ -292,4 +313,313 @@ fn selector_of(role: &str) -> String {
         _ => "no-such-element",
     };
     format!("{native}, [role={role}]")
+}
+
+/// A running Chromium with a profile of its own, which ends with it.
+#[derive(Debug)]
+pub struct Browser {
+    session: Arc<Session>,
+}
+
+impl Browser {
+    /// Starts a browser.
+    pub fn start() -> Self {
+        Self { session: Arc::new(Session::start()) }
+    }
+
+    /// Returns the window that a browser starts with.
+    pub fn window(&self) -> Window {
+        Window::new(Arc::clone(&self.session), self.session.current())
+    }
+
+    /// Opens a tab beside it, which shares its cookies.
+    pub fn tab(&self) -> Window {
+        Window::new(Arc::clone(&self.session), self.session.another_window("tab"))
+    }
+}
+
+/// The name under which the standard passes elements around.
+const KEY: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// Something on a page, until the page takes it away.
+#[derive(Clone, Debug)]
+pub struct Element {
+    session: Arc<Session>,
+    window: String,
+    id: String,
+}
+
+impl Element {
+    /// Returns the element that the driver names in an answer.
+    pub(super) fn of(session: &Arc<Session>, window: &str, answer: &Value) -> Option<Self> {
+        let id = answer[KEY].as_str()?.to_owned();
+        Some(Self { session: Arc::clone(session), window: window.to_owned(), id })
+    }
+
+    /// Returns it as scripts and actions take it.
+    pub(super) fn reference(&self) -> Value {
+        json!({ KEY: self.id })
+    }
+
+    /// Clicks on it.
+    pub fn click(&self) {
+        self.try_click().unwrap_or_else(|error| panic!("cannot be clicked: {error:?}"));
+    }
+
+    pub(super) fn try_click(&self) -> Result<(), DriverError> {
+        self.call("POST", "click", Some(&json!({}))).map(drop)
+    }
+
+    /// Empties it and types a text into it.
+    pub fn fill(&self, text: &str) {
+        self.call("POST", "clear", Some(&json!({}))).unwrap_or_else(|error| panic!("cannot be emptied: {error:?}"));
+        self.type_in(text);
+    }
+
+    /// Types a text into it.
+    pub fn type_in(&self, text: &str) {
+        let typed = self.call("POST", "value", Some(&json!({ "text": text })));
+        typed.unwrap_or_else(|error| panic!("nothing can be typed into it: {error:?}"));
+    }
+
+    /// Returns the text that it shows.
+    pub fn text(&self) -> String {
+        self.word("text")
+    }
+
+    /// Returns what it is, as people hear it who do not see it.
+    pub fn role(&self) -> String {
+        self.word("computedrole")
+    }
+
+    /// Returns what it is called, as people hear it who do not see it.
+    pub fn name(&self) -> String {
+        self.word("computedlabel")
+    }
+
+    /// Returns an attribute; none where it has no such.
+    pub fn attribute(&self, name: &str) -> Option<String> {
+        let value = self.call("GET", &format!("attribute/{name}"), None).unwrap_or_default();
+        value.as_str().map(str::to_owned)
+    }
+
+    /// Returns a property, what a field holds as `value` say.
+    pub fn property(&self, name: &str) -> Value {
+        self.call("GET", &format!("property/{name}"), None).unwrap_or_default()
+    }
+
+    /// Tells whether it can be seen.
+    pub fn is_shown(&self) -> bool {
+        self.call("GET", "displayed", None).is_ok_and(|shown| shown == json!(true))
+    }
+
+    fn word(&self, what: &str) -> String {
+        // What the page took away has no words any more.
+        let word = self.call("GET", what, None).unwrap_or_default();
+        word.as_str().unwrap_or_default().to_owned()
+    }
+
+    fn call(&self, method: &str, what: &str, body: Option<&Value>) -> Result<Value, DriverError> {
+        self.session.call(&self.window, method, &format!("/element/{}/{what}", self.id), body)
+    }
+}
+
+/// The keys that have names and no characters.
+const NAMED: [(&str, char); 18] = [
+    ("Enter", '\u{e007}'),
+    ("Escape", '\u{e00c}'),
+    ("Tab", '\u{e004}'),
+    ("Backspace", '\u{e003}'),
+    ("Delete", '\u{e017}'),
+    ("Space", ' '),
+    ("ArrowLeft", '\u{e012}'),
+    ("ArrowUp", '\u{e013}'),
+    ("ArrowRight", '\u{e014}'),
+    ("ArrowDown", '\u{e015}'),
+    ("PageUp", '\u{e00e}'),
+    ("PageDown", '\u{e00f}'),
+    ("Home", '\u{e011}'),
+    ("End", '\u{e010}'),
+    ("Shift", '\u{e008}'),
+    ("Control", '\u{e009}'),
+    ("Alt", '\u{e00a}'),
+    ("Meta", '\u{e03d}'),
+];
+
+/// Returns the actions that press keys together and let go of them again: `Control+k`.
+pub(super) fn press(keys: &str) -> Value {
+    // A plus sign on its own is a key, too.
+    let keys: Vec<char> = match keys {
+        "+" => vec!['+'],
+        keys => keys.split('+').map(key).collect(),
+    };
+    let down = keys.iter().map(|key| json!({ "type": "keyDown", "value": key }));
+    let up = keys.iter().rev().map(|key| json!({ "type": "keyUp", "value": key }));
+    source(down.chain(up).collect())
+}
+
+/// Returns the actions that type a text, one key after the other.
+pub(super) fn type_text(text: &str) -> Value {
+    let strokes =
+        text.chars().flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key.to_string() })));
+    source(strokes.collect())
+}
+
+fn source(actions: Vec<Value>) -> Value {
+    json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": actions }] })
+}
+
+fn key(name: &str) -> char {
+    let named = NAMED.iter().find(|(known, _)| *known == name).map(|(_, key)| *key);
+    let mut characters = name.chars();
+    let single = characters.next().filter(|_| characters.next().is_none());
+    named.or(single).unwrap_or_else(|| panic!("`{name}` is no key"))
+}
+
+/// A size of window, in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Screen {
+    /// Held in a hand.
+    Phone,
+    /// On a desk.
+    Laptop,
+    /// On a wall.
+    Wall,
+}
+
+/// The colours that a reader prefers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Dark on light.
+    Light,
+    /// Light on dark.
+    Dark,
+}
+
+/// What a window shows, as a PNG.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// The bytes of the file.
+    pub png: Vec<u8>,
+}
+
+impl Screen {
+    /// Returns all of them.
+    pub const ALL: [Self; 3] = [Self::Phone, Self::Laptop, Self::Wall];
+
+    /// Returns its width and height.
+    pub const fn size(self) -> (u32, u32) {
+        match self {
+            Self::Phone => (390, 844),
+            Self::Laptop => (1440, 900),
+            Self::Wall => (2560, 1440),
+        }
+    }
+
+    /// Returns the word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Phone => "phone",
+            Self::Laptop => "laptop",
+            Self::Wall => "wall",
+        }
+    }
+}
+
+impl Scheme {
+    /// Returns all of them.
+    pub const ALL: [Self; 2] = [Self::Light, Self::Dark];
+
+    /// Returns the word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+}
+
+impl Picture {
+    /// Returns its width and height, as its header has them.
+    pub fn size(&self) -> (u32, u32) {
+        let number = |at: usize| u32::from_be_bytes(self.png[at..at + 4].try_into().unwrap());
+        (number(16), number(20))
+    }
+}
+
+/// How bad something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Impact {
+    /// A user may stumble.
+    Minor,
+    /// A user is slowed down.
+    Moderate,
+    /// A user cannot do something.
+    Serious,
+    /// A user can do nothing.
+    Critical,
+}
+
+/// Something that is wrong with a page.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The rule that it breaks.
+    pub rule: String,
+    /// How bad it is.
+    pub impact: Impact,
+    /// What is asked for.
+    pub help: String,
+    /// Where it is, as the source of each element.
+    pub elements: Vec<String>,
+}
+
+/// What axe looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looking {
+    /// Everything it has a rule for, and whether what is clicked is large enough, which it leaves out unless asked.
+    ForEverything,
+    /// Colours alone: nothing else of a page is different to a reader who prefers other colours.
+    ForColours,
+}
+
+impl Looking {
+    /// Returns the options that say so.
+    pub(super) fn options(self) -> Value {
+        match self {
+            Self::ForEverything => {
+                json!({ "resultTypes": ["violations"], "rules": { "target-size": { "enabled": true } } })
+            }
+            Self::ForColours => {
+                json!({ "resultTypes": ["violations"], "runOnly": ["color-contrast", "link-in-text-block"] })
+            }
+        }
+    }
+}
+
+/// Tells whether the page has axe already.
+pub(super) const IS_THERE: &str = "return typeof window.axe === 'object'";
+
+/// Runs axe over the page, with options.
+pub(super) const RUN: &str = "
+    const [options, done] = arguments;
+    axe.run(document, options).then(
+        found => done(found.violations.map(({ id, impact, help, nodes }) => ({ id, impact, help, nodes: nodes.map(node => node.html + ' ' + (node.failureSummary || '')) }))),
+        error => done(String(error)));";
+
+/// Reads what it found.
+pub(super) fn findings(answer: &Value) -> Vec<Finding> {
+    let found = answer.as_array().unwrap_or_else(|| panic!("axe failed: {answer}"));
+    found.iter().map(finding).collect()
+}
+
+fn finding(value: &Value) -> Finding {
+    let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+    let impact = match text("impact").as_str() {
+        "critical" => Impact::Critical,
+        "serious" => Impact::Serious,
+        "moderate" => Impact::Moderate,
+        _ => Impact::Minor,
+    };
+    let elements = value["nodes"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+    Finding { rule: text("id"), impact, help: text("help"), elements: elements.collect() }
 }

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use taskyard::Store;
 use taskyard::core::dialect::macf::hidden_names;
 use taskyard::core::{Image, ListId, Rules, TaskId};
 use taskyard::store::{
-    DocumentOptions, DocumentPaths, FileStore, FileStoreOptions, MemoryStore, TeachingOptions, TeachingPaths,
+    DocumentOptions, DocumentPaths, FileStore, FileStoreOptions, Lookup, MemoryStore, TeachingOptions, TeachingPaths,
     open_documents, open_teaching,
 };
-use taskyard::{Store, store::Lookup};
 use tempfile::TempDir;
 
 use crate::commit;
-use crate::memory_folder::folder_in_memory;
+use crate::opened::folder_in_memory;
 
 /// What can stand under a task's name.
 #[derive(Clone, Copy, Debug)]

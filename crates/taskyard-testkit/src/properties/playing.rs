@@ -1,19 +1,23 @@
-//! Playing random sequences.
+//! Plays random sequences of operations, and what must hold of a list at any time.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::convert::Infallible;
 use std::iter;
 use std::sync::Arc;
 use std::time::Instant;
 
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any};
+use proptest::prop_oneof;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use taskyard::core::{AgentName, ListId, Revision, Rules, TaskId};
+use taskyard::core::rules::graph::dependencies::{Edge, find_cycle};
+use taskyard::core::{AgentName, Image, ListId, Op, Revision, Rules, Status, Task, TaskId};
 use taskyard::operations::{MergeWhich, NewTask, OwnerChange, Patch, RestoreWhich, UndoRange, Update};
+use taskyard::store::HistoryQuery;
 use taskyard::stream::{Cursor, Happening, Interest, Stream};
-use taskyard::{Outcome, Yard};
+use taskyard::{Outcome, Store, Yard};
 
-use super::invariants::{Replay, edges_are_in_order};
-use super::steps::{Step, sequences};
 use crate::{Opened, PATIENCE, Scale, images};
 
 /// Plays random sequences of operations in these rules, and checks the invariants after each: edges two-sided and without
@@ -260,4 +264,128 @@ fn is_refused<T>(outcome: Result<Outcome<T>, taskyard::Error>) -> bool {
 
 fn which(open: bool) -> MergeWhich {
     if open { MergeWhich::Open } else { MergeWhich::All }
+}
+
+/// One operation. Tasks and revisions are named by a number that is taken modulo how many there are.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Create { blocked_by: Vec<u8>, blocks: Vec<u8>, owner: Option<u8> },
+    Update { task: u8, subject: u8, status: Option<Status>, meta: u8 },
+    Edges { task: u8, add_blocks: Vec<u8>, add_blocked_by: Vec<u8>, remove_blocks: Vec<u8>, remove_blocked_by: Vec<u8> },
+    Depend { task: u8, on: u8 },
+    Undepend { task: u8, on: u8 },
+    Start { task: u8 },
+    Done { task: u8 },
+    Cancel { task: u8 },
+    Reopen { task: u8 },
+    Delete { tasks: Vec<u8> },
+    Clear,
+    UndoNewest,
+    UndoOne { revision: u8 },
+    UndoRange { from: u8, to: u8 },
+    RestoreAll,
+    Restore { tasks: Vec<u8> },
+    MergeAway { open: bool },
+    MergeBack { open: bool },
+    Mend,
+}
+
+/// Makes sequences of operations, creations and edges being the most frequent.
+pub(super) fn sequences() -> impl Strategy<Value = Vec<Step>> {
+    vec(step(), 1..50)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let few = || vec(any::<u8>(), 0..3);
+    let status = prop_oneof![
+        Just(None),
+        Just(Some(Status::Pending)),
+        Just(Some(Status::InProgress)),
+        Just(Some(Status::Completed))
+    ];
+    prop_oneof![
+        8 => (few(), few(), any::<Option<u8>>())
+            .prop_map(|(blocked_by, blocks, owner)| Step::Create { blocked_by, blocks, owner }),
+        8 => (any::<u8>(), any::<u8>(), status, any::<u8>())
+            .prop_map(|(task, subject, status, meta)| Step::Update { task, subject, status, meta }),
+        6 => (any::<u8>(), few(), few(), few(), few()).prop_map(
+            |(task, add_blocks, add_blocked_by, remove_blocks, remove_blocked_by)| Step::Edges {
+                task, add_blocks, add_blocked_by, remove_blocks, remove_blocked_by
+            }
+        ),
+        24 => (any::<u8>(), any::<u8>()).prop_map(|(task, on)| Step::Depend { task, on }),
+        12 => (any::<u8>(), any::<u8>()).prop_map(|(task, on)| Step::Undepend { task, on }),
+        4 => any::<u8>().prop_map(|task| Step::Start { task }),
+        6 => any::<u8>().prop_map(|task| Step::Done { task }),
+        2 => any::<u8>().prop_map(|task| Step::Cancel { task }),
+        2 => any::<u8>().prop_map(|task| Step::Reopen { task }),
+        4 => vec(any::<u8>(), 1..3).prop_map(|tasks| Step::Delete { tasks }),
+        1 => Just(Step::Clear),
+        6 => Just(Step::UndoNewest),
+        20 => any::<u8>().prop_map(|revision| Step::UndoOne { revision }),
+        4 => (any::<u8>(), any::<u8>()).prop_map(|(from, to)| Step::UndoRange { from, to }),
+        3 => Just(Step::RestoreAll),
+        4 => vec(any::<u8>(), 1..3).prop_map(|tasks| Step::Restore { tasks }),
+        1 => any::<bool>().prop_map(|open| Step::MergeAway { open }),
+        1 => any::<bool>().prop_map(|open| Step::MergeBack { open }),
+        1 => Just(Step::Mend),
+    ]
+}
+
+/// Panics unless every edge is known at both ends, leads to a task, and is in no circle.
+pub(super) fn edges_are_in_order(tasks: &[Task]) {
+    let there: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
+    for task in tasks {
+        for on in &task.blocked_by {
+            let blocker = there.get(on).unwrap_or_else(|| panic!("{} waits for {on}, which is not there", task.id));
+            assert!(blocker.blocks.contains(&task.id), "{} waits for {on}, which does not know it", task.id);
+        }
+        for waiting in &task.blocks {
+            let dependent =
+                there.get(waiting).unwrap_or_else(|| panic!("{} blocks {waiting}, which is not there", task.id));
+            assert!(dependent.blocked_by.contains(&task.id), "{} blocks {waiting}, which does not know it", task.id);
+        }
+        for ids in [&task.blocked_by, &task.blocks] {
+            let once: HashSet<&TaskId> = ids.iter().collect();
+            assert_eq!(once.len(), ids.len(), "{} names a task twice", task.id);
+        }
+        let edges: Vec<Edge> = task.blocked_by.iter().map(|on| Edge::new(task.id.clone(), on.clone())).collect();
+        let blockers =
+            |id: &TaskId| Ok::<_, Infallible>(there.get(id).map(|task| task.blocked_by.clone()).unwrap_or_default());
+        let Ok(circle) = find_cycle(&edges, blockers);
+        assert_eq!(circle, None, "tasks wait for each other");
+    }
+}
+
+/// A list as its journal tells it, played entry by entry.
+pub(super) struct Replay {
+    list: ListId,
+    played: BTreeMap<TaskId, String>,
+    last: Revision,
+}
+
+impl Replay {
+    pub(super) fn of(list: &ListId) -> Self {
+        Self { list: list.clone(), played: BTreeMap::new(), last: Revision(0) }
+    }
+
+    /// Plays what is new in the journal. Panics unless that gives the list as it is, to the letter, and revisions are counted
+    /// without gaps.
+    pub(super) fn comes_to_the_present(&mut self, store: &dyn Store) {
+        let new = HistoryQuery { since: self.last, ..HistoryQuery::default() };
+        for entry in store.history(&self.list, &new).unwrap() {
+            let text = |image: &Image| String::from_utf8(image.bytes().to_vec()).unwrap();
+            let before = self.played.remove(&entry.task);
+            assert_eq!(entry.before.as_ref().map(text), before, "task {} before {}", entry.task, entry.revision);
+            // What is said of a task that is not there changes only what the journal says of it.
+            let is_noted = entry.after.is_none() && matches!(entry.op, Op::Delete | Op::Clear | Op::Undo);
+            assert!(is_noted || entry.before != entry.after, "an entry that changes nothing");
+            assert!(entry.revision == self.last || entry.revision == self.last.next(), "a gap in the revisions");
+            self.last = entry.revision;
+            self.played.extend(entry.after.as_ref().map(|image| (entry.task.clone(), text(image))));
+        }
+        let snapshot = store.read(&self.list).unwrap();
+        assert_eq!(self.played, images(&*snapshot));
+        assert_eq!(snapshot.revision(), self.last);
+    }
 }

@@ -8,7 +8,7 @@ use taskyard::core::Holder;
 use taskyard::liveness::own_mark;
 use taskyard::teams::{Letter, NewMember, Presence, TeamRefusal, Teams};
 
-use super::samples::{OpenTeams, agent, keys, make, new_member, new_team, seat, send};
+use crate::team_suite::team_samples::{OpenTeams, agent, keys, make, new_member, new_team, seat, send};
 use crate::{OpenedTeams, Scale};
 
 const THREADS: usize = 6;

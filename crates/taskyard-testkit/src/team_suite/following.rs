@@ -10,7 +10,7 @@ use taskyard::core::{ListId, Rules};
 use taskyard::store::MemoryStore;
 use taskyard::stream::{AlreadyTold, Cursor, Happening, Stream};
 
-use super::samples::{OpenTeams, agent, keys, make, new_member, seat, send};
+use crate::team_suite::team_samples::{OpenTeams, agent, keys, make, new_member, seat, send};
 use crate::{OpenedTeams, PATIENCE, Scale};
 
 /// Follows what is written to an agent, and who comes and goes in the team that the suite plays with.

@@ -2,7 +2,7 @@
 
 use taskyard::teams::{DeliveryState, Letter, TeamRefusal, Teams};
 
-use super::samples::{OpenTeams, agent, keys, make, seat, send, texts};
+use crate::team_suite::team_samples::{OpenTeams, agent, keys, make, seat, send, texts};
 
 /// The order is that in which messages came.
 pub fn messages_come_in_the_order_in_which_they_were_sent(open: &OpenTeams) {

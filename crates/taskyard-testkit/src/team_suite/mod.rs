@@ -5,8 +5,7 @@ pub mod following;
 pub mod messages;
 pub mod rosters;
 pub mod seats;
+mod team_samples;
+mod team_stamp;
 
-mod samples;
-mod stamp;
-
-pub use samples::OpenTeams;
+pub use team_samples::OpenTeams;

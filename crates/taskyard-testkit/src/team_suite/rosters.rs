@@ -3,7 +3,7 @@
 use taskyard::core::TeamName;
 use taskyard::teams::TeamRefusal;
 
-use super::samples::{OpenTeams, agent, make, new_member, new_team, seat};
+use crate::team_suite::team_samples::{OpenTeams, agent, make, new_member, new_team, seat};
 
 /// Every caller sees a team from the moment it is made.
 pub fn a_team_that_was_made_is_there_for_everybody(open: &OpenTeams) {

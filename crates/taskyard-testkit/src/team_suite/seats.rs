@@ -4,7 +4,7 @@ use taskyard::core::{Holder, ProcessMark, Team, Timestamp};
 use taskyard::liveness::own_mark;
 use taskyard::teams::{NewMember, Plan, PlanState, Presence, SeatRecord, TeamRefusal};
 
-use super::samples::{OpenTeams, agent, keys, make, new_member, seat};
+use crate::team_suite::team_samples::{OpenTeams, agent, keys, make, new_member, seat};
 
 /// The lead's seat is known under the name of the agent that made the team.
 pub fn the_agent_that_made_a_team_leads_it_under_its_own_name(open: &OpenTeams) {

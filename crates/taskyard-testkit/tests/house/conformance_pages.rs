@@ -259,7 +259,7 @@ fn is_stamped(path: &Path, name: &str) -> bool {
 }
 
 #[test]
-fn every_statement_has_a_number_a_verdict_a_test_and_where_needed_a_reason() {
+fn every_statement_has_number_verdict_test_and_reason() {
     for seed in SEEDS {
         let rows = rows(&page(seed)).unwrap_or_else(|fault| panic!("{seed}: {fault}"));
         assert!(rows.len() > 20, "{seed}: {} statements were found", rows.len());
@@ -270,7 +270,7 @@ fn every_statement_has_a_number_a_verdict_a_test_and_where_needed_a_reason() {
 }
 
 #[test]
-fn every_page_opens_with_title_checksum_and_sections_of_its_seed() {
+fn every_page_opens_with_its_seed_title_checksum_sections() {
     for seed in SEEDS {
         let page = page(seed);
         let opening = page.split("\n## ").next().unwrap();

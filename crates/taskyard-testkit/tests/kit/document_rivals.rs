@@ -73,7 +73,7 @@ fn write_together(theirs: &[&str], ours: usize, count: usize, option: &[&str]) {
 }
 
 #[test]
-fn nothing_is_lost_beside_programs_that_lock_the_document_and_write_to_its_path() {
+fn nothing_is_lost_beside_rivals_locking_the_document() {
     let names: Vec<String> = (0..OF_EACH).map(|number| format!("theirs{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let count = Scale::from_environment(0.06).of(WRITES).div_ceil(2 * OF_EACH);
@@ -81,7 +81,7 @@ fn nothing_is_lost_beside_programs_that_lock_the_document_and_write_to_its_path(
 }
 
 #[test]
-fn nothing_is_lost_beside_programs_that_put_another_file_in_the_place_of_the_one_they_locked() {
+fn nothing_is_lost_beside_rivals_replacing_the_locked_file() {
     let count = Scale::from_environment(0.06).of(WRITES).div_ceil(2 * OF_EACH);
     write_together(&["theirs1", "theirs2", "theirs3"], 3, count, &["--replace"]);
 }

@@ -11,7 +11,7 @@ use std::thread;
 use serde_json::Value;
 use taskyard::core::{AgentName, Rules};
 use taskyard::teams::{FileTeamsOptions, Letter, TeamCaller, Teams};
-use taskyard_testkit::team_builder::make_team;
+use taskyard_testkit::list_builder::make_team;
 use taskyard_testkit::{Process, Program, Rival, Scale};
 use tempfile::TempDir;
 
@@ -83,7 +83,7 @@ fn text(value: &Value) -> String {
 }
 
 #[test]
-fn eight_senders_four_readers_and_a_client_lose_nothing_double_nothing_and_keep_the_order() {
+fn senders_readers_and_client_lose_and_double_nothing() {
     let each = Scale::from_environment(0.02).of(MESSAGES).div_ceil(SENDERS);
     let office = Office::new();
     let mut readers: Vec<Process> = READERS.iter().map(|name| office.start(&["read", name])).collect();
@@ -148,7 +148,7 @@ fn assert_no_leftovers(inboxes: &Path) {
 }
 
 #[test]
-fn what_a_reader_had_and_did_not_acknowledge_before_it_was_killed_comes_once_more() {
+fn unacknowledged_messages_of_killed_reader_come_again() {
     let office = Office::new();
     let (teams, lead) = (office.teams(), AgentName::new("tester").unwrap());
     let seat = teams.seat(&lead, None).unwrap().unwrap();
@@ -179,7 +179,7 @@ fn what_a_reader_had_and_did_not_acknowledge_before_it_was_killed_comes_once_mor
 }
 
 #[test]
-fn a_member_that_acknowledges_nothing_touches_nothing_and_so_wakes_no_follower() {
+fn idle_inbox_read_touches_nothing_and_wakes_nobody() {
     let office = Office::new();
     let teams = office.teams();
     let lead = teams.seat(&AgentName::new("tester").unwrap(), None).unwrap().unwrap();

@@ -92,7 +92,7 @@ fn count_after_a_kill(folder: &Path, store: &str, step: &str) -> bool {
 }
 
 #[test]
-fn a_writer_killed_at_any_step_leaves_all_of_its_commit_to_a_document_or_nothing() {
+fn killed_document_writer_leaves_whole_commit_or_nothing() {
     for (step, exists) in STEPS_OF_A_DOCUMENT {
         let folder = tempfile::tempdir().unwrap();
         let document = folder.path().join("tasks.json");
@@ -112,7 +112,7 @@ fn a_writer_killed_at_any_step_leaves_all_of_its_commit_to_a_document_or_nothing
 }
 
 #[test]
-fn a_writer_killed_at_any_step_leaves_all_of_its_commit_to_a_folder_or_nothing() {
+fn killed_folder_writer_leaves_whole_commit_or_nothing() {
     for (step, exists) in STEPS_OF_A_FOLDER {
         let folder = tempfile::tempdir().unwrap();
         let tasks = folder.path().join(".tasks");

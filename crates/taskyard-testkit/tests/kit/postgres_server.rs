@@ -9,7 +9,7 @@ fn a_server_of_the_systems_packages_answers() {
 }
 
 #[test]
-fn a_server_that_was_killed_comes_back_with_what_it_had_committed() {
+fn killed_server_restarts_with_all_it_had_committed() {
     let folder = tempfile::tempdir().unwrap();
     let cluster = Cluster::make(folder.path(), &[]).stop_when_dropped();
     cluster.sql("CREATE TABLE kept (x int); INSERT INTO kept VALUES (7)");

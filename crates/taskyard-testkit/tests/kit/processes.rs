@@ -13,7 +13,7 @@ fn shell(line: &str) -> Program {
 }
 
 #[test]
-fn a_program_sees_nothing_of_the_test_run_but_where_programs_and_temporary_files_are() {
+fn program_sees_only_needed_environment_of_test_run() {
     let seen = shell("env").succeed();
     let names: Vec<&str> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     let allowed = ["PATH", "TMPDIR", "PWD", "OLDPWD", "SHLVL", "_", "TESTKIT_STARTED_BY"];
@@ -97,7 +97,7 @@ fn lines_come_as_they_are_printed_and_the_rest_at_the_end() {
 }
 
 #[test]
-fn a_program_that_is_limited_keeps_its_environment_its_directory_and_its_arguments() {
+fn limited_program_keeps_environment_directory_and_arguments() {
     let folder = tempfile::tempdir().unwrap();
     let mut plain = shell("echo $WORD $0 $(ulimit -n) $(pwd -P)");
     plain.arg("given").env("WORD", "said").current_dir(folder.path().canonicalize().unwrap());

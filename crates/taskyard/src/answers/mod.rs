@@ -1,25 +1,19 @@
-//! What operations return, as the answers that programs get.
+//! Converts what operations return into the answers that programs receive.
 //!
-//! The answers themselves, with their JSON and their schemas, are in [`taskyard_core::answers`]. Here each is filled with what an operation
-//! returned: by `From` if one value is enough, otherwise by a function. An interface calls one operation, makes one answer of it and
-//! serialises that; nothing here finds anything out.
+//! The answers, with their JSON and schemas, are in [`taskyard_core::answers`]. An interface calls one operation,
+//! converts the result with `From` or a function of this module, and serialises that. Nothing here reads a store.
 
-mod claims;
-mod history;
-mod lists;
-mod maintenance;
 #[cfg(feature = "sqlite")]
-mod moving;
-mod tasks;
-mod teams;
+mod interchange_results;
+mod list_results;
+mod task_results;
 
-pub use claims::renewed;
-pub use history::{StreamedEntries, restorable};
-pub use lists::{ignored_setting, list_summary, merged, stats};
-pub use maintenance::{shared_list, unknown_settings};
 #[cfg(feature = "sqlite")]
-pub use moving::{exported, imported};
-pub use tasks::{
-    created_batch, deleted, found, graph, listing, loss, rehearsed, shown, shown_together, unreadable_files,
+pub use interchange_results::{exported, imported};
+pub use list_results::{
+    broadcast, ignored_setting, list_summary, merged, outbox, shared_list, stats, team_left, unknown_settings,
 };
-pub use teams::{broadcast, outbox, team_left};
+pub use task_results::{
+    StreamedEntries, created_batch, deleted, found, graph, listing, loss, rehearsed, renewed, restorable, shown,
+    shown_together, unreadable_files,
+};

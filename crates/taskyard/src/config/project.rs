@@ -1,29 +1,32 @@
-//! The project whose `taskyard.toml` is read, and what that file may say before the user trusts the project.
+//! The project whose `taskyard.toml` is read, and which of its keys require the user's trust.
 
 use std::fs;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path};
 
-use taskyard_core::rules::lists::list_choice::SESSION;
-use taskyard_core::rules::lists::own_list::is_own_list;
+use rustix::process::geteuid;
+use taskyard_core::rules::lists::{
+    Doubt, Rights, SESSION, is_own_list, is_private_group, judge_project_file, judge_users_file,
+};
 
-use super::{Board, Claims, Display, Gc, Jobs, Journal, Kinds, Mcp, Merge, Settings, Time};
+use super::{Board, Claims, Display, Gc, Jobs, Journal, Kinds, Mcp, Merge, Notify, Origin, Settings, Time, Work};
 use crate::opening::WrittenAddress;
 
-/// The name of the file in a project.
 pub(super) const FILE_NAME: &str = "taskyard.toml";
 
-/// Why it is not known whether the user trusts a project.
+/// Why we could not determine whether the user trusts a project.
 pub(crate) type TrustError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The project whose file is read.
 pub struct Project<'a> {
-    /// Its root, which the file is in.
+    /// The root of the project, which contains the file.
     pub directory: &'a Path,
-    /// The directory below the root in which the caller works, if that is another one: the nearest file between the two counts, too.
+    /// The caller's working directory, if it is below the root: the nearest file between the two is read as well.
     pub below: Option<&'a Path>,
-    /// Returns the names that the project goes by.
+    /// Returns the names that the project is known by.
     pub names: &'a dyn Fn() -> Vec<String>,
-    /// Tells whether the user trusts it. Asked only where the file says more than a file may that the user does not trust.
+    /// Returns whether the user trusts the project. Called only if the file contains keys that require trust.
     pub is_trusted: &'a dyn Fn() -> Result<bool, TrustError>,
 }
 
@@ -35,9 +38,9 @@ impl<'a> Project<'a> {
         between.into_iter().find(|above| fs::symlink_metadata(above.join(FILE_NAME)).is_ok())
     }
 
-    /// Returns the keys of a file that count only where the project is trusted.
+    /// Returns the keys of a file that take effect only if the project is trusted.
     pub(super) fn keys_that_need_trust(&self, settings: &Settings) -> Vec<&'static str> {
-        // Every field is named here, so that none can be added without deciding what it is.
+        // Every field is named here, so that none can be added without deciding whether it requires trust.
         let Settings {
             store,
             list,
@@ -55,8 +58,10 @@ impl<'a> Project<'a> {
             mcp,
             kinds,
             time,
-            // They are the project's own.
+            // Harmless: they only concern the project itself.
             lists: _,
+            work,
+            notify,
         } = settings;
         let Claims { lease, limit, roles, stale_owner } = claims;
         let Jobs { max_output, quota, keep, grace, output_form } = jobs;
@@ -68,9 +73,11 @@ impl<'a> Project<'a> {
         let Mcp { when_unset } = mcp;
         let Kinds { marks } = kinds;
         let Time { working_day } = time;
+        let Work { copy, link, setup, review, directory } = work;
+        let Notify { command: notify_command, on: notify_on } = notify;
         let needs = [
             ("store", store.as_ref().is_some_and(|store| !self.is_own_store(store))),
-            // A session's list is none of the project's own, whatever the project is called.
+            // A session's list never belongs to the project, whatever the project's name is.
             ("list", list.as_deref().is_some_and(|list| list == SESSION || !is_own_list(list, &(self.names)()))),
             ("rules", rules.is_some()),
             ("client_version", client_version.is_some()),
@@ -89,20 +96,29 @@ impl<'a> Project<'a> {
             ("journal.max_size", max_size.is_some()),
             ("gc.auto", auto.is_some()),
             ("merge.put_back", put_back.is_some()),
-            // It is run.
+            // Its value is executed.
             ("display.pager", pager.is_some()),
-            // A file that chooses what a key does decides what is done.
+            // A file that assigns the keys decides which action a key press triggers.
             ("board.keys", !keys.is_empty()),
             ("board.theme", theme.is_some()),
             ("mcp.when_unset", when_unset.is_some()),
             ("kinds.marks", marks.is_some()),
             ("time.working_day", working_day.is_some()),
+            // They decide which files an agent gets, where it works, and what is run and merged.
+            ("work.copy", copy.is_some()),
+            ("work.link", link.is_some()),
+            ("work.setup", setup.is_some()),
+            ("work.review", review.is_some()),
+            ("work.directory", directory.is_some()),
+            // Its value is executed.
+            ("notify.command", notify_command.is_some()),
+            ("notify.on", notify_on.is_some()),
         ];
         needs.into_iter().filter(|(_, needs)| *needs).map(|(key, _)| key).collect()
     }
 
-    /// Returns what is left of a file that the user does not trust. Hooks and checks stay, since the code that would run them asks once
-    /// more whether they may, and says that they did not.
+    /// Returns the settings of an untrusted file that still take effect. Hooks and checks remain, because the code that
+    /// would run them checks the trust again and reports that they did not run.
     pub(super) fn without(&self, keys: &[&str], settings: Settings) -> Settings {
         let Settings { store, list, checks, hooks, display, lists, .. } = settings;
         Settings {
@@ -116,7 +132,7 @@ impl<'a> Project<'a> {
         }
     }
 
-    /// Tells whether a store is inside the project's directory, whatever links lead there.
+    /// Returns whether a store is inside the project's directory once all links are resolved.
     fn is_own_store(&self, address: &WrittenAddress) -> bool {
         let Some(("file" | "document" | "teaching", path)) = address.as_written().split_once(':') else { return false };
         let path = Path::new(path);
@@ -125,21 +141,21 @@ impl<'a> Project<'a> {
         }
         let Ok(root) = fs::canonicalize(self.directory) else { return false };
         let path = self.directory.join(path);
-        // A repository may come with links in the folders of its store: to the user's own lists, say.
+        // A repository may contain links in the folders of its store, for example to the user's own lists.
         is_inside(&path, &root)
             && stays_inside(&path.join("tasks"), 1, &root)
             && stays_inside(&path.join("teams"), 2, &root)
     }
 }
 
-/// Tells whether a path, or as much of it as there is, is inside a directory whose links are resolved. A link that leads nowhere
-/// may lead anywhere later.
+/// Returns whether the existing part of a path is inside `root`, whose links are resolved. A dangling link is outside,
+/// because its target may be created later.
 fn is_inside(path: &Path, root: &Path) -> bool {
     let there = path.ancestors().find(|ancestor| fs::symlink_metadata(ancestor).is_ok());
     there.and_then(|there| fs::canonicalize(there).ok()).is_some_and(|real| real.starts_with(root))
 }
 
-/// Tells whether no link leads out of a directory, from a folder in it or from those so many levels below.
+/// Returns whether no link leads out of `root`, in a folder and up to `levels` levels below it.
 fn stays_inside(folder: &Path, levels: u32, root: &Path) -> bool {
     let inner = if levels == 0 { None } else { fs::read_dir(folder).ok() };
     is_inside(folder, root)
@@ -148,6 +164,44 @@ fn stays_inside(folder: &Path, levels: u32, root: &Path) -> bool {
             Ok(kind) if kind.is_dir() => stays_inside(&entry.path(), levels - 1, root),
             _ => true,
         })
+}
+
+/// Who could have written a configuration file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ownership {
+    NoFile,
+    /// No other user, so the file may be used.
+    Ours,
+    /// Possibly another user.
+    Doubtful(Doubt),
+}
+
+/// Checks whether a configuration file may be used. If it cannot be examined or is not a regular file, its reader
+/// reports the problem.
+pub(crate) fn ownership(path: &Path, origin: Origin) -> Ownership {
+    if fs::symlink_metadata(path).is_err() {
+        return Ownership::NoFile;
+    }
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Only a user with write access to the directory can have created a link there. What matters is the owner of its
+    // target.
+    let (Ok(file), Ok(directory)) = (fs::metadata(path), fs::metadata(directory)) else { return Ownership::Ours };
+    if !file.is_file() {
+        return Ownership::Ours;
+    }
+    judge(&file, &directory, origin).map_or(Ownership::Ours, Ownership::Doubtful)
+}
+
+fn judge(file: &Metadata, directory: &Metadata, origin: Origin) -> Option<Doubt> {
+    let rights = |found: &Metadata| Rights { owner: found.uid(), group: found.gid(), mode: found.mode() & 0o7777 };
+    let (user, file, directory) = (geteuid().as_raw(), rights(file), rights(directory));
+    match origin {
+        Origin::User => judge_users_file(user, file, directory),
+        Origin::Project => judge_project_file(user, file, directory, |owner, group| {
+            let read = |path| fs::read_to_string(path).unwrap_or_default();
+            is_private_group(owner, group, &read("/etc/passwd"), &read("/etc/group"))
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -188,11 +242,16 @@ mod tests {
                 "[claims]\nlease = \"1s\"\nlimit = 0\nroles = { ana = [] }\nstale_owner = \"1s\"",
                 &["claims.lease", "claims.limit", "claims.roles", "claims.stale_owner"],
             ),
+            ("[notify]\ncommand = \"true\"\non = [\"job\"]", &["notify.command", "notify.on"]),
             ("[checks]\nx = \"true\"\n[[hooks.Stop]]\ncommand = \"true\"", &["checks", "hooks"]),
             ("[jobs]\nquota = 1\nkeep = 1\ngrace = 1", &["jobs.quota", "jobs.keep", "jobs.grace"]),
             (
                 "[journal]\nkeep = \"1s\"\nmax_size = 1\n[gc]\nauto = false",
                 &["journal.keep", "journal.max_size", "gc.auto"],
+            ),
+            (
+                "[work]\ncopy = []\nlink = []\nsetup = \"x\"\nreview = false\ndirectory = \"..\"",
+                &["work.copy", "work.link", "work.setup", "work.review", "work.directory"],
             ),
             ("[jobs]\nmax_output = 1\noutput_form = \"2.1.34\"", &["jobs.max_output", "jobs.output_form"]),
         ] {
@@ -201,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_a_session_needs_trust_whatever_the_project_is_called() {
+    fn session_list_needs_trust_whatever_the_project_name() {
         let settings: Settings = toml::from_str("list = \"session\"").unwrap();
         let names = || vec!["session".to_owned()];
         let project =
@@ -258,5 +317,34 @@ mod tests {
             let store = format!("store = \"file:{}\"", &link[..1]);
             assert_eq!(needing(&project, &store), ["store"], "{link}");
         }
+    }
+}
+
+#[cfg(test)]
+mod ownership_tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use taskyard_core::rules::lists::Doubt;
+
+    use super::{Origin, Ownership, ownership};
+
+    #[test]
+    fn a_file_and_its_directory_are_looked_at_through_a_link_too() {
+        let place = tempfile::tempdir().unwrap();
+        let (file, link) = (place.path().join("file"), place.path().join("link"));
+        assert_eq!(ownership(&file, Origin::Project), Ownership::NoFile);
+        fs::write(&file, "").unwrap();
+        symlink(&file, &link).unwrap();
+        for path in [&file, &link] {
+            assert_eq!(ownership(path, Origin::Project), Ownership::Ours);
+        }
+        fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
+        for path in [&file, &link] {
+            assert_eq!(ownership(path, Origin::User), Ownership::Doubtful(Doubt::FileOpenToAll));
+        }
+        fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        fs::set_permissions(place.path(), Permissions::from_mode(0o1777)).unwrap();
+        assert_eq!(ownership(&file, Origin::Project), Ownership::Doubtful(Doubt::DirectoryOpenToAll));
     }
 }

@@ -1,25 +1,15 @@
-//! The client's hooks, and the checks a task may demand: finding them, asking whether they may run, running them, and saying
-//! what they answered. The format is specified in `docs/formats/hooks.md`.
-//!
-//! Hooks run with no lock of the list held. This module changes no task: what an answer means for one is the operations' business.
+//! The client's hooks and the checks that a task may require: finding, trusting and running them, and reading their
+//! answers. The format is specified in `docs/formats/hooks.md`; begin with `running_hooks`. No lock of the list is held
+//! while hooks run, and this module changes no task: the operations apply the answers.
 
-mod asking;
-mod catalogue;
-mod checks;
-mod hook;
-mod hook_turn;
-mod running;
-mod settings_file;
-mod setup;
-mod taking_turns;
-mod warning;
+mod hook_catalogue;
+mod hook_settings;
+mod hook_turns;
+mod running_hooks;
 
-pub use asking::Hooks;
-pub(crate) use asking::{Found, HookQuestion, line};
-pub use hook::{Hook, HookSource};
-pub use hook_turn::HOOK_TURN;
-pub(crate) use hook_turn::HookTurn;
-pub use settings_file::task_list_in;
-pub use setup::HookSetup;
+pub use hook_catalogue::HookSetup;
+pub(crate) use hook_settings::HookTurn;
+pub use hook_settings::{HOOK_TURN, Hook, HookSource, HookWarning, task_list_in};
+pub use running_hooks::Hooks;
+pub(crate) use running_hooks::{Found, HookQuestion, line};
 pub use taskyard_core::dialect::hook_input::Teammate;
-pub use warning::HookWarning;

@@ -1,22 +1,15 @@
-//! What is recorded of commands that run in the background, on this machine and on others that share a store.
-//!
-//! The database of the machine has a [`JobRecord`] for each, read and written through [`JobRecords`]; [`SharedJobs`] is what a store keeps of
-//! them for other machines. What is on disk is specified in `docs/formats/jobs.md`. Starting, supervising and ending commands is not done here:
-//! that is the crate `taskyard-jobs`.
+//! The records of background commands, on this machine ([`JobRecords`]) and on others that share a store
+//! ([`SharedJobs`]). Begin at `job_record.rs`; the format is specified in `docs/formats/jobs.md`. Jobs are started,
+//! supervised and stopped by the crate `taskyard-jobs`.
 
-mod error;
-mod record;
-mod records;
-mod shared_jobs;
+mod job_record;
+mod job_records;
 
-pub use error::JobError;
-pub use record::{JobRecord, JobSettings};
-pub use records::JobRecords;
-pub use shared_jobs::{
-    JobNews, JobReport, JobRequests, JobWatch, LONGEST_TAIL, OutputPart, OutputRequest, SharedJobs, SharedJobsQuery,
-    SharedTail,
+pub use job_record::{JobError, JobRecord, JobSettings};
+pub(crate) use job_record::{job_in, row_of};
+pub use job_records::{
+    JobNews, JobRecords, JobReport, JobRequests, JobWatch, LONGEST_TAIL, OutputPart, OutputRequest, SharedJobs,
+    SharedJobsQuery, SharedTail,
 };
 
-pub use crate::machine::jobs::JobQuery;
-
-pub(crate) use record::{job_in, row_of};
+pub use crate::machine::machine_jobs::JobQuery;

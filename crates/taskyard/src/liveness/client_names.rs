@@ -1,24 +1,25 @@
-//! The names of clients: one for each process of Claude Code, which its MCP server, its shell and its hooks share (`docs/formats/signs.md`).
+//! The name of a client process, which its MCP server, shells and hooks share, and the client's name for its project
+//! directory.
 
-use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
-use taskyard_core::rules::agents::naming::client_name;
+use taskyard_core::rules::agents::client_name;
 use taskyard_core::rules::leases::liveness::Liveness;
 use taskyard_core::{AgentName, ProcessMark};
 
-use super::process_table::liveness_of;
-use super::sign_file;
+use crate::liveness::processes::liveness_of;
+use crate::liveness::signs;
 use crate::private;
 
-/// A record is never longer than this.
+/// The maximum length of a record.
 const LONGEST: u64 = 64 * 1024;
-/// How many sessions of one client are remembered; the oldest are forgotten first.
+/// How many sessions of one client are remembered; the oldest are dropped first.
 const SESSIONS: usize = 256;
-/// How long records of clients are kept that have ended. A session can be resumed as long.
+/// How long records of ended clients are kept, which is how long a session can be resumed.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How many names are tried before two clients share one.
 const ATTEMPTS: u32 = 64;
@@ -29,18 +30,18 @@ pub struct ClientNames {
     folder: PathBuf,
 }
 
-/// A client that is to have a name.
+/// A client to be named.
 #[derive(Clone, Debug)]
 pub struct UnnamedClient<'a> {
-    /// Its process.
+    /// The process of the client.
     pub process: &'a ProcessMark,
-    /// The session it is in, if that is known. A session that is resumed keeps the name that it had, unless a living client has it.
+    /// Its session, if known. A resumed session keeps its name, unless a living client has it.
     pub session: Option<&'a str>,
-    /// The name that it already acted under, if there is one: it is kept, unless a living client has it.
+    /// The name under which it already acted, if any. It is kept, unless a living client has it.
     pub acted_as: Option<AgentName>,
 }
 
-/// What is written in the file of a client.
+/// The JSON in the file of a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Record {
@@ -55,7 +56,7 @@ struct Record {
 }
 
 impl ClientNames {
-    /// Returns the names in a data directory. Nothing is made before a client gets one.
+    /// Returns the names in a data directory. Nothing is created before a client gets a name.
     pub fn in_data(data: &Path) -> Self {
         Self { folder: data.join("clients") }
     }
@@ -70,7 +71,7 @@ impl ClientNames {
         AgentName::new(newest_with(self.all(), session)?.name).ok()
     }
 
-    /// Returns the sessions that clients of a name were in, as far as their doors have said so.
+    /// Returns the known sessions of clients with a name.
     pub(crate) fn sessions_of(&self, name: &str) -> Vec<String> {
         self.all()
             .into_iter()
@@ -79,12 +80,12 @@ impl ClientNames {
             .collect()
     }
 
-    /// Returns the session that a client is in, as far as one of its doors has said so.
+    /// Returns the session of a client, if known.
     pub fn session_of(&self, client: &ProcessMark) -> Option<String> {
         self.record_of(client)?.sessions.pop()
     }
 
-    /// Returns the name that a client would get, without giving it.
+    /// Returns the name that a client would get, without assigning it.
     pub fn for_client(&self, client: &UnnamedClient<'_>) -> AgentName {
         if let Some(name) = self.of(client.process) {
             return name;
@@ -100,7 +101,8 @@ impl ClientNames {
         known.or_else(made_up).unwrap_or_else(|| made_up_name(client.process, ATTEMPTS))
     }
 
-    /// Gives a client its name, and takes note of its session. If nothing can be written, all doors of the client still come to the same name.
+    /// Assigns a name to a client, and records its session. If nothing can be written, all programs of the client still
+    /// compute the same name.
     pub fn give(&self, client: &UnnamedClient<'_>) -> AgentName {
         let given = self.try_give(client);
         given.unwrap_or_else(|error| {
@@ -132,7 +134,7 @@ impl ClientNames {
         file.write_all(&serde_json::to_vec(&record)?)?;
         let placed = match before {
             Some(_) => fs::rename(&written, &path),
-            // Of two doors that name the client at the same moment the first decides.
+            // If two programs name the client at the same time, the first one wins.
             None => fs::hard_link(&written, &path).and_then(|()| fs::remove_file(&written)),
         };
         if before.is_none() {
@@ -158,7 +160,7 @@ impl ClientNames {
     }
 
     fn path(&self, client: &ProcessMark) -> PathBuf {
-        self.folder.join(sign_file::name_of(client))
+        self.folder.join(signs::name_of(client))
     }
 
     /// Removes the records of clients that are long gone.
@@ -183,7 +185,7 @@ impl Record {
     }
 }
 
-/// Returns a short name for a client: `claude-7f3a`. Another attempt gives another name.
+/// Generates a short name for a client, such as `claude-7f3a`. Each attempt gives another name.
 fn made_up_name(client: &ProcessMark, attempt: u32) -> AgentName {
     let mut hasher = crc32fast::Hasher::new();
     for part in [&client.machine, &client.pid_space, &client.boot] {
@@ -209,6 +211,15 @@ fn read(path: &Path) -> Option<Record> {
     let mut text = Vec::new();
     private::open_to_read(path).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
+}
+
+/// Returns the client's directory name for a path: everything but ASCII letters and digits becomes `-`.
+pub fn slug(directory: &Path) -> String {
+    let keep = |unit: u16| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+        _ => '-',
+    };
+    directory.to_string_lossy().encode_utf16().map(keep).collect()
 }
 
 #[cfg(test)]

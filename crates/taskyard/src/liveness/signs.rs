@@ -1,28 +1,31 @@
-//! Signs of life: a file per process in the data directory, for processes that cannot see it in their process table.
+//! Heartbeats: one file per process in the data directory (`docs/formats/signs.md`), and which processes they prove
+//! alive.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fmt::Debug;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
-use std::thread;
 use std::time::Duration;
+use std::{fs, io, thread};
 
-use taskyard_core::rules::leases::leasing::by_the_wall_clock;
+use serde::{Deserialize, Serialize};
+use taskyard_core::rules::leases::leasing::{LeaseState, by_the_wall_clock, judge_lease};
 use taskyard_core::rules::leases::liveness::{LONGEST_SILENCE, Liveness, ProcessSeen};
-use taskyard_core::{Moment, ProcessMark};
+use taskyard_core::{Holder, Lease, Moment, ProcessMark, Timestamp};
 
-use super::client_process::served_client;
-use super::process_table::{liveness_of, own_mark};
-use super::sign_file::{self, Sign};
-use crate::{clock, private};
+use crate::liveness::processes::{liveness_of, own_mark, served_client};
+use crate::{private, system};
 
-/// How often a sign is left while another one is waited for.
+/// How many heartbeats fit into the longest silence.
 const SIGNS_IN_A_SILENCE: u32 = 3;
-/// Signs of those that are not seen alive are kept this long: longer than a lease that no process renews.
+/// How long the heartbeats of processes that are not known to be alive are kept. Longer than a lease that is not
+/// renewed.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Returns how long a process that cannot be seen counts as alive after its last sign of life.
+/// Returns how long a process that cannot be seen counts as alive after its last heartbeat.
 pub fn longest_silence() -> Duration {
     #[cfg(feature = "failpoints")]
     if let Some(silence) = crate::failpoint::longest_silence() {
@@ -31,10 +34,10 @@ pub fn longest_silence() -> Duration {
     LONGEST_SILENCE
 }
 
-/// The places in which this process leaves signs.
+/// The directories in which this process leaves heartbeats.
 static LEAVING: Mutex<BTreeMap<Signs, Until>> = Mutex::new(BTreeMap::new());
 
-/// How long this process leaves signs.
+/// How long this process leaves heartbeats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Until {
     #[default]
@@ -42,32 +45,32 @@ enum Until {
     ItsDeath,
 }
 
-/// The signs of life in a data directory.
+/// The heartbeats in a data directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Signs {
     folder: PathBuf,
 }
 
 impl Signs {
-    /// Returns the signs in a data directory. Nothing is made before one is left.
+    /// Returns the heartbeats in a data directory. Nothing is created before one is left.
     pub fn in_data(data: &Path) -> Self {
         Self { folder: data.join("alive") }
     }
 
-    /// Returns what is known of a process: by the process table, and where that does not show it alive by its signs.
+    /// Returns what is known of a process: from the process table and, unless that shows it alive, from its heartbeats.
     pub fn see(&self, process: &ProcessMark) -> ProcessSeen {
         let liveness = liveness_of(process);
         let last_sign = if liveness == Liveness::Alive { None } else { self.last_of(process) };
         ProcessSeen { liveness, last_sign, longest_silence: longest_silence(), must_show_life: false }
     }
 
-    /// Leaves a sign of this process now, and from now on as long as it runs, as often as readers want to see one. Where none can be left,
-    /// readers go by the time of what it holds.
+    /// Leaves a heartbeat of this process now, and then regularly while it runs. If none can be left, readers judge
+    /// what the process holds by time.
     pub(crate) fn leave_from_now_on(&self) {
         static BEGUN: Once = Once::new();
         let work = || loop {
             thread::sleep(longest_silence() / SIGNS_IN_A_SILENCE);
-            // `end` waits for this lock: no sign is left after that.
+            // `end` takes this lock, so no heartbeat is left after it.
             leaving().keys().for_each(Self::leave_one);
         };
         let mut leaving = leaving();
@@ -84,13 +87,13 @@ impl Signs {
         });
     }
 
-    /// Does the same, and nothing but the death of this process ends it: readers know what it holds by these signs.
+    /// Like [`Self::leave_from_now_on`], but until the process dies: readers judge what it holds by its heartbeats.
     pub(crate) fn leave_to_the_last(&self) {
         self.leave_from_now_on();
         leaving().insert(self.clone(), Until::ItsDeath);
     }
 
-    /// Leaves no more signs of this process and takes the last one away, unless they are left to the last.
+    /// Stops leaving heartbeats and removes the last one, unless [`Self::leave_to_the_last`] was called.
     pub(crate) fn end(&self) {
         let mut leaving = leaving();
         if leaving.get(self) == Some(&Until::NothingIsHeld) {
@@ -99,17 +102,17 @@ impl Signs {
         }
     }
 
-    /// Leaves one sign of this process, for a caller that has a rhythm of its own.
+    /// Leaves a single heartbeat of this process, for a caller with its own schedule.
     pub fn leave_one(&self) {
         let process = own_mark();
         let leave = || {
-            // A data directory that was taken away must not be made anew.
+            // A data directory that was removed must not be recreated.
             if !self.folder.exists() && self.folder.parent().is_some_and(Path::exists) {
                 private::make_directory(&self.folder)?;
             }
             let file = private::open(&self.path(&process))?;
             let client = served_client().cloned();
-            sign_file::write(&file, &Sign { process: process.clone(), left: clock::moment(), client })
+            write(&file, &Sign { process: process.clone(), left: system::moment(), client })
         };
         let left: io::Result<()> = leave();
         if let Err(error) = left {
@@ -117,34 +120,34 @@ impl Signs {
         }
     }
 
-    /// Takes the sign of this process away: it has nothing any more that other agents could wait for.
+    /// Removes the heartbeat of this process, which holds nothing that other agents could wait for.
     pub fn take_back(&self) {
         let _ = fs::remove_file(self.path(&own_mark()));
     }
 
     fn last_of(&self, process: &ProcessMark) -> Option<Moment> {
-        match sign_file::read(&self.path(process)).ok()? {
+        match read(&self.path(process)).ok()? {
             Ok(sign) => (sign.process == *process).then_some(sign.left),
             Err(written) => Some(by_the_wall_clock(written)),
         }
     }
 
-    /// Returns the client that a process serves, as its last sign of life has it.
+    /// Returns the client that a process serves, according to its last heartbeat.
     pub(super) fn client_of(&self, process: &ProcessMark) -> Option<ProcessMark> {
-        sign_file::read(&self.path(process)).ok()?.ok().filter(|sign| sign.process == *process)?.client
+        read(&self.path(process)).ok()?.ok().filter(|sign| sign.process == *process)?.client
     }
 
     fn path(&self, process: &ProcessMark) -> PathBuf {
-        self.folder.join(sign_file::name_of(process))
+        self.folder.join(name_of(process))
     }
 
-    /// Removes the signs of processes that are long gone.
+    /// Removes the heartbeats of processes that are long gone.
     fn sweep(&self) {
         let is_old = |path: &Path| {
             let written = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
             written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > KEPT))
         };
-        let is_alive = |path: &Path| match sign_file::read(path) {
+        let is_alive = |path: &Path| match read(path) {
             Ok(Ok(sign)) => liveness_of(&sign.process) == Liveness::Alive,
             Ok(Err(_)) | Err(_) => false,
         };
@@ -159,6 +162,172 @@ fn leaving() -> MutexGuard<'static, BTreeMap<Signs, Until>> {
     LEAVING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The maximum length of a heartbeat file.
+const LONGEST: u64 = 4096;
+
+/// The JSON in the file.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire {
+    machine: String,
+    pid_space: String,
+    boot: String,
+    pid: u32,
+    started: u64,
+    at: i64,
+    since_boot: i64,
+    /// The client that the process serves: its process id and start time, in the same pid namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client: Option<(u32, u64)>,
+}
+
+/// A heartbeat: the process, and when it was left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sign {
+    pub(super) process: ProcessMark,
+    pub(super) left: Moment,
+    /// The client that the process serves; `None` if it serves none, or an older release wrote the heartbeat.
+    pub(super) client: Option<ProcessMark>,
+}
+
+/// Returns the name of a process's heartbeat file. Marks come from databases, so characters that could lead to another
+/// directory are removed.
+pub(super) fn name_of(process: &ProcessMark) -> String {
+    let ProcessMark { machine, pid_space, boot, pid, started } = process;
+    let plain = |text: &str| -> String {
+        text.chars().filter(char::is_ascii_alphanumeric).take(64).map(|letter| letter.to_ascii_lowercase()).collect()
+    };
+    format!("{}-{}-{}-{pid}-{started}", plain(machine), plain(pid_space), plain(boot))
+}
+
+/// Overwrites a heartbeat. The file keeps its name and inode, so that no follower of a list is woken.
+pub(super) fn write(file: &File, sign: &Sign) -> io::Result<()> {
+    let Sign { process, left, client } = sign.clone();
+    let wire = Wire {
+        machine: process.machine,
+        pid_space: process.pid_space,
+        boot: process.boot,
+        pid: process.pid,
+        started: process.started,
+        at: left.wall.0,
+        since_boot: left.since_boot,
+        client: client.map(|client| (client.pid, client.started)),
+    };
+    let mut text = serde_json::to_vec(&wire)?;
+    text.push(b'\n');
+    file.write_all_at(&text, 0)?;
+    file.set_len(text.len() as u64)
+}
+
+/// Reads a heartbeat. If the contents cannot be parsed, returns the time at which the file was last written instead;
+/// the file name identifies the process.
+pub(super) fn read(path: &Path) -> io::Result<Result<Sign, Timestamp>> {
+    let file = private::open_to_read(path)?;
+    let metadata = file.metadata()?;
+    let mut text = Vec::new();
+    file.take(LONGEST).read_to_end(&mut text)?;
+    let Ok(wire) = serde_json::from_slice::<Wire>(&text) else {
+        let written = metadata.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        return Ok(Err(Timestamp(i64::try_from(written.as_millis()).unwrap_or(i64::MAX))));
+    };
+    let Wire { machine, pid_space, boot, pid, started, at, since_boot, client } = wire;
+    let left = Moment { wall: Timestamp(at), boot: boot.clone(), since_boot };
+    let process = ProcessMark { machine, pid_space, boot, pid, started };
+    let client = client.map(|(pid, started)| ProcessMark { pid, started, ..process.clone() });
+    Ok(Ok(Sign { process, left, client }))
+}
+
+/// What is known of the processes that hold leases. Tests substitute one whose processes they control.
+pub trait World: Debug + Send + Sync {
+    /// Returns what is known of a process.
+    fn see(&self, process: &ProcessMark) -> ProcessSeen;
+
+    /// Records that something was granted to a holder. If the holder is this process, it leaves heartbeats from now on.
+    fn holds_now(&self, holder: &Holder);
+
+    /// Records that a holder took a seat in a team. If the holder is this process, it leaves heartbeats until it ends:
+    /// other members determine by them whether it is alive.
+    fn sits_now(&self, holder: &Holder) {
+        self.holds_now(holder);
+    }
+
+    /// Records that this process holds no lease any more, and is about to end.
+    fn holds_nothing(&self) {}
+
+    /// Returns the client that a process serves; `None` if it serves none, or that is not known.
+    fn client_of(&self, _process: &ProcessMark) -> Option<ProcessMark> {
+        None
+    }
+
+    /// Returns the current time of the clock that heartbeats are compared with.
+    fn now(&self) -> Moment {
+        system::moment()
+    }
+
+    /// Judges a lease at a time of its store's clock. A server that has ended may be restarted by its client while the
+    /// client lives.
+    fn judge_at(&self, lease: &Lease, now: &Moment) -> LeaseState {
+        let state = judge_lease(lease, now, |process| self.see(process));
+        let client = match (&state, &lease.holder) {
+            (LeaseState::Lapsing(_), Some(holder)) => self.client_of(holder.process()),
+            _ => None,
+        };
+        match client.map(|client| self.see(&client).liveness) {
+            Some(Liveness::Dead) => LeaseState::ProcessEnded,
+            Some(Liveness::Alive | Liveness::Unknown) | None => state,
+        }
+    }
+
+    /// Returns whether a holder belongs to a client: it is the client's process, or a server of that client.
+    fn lives_with(&self, holder: &Holder, client: &ProcessMark) -> bool {
+        holder.process() == client || self.client_of(holder.process()).as_ref() == Some(client)
+    }
+}
+
+/// This machine.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ThisMachine {
+    signs: Option<Signs>,
+}
+
+impl ThisMachine {
+    /// Returns this machine, with the heartbeats in a data directory. Without one, what processes that cannot be seen
+    /// hold is judged by time.
+    pub(crate) fn with_signs_in(data: &Path) -> Self {
+        Self { signs: Some(Signs::in_data(data)) }
+    }
+}
+
+impl World for ThisMachine {
+    fn see(&self, process: &ProcessMark) -> ProcessSeen {
+        let unsigned = || {
+            let (liveness, longest_silence) = (liveness_of(process), longest_silence());
+            ProcessSeen { liveness, last_sign: None, longest_silence, must_show_life: false }
+        };
+        self.signs.as_ref().map_or_else(unsigned, |signs| signs.see(process))
+    }
+
+    fn holds_now(&self, holder: &Holder) {
+        if let Some(signs) = self.signs.as_ref().filter(|_| *holder.process() == own_mark()) {
+            signs.leave_from_now_on();
+        }
+    }
+
+    fn sits_now(&self, holder: &Holder) {
+        if let Some(signs) = self.signs.as_ref().filter(|_| *holder.process() == own_mark()) {
+            signs.leave_to_the_last();
+        }
+    }
+
+    fn client_of(&self, process: &ProcessMark) -> Option<ProcessMark> {
+        self.signs.as_ref()?.client_of(process)
+    }
+
+    fn holds_nothing(&self) {
+        self.signs.iter().for_each(Signs::end);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File};
@@ -167,9 +336,9 @@ mod tests {
     use taskyard_core::ProcessMark;
     use taskyard_core::rules::leases::liveness::Liveness;
 
-    use super::{KEPT, Sign, Signs, own_mark, sign_file};
-    use crate::clock;
+    use super::{KEPT, Sign, Signs, own_mark, write};
     use crate::private;
+    use crate::system;
 
     fn elsewhere() -> ProcessMark {
         ProcessMark { machine: "another".into(), ..own_mark() }
@@ -177,9 +346,8 @@ mod tests {
 
     fn left_by(signs: &Signs, process: &ProcessMark) -> std::path::PathBuf {
         let path = signs.path(process);
-        let left = clock::moment();
-        sign_file::write(&private::open(&path).unwrap(), &Sign { process: process.clone(), left, client: None })
-            .unwrap();
+        let left = system::moment();
+        write(&private::open(&path).unwrap(), &Sign { process: process.clone(), left, client: None }).unwrap();
         path
     }
 
@@ -189,7 +357,7 @@ mod tests {
         let signs = Signs::in_data(data.path());
         let seen = signs.see(&elsewhere());
         assert_eq!((seen.liveness, seen.last_sign), (Liveness::Unknown, None));
-        let before = clock::moment();
+        let before = system::moment();
         signs.leave_from_now_on();
         left_by(&signs, &elsewhere());
         let sign = signs.see(&elsewhere()).last_sign.unwrap();
@@ -232,5 +400,48 @@ mod tests {
         assert!(!old.exists() && new.exists(), "the one that is old goes");
         assert!(signs.path(&own_mark()).exists(), "we are alive");
         fs::remove_dir_all(data.path()).unwrap();
+    }
+}
+
+#[cfg(test)]
+mod sign_file_tests {
+    use taskyard_core::{Moment, ProcessMark, Timestamp};
+
+    use super::{Sign, name_of, read, write};
+    use crate::private;
+
+    fn sign(since_boot: i64) -> Sign {
+        let process = ProcessMark {
+            machine: "host:a/../b".into(),
+            pid_space: "pid:[4026531836]".into(),
+            boot: "b-1".into(),
+            pid: 7,
+            started: 9,
+        };
+        let client = Some(ProcessMark { pid: 3, started: 4, ..process.clone() });
+        Sign { left: Moment { wall: Timestamp(5), boot: process.boot.clone(), since_boot }, process, client }
+    }
+
+    #[test]
+    fn a_sign_is_read_as_it_was_left_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sign");
+        let file = private::open(&path).unwrap();
+        for since_boot in [1_000_000, 7] {
+            write(&file, &sign(since_boot)).unwrap();
+            assert_eq!(read(&path).unwrap(), Ok(sign(since_boot)));
+        }
+        let of_older_release = r#"{"machine":"m","pidSpace":"","boot":"b","pid":7,"started":9,"at":5,"sinceBoot":7}"#;
+        std::fs::write(&path, of_older_release).unwrap();
+        assert_eq!(read(&path).unwrap().map(|sign| sign.client), Ok(None));
+        std::fs::write(&path, b"").unwrap();
+        assert!(read(&path).unwrap().is_err_and(|written| written.0 > 1_700_000_000_000));
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
+        assert!(read(&folder.path().join("link")).is_err());
+    }
+
+    #[test]
+    fn the_name_of_a_sign_leads_nowhere_else() {
+        assert_eq!(name_of(&sign(1).process), "hostab-pid4026531836-b1-7-9");
     }
 }

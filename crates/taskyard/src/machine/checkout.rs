@@ -1,37 +1,38 @@
-//! The git repository that a directory belongs to, as the files of `.git` describe it. No git process is started, and nothing of git's own is
-//! ever changed: all that we write there is a file with a random id, by which a repository is known after it was moved.
+//! The git repository that a directory belongs to, read from the files in `.git`. No git process is started, and git's
+//! own files are never changed: we only add a file with a random id, which identifies a repository after it was moved.
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+use std::{fs, io};
 
 use crate::regular_file;
-use crate::replacement::create_replacement;
+use crate::regular_file::create_replacement;
 use crate::store::new_token;
 
 /// The file with the id, in the common directory of the repository.
 const ID_FILE: &str = "taskyard-id";
-/// What git writes into the files that are read here is shorter than this.
+/// The limit for the size of git's files read here.
 const LARGEST: u64 = 64 * 1024;
-/// The table of packed branches may be long.
+/// The limit for the table of packed branches, which may be long.
 const PACKED: u64 = 16 * 1024 * 1024;
 
 /// One checkout of a git repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkout {
-    /// The directory that holds `.git`, as the caller spelled it.
+    /// The directory that contains `.git`, as the caller spelled it.
     pub top: PathBuf,
-    /// The root of the repository, with its links resolved: the main checkout, for every worktree; the repository itself if it is bare.
+    /// The root of the repository with its links resolved: the main checkout, also for a worktree, or the repository
+    /// itself if it is bare.
     pub root: PathBuf,
-    /// The directory of git's own that belongs to this checkout alone.
+    /// The git directory of this checkout alone.
     pub(crate) git: PathBuf,
-    /// The directory of git's own that all worktrees of the repository share.
+    /// The git directory that all worktrees of the repository share.
     pub common: PathBuf,
 }
 
 impl Checkout {
-    /// Returns the checkout that a directory is in: the nearest one above. `None` outside of git.
+    /// Returns the nearest checkout that contains a directory; `None` outside git.
     pub fn around(directory: &Path) -> Option<Self> {
         let found = |top: &Path| fs::symlink_metadata(top.join(".git")).ok().map(|found| (top.to_owned(), found));
         let (top, found) = directory.ancestors().find_map(found)?;
@@ -42,7 +43,7 @@ impl Checkout {
             return Some(alone(dot_git));
         }
         if found.is_symlink() {
-            // A link that leads nowhere holds no repository.
+            // A dangling link is not a repository.
             let git = fs::canonicalize(&dot_git).ok()?;
             return Some(Self { root: root_of(&git), ..alone(git) });
         }
@@ -55,17 +56,18 @@ impl Checkout {
         }
     }
 
-    /// Tells whether this is a worktree beside the main checkout.
+    /// Returns whether this is a linked worktree rather than the main checkout.
     pub fn is_worktree(&self) -> bool {
         self.git != self.common
     }
 
-    /// Returns the same place in the main checkout, for a directory of this one.
+    /// Returns the directory of the main checkout that corresponds to a directory of this one; `None` if it is not in
+    /// this one.
     pub fn in_main(&self, directory: &Path) -> Option<PathBuf> {
         directory.starts_with(&self.top).then(|| self.moved_to(directory, &self.root))
     }
 
-    /// Returns where a directory of this checkout is, or was, in a checkout with another top.
+    /// Returns the directory of a checkout with another top that corresponds to a directory of this one.
     pub fn moved_to(&self, directory: &Path, top: &Path) -> PathBuf {
         match directory.strip_prefix(&self.top) {
             Ok(below) if !below.as_os_str().is_empty() => top.join(below),
@@ -73,12 +75,12 @@ impl Checkout {
         }
     }
 
-    /// Returns the id of the repository, or `None` if it has none yet.
     pub(crate) fn id(&self) -> Option<String> {
         read_line(&self.common.join(ID_FILE)).filter(|id| is_id(id))
     }
 
-    /// Gives the repository an id: this one, or a random one. Returns the one that it has then, which is another process's if that was faster.
+    /// Gives the repository an id: this one, or a random one. Returns the id it then has, which is another process's if
+    /// that one was first.
     pub(super) fn give_id(&self, id: Option<&str>) -> io::Result<String> {
         let (id, path) = (id.map_or_else(new_token, str::to_owned), self.common.join(ID_FILE));
         let temporary = self.written_beside(&id)?;
@@ -91,7 +93,8 @@ impl Checkout {
         }
     }
 
-    /// Gives a repository another id than the one that was copied with it. Only a directory within the checkout is the checkout's own.
+    /// Replaces the id that a copy of a repository inherited. Fails unless the git directory is inside the checkout,
+    /// since otherwise it is not the checkout's own.
     pub(super) fn give_another_id(&self) -> io::Result<String> {
         if !self.common.starts_with(&self.top) {
             return Err(io::ErrorKind::PermissionDenied.into());
@@ -109,8 +112,8 @@ impl Checkout {
         Ok(temporary)
     }
 
-    /// Returns the branch of this checkout if it is another one than the default branch; `None` also if no branch is checked out. While a branch is
-    /// rebased, it is that one.
+    /// Returns the branch of this checkout if it is not the default branch; `None` also if no branch is checked out.
+    /// During a rebase this is the branch being rebased.
     pub fn side_branch(&self) -> Option<String> {
         let branch_of = |line: String| line.strip_prefix("refs/heads/").map(str::to_owned);
         let rebased = || {
@@ -122,11 +125,12 @@ impl Checkout {
             Some(name) => branch_of(name.trim_start().to_owned())?,
             None => branch_of(rebased()?)?,
         };
-        // Where branches are in a table, HEAD names none.
+        // With the reftable format, HEAD names no branch.
         (branch != ".invalid" && branch != self.default_branch()?).then_some(branch)
     }
 
-    /// Returns the branch that the remote has as its default; else `main` or `master`, whichever there is, else that of the main checkout.
+    /// Returns the default branch: the remote's; otherwise `main` or `master`, whichever exists; otherwise that of the
+    /// main checkout.
     fn default_branch(&self) -> Option<String> {
         let remote = read_line(&self.common.join("refs/remotes/origin/HEAD"));
         if let Some(branch) = remote.as_deref().and_then(|line| line.strip_prefix("ref: refs/remotes/origin/")) {
@@ -145,8 +149,8 @@ impl Checkout {
         head.strip_prefix("ref: refs/heads/").map(str::to_owned)
     }
 
-    /// Tells whether two repositories were cloned from one source, or one from the other. What says so is git's own record on this machine, which
-    /// does not come with a clone.
+    /// Returns whether two repositories were cloned from the same source, or one from the other. This is read from
+    /// git's configuration on this machine, which is not part of a clone.
     pub fn has_origin_of(&self, other: &Self) -> bool {
         let (own, others) = (self.origin(), other.origin());
         let is = |origin: &Option<PathBuf>, of: &Self| {
@@ -155,7 +159,7 @@ impl Checkout {
         (own.is_some() && own == others) || is(&own, other) || is(&others, self)
     }
 
-    /// Returns where the repository was cloned from: an address as it is written, a path with its links resolved.
+    /// Returns where the repository was cloned from: a URL as written, or a path with its links resolved.
     fn origin(&self) -> Option<PathBuf> {
         let config = String::from_utf8(regular_file::read(&self.common.join("config"), LARGEST).ok()?).ok()?;
         let section = config.lines().map(str::trim).skip_while(|line| *line != "[remote \"origin\"]").skip(1);
@@ -165,14 +169,15 @@ impl Checkout {
         Some(fs::canonicalize(self.root.join(url)).unwrap_or_else(|_| url.trim_end_matches(".git").into()))
     }
 
-    /// Returns when the repository was made on this machine, in milliseconds since 1970, if the file system knows.
+    /// Returns when the repository was created on this machine, in milliseconds since 1970; `None` if the file system
+    /// does not record it.
     pub(super) fn born(&self) -> Option<i64> {
         let born = fs::metadata(&self.common).and_then(|found| found.created()).ok()?;
         i64::try_from(born.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
     }
 }
 
-/// Returns the id of the repository that is at a path, if there is one.
+/// Returns the id of the repository at a path, if there is one.
 pub(super) fn id_at(root: &Path) -> Option<String> {
     let inside = |git: PathBuf| read_line(&git.join(ID_FILE)).filter(|id| is_id(id));
     inside(root.join(".git")).or_else(|| Checkout::around(root).filter(|found| found.root == root)?.id()).or_else(
@@ -187,7 +192,7 @@ fn is_id(text: &str) -> bool {
     (16..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// Returns the root of the repository that has this common directory.
+/// Returns the root of the repository with this common directory.
 fn root_of(common: &Path) -> PathBuf {
     let Some(parent) = common.parent() else { return common.to_owned() };
     let is_inside = common.file_name().is_some_and(|name| name == ".git");
@@ -199,8 +204,8 @@ fn root_of(common: &Path) -> PathBuf {
     if is_inside || leads_here().is_some() { parent.to_owned() } else { common.to_owned() }
 }
 
-/// Tells whether a worktree's own directory knows the checkout that names it: any file could claim to belong to another repository. One whose
-/// checkout is gone was moved, and git has not noticed it yet.
+/// Returns whether a worktree's git directory refers back to the checkout that names it; otherwise any file could claim
+/// to belong to another repository. If that checkout is gone, it was moved and git has not noticed yet.
 fn is_linked_back(git: &Path, dot_git: &Path) -> bool {
     let Some(back) = read_line(&git.join("gitdir")).map(|back| git.join(back)) else { return false };
     if back == dot_git {
@@ -269,7 +274,7 @@ mod tests {
         fs::write(place.join("thief/.git"), format!("gitdir: {}", git.display())).unwrap();
         let thief = Checkout::around(&place.join("thief")).unwrap();
         assert_eq!((thief.root.as_path(), thief.is_worktree()), (place.join("thief").as_path(), false));
-        // The repository of a submodule, or of another directory: it keeps the id that it has.
+        // The repository of a submodule, or of another directory: its id is not replaced.
         fs::write(place.join("thief/.git"), "gitdir: ../rocket/.git").unwrap();
         let thief = Checkout::around(&place.join("thief")).unwrap();
         assert_eq!(thief.root, place.join("thief"));
@@ -302,7 +307,7 @@ mod tests {
         fs::create_dir_all(git.join("refs/remotes/origin")).unwrap();
         fs::write(git.join("refs/remotes/origin/HEAD"), "ref: refs/remotes/origin/trunk\n").unwrap();
         assert_eq!(side("rocket"), None);
-        // No branch is checked out, or one is rebased.
+        // No branch is checked out, or one is being rebased.
         fs::write(git.join("worktrees/feature/HEAD"), "0123456789\n").unwrap();
         assert_eq!(side("feature"), None);
         fs::create_dir(git.join("worktrees/feature/rebase-merge")).unwrap();

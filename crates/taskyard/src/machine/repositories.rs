@@ -1,23 +1,23 @@
-//! Which list each repository has on this machine, and which directories use a list.
+//! Records which list each repository has on this machine, and which directories use a list.
 //!
-//! A repository is known by the id in its common git directory. The first one that uses a name keeps it; the next one gets a name with that of
-//! its parent. Nothing that has tasks moves: a list from before there were such records stays the list of every repository that would have used
-//! it then.
+//! A repository is identified by the id in its common git directory. The first repository to use a name keeps it; the
+//! next one gets a name that includes its parent directory. Existing tasks never move: a list created before these
+//! records remains the list of every repository that would have used it then.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Row;
 use taskyard_core::ListId;
-use taskyard_core::rules::lists::own_list::repository_names;
+use taskyard_core::rules::lists::repository_names;
 
-use super::bindings::{key, path_of};
 use super::checkout::{Checkout, id_at};
 use super::{Machine, MachineError};
-use crate::clock;
+use crate::machine::list_bindings::{key, path_of};
 use crate::sqlite::{Database, DatabaseError};
+use crate::system;
 
-/// The tables are made when they are first needed, so that releases that do not know them can use the database all the same.
+/// The tables are created when first needed, so that releases that do not know them can still use the database.
 const CREATION: &str = "
     CREATE TABLE IF NOT EXISTS repositories (
         id TEXT NOT NULL PRIMARY KEY, root BLOB NOT NULL, list TEXT NOT NULL, store TEXT NOT NULL, since INTEGER NOT NULL,
@@ -31,43 +31,42 @@ const HAS_TABLES: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name 
 pub struct RepositoryList {
     /// The name of the list.
     pub list: String,
-    /// Whether that is on record. Otherwise it is what the repository gets at its first write.
+    /// Whether this is recorded. If not, it is the list that the repository gets with its first write.
     pub is_recorded: bool,
-    /// Where the repository was when that was recorded, if it was moved since.
+    /// The recorded location of the repository, if it has moved since.
     pub moved_from: Option<PathBuf>,
-    /// The root of another repository that has the plain name, or shares the list.
+    /// The root of another repository that has the plain name or shares the list.
     pub beside: Option<PathBuf>,
 }
 
-/// A use of a list in a directory, to be recorded at a write.
+/// The use of a list in a directory, recorded with a write.
 #[derive(Clone, Debug)]
 pub struct ListUse {
-    /// The directory: the top of a checkout, or the one that has a list of its own.
+    /// The top of a checkout, or the directory that has a list of its own.
     pub directory: PathBuf,
-    /// The checkout, inside git.
+    /// The checkout, if the directory is in one.
     pub checkout: Option<Checkout>,
     /// The name of the list.
     pub list: String,
     /// The address of the store.
     pub store: String,
-    /// The list of the repository as a whole, inside git; it may be another one than that of the directory.
+    /// The list of the repository as a whole, if the directory is in one; it may differ from the directory's.
     pub of_repository: Option<String>,
-    /// Whether the directory is to be bound to the list, which it had before and which has tasks.
+    /// Whether to bind the directory to the list, because it used the list before and the list has tasks.
     pub binds: bool,
 }
 
-/// What came of recording a use.
+/// The outcome of recording a use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UseRecorded {
-    /// It was on record already.
+    /// It was already recorded.
     Before,
-    /// It is from now on.
+    /// It was recorded now.
     Now,
-    /// Another repository was given the list meanwhile.
+    /// Another repository got the list in the meantime.
     Taken,
 }
 
-/// What is recorded of a repository.
 #[derive(Clone, Debug)]
 struct Recorded {
     id: String,
@@ -75,12 +74,13 @@ struct Recorded {
     list: String,
     store: String,
     since: i64,
-    /// Whether the list had tasks before this was recorded: other repositories may have used it as well.
+    /// Whether the list had tasks before it was recorded, so that other repositories may have used it as well.
     inherited: bool,
 }
 
 impl Machine {
-    /// Returns the list of a repository that goes by a name, and is or would be kept in a store. `has_tasks` tells whether a list has any.
+    /// Returns the list of a repository with this name, which is or would be in the given store. `has_tasks` returns
+    /// whether a list has any.
     pub fn list_of_repository(
         &self,
         checkout: &Checkout,
@@ -94,8 +94,8 @@ impl Machine {
         Ok(list_of(&self.database, checkout, name, store, has_tasks)?)
     }
 
-    /// Returns the directories that use a list, by path: those that are bound to it, and those in which it was written to; `None` for lists of
-    /// this name in any store. A directory that is gone uses nothing any more.
+    /// Returns the directories that use a list, sorted by path: those bound to it, and those in which it was written
+    /// to. `store` is `None` for lists of this name in any store. Directories that no longer exist are left out.
     pub fn directories_of(&self, list: &ListId, store: Option<&str>) -> Result<BTreeSet<PathBuf>, MachineError> {
         let bindings = self.bindings()?;
         let is_it = |name: &str| ListId::new(name).is_ok_and(|named| named == *list);
@@ -112,7 +112,8 @@ impl Machine {
         Ok(directories)
     }
 
-    /// Returns the roots of the repositories that have a list, by path. Those that are gone, or bound to another list, are left out.
+    /// Returns the roots of the repositories that have a list, sorted by path. Those that no longer exist or are bound
+    /// to another list are left out.
     pub fn repositories_of(&self, list: &ListId, store: Option<&str>) -> Result<BTreeSet<PathBuf>, MachineError> {
         if !self.has_repositories()? {
             return Ok(BTreeSet::new());
@@ -135,12 +136,13 @@ impl Machine {
         Ok(self.database.row(query, [key(directory)], |row| row.get(0))?)
     }
 
-    /// Tells whether a list is another repository's alone: it was given to that one when nothing was in it yet.
+    /// Returns whether a list belongs to another repository alone, because it had no tasks when that one got it.
     pub fn is_of_another(&self, checkout: &Checkout, list: &str, store: &str) -> Result<bool, MachineError> {
         Ok(self.has_repositories()? && other_owner(&self.database, checkout, list, store)?.is_some())
     }
 
-    /// Records that a list is written to in a directory, unless that is on record. A machine that can record nothing goes on without.
+    /// Records that a list is written to in a directory, unless that is recorded already. If the database is read-only,
+    /// nothing is recorded and the call succeeds.
     pub fn record_use(
         data: &Path,
         used: &ListUse,
@@ -157,8 +159,9 @@ impl Machine {
         }
     }
 
-    /// Has every directory and repository that uses a list use the one of another name, and binds directories outside of git, whose list would
-    /// have their own name. What is recorded of jobs follows. Returns how many directories that are.
+    /// Makes every directory and repository that uses a list use the one named `to`, including the records of jobs, and
+    /// binds directories outside git, whose list would otherwise be named after them. Returns the number of
+    /// directories.
     pub fn rename_uses(&self, from: &ListId, to: &ListId, store: &str) -> Result<usize, MachineError> {
         let directories = self.directories_of(from, Some(store))?;
         let is_it = |name: &String| ListId::new(name.as_str()).is_ok_and(|named| named == *from);
@@ -181,7 +184,7 @@ impl Machine {
         Ok(renamed?)
     }
 
-    /// Takes over what another machine's database records of repositories, of those that are there and not on record here.
+    /// Copies another machine's records of repositories that exist here and are not recorded yet.
     pub(super) fn take_repositories(&self, from: &Self) -> Result<(), MachineError> {
         if !from.has_repositories()? {
             return Ok(());
@@ -199,7 +202,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes it that a directory, and what is below it, uses the list that it was just bound to, or none that is known.
+    /// Deletes the recorded uses of a directory and those below it, because its binding has changed.
     pub(super) fn forget_uses(&self, directory: &Path) -> Result<(), MachineError> {
         if self.has_repositories()? {
             let below = self.database.rows("SELECT directory FROM list_directories", [], |row| row.get(0))?;
@@ -251,14 +254,14 @@ impl Machine {
 }
 
 impl RepositoryList {
-    /// Returns the list of a repository on a machine on which no other has one.
+    /// Returns the list of a repository on a machine on which no other repository has one.
     pub fn first(name: &str) -> Self {
         Self { list: name.to_owned(), is_recorded: false, moved_from: None, beside: None }
     }
 }
 
 impl Recorded {
-    /// Tells whether the repository, or another one in its place, is still at its root.
+    /// Returns whether its root still exists, whether or not it is the same repository.
     fn is_there(&self) -> bool {
         self.root.is_dir()
     }
@@ -277,23 +280,23 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Recorded> {
     })
 }
 
-/// Returns the id under which a repository is recorded that cannot be given one.
+/// Returns the key for a repository that cannot be given an id.
 fn nameless(checkout: &Checkout) -> String {
     format!("at {}", checkout.root.display())
 }
 
-/// Returns what is recorded of a repository, where it was then; `None` for a copy of one that is still there.
+/// Returns the record of a repository, with its former root; `None` for a copy of a repository that still exists.
 fn known(database: &Database, checkout: &Checkout) -> Result<Option<Recorded>, DatabaseError> {
     if let Some(id) = checkout.id() {
         let found = database.row(&format!("{SELECT} WHERE id = ?1"), [&id], read)?;
         return Ok(found.filter(|found| found.root == checkout.root || id_at(&found.root).as_ref() != Some(&id)));
     }
-    // One that was cloned again has no id yet.
+    // A repository that was cloned again has no id yet.
     let at_root = format!("{SELECT} WHERE root = ?1 ORDER BY since DESC, id LIMIT 1");
     database.row(&at_root, [key(&checkout.root)], read)
 }
 
-/// Returns the place of another repository that has a list and does not share it with this one.
+/// Returns the root of another repository that has a list and does not share it with this one.
 fn other_owner(
     database: &Database,
     checkout: &Checkout,
@@ -308,7 +311,8 @@ fn other_owner(
     if let Some(owner) = others.into_iter().find(is_owner) {
         return Ok(Some(owner.root));
     }
-    // What the settings or the configuration of a repository name is its own as well; what a directory was bound to is not.
+    // A list named in a repository's settings or configuration belongs to that repository as well; one that a directory
+    // is bound to does not.
     let used =
         "SELECT directory FROM list_directories AS used WHERE list = ?1 AND store = ?2 AND repository IS NOT NULL
         AND directory NOT IN (SELECT directory FROM bindings)
@@ -336,7 +340,7 @@ fn list_of(
         let is_plain = candidate == name;
         match other_owner(database, checkout, &candidate, store)? {
             Some(owner) => beside = beside.or(Some(owner)),
-            // What has tasks, and is not this repository's by its name, is some other directory's.
+            // A list that has tasks, and is not this repository's by name, belongs to some other directory.
             None if is_plain || !has_tasks(&candidate) => {
                 return Ok(RepositoryList { list: candidate, is_recorded: false, moved_from: None, beside });
             }
@@ -347,7 +351,7 @@ fn list_of(
     Ok(RepositoryList { list, is_recorded: false, moved_from: None, beside })
 }
 
-/// Records the list of a repository and returns its id, or `None` if the list is another's.
+/// Records the list of a repository and returns its id; `None` if the list belongs to another.
 fn record_repository(
     database: &Database,
     checkout: &Checkout,
@@ -376,7 +380,7 @@ fn record_repository(
     }
     let (since, inherited) = match &known {
         Some(known) if known.list == list => (known.since, known.inherited),
-        _ => (clock::now().0, has_tasks(list)),
+        _ => (system::now().0, has_tasks(list)),
     };
     let query =
         "INSERT OR REPLACE INTO repositories (id, root, list, store, since, inherited) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -384,7 +388,7 @@ fn record_repository(
     Ok(Some(id))
 }
 
-/// Has what is recorded of a directory and of those below follow it to another place.
+/// Updates the records of a directory and those below it after it moved.
 fn move_directories(database: &Database, from: &Path, to: &Path) -> Result<(), DatabaseError> {
     if from == to {
         return Ok(());

@@ -1,32 +1,13 @@
-//! What there is to tell an agent of the jobs it started, until it has heard it.
+//! Notices to agents about the jobs they started, kept until they are acknowledged.
 //!
-//! The process that records the end of a job queues its notice on its machine in the same transaction. [`Notices`] says
-//! which wait and records which were heard, where the lists live; [`ForwardedNotices`] passes on to them what jobs left
-//! on their machine. How they are told is not known here, and why it is done so is `docs/design/notifications.md`.
+//! The process that records the end of a job queues a notice on its machine in the same transaction.
+//! [`ForwardedNotices`] passes these on to a shared store. See `docs/design/jobs.md`; begin reading with
+//! `notice_store.rs`.
 
-mod board;
-mod contract;
-mod error;
-#[cfg(feature = "sqlite")]
-mod forwarding;
-#[cfg(feature = "sqlite")]
-mod job_text;
 #[cfg(feature = "sqlite")]
 mod machine_notices;
-mod memory;
-mod notice;
-mod stamp;
-#[cfg(feature = "sqlite")]
-mod watching;
+mod notice_store;
 
-pub use board::NoticeBoard;
-pub use contract::{NoticeWatch, Notices};
-pub use error::NoticeError;
 #[cfg(feature = "sqlite")]
-pub use forwarding::ForwardedNotices;
-#[cfg(feature = "sqlite")]
-pub use job_text::{job_from_text, job_to_text};
-#[cfg(feature = "sqlite")]
-pub use machine_notices::MachineNotices;
-pub use memory::MemoryNotices;
-pub use notice::Notice;
+pub use machine_notices::{ForwardedNotices, MachineNotices, job_from_text, job_to_text};
+pub use notice_store::{MemoryNotices, Notice, NoticeBoard, NoticeError, NoticeWatch, Notices};

@@ -1,36 +1,38 @@
-//! Staging changes of tasks, as strict rules have it and as the client does, and what they mean for other tasks.
+//! Stages changes of tasks, and finds the tasks that a completion unblocks.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use taskyard_core::dialect::macf::{self, BadBlock, ChangedFacts, Kind};
-use taskyard_core::rules::agents::naming::is_same_agent;
+use taskyard_core::dialect::macf;
+use taskyard_core::dialect::macf::{BadBlock, ChangedFacts, Kind};
+use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::changes::notes::keep_notes;
-use taskyard_core::rules::changes::patching::{self, Field, OwnerChange, Patch, Patched, names_new};
+use taskyard_core::rules::changes::patching;
+use taskyard_core::rules::changes::patching::{Field, OwnerChange, Patch, Patched, names_new};
 use taskyard_core::rules::changes::transitions::{
     Transition, frees_from_owner, judge_transition, owner_after_start, started_too_early,
 };
-use taskyard_core::rules::graph::dependencies::Edge;
+use taskyard_core::rules::graph::dependencies::{Edge, is_freed};
+use taskyard_core::rules::graph::parts::{Lineage, ancestors};
 use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::rules::worktrees::record::awaits_merge;
 use taskyard_core::{AgentName, Lease, Rules, Status, Task, TaskId};
 
-use super::change_terms::{Update, Updated, without_old_cancellation};
-use super::edges::{
+use crate::Yard;
+use crate::operations::depend::{
     attach, blocking, connect_as_the_client, disconnect, disconnect_as_the_client, refuse_circles, waiting_for,
 };
-use super::freeing::{dependents, freed, freed_as_the_client, refuse_open_parts};
-use super::halt::Halt;
-use super::leases::lease_on;
-use super::refused_task::RefusedTask;
-use super::workbench::Workbench;
-use crate::Yard;
+use crate::operations::lease_upkeep::lease_on;
+use crate::operations::outcome::{Halt, RefusedTask};
+use crate::operations::staged_tasks::{Ties, Update, Updated, Workbench, without_old_cancellation};
 use crate::store::{NewLease, StoreError, Txn};
 use crate::teams::Seat;
 use crate::yard::StartLease;
 
-/// The ties of so many tasks are looked for one by one; those of more in one look at the whole list.
+/// Up to this many tasks have their ties looked up one by one; for more the whole list is read once.
 const FEW: usize = 4;
 
-/// Changes tasks and what they are tied to; they are judged together, as they are when all changes are made. Where one is refused, nothing
+/// Changes tasks and their ties. They are judged together, in the state after all changes. If one is refused, nothing
 /// is staged.
 pub(super) fn change_strictly(
     yard: &Yard,
@@ -45,7 +47,7 @@ pub(super) fn change_strictly(
     }
 }
 
-/// Changes tasks as [`change_strictly`] does; where some are refused, nothing is staged, and all of those are told, in their order.
+/// Like [`change_strictly`], but returns all refusals in the order of the tasks. Nothing is staged if there are any.
 pub(super) fn change_or_tell(
     yard: &Yard,
     txn: &mut dyn Txn,
@@ -99,13 +101,17 @@ pub(super) fn change_or_tell(
     Ok(Ok(all))
 }
 
-/// Judges one of several changes that are on the bench.
+/// Judges one of several changes that are applied in the workbench.
 fn judged(yard: &Yard, bench: &mut Workbench<'_>, change: &Changed) -> Result<Updated, Halt> {
     let Changed { before, patched, left, .. } = change;
     let id = &before.id;
     let after = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
     if yard.minds_parts() && before.status.is_open() && after.status == Status::Completed {
         refuse_open_parts(bench, id)?;
+        // A cancelled task is given up, whether or not its branch is merged.
+        if let Some(branch) = awaits_merge(&after).filter(|_| !after.is_cancelled()) {
+            return Err(Refusal::NotMerged { task: id.clone(), branch }.into());
+        }
     }
     let consequences = consequences(bench, before, &after, Rules::Strict)?;
     let mut updated = patched.updated.clone();
@@ -115,7 +121,7 @@ fn judged(yard: &Yard, bench: &mut Workbench<'_>, change: &Changed) -> Result<Up
     Ok(Updated { task: after, updated, status_change, block_left, ..consequences })
 }
 
-/// Returns what was done, and notes a refusal.
+/// Returns the value, or records a refusal and returns `None`.
 fn unless_refused<T>(
     result: Result<T, Halt>,
     id: &TaskId,
@@ -131,19 +137,20 @@ fn unless_refused<T>(
     }
 }
 
-/// One task that was changed.
+/// A changed task.
 struct Changed {
     before: Task,
     patched: Patched,
-    /// Why the block of its description was left as it is.
+    /// Why the block in its description was not changed.
     left: Option<BadBlock>,
-    /// The edges that are new.
+    /// The new edges.
     edges: Vec<Edge>,
-    /// The task itself, where it is a part of another than before.
+    /// The task itself if its parent has changed, otherwise empty.
     parts: Vec<TaskId>,
 }
 
-/// Looks once for all changes that are on the bench whether they close a circle, and returns the last of those that do with the refusal.
+/// Checks once whether the applied changes close a cycle. Returns the refusal with the last change that takes part in
+/// it.
 fn closes_circle(bench: &mut Workbench<'_>, changes: &[Changed]) -> Result<Option<RefusedTask>, StoreError> {
     let edges: Vec<Edge> = changes.iter().flat_map(|change| change.edges.iter().cloned()).collect();
     let parts: Vec<TaskId> = changes.iter().flat_map(|change| change.parts.iter().cloned()).collect();
@@ -166,7 +173,7 @@ fn closes_circle(bench: &mut Workbench<'_>, changes: &[Changed]) -> Result<Optio
     }
 }
 
-/// Puts the changes of one task on the bench, and returns it as it was, with what changed.
+/// Applies the changes of one task in the workbench, and returns the task as it was with what changed.
 fn change_one(
     yard: &Yard,
     bench: &mut Workbench<'_>,
@@ -198,7 +205,7 @@ fn change_one(
     Ok(Changed { before, patched, left, edges, parts })
 }
 
-/// Writes as the client writes: the fields in one go where any changed, then each edge by itself.
+/// Writes as the client does: first all changed fields at once, then each edge separately.
 pub(super) fn change_as_the_client(
     yard: &Yard,
     txn: &mut dyn Txn,
@@ -236,7 +243,8 @@ pub(super) fn change_as_the_client(
     Ok(Updated { task: after, updated, status_change: patched.status_change, lease, ..consequences })
 }
 
-/// Returns the names of the actor, first the one that it has as an owner: that of its seat if it is a member of a team and does not lead it.
+/// Returns the names of the actor, first the one used for ownership: its seat's if it is a member of a team and not the
+/// lead.
 fn names_of<'a>(yard: &'a Yard, seat: Option<&'a Seat>) -> Vec<&'a str> {
     let actor = yard.actor().as_str();
     match seat {
@@ -246,7 +254,7 @@ fn names_of<'a>(yard: &'a Yard, seat: Option<&'a Seat>) -> Vec<&'a str> {
     }
 }
 
-/// Gives an agent that has started a task of its own a lease if it has none, and returns the one that is new.
+/// Grants a lease to an agent that has started its own task, if it has none. Returns the new lease.
 fn lease_for_starter(yard: &Yard, txn: &mut dyn Txn, task: &Task) -> Result<Option<Lease>, StoreError> {
     let Some(StartLease { ttl, holder }) = yard.start_lease() else { return Ok(None) };
     let is_own = |owner: &&str| is_same_agent(owner, yard.actor().as_str());
@@ -257,7 +265,7 @@ fn lease_for_starter(yard: &Yard, txn: &mut dyn Txn, task: &Task) -> Result<Opti
     txn.grant(NewLease { task: task.id.clone(), agent, ttl: *ttl, holder: holder.clone() }).map(Some)
 }
 
-/// Gives the owner of an open task a lease for a time where it has none, and returns the one it has.
+/// Grants the owner of an open task a lease with this TTL, if it has none. Returns the owner's lease.
 fn lease_for_owner(txn: &mut dyn Txn, task: &Task, ttl: Option<Duration>) -> Result<Option<Lease>, StoreError> {
     let Some((ttl, agent)) =
         ttl.zip(task.owner().and_then(|name| AgentName::new(name).ok())).filter(|_| task.status.is_open())
@@ -270,7 +278,7 @@ fn lease_for_owner(txn: &mut dyn Txn, task: &Task, ttl: Option<Duration>) -> Res
     txn.grant(NewLease { task: task.id.clone(), agent, ttl: Some(ttl), holder: None }).map(Some)
 }
 
-/// Judges the change of status, if there is one, and works out what it means for other tasks.
+/// Judges the change of status, if any, and determines its effect on other tasks.
 pub(super) fn consequences(
     bench: &mut Workbench<'_>,
     before: &Task,
@@ -294,7 +302,7 @@ pub(super) fn consequences(
     if before.status == after.status {
         return Ok(updated);
     }
-    // What held it up while it was open, or does once it is open again.
+    // The blockers of the task as if it were open, whether it is being completed or reopened.
     let open_blockers = bench.open_blockers(&Task { status: Status::Pending, ..after.clone() }, rules)?;
     match judge_transition(before, after.status, &open_blockers, rules)? {
         Some(Transition::Complete) => {
@@ -316,7 +324,8 @@ pub(super) fn consequences(
     Ok(updated)
 }
 
-/// What a block in the description tells is changed there, and not beside it. Returns why it was left, where it was.
+/// Moves changes of facts stated in the description's block into that block. Returns why the block was not changed, if
+/// it should have been.
 fn into_block(mut patch: Patch, task: &Task) -> (Patch, Option<BadBlock>) {
     let Some(metadata) = patch.metadata.as_mut() else { return (patch, None) };
     let description = patch.description.as_deref().unwrap_or(&task.description);
@@ -328,7 +337,7 @@ fn into_block(mut patch: Patch, task: &Task) -> (Patch, Option<BadBlock>) {
     (patch, left)
 }
 
-/// What other tools put before a title stays there, and follows what it speaks of.
+/// Keeps the marks that other tools put before a title, updated to the task's new state.
 fn with_marks(mut patched: Patched, before: &Task, kind: Option<Kind>) -> Patched {
     if let Some(subject) = macf::with_marks(before, &patched.task, kind) {
         patched.updated.retain(|field| *field != Field::Subject);
@@ -344,4 +353,136 @@ fn with_marks(mut patched: Patched, before: &Task, kind: Option<Kind>) -> Patche
         patched.updated.dedup();
     }
     patched
+}
+
+/// Returns the dependents of a task. With client rules only the task's own `blocks` count; an edge may exist at the
+/// other end only.
+pub(super) fn dependents(bench: &mut Workbench<'_>, task: &Task, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
+    match rules {
+        Rules::Strict => Ok(bench.ties(&task.id)?.waiting),
+        Rules::Client(_) => Ok(task.blocks.clone()),
+    }
+}
+
+pub(super) fn freed_as_the_client(
+    bench: &mut Workbench<'_>,
+    completed: &Task,
+    rules: Rules,
+) -> Result<Vec<TaskId>, StoreError> {
+    let mut freed = Vec::new();
+    for id in dependents(bench, completed, rules)? {
+        let Some(dependent) = bench.find(&id)?.cloned() else { continue };
+        if is_freed(&dependent, &completed.id, &bench.open_blockers(&dependent, rules)?) {
+            freed.push(id);
+        }
+    }
+    Ok(freed)
+}
+
+/// Returns the tasks that completing a task unblocks: among its dependents, their parts, its own parts if it was
+/// blocked, and the parent whose last open part it was.
+pub(super) fn freed(
+    bench: &mut Workbench<'_>,
+    completed: &Task,
+    waited_for: &[TaskId],
+) -> Result<Vec<TaskId>, StoreError> {
+    let ties = bench.ties(&completed.id)?;
+    let above: Vec<Task> = ancestors(completed, |id| bench.named(id))?;
+    let lines_above: HashSet<&TaskId> = above.iter().map(|task| &task.id).collect();
+    let mut held_up_parts: Vec<&TaskId> = Vec::new();
+    for waiting in &ties.waiting {
+        let is_open = bench.find(waiting)?.is_some_and(|task| task.status.is_open());
+        // A task blocked by its own part never blocked its other parts.
+        if is_open && !lines_above.contains(waiting) {
+            held_up_parts.push(waiting);
+        }
+    }
+    if !waited_for.is_empty() {
+        held_up_parts.push(&completed.id);
+    }
+    let mut candidates = ties.all_below(held_up_parts);
+    candidates.remove(&completed.id);
+    candidates.extend(ties.waiting.iter().cloned());
+    candidates.extend(above.first().map(|parent| parent.id.clone()));
+    let mut lines = Lines::default();
+    let mut freed = Vec::new();
+    for id in candidates {
+        let Some(task) = bench.find(&id)?.cloned() else { continue };
+        if task.status == Status::Pending
+            && !task.is_internal()
+            && bench.own_open_blockers(&task)?.is_empty()
+            && !lines.is_held_up(bench, &id)?
+            && lines.open_parts(bench, &ties, &id)?.is_empty()
+        {
+            freed.push(id);
+        }
+    }
+    Ok(freed)
+}
+
+/// Refuses to complete a task that has open parts.
+pub(super) fn refuse_open_parts(bench: &mut Workbench<'_>, task: &TaskId) -> Result<(), Halt> {
+    let ties = bench.ties(task)?;
+    let parts = Lines::default().open_parts(bench, &ties, task)?;
+    if parts.is_empty() { Ok(()) } else { Err(Refusal::OpenParts { task: task.clone(), parts }.into()) }
+}
+
+/// The ancestors of tasks and whether these block them, computed once per task.
+#[derive(Default)]
+struct Lines {
+    lineage: Lineage<TaskId>,
+    /// Whether an ancestor of the task is blocked by an open task that is not a part of that ancestor.
+    held_up: HashMap<TaskId, bool>,
+}
+
+impl Lines {
+    fn open_parts(&mut self, bench: &mut Workbench<'_>, ties: &Ties, task: &TaskId) -> Result<Vec<TaskId>, StoreError> {
+        let mut open = Vec::new();
+        for id in ties.parts_of(task) {
+            if bench.find(id)?.is_none_or(|part| !part.status.is_open() || part.is_internal()) {
+                continue;
+            }
+            // Tasks that are parts of each other, in a cycle, count as parts of no task.
+            self.see(bench, id)?;
+            if self.lineage.parent(id).is_some() {
+                open.push(id.clone());
+            }
+        }
+        Ok(open)
+    }
+
+    /// Returns whether a task is blocked through one of its ancestors.
+    fn is_held_up(&mut self, bench: &mut Workbench<'_>, task: &TaskId) -> Result<bool, StoreError> {
+        self.see(bench, task)?;
+        let (mut way, mut at) = (Vec::new(), task.clone());
+        while !self.held_up.contains_key(&at) {
+            match self.lineage.parent(&at).cloned() {
+                Some(parent) => way.push((std::mem::replace(&mut at, parent.clone()), parent)),
+                None => drop(self.held_up.insert(at.clone(), false)),
+            }
+        }
+        for (task, parent) in way.into_iter().rev() {
+            let is_held_up = self.held_up[&parent] || self.holds_up_its_parts(bench, &parent)?;
+            self.held_up.insert(task, is_held_up);
+        }
+        Ok(self.held_up[task])
+    }
+
+    fn holds_up_its_parts(&mut self, bench: &mut Workbench<'_>, task: &TaskId) -> Result<bool, StoreError> {
+        let Some(open) = bench.find(task)?.filter(|task| task.status.is_open()).cloned() else { return Ok(false) };
+        for blocker in bench.own_open_blockers(&open)? {
+            self.see(bench, &blocker)?;
+            if !self.lineage.is_below(&blocker, task) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn see(&mut self, bench: &mut Workbench<'_>, task: &TaskId) -> Result<(), StoreError> {
+        self.lineage.see(task, |at| {
+            let Some(parent) = bench.find(at)?.and_then(Task::parent) else { return Ok(None) };
+            Ok(bench.find(&parent)?.is_some().then_some(parent))
+        })
+    }
 }

@@ -1,67 +1,70 @@
-//! Taking a task: exactly one of all agents that want it gets it.
+//! Claims tasks: if several agents want a task, exactly one gets it.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::time::Instant;
 
-use taskyard_core::rules::agents::naming::is_same_agent;
+use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::claims::claiming::{ClaimRefusal, Claimant, Resumes, judge_claim, judge_load};
-use taskyard_core::rules::graph::open_tasks::OpenTasks;
+use taskyard_core::rules::graph::dependencies::OpenTasks;
+use taskyard_core::rules::graph::parts::{Named, blockers_above, with_those_above};
+use taskyard_core::rules::history::vanishing::Gone;
 use taskyard_core::rules::leases::leasing::{LeaseState, holds};
-use taskyard_core::{Event, Lease, Op, Revision, Status, Task, TaskId};
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::{Event, Lease, Op, Revision, Rules, Status, Task, TaskId, Timestamp};
 
-use super::choosing::Choice;
-use super::claim_terms::Claim;
-use super::holding_up::{open_blockers, parents_since};
-use super::leases::lease_on;
 use super::outcome::Outcome;
-use crate::leases::{Alarm, Woken};
-use crate::store::{Lookup, NewLease, Snapshot, StoreError, Txn};
+use crate::lease_watch::{Alarm, Woken};
+use crate::operations::lease_upkeep::lease_on;
+use crate::operations::next::{Choice, Claim, Resuming};
+use crate::operations::outcome::once;
+use crate::store::{HistoryQuery, Lookup, NewLease, Snapshot, StoreError, Txn};
 use crate::{Error, Yard};
 
-/// How often the list is looked at without a lock when other agents were faster with everything that was ready. After that it is looked at
-/// under the lock, where no agent can be faster.
+/// How many attempts choose a task without holding the lock, if other agents take every ready task first. After that
+/// the choice is made under the lock, where no other agent can interfere.
 const LOOKS: u32 = 4;
 
-/// What came of a claim.
+/// The outcome of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimOutcome {
-    /// The task is the agent's.
+    /// The agent has the task.
     Claimed(Box<Claimed>),
-    /// It is not, and nothing has changed.
+    /// The agent does not have it, and nothing has changed.
     Refused {
-        /// The rule that refused it, with what stands in the way.
+        /// The rule that refused the claim, with the obstacle.
         refusal: ClaimRefusal,
-        /// The task that was asked for, where there is one.
+        /// The requested task, if there is one.
         task: Option<Box<Task>>,
     },
 }
 
-/// A task that was taken.
+/// A claimed task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
     /// The task as it is now.
     pub task: Task,
-    /// The lease that was given for it.
+    /// The lease granted for it.
     pub lease: Lease,
-    /// Whether the agent had it already.
+    /// Whether the agent already had it.
     pub is_resumed: bool,
-    /// Why this one, where it was chosen.
+    /// Why this task was chosen; `None` if the caller named it.
     pub why: Option<String>,
-    /// The commit; none where the file already said so.
+    /// The commit; `None` if the file already had this state.
     pub revision: Option<Revision>,
-    /// What else the agent's name holds, where the agent was not given that name: other agents of the name may be at work on it.
+    /// Other tasks held under the agent's name, if the name was not given explicitly: another agent with the same name
+    /// may be working on them.
     pub also_held: Vec<TaskId>,
     /// Whether `work` started the agent for this task.
     pub is_of_run: bool,
 }
 
-/// Why not, and which task it was about.
+/// Why a claim was refused, and the task it was about.
 pub(super) type Refused = (ClaimRefusal, Option<Box<Task>>);
-/// What one attempt came to.
 pub(super) type Attempt = Result<Claimed, Refused>;
 
 impl Yard {
-    /// Takes a task by its id.
+    /// Claims a task by its id.
     pub fn claim(&self, id: &TaskId, claim: &Claim) -> Result<ClaimOutcome, Error> {
         if let Some(outcome) = self.claim_in_run(Some(id))? {
             return Ok(outcome);
@@ -77,7 +80,7 @@ impl Yard {
         self.claim_once(|txn| self.attempt(txn, id, claim))
     }
 
-    /// Takes the task that comes next: one the agent has already, else the best that is ready.
+    /// Claims the next task: one the agent already has, otherwise the best ready one.
     pub fn claim_next(&self, claim: &Claim) -> Result<ClaimOutcome, Error> {
         if let Some(outcome) = self.claim_in_run(None)? {
             return Ok(outcome);
@@ -88,7 +91,7 @@ impl Yard {
         };
         let claim = claim.as_ref();
         if self.may_be_something_for(claim)? {
-            // The transaction reads the list anyway, and chooses.
+            // The transaction reads the list anyway, so it makes the choice.
             let answer = self.claim_once(|txn| match self.choose_again(txn, claim)? {
                 Some(Ok(candidates)) => self.attempt_first(txn, &candidates, &HashSet::new(), claim),
                 Some(Err(refusal)) => Ok(Err((refusal, None))),
@@ -108,7 +111,7 @@ impl Yard {
                 if txn.revision() == seen {
                     return self.attempt_first(txn, &candidates, &HashSet::new(), claim);
                 }
-                // Other agents were at work meanwhile, and may have taken what was best.
+                // Other agents have written in the meantime, and may have taken the best task.
                 match self.choose_again(txn, claim)? {
                     Some(Ok(candidates)) => self.attempt_first(txn, &candidates, &HashSet::new(), claim),
                     Some(Err(refusal)) => Ok(Err((refusal, None))),
@@ -116,7 +119,7 @@ impl Yard {
                 }
             })?;
             match answer {
-                // Other agents were faster with all of them, or with the one we had; there may be something new.
+                // Other agents took all of them, or completed the one we had; something new may be ready.
                 ClaimOutcome::Refused {
                     refusal:
                         ClaimRefusal::NothingReady { .. }
@@ -133,7 +136,8 @@ impl Yard {
         })
     }
 
-    /// Returns the task for which `work` started this process, and whether the run still holds it; `None` if there is no run, or no such task.
+    /// Returns the task for which `work` started this process, and whether the run still holds it. `None` if there is
+    /// no run, or the task does not exist.
     pub fn task_of_run(&self) -> Result<Option<(Task, bool)>, Error> {
         let Some(run) = self.run() else { return Ok(None) };
         if let Some(ClaimOutcome::Claimed(claimed)) = self.claim_in_run(None)? {
@@ -143,8 +147,9 @@ impl Yard {
         Ok(task.map(|task| (task, false)))
     }
 
-    /// Answers a claim made in a run of `work`: with the task of the run, as long as the run holds it, and with a refusal if another is wanted.
-    /// `None` if there is no run, or if its task is no longer held and another may be claimed.
+    /// Answers a claim made in a run of `work`: with the run's task while the run holds it, and with a refusal if
+    /// another task is requested. Returns `None` if there is no run, or if its task is no longer held and another may
+    /// be claimed.
     pub(super) fn claim_in_run(&self, id: Option<&TaskId>) -> Result<Option<ClaimOutcome>, Error> {
         let Some(run) = self.run() else { return Ok(None) };
         let list = self.store().read(self.list_id())?;
@@ -174,7 +179,7 @@ impl Yard {
                 let wanted = id.map(|id| list.find(id)).transpose()?.and_then(Lookup::task);
                 Some(refused(false, wanted.map(Box::new)))
             }
-            // With a new lease the token of the run would prove nothing.
+            // A new lease would invalidate the token of the run.
             (Some(task), None) if id.is_some() && is_of_run && task.status.is_open() => {
                 Some(refused(true, Some(Box::new(task))))
             }
@@ -182,8 +187,8 @@ impl Yard {
         })
     }
 
-    /// Tells whether there is something to take in the list as this process last saw it, in memory. A list that is not in memory is looked at
-    /// first.
+    /// Returns whether there is something to claim according to the list in this process's memory. Returns `false` if
+    /// the list is not in memory, so that the caller reads it first.
     fn may_be_something_for(&self, claim: &Claim) -> Result<bool, Error> {
         let Some(list) = self.store().recollect(self.list_id()) else { return Ok(false) };
         let (leases, now) = (list.leases()?, self.now()?);
@@ -192,7 +197,7 @@ impl Yard {
         Ok(chosen.is_ok_and(|(candidates, _)| !candidates.is_empty()))
     }
 
-    /// Makes one attempt at a claim in a transaction, and looks whether what was won is ours.
+    /// Makes one attempt at a claim in a transaction, then checks that the task is really ours.
     fn claim_once(
         &self,
         mut attempt: impl FnMut(&mut dyn Txn) -> Result<Attempt, StoreError>,
@@ -204,7 +209,7 @@ impl Yard {
             Ok(attempted)
         });
         match (outcome, refused) {
-            // Nothing but a sign of life was to be written beside a refusal.
+            // Apart from the refusal, the transaction only had to renew leases, so this failure does not matter.
             (Err(Error::Store(StoreError::Unfinished { .. })), Some((refusal, task))) => {
                 Ok(ClaimOutcome::Refused { refusal, task })
             }
@@ -212,9 +217,10 @@ impl Yard {
         }
     }
 
-    /// Takes the task that comes next, sleeping until there is one, until the moment given, or until the alarm is stopped.
+    /// Claims the next task, waiting until there is one, until the deadline, or until the alarm is stopped.
     ///
-    /// The alarm must have been set on this yard's list before; nothing that happens after that is missed.
+    /// The alarm must have been set on this yard's list before the call; nothing that happens after it was set is
+    /// missed.
     pub fn claim_next_in_time(
         &self,
         claim: &Claim,
@@ -222,7 +228,7 @@ impl Yard {
         until: Option<Instant>,
     ) -> Result<ClaimOutcome, Error> {
         loop {
-            // Who is in the team may change while it waits.
+            // The members of the team may change during the wait.
             let yard = self.for_one_call();
             yard.take_out_ended_meanwhile();
             let answer = yard.claim_next(claim)?;
@@ -236,17 +242,18 @@ impl Yard {
         }
     }
 
-    /// Looks whether what was won is ours. A process that slept past the life of its locks between its commit and the file has lost to the
-    /// agent that took the task meanwhile: that agent was told so first, and the file is its own.
+    /// Checks that a claimed task is really ours. If a process was suspended between its commit and writing the file
+    /// for longer than its locks live, another agent that claimed the task in the meantime wins: that agent was
+    /// answered first, and the file names it.
     ///
-    /// The claim exists: where the look fails, it is not told as one that failed.
+    /// The claim is committed, so a failure of this check is not reported as a failed claim.
     pub(super) fn confirmed(&self, claimed: Claimed, commit: Option<&Event>) -> Result<ClaimOutcome, Error> {
         let confirmed = |claimed| Ok(ClaimOutcome::Claimed(Box::new(claimed)));
         if self.rehearses() {
             return confirmed(claimed);
         }
         if self.store().care().is_none() {
-            // Where there are no files, only the process that commits has them.
+            // Without files, only the process that commits can have written the task.
             if let Some(holder) = &claimed.lease.holder {
                 self.holds_now(holder);
             }
@@ -264,7 +271,7 @@ impl Yard {
             }
             Some(owner) => ClaimRefusal::AlreadyClaimed { by: owner.to_owned(), free_at: None },
             None if task.status == Status::Completed => ClaimRefusal::AlreadyResolved,
-            // It was ours for a moment, and was given back since.
+            // It was ours briefly, and was released since.
             None => return confirmed(claimed),
         };
         self.give_up(&claimed.lease);
@@ -278,12 +285,12 @@ impl Yard {
                 self.confirmed(Claimed { revision, ..claimed }, commit.as_ref())
             }
             Outcome::Done((Err((refusal, task)), _)) => Ok(ClaimOutcome::Refused { refusal, task }),
-            // The attempt refuses nothing in this way.
+            // The attempt never refuses in this way.
             Outcome::Refused(_) => Ok(ClaimOutcome::Refused { refusal: ClaimRefusal::TaskNotFound, task: None }),
         }
     }
 
-    /// Ends a lease on a task that turned out to be another agent's.
+    /// Ends a lease on a task that turned out to belong to another agent.
     fn give_up(&self, lease: &Lease) {
         let given_up = self.transact(Op::Release, |txn, _| {
             let is_it = |other: &Lease| (&other.task, other.token) == (&lease.task, lease.token);
@@ -307,13 +314,13 @@ impl Yard {
         }
     }
 
-    /// Looks without a lock whether there is any point in waiting for one. What it refuses was so at a moment since we were
-    /// asked, which is all that any answer can say.
+    /// Checks without a lock whether the claim would be refused, so that a hopeless one does not have to wait for a
+    /// lock. The refusal was true at some moment during the call, which is all that any answer can promise.
     fn refused_at_a_glance(&self, id: &TaskId, claim: &Claim) -> Result<Option<Refused>, Error> {
         if let Some(list) = self.store().recollect(self.list_id())
             && self.refused_on(&*list, id, claim)?.is_none()
         {
-            // The transaction reads the list anyway, and judges.
+            // The transaction reads the list anyway, so it judges the claim.
             return Ok(None);
         }
         if self.store().reads_on_demand(self.list_id()) {
@@ -327,7 +334,7 @@ impl Yard {
         let is_owned = task.owner().is_some_and(|owner| !is_same_agent(owner, self.actor().as_str()));
         let lease = if is_owned { list.leases()?.into_iter().find(|lease| lease.task == task.id) } else { None };
         let state = lease.map(|lease| self.judge(&lease)).transpose()?;
-        // Its lease may have ended; then it is about to come back.
+        // The lease may have expired; the task is then about to be released.
         if state.as_ref().is_some_and(|state| !state.is_alive()) {
             return Ok(None);
         }
@@ -338,7 +345,7 @@ impl Yard {
         if !claim.depends_on_load() {
             return Ok(None);
         }
-        // What else the agent has is only a reason where the task could be had at that same moment.
+        // The agent's other tasks are a reason to refuse only if the task could be claimed at that same moment.
         let tasks = list.tasks()?;
         let Some(task) = tasks.iter().find(|other| other.id == task.id) else { return Ok(None) };
         let blockers = OpenTasks::of(&tasks, self.rules()).blockers(task);
@@ -347,7 +354,7 @@ impl Yard {
         Ok(refusal.map(|refusal| (refusal, Some(Box::new(task.clone())))))
     }
 
-    /// Takes the first of these that can still be taken, and has not become a parent since.
+    /// Claims the first candidate that is still available and has not become a parent since the choice.
     fn attempt_first(
         &self,
         txn: &mut dyn Txn,
@@ -356,7 +363,7 @@ impl Yard {
         claim: &Claim,
     ) -> Result<Attempt, StoreError> {
         for candidate in candidates.iter().filter(|candidate| !parents.contains(&candidate.task)) {
-            // It may have failed once more since we looked, or have become something else than is wanted.
+            // It may have failed once more since the choice, or no longer match the query.
             let now = self.now()?.wall;
             let is_unwanted = |task: &Task| !claim.query.asks_for_times() && claim.passes_over(task, None, now);
             if txn.find(&candidate.task)?.task().is_some_and(|task| claim.gives_up(&task) || is_unwanted(&task)) {
@@ -374,10 +381,10 @@ impl Yard {
         Ok(Err((ClaimRefusal::NothingReady { for_others: 0, next_at: None }, None)))
     }
 
-    /// Judges a claim on what is there, and stages it.
+    /// Judges a claim on the current state of the task, and stages it.
     pub(super) fn attempt(&self, txn: &mut dyn Txn, id: &TaskId, claim: &Claim) -> Result<Attempt, StoreError> {
         if claim.only_when_idle {
-            // The client decides this under the list's lock, too.
+            // The client, too, decides this under the list's lock.
             txn.lock_list()?;
         }
         let Lookup::Found(task, _) = txn.find(id)? else { return Ok(Err((ClaimRefusal::TaskNotFound, None))) };
@@ -402,12 +409,13 @@ impl Yard {
             txn.put(after)?;
         }
         let lease = match present {
-            // The same agent asks again: it has the task, and its token goes on counting.
+            // The same agent claims again: it keeps the task, and its token stays valid.
             Some(lease) if self.goes_on_with(&lease, claim) => {
                 let lease = match self.world().judge_at(&lease, &now) {
-                    // The agent that asks lives, and its server does not: from now on the lease lives by time, or with the client.
+                    // The agent is alive but its server is not: from now on the lease expires by time, or lives with
+                    // the client.
                     LeaseState::Lapsing(_) => Lease { holder: claim.holder.clone(), ttl: claim.ttl, ..lease },
-                    // Older releases gave one that outlived its connection an end, and no time of its own to begin anew.
+                    // Older releases gave a lease that outlived its connection an end but no TTL to renew it with.
                     _ => Lease { ttl: lease.ttl.or(lease.ends.as_ref().and(claim.ttl)), ..lease },
                 };
                 let ends = lease.ttl.map(|ttl| now.after(ttl)).or(lease.ends);
@@ -428,20 +436,21 @@ impl Yard {
         Ok(Ok(Claimed { task, lease, is_resumed, why, revision, also_held, is_of_run: false }))
     }
 
-    /// Tells whether a lease stays the same when its agent claims the task again: its token goes on counting.
+    /// Returns whether a lease and its token stay valid when its agent claims the task again.
     fn goes_on_with(&self, lease: &Lease, claim: &Claim) -> bool {
         let is_of_client =
             || lease.holder.as_ref().is_some_and(|holder| self.is_of_client(holder, claim.client.as_ref()));
         claim.holder.is_none() || lease.holder == claim.holder || is_of_client()
     }
 
-    /// Returns the tasks among which those are that are the agent's.
+    /// Returns a set of tasks that includes all tasks of the agent.
     fn tasks_that_count(&self, list: &dyn Txn) -> Result<Vec<Task>, StoreError> {
         let own = list.live()?.map(|live| live.tasks_of(self.actor(), self.rules()));
         own.map_or_else(|| list.open_tasks_of(&[self.actor().as_str()]), Ok)
     }
 
-    /// Returns a task as it is when the agent has it. The client only writes the owner of its own tasks.
+    /// Returns the task as claimed. With client rules only the owner is set, as the client does, unless the claim says
+    /// otherwise.
     fn taken(&self, task: &Task, claim: &Claim) -> Task {
         let owner = task.owner().map_or_else(|| self.actor().as_str().to_owned(), str::to_owned);
         let begins = !claim.reserve && (claim.always_begins || !self.rules().is_client());
@@ -450,7 +459,7 @@ impl Yard {
     }
 }
 
-/// Says when a task comes back whose holder's server has ended.
+/// Adds to a refusal when the task becomes free, if its holder's server has ended.
 fn until_free(refusal: ClaimRefusal, state: Option<&LeaseState>) -> ClaimRefusal {
     match (refusal, state) {
         (ClaimRefusal::AlreadyClaimed { by, .. }, Some(LeaseState::Lapsing(end))) => {
@@ -458,4 +467,168 @@ fn until_free(refusal: ClaimRefusal, state: Option<&LeaseState>) -> ClaimRefusal
         }
         (refusal, _) => refusal,
     }
+}
+
+/// A task that was refused to an agent that claimed several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedClaim {
+    /// The requested id.
+    pub id: TaskId,
+    /// The rule that refused the claim, with the obstacle.
+    pub refusal: ClaimRefusal,
+    /// The task as it is now, if there is one.
+    pub task: Option<Box<Task>>,
+}
+
+/// The outcome of a claim on several tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClaimedTogether {
+    /// The claimed tasks, in the order in which they were requested.
+    pub claimed: Vec<Claimed>,
+    /// The refused tasks.
+    pub refused: Vec<RefusedClaim>,
+}
+
+impl Yard {
+    /// Claims several tasks in one commit, all or none: if one is refused, nothing changes and that refusal is
+    /// returned.
+    pub fn claim_together(&self, ids: &[TaskId], claim: &Claim) -> Result<ClaimedTogether, Error> {
+        self.claim_many(ids, claim, |refused| !refused.is_empty())
+    }
+
+    /// Claims those of several tasks that are available, in one commit, and returns the refusals of the others.
+    pub fn claim_possible(&self, ids: &[TaskId], claim: &Claim) -> Result<ClaimedTogether, Error> {
+        self.claim_many(ids, claim, |_| false)
+    }
+
+    fn claim_many(
+        &self,
+        ids: &[TaskId],
+        claim: &Claim,
+        gives_up: impl Fn(&[RefusedClaim]) -> bool,
+    ) -> Result<ClaimedTogether, Error> {
+        let ids = once(ids);
+        let all_refused = |refusal: &ClaimRefusal| {
+            let refused = |id: &TaskId| RefusedClaim { id: id.clone(), refusal: refusal.clone(), task: None };
+            ClaimedTogether { claimed: Vec::new(), refused: ids.iter().map(refused).collect() }
+        };
+        let outside_run = ids.iter().map(|id| self.claim_in_run(Some(id)));
+        for outcome in outside_run.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten() {
+            if let ClaimOutcome::Refused { refusal, .. } = outcome {
+                return Ok(all_refused(&refusal));
+            }
+        }
+        let claim = match self.as_teammate(claim)? {
+            Ok(claim) => claim,
+            Err(refusal) => return Ok(all_refused(&refusal)),
+        };
+        if !self.store().read(self.list_id())?.exists()? {
+            return Ok(all_refused(&ClaimRefusal::TaskNotFound));
+        }
+        // A halted transaction returns no value, so the refusals are collected here.
+        let refused: RefCell<Vec<RefusedClaim>> = RefCell::default();
+        let outcome = self.transact(Op::Claim, |txn, _| {
+            refused.borrow_mut().clear();
+            let mut claimed = Vec::new();
+            for id in &ids {
+                match self.attempt(txn, id, claim.as_ref())? {
+                    Ok(taken) => claimed.push(taken),
+                    Err((refusal, task)) => {
+                        refused.borrow_mut().push(RefusedClaim { id: id.clone(), refusal, task });
+                        if gives_up(&refused.borrow()) {
+                            return Err(Refusal::NoSuchTask { task: id.clone() }.into());
+                        }
+                    }
+                }
+            }
+            Ok(claimed)
+        })?;
+        let mut refused = refused.into_inner();
+        let Outcome::Done((taken, event)) = outcome else {
+            return Ok(ClaimedTogether { claimed: Vec::new(), refused });
+        };
+        let revision = event.as_ref().map(|event| event.revision);
+        let mut claimed = Vec::new();
+        for taken in taken {
+            let id = taken.task.id.clone();
+            match self.confirmed(Claimed { revision, ..taken }, event.as_ref())? {
+                ClaimOutcome::Claimed(taken) => claimed.push(*taken),
+                ClaimOutcome::Refused { refusal, task } => refused.push(RefusedClaim { id, refusal, task }),
+            }
+        }
+        Ok(ClaimedTogether { claimed, refused })
+    }
+}
+
+/// A refused claim, with the context its caller should know.
+#[derive(Clone, Debug)]
+pub struct LostClaim {
+    /// The rule that refused the claim, with the obstacle.
+    pub refusal: ClaimRefusal,
+    /// The requested task, if there is one.
+    pub(crate) task: Option<Box<Task>>,
+    /// When the owner got the task, if another agent has it and the time is known.
+    pub since: Option<Timestamp>,
+    /// If nothing is ready and the agent's name was not given explicitly: the tasks held under that name.
+    pub also_held: Vec<TaskId>,
+    /// If nothing is ready and open tasks have disappeared: what the list has lost.
+    pub gone: Option<Gone>,
+}
+
+impl Yard {
+    /// Collects the context for a claim that was refused on these terms.
+    pub fn explain_lost_claim(
+        &self,
+        claim: &Claim,
+        refusal: ClaimRefusal,
+        task: Option<Box<Task>>,
+    ) -> Result<LostClaim, Error> {
+        let is_idle = matches!(refusal, ClaimRefusal::NothingReady { .. });
+        let gone = if is_idle { self.gone()?.filter(Gone::is_loss) } else { None };
+        let is_unnamed = is_idle && claim.resuming != Resuming::All;
+        let also_held = if is_unnamed { self.held()? } else { Vec::new() };
+        let since = match (&refusal, &task) {
+            (ClaimRefusal::AlreadyClaimed { .. }, Some(task)) if !self.rules().is_client() => self.owned_since(task)?,
+            _ => None,
+        };
+        Ok(LostClaim { refusal, task, since, also_held, gone })
+    }
+}
+
+/// Returns the open blockers of a task; with strict rules also those of the tasks it is a part of.
+pub(super) fn open_blockers(
+    list: &(impl Snapshot + ?Sized),
+    task: &Task,
+    rules: Rules,
+) -> Result<Vec<TaskId>, StoreError> {
+    let named = |id: &TaskId| {
+        Ok::<_, StoreError>(match list.find(id)? {
+            Lookup::Found(task, _) => Named::Task(task),
+            Lookup::Missing => Named::Absent { holds_up: list.counts_missing() },
+            Lookup::Unreadable(_) => Named::Absent { holds_up: false },
+        })
+    };
+    let mut open = Vec::new();
+    for id in &task.blocked_by {
+        if named(id)?.holds_up() {
+            open.push(id.clone());
+        }
+    }
+    let above = if rules.is_client() { Vec::new() } else { blockers_above(task, named)? };
+    Ok(with_those_above(open, above))
+}
+
+/// Returns the tasks that got an open part after a revision, which a caller that read the list at that revision does
+/// not know about.
+pub(super) fn parents_since(yard: &Yard, seen: Revision) -> Result<HashSet<TaskId>, StoreError> {
+    if yard.rules().is_client() {
+        return Ok(HashSet::new());
+    }
+    let mut parents = HashSet::new();
+    for page in yard.pages(HistoryQuery { since: seen, ..HistoryQuery::default() })? {
+        let page = page?;
+        let after = page.iter().filter_map(|entry| entry.after.as_ref()?.task(&entry.task).ok());
+        parents.extend(after.filter(|task| task.status.is_open()).filter_map(|task| task.parent()));
+    }
+    Ok(parents)
 }

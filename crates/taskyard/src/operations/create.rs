@@ -1,29 +1,31 @@
-//! Making a task.
+//! Creates tasks, one or many.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use taskyard_core::dialect::macf::{Kind, Subject, stated_parent};
+use taskyard_core::forms::batch::{BatchEntry, BatchMistake, Resolved, ids_of, possible_ids, resolve};
 use taskyard_core::rules::changes::patching::{OwnerChange, Patch};
 use taskyard_core::rules::graph::dependencies::Edge;
-use taskyard_core::rules::hooks::hooking::HookEvent;
+use taskyard_core::rules::hooks::HookEvent;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{DUE, Event, Metadata, Op, Priority, Revision, Rules, Status, Task, TaskId, Timestamp};
 
 use super::Update;
-use super::change_terms::with_owner;
 use super::changing::consequences;
 use super::consulting::changed;
-use super::edges::{blocking, connect_as_the_client, connect_strictly, waiting_for};
-use super::workbench::Workbench;
-use crate::store::Lookup;
+use crate::hooks::{Found, Hooks};
+use crate::operations::depend::{blocking, connect_as_the_client, connect_strictly, waiting_for};
+use crate::operations::outcome::Halt;
+use crate::operations::staged_tasks::{Workbench, with_owner};
+use crate::store::{Lookup, StoreError, Txn};
 use crate::teams::Seat;
 use crate::{Error, Outcome, Yard};
 
-/// A task to be made.
+/// A task to be created.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewTask {
-    /// The id it shall have, where it is not the store's to give one.
+    /// The requested id; `None` if the store assigns one.
     pub id: Option<TaskId>,
     /// The title.
     pub subject: String,
@@ -31,15 +33,15 @@ pub struct NewTask {
     pub description: String,
     /// What is being done, while it is being done.
     pub active_form: Option<String>,
-    /// The state it begins in; none: pending.
+    /// The initial status; `None` for pending.
     pub status: Option<Status>,
     /// Who has it.
     pub owner: Option<String>,
-    /// The tasks that will wait for it.
+    /// The tasks that it blocks.
     pub blocks: Vec<TaskId>,
-    /// The tasks it will wait for.
+    /// The tasks that block it.
     pub blocked_by: Vec<TaskId>,
-    /// How urgent it is; `None` if nobody said.
+    /// How urgent it is; `None` if unspecified.
     pub priority: Option<Priority>,
     /// Its tags.
     pub tags: Vec<String>,
@@ -47,17 +49,18 @@ pub struct NewTask {
     pub due: Option<Timestamp>,
     /// The task that it is a part of.
     pub parent: Option<TaskId>,
-    /// What else is kept with it.
+    /// Other metadata.
     pub metadata: Option<Metadata>,
-    /// The kind by whose conventions its texts are written; none: as they are given.
+    /// The kind whose conventions its texts follow; `None` keeps them as they are given.
     pub kind: Option<Kind>,
-    /// Whether the marks of its kind are written as older tools do: without columns, and dim ended by `ESC [0m`.
+    /// Whether the marks of its kind are written as in older tools: without columns, and with dim text ended by `ESC
+    /// [0m`.
     pub has_compact_marks: bool,
-    /// Whether it may wait for tasks that do not exist, as some dialects have it.
+    /// Whether it may be blocked by tasks that do not exist, as some dialects allow.
     pub may_wait_for_nothing: bool,
 }
 
-/// A task that was made.
+/// A task that was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Created {
     /// The task, with its new number.
@@ -67,8 +70,8 @@ pub struct Created {
 }
 
 impl Yard {
-    /// Makes a task, and the list where there is none yet, in one commit. A task that a hook forbids is removed again. One that
-    /// begins in another state than pending is judged as if it had changed to it.
+    /// Creates a task, and the list if it does not exist, in one commit. If a hook blocks the task, it is removed
+    /// again. An initial status other than pending is judged like a change to that status.
     pub fn create(&self, new: NewTask) -> Result<Outcome<Created>, Error> {
         let judges = self.judges_of_creation();
         let _attending = judges.as_ref().map(|(hooks, _)| hooks.cancel().attend());
@@ -90,14 +93,14 @@ impl Yard {
         }
     }
 
-    /// Makes a task; first asks the hooks and checks of the status it is to begin in.
+    /// Creates a task, after the hooks and checks for its initial status have passed.
     fn judge_and_make(&self, mut new: NewTask) -> Result<Outcome<Created>, Error> {
         let Some(status) = new.first_status() else { return self.make(&new, None) };
         let seat = self.seat()?;
         let gives_id = new.id.is_none() && self.hooks().is_some();
         loop {
             if gives_id {
-                // Hooks are told the id of a task that is not there yet.
+                // Hooks are given the id of a task that does not exist yet.
                 new.id = Some(self.look_in_turn(|txn| txn.new_id())?);
             }
             let task = new.clone().into_task(new.id.clone().unwrap_or_else(|| TaskId::stored("")));
@@ -113,7 +116,7 @@ impl Yard {
                 new.owner = Some(owner);
             }
             match self.make(&new, seat.as_ref())? {
-                // Another agent took the id while hooks were asked.
+                // Another agent took the id while hooks ran.
                 Outcome::Refused(Refusal::TaskExists { .. }) if gives_id => {}
                 outcome => return Ok(outcome),
             }
@@ -128,7 +131,7 @@ impl Yard {
                 None => txn.new_id()?,
             };
             let mut task = new.clone().into_task(id.clone());
-            // What stands before the title is to lead somewhere.
+            // The number before the title must refer to an existing task.
             if let (Some(_), Some(parent)) = (new.kind, task.parent())
                 && matches!(txn.find(&parent)?, Lookup::Missing)
             {
@@ -181,7 +184,7 @@ impl Yard {
         })?;
         Ok(outcome.map(|((task, before), event)| {
             let revision = event.as_ref().map_or(before, |event| event.revision);
-            // The store may have had to give it another number than it was put under.
+            // The store may have had to assign another number.
             let made = event.as_ref().and_then(|event| made(event).next());
             Created { task: made.unwrap_or(task), revision }
         }))
@@ -196,19 +199,19 @@ fn ordered_as(ids: &[TaskId], given: &[TaskId]) -> Vec<TaskId> {
     ordered
 }
 
-/// Returns the change from pending to the state that a new task begins in.
+/// Returns the change from pending to the initial status.
 fn beginning(status: Status) -> Update {
     Update { patch: Patch { status: Some(status), ..Patch::default() }, ..Update::default() }
 }
 
-/// Returns the tasks a commit made, by the numbers they were put under.
+/// Returns the tasks that a commit created, by the numbers they were staged under.
 pub(super) fn made(event: &Event) -> impl Iterator<Item = Task> {
     let made = event.entries.iter().filter(|entry| entry.before.is_none());
     made.filter_map(|entry| entry.after.as_ref()?.task(&entry.task).ok())
 }
 
 impl NewTask {
-    /// Returns the state it begins in, where that is not pending.
+    /// Returns the initial status if it is not pending.
     fn first_status(&self) -> Option<Status> {
         self.status.filter(|status| *status != Status::Pending)
     }
@@ -221,7 +224,7 @@ impl NewTask {
         }
     }
 
-    /// Puts what a task file has no field for where it has its place there.
+    /// Stores in the metadata what a task file has no field for.
     fn with_fields_in_metadata(mut self) -> Self {
         let tags = std::mem::take(&mut self.tags);
         let fields = [
@@ -236,7 +239,7 @@ impl NewTask {
         self
     }
 
-    /// Writes the texts as the tools of these conventions do: the number and the parent's before the title.
+    /// Formats the texts by the conventions of the kind: the title starts with the numbers of the task and its parent.
     fn by_the_conventions(mut self, kind: Kind, id: &TaskId) -> Self {
         let title = Subject::parse(&self.subject).title.to_owned();
         let metadata = self.metadata.get_or_insert_default();
@@ -258,4 +261,149 @@ impl NewTask {
             ..Task::new(id, self.subject)
         }
     }
+}
+
+/// Tasks that were created together, or would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreatedBatch {
+    /// The tasks, in the order of the batch.
+    pub tasks: Vec<Task>,
+    /// The tasks of the list that they are connected with by edges.
+    pub neighbours: Vec<Task>,
+    /// The commit; `None` if nothing was created.
+    pub revision: Option<Revision>,
+}
+
+impl Yard {
+    /// Creates the tasks of a batch, and the list if it does not exist, all in one commit or none. If a hook blocks one
+    /// of them, all are removed again.
+    pub fn create_batch(&self, batch: &[BatchEntry]) -> Result<Outcome<Result<CreatedBatch, BatchMistake>>, Error> {
+        let judges = self.judges_of_creation();
+        let _attending = judges.as_ref().map(|(hooks, _)| hooks.cancel().attend());
+        let outcome = self.transact(Op::Create, |txn, _| {
+            let ids = ids_of(batch, &txn.new_ids(batch.len())?);
+            match resolve(batch, &ids, &named_tasks(txn, batch)?) {
+                Ok(resolved) => match self.stage_batch(txn, resolved) {
+                    Err(Halt::Refused(Refusal::Cycle { path })) => Ok(Err(BatchMistake::cycle(batch, &ids, &path))),
+                    staged => Ok(Ok(staged?)),
+                },
+                Err(mistake) => Ok(Err(mistake)),
+            }
+        })?;
+        let created = match outcome {
+            Outcome::Done((Ok(created), event)) => match event {
+                // The store may have had to assign other numbers.
+                Some(event) => {
+                    let made: Vec<Task> = made(&event).collect();
+                    let tasks = if made.len() == created.tasks.len() { made } else { created.tasks };
+                    CreatedBatch { tasks, revision: Some(event.revision), ..created }
+                }
+                None => created,
+            },
+            Outcome::Done((Err(mistake), _)) => return Ok(Outcome::Done(Err(mistake))),
+            Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
+        };
+        match self.judged_creation(judges, &created.tasks)? {
+            None => Ok(Outcome::Done(Ok(created))),
+            Some(refusal) => Ok(Outcome::Refused(refusal)),
+        }
+    }
+
+    /// Runs the hooks for new tasks. If one blocks a task or fails to run, all tasks are removed again.
+    pub(super) fn judged_creation(
+        &self,
+        judges: Option<(&Hooks, Found)>,
+        created: &[Task],
+    ) -> Result<Option<Refusal>, Error> {
+        let Some((hooks, found)) = judges else { return Ok(None) };
+        for task in created {
+            match self.ask(hooks, &found, HookEvent::TaskCreated, task, &|| self.list_for_hooks(|_| Vec::new())) {
+                Ok(None) => {}
+                Ok(Some(refusal)) => {
+                    self.take_back(created)?;
+                    return Ok(Some(refusal));
+                }
+                Err(error) => {
+                    self.take_back(created)?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Stages the tasks of a batch that has been previewed, and returns their ids.
+    pub(super) fn stage_entries(&self, txn: &mut dyn Txn, batch: &[BatchEntry]) -> Result<Vec<TaskId>, Halt> {
+        let ids = ids_of(batch, &txn.new_ids(batch.len())?);
+        let named = named_tasks(txn, batch)?;
+        // A task that the batch names has been removed since the preview.
+        let gone = |_| Refusal::NoSuchTask { task: ids.first().cloned().unwrap_or_else(|| TaskId::stored("")) };
+        let resolved = resolve(batch, &ids, &named).map_err(gone)?;
+        self.stage_batch(txn, resolved)?;
+        Ok(ids)
+    }
+
+    /// Returns what [`Yard::create_batch`] would create, with the numbers that are free now, and creates nothing.
+    pub fn preview_batch(&self, batch: &[BatchEntry]) -> Result<Outcome<Result<CreatedBatch, BatchMistake>>, Error> {
+        // A missing list is not created just for a preview.
+        let is_there = self.store().read(self.list_id())?.exists()?;
+        let nowhere = crate::store::MemoryStore::new(self.rules());
+        let store: &dyn crate::store::Store = if is_there { self.store() } else { &nowhere };
+        let mut txn = store.write(self.list_id())?;
+        let ids = ids_of(batch, &txn.new_ids(batch.len())?);
+        let resolved = match resolve(batch, &ids, &named_tasks(&mut *txn, batch)?) {
+            Ok(resolved) => resolved,
+            Err(mistake) => return Ok(Outcome::Done(Err(mistake))),
+        };
+        match self.stage_batch(&mut *txn, resolved) {
+            Ok(created) => Ok(Outcome::Done(Ok(created))),
+            Err(Halt::Refused(Refusal::Cycle { path })) => {
+                Ok(Outcome::Done(Err(BatchMistake::cycle(batch, &ids, &path))))
+            }
+            Err(Halt::Refused(refusal)) => Ok(Outcome::Refused(refusal)),
+            Err(Halt::Failed(error)) => Err(error.into()),
+        }
+    }
+
+    fn stage_batch(&self, txn: &mut dyn Txn, resolved: Resolved) -> Result<CreatedBatch, Halt> {
+        let Resolved { tasks, edges, parts } = resolved;
+        let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
+        let of_batch: HashSet<TaskId> = ids.iter().cloned().collect();
+        match self.rules() {
+            Rules::Client(_) => {
+                for task in tasks {
+                    txn.put_new(task)?;
+                }
+                for edge in &edges {
+                    connect_as_the_client(self, txn, edge)?;
+                }
+            }
+            Rules::Strict => {
+                let mut bench = Workbench::on(txn);
+                tasks.into_iter().for_each(|task| bench.put_new(task));
+                connect_strictly(&mut bench, &edges, &parts)?;
+                bench.stage()?;
+            }
+        }
+        let mut others: Vec<TaskId> = edges.into_iter().flat_map(|edge| [edge.task, edge.on]).collect();
+        others.retain(|id| !of_batch.contains(id));
+        others.sort();
+        others.dedup();
+        let find = |ids: &[TaskId]| {
+            let found = ids.iter().map(|id| Ok(txn.find(id)?.task()));
+            found.collect::<Result<Vec<_>, Halt>>().map(|tasks| tasks.into_iter().flatten().collect())
+        };
+        Ok(CreatedBatch { tasks: find(&ids)?, neighbours: find(&others)?, revision: None })
+    }
+}
+
+/// Returns the tasks of the list that a batch names by non-numeric ids.
+fn named_tasks(txn: &mut dyn Txn, batch: &[BatchEntry]) -> Result<HashSet<TaskId>, StoreError> {
+    let mut found = possible_ids(batch);
+    for id in found.clone() {
+        if matches!(txn.find(&id)?, Lookup::Missing) {
+            found.remove(&id);
+        }
+    }
+    Ok(found)
 }

@@ -1,56 +1,59 @@
-//! Removing tasks, and the edges that led to them.
+//! Deletes tasks and the edges to them, or clears a list.
 
-use crate::operations::forgetting::forget;
+use std::collections::HashMap;
 
-use taskyard_core::rules::graph::parts::with_all_parts;
+use taskyard_core::rules::graph::parts::{lifted, with_all_parts};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Op, Revision, Task, TaskId};
+use taskyard_core::{Op, Revision, Rules, Task, TaskId};
 
 use super::RefusedTask;
-use super::named_once::once;
-use crate::store::{Lookup, StoreError};
+use crate::operations::outcome::once;
+use crate::store::{Lookup, StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
-/// Tasks that were removed.
+/// The result of deleting tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deleted {
-    /// The tasks as they last were.
+    /// The deleted tasks in their last state.
     pub tasks: Vec<Task>,
-    /// Those of them that were missing already: they no longer count as that.
+    /// Those of them that were missing already. They no longer count as missing.
     pub missing: Vec<TaskId>,
-    /// Tasks that were parts of these and stand where those stood now.
+    /// Parts of deleted tasks that became parts of those tasks' parents.
     pub lifted: Vec<TaskId>,
-    /// The commit that removed them.
+    /// The commit.
     pub revision: Revision,
 }
 
-/// What becomes of the parts of tasks that are removed.
+/// What happens to the parts of deleted tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parts {
-    /// They become parts of whatever the removed task was a part of.
+    /// They become parts of the deleted task's parent.
     Lifted,
-    /// They are removed, too.
+    /// They are deleted as well.
     Removed,
 }
 
 impl Yard {
-    /// Removes tasks and every edge to them, in one commit; their parts are lifted to where they stood. A task that is missing counts
-    /// as deleted on purpose from then on; to the client such a task is not there, and nothing is a part of anything.
+    /// Deletes tasks and every edge to them, in one commit; their parts become parts of their parents. A missing task
+    /// counts as deleted on purpose from then on. With client rules a missing task does not exist, and there are no
+    /// parts.
     pub fn delete(&self, ids: &[TaskId]) -> Result<Outcome<Deleted>, Error> {
         self.remove_all(ids, Parts::Lifted)
     }
 
-    /// Removes tasks with all their parts, in one commit.
+    /// Deletes tasks with all their parts, in one commit.
     pub fn delete_with_parts(&self, ids: &[TaskId]) -> Result<Outcome<Deleted>, Error> {
         self.remove_all(ids, Parts::Removed)
     }
 
-    /// Removes those of several tasks that can be removed, as [`Yard::delete`] does, and tells of the others.
+    /// Deletes those of several tasks that can be deleted, as [`Yard::delete`] does, and returns the refusals of the
+    /// others.
     pub fn delete_possible(&self, ids: &[TaskId]) -> Result<(Option<Deleted>, Vec<RefusedTask>), Error> {
         self.remove_possible(ids, Parts::Lifted)
     }
 
-    /// Removes those of several tasks that can be removed, with all their parts, and tells of the others.
+    /// Deletes those of several tasks that can be deleted, with all their parts, and returns the refusals of the
+    /// others.
     pub fn delete_possible_with_parts(&self, ids: &[TaskId]) -> Result<(Option<Deleted>, Vec<RefusedTask>), Error> {
         self.remove_possible(ids, Parts::Removed)
     }
@@ -71,7 +74,7 @@ impl Yard {
             }
         }
         drop(list);
-        // What was refused since we looked is set aside one by one; that is rare.
+        // Tasks refused only since that check are removed one by one; this is rare.
         while !left.is_empty() {
             match self.remove_all(&left, parts)? {
                 Outcome::Done(deleted) => return Ok((Some(deleted), refused)),
@@ -108,7 +111,7 @@ impl Yard {
                         self.respect_lease(txn, &task)?;
                         tasks.push(*task);
                     }
-                    // A task that is named twice is gone by now.
+                    // A task that is named twice has already been removed.
                     Lookup::Missing if tasks.iter().any(|task| task.id == *id) => continue,
                     Lookup::Unreadable(problem) if !self.rules().is_client() => {
                         return Err(problem.into_refusal().into());
@@ -137,8 +140,73 @@ impl Yard {
         }))
     }
 
-    /// Returns a task that is not there and can be deleted all the same.
+    /// Returns a missing task that can nevertheless be deleted.
     fn missing_to_delete(&self, id: &TaskId) -> Result<Option<Task>, StoreError> {
         if self.rules().is_client() { Ok(None) } else { self.missing_task(id) }
     }
+}
+
+/// The result of clearing a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cleared {
+    /// The deleted tasks in their last state.
+    pub tasks: Vec<Task>,
+    /// Tasks that were missing already, in their last state. They no longer count as missing.
+    pub missing: Vec<Task>,
+    /// The commit; `None` if there was nothing to remove.
+    pub revision: Option<Revision>,
+}
+
+impl Yard {
+    /// Deletes every task of the list. Their numbers are not reused. Missing tasks count as deleted on purpose from
+    /// then on.
+    pub fn clear(&self) -> Result<Outcome<Cleared>, Error> {
+        let list = self.store().read(self.list_id())?;
+        if !list.exists()? && self.missing(&list.tasks()?, &list.problems()?)?.is_empty() {
+            return Ok(Outcome::Done(Cleared { tasks: Vec::new(), missing: Vec::new(), revision: None }));
+        }
+        drop(list);
+        let outcome = self.transact(Op::Clear, |txn, _| {
+            let tasks = txn.tasks()?;
+            self.respect_leases(txn, &tasks)?;
+            let missing = self.missing(&tasks, &txn.problems()?)?;
+            txn.clear()?;
+            for removed in &missing {
+                txn.note_absent(&removed.task.id)?;
+            }
+            Ok((tasks, missing.into_iter().map(|removed| removed.task).collect()))
+        })?;
+        Ok(outcome.map(|((tasks, missing), event)| Cleared {
+            tasks,
+            missing,
+            revision: event.map(|event| event.revision),
+        }))
+    }
+}
+
+/// Removes every edge to deleted tasks from the remaining ones, and makes their parts parts of their parents. Returns
+/// those parts.
+///
+/// Tasks that the deleted ones do not name are checked as well: another program may have written an edge at one end
+/// only.
+pub(super) fn forget(txn: &mut dyn Txn, gone: &[Task], rules: Rules) -> Result<Vec<TaskId>, StoreError> {
+    let stood: HashMap<TaskId, Option<TaskId>> = gone.iter().map(|task| (task.id.clone(), task.parent())).collect();
+    let mut parts = Vec::new();
+    let gone: Vec<TaskId> = gone.iter().map(|task| task.id.clone()).collect();
+    for task in txn.connected(&gone)? {
+        // The client looks a task up by the id in its file, so it does not find one whose file has another name.
+        if rules.is_client() && task.stated_id.is_some() {
+            continue;
+        }
+        let lifted = if rules.is_client() { None } else { lifted(&task, &stood) };
+        parts.extend(lifted.as_ref().map(|part| part.id.clone()));
+        let names_one = |ids: &[TaskId]| ids.iter().any(|id| stood.contains_key(id));
+        if names_one(&task.blocks) || names_one(&task.blocked_by) || lifted.is_some() {
+            let mut after = lifted.unwrap_or(task);
+            after.blocks.retain(|id| !stood.contains_key(id));
+            after.blocked_by.retain(|id| !stood.contains_key(id));
+            txn.put(after)?;
+        }
+    }
+    Ok(parts)
 }

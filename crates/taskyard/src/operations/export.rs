@@ -1,35 +1,36 @@
-//! Writing a list down in another format.
+//! Exports a list in another format.
 
 use std::collections::BTreeMap;
 
-use taskyard_core::dialect::foreign::{ExportFormat, Loss, csv, markdown};
+use taskyard_core::dialect::foreign::{
+    ExportFormat, Loss, backlog, beads, checklists, csv_and_jsonl, taskmaster, taskwarrior,
+};
 use taskyard_core::dialect::native::{Shape, TooLarge};
 use taskyard_core::dialect::{document, export, macf, native, teaching};
 use taskyard_core::json_text::has_lone_surrogates;
 use taskyard_core::render::graph;
 use taskyard_core::rules::looking::query::Query;
-use taskyard_core::rules::moving::returning::{sent_back, with_file_names};
+use taskyard_core::rules::moving::list_moves::{sent_back, with_file_names};
 use taskyard_core::{Image, Rules, Task, TaskId};
 
-use super::known_times::whole_seconds;
-use crate::clock;
 use crate::interchange::Written;
+use crate::operations::reading::whole_seconds;
 use crate::store::{Lookup, StoreError};
-use crate::{Error, Yard};
+use crate::{Error, Yard, system};
 
-/// A list, written down.
+/// An exported list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
-    /// What was written.
+    /// The files or text.
     pub written: Written,
-    /// How many tasks are in it.
+    /// The number of tasks in it.
     pub count: usize,
-    /// What could not be carried.
+    /// What could not be exported.
     pub losses: Vec<Loss>,
 }
 
 impl Yard {
-    /// Writes the tasks of the list down of which a query is true, in a format. Nothing is saved yet.
+    /// Exports the tasks of the list that match a query. Nothing is written to disk.
     pub fn export(&self, format: ExportFormat, query: &Query) -> Result<Exported, Error> {
         let mut reading = self.look()?;
         if !query.is_empty() {
@@ -50,7 +51,7 @@ impl Yard {
         if !is_for_people(format) {
             tasks = sent_back(tasks, format.as_str());
         }
-        if format.is_folder() {
+        if format.is_folder() && !is_foreign(format) {
             let (named, renamed) = with_file_names(tasks);
             tasks = named;
             losses.extend(renamed.into_iter().map(|(from, to)| Loss {
@@ -58,13 +59,16 @@ impl Yard {
                 what: format!("its id, which cannot name a file; it is called {to}"),
             }));
         }
-        if is_for_people(format) {
+        if is_for_people(format) || is_foreign(format) {
             let before = tasks.len();
             tasks.retain(|task| !task.is_internal());
             lose(&mut losses, before - tasks.len(), "the client's own bookkeeping");
             tell_unsaid(format, &tasks, &mut losses);
         }
-        let mut written = written(format, &tasks, self.rules())?;
+        let mut written = match format {
+            _ if is_foreign(format) => self.written_for_others(format, &tasks)?,
+            format => written(format, &tasks, self.rules())?,
+        };
         match (&mut written, format) {
             (Written::Folder(files), ExportFormat::Native | ExportFormat::Macf) => put_halves_back(files, &halved),
             _ => lose(&mut losses, halved.len(), "halves of characters; U+FFFD stands in their places"),
@@ -72,7 +76,21 @@ impl Yard {
         Ok(Exported { written, count: tasks.len(), losses })
     }
 
-    /// Returns the contents of the tasks in whose texts there are halves of surrogate pairs.
+    /// Exports tasks in the format of another program that needs creation times.
+    fn written_for_others(&self, format: ExportFormat, tasks: &[Task]) -> Result<Written, Error> {
+        let (times, now) = (self.known_times()?, system::now());
+        Ok(match format {
+            ExportFormat::Taskwarrior => Written::File(taskwarrior::write(tasks, self.list_id().as_str())),
+            ExportFormat::Beads => Written::File(beads::write(tasks, &times, now)),
+            ExportFormat::Taskmaster => Written::File(taskmaster::write(tasks, now)),
+            _ => {
+                let files = backlog::write(tasks, &times, now).into_iter();
+                Written::Folder(files.map(|(name, text)| (name, text.into_bytes())).collect())
+            }
+        })
+    }
+
+    /// Returns the contents of the tasks whose texts contain lone surrogates.
     fn with_halves(&self, tasks: &[Task]) -> Result<BTreeMap<TaskId, Image>, Error> {
         let mut halved = BTreeMap::new();
         let suspects: Vec<&Task> = tasks.iter().filter(|task| line(task).contains('\u{fffd}')).collect();
@@ -113,14 +131,15 @@ fn written(format: ExportFormat, tasks: &[Task], rules: Rules) -> Result<Written
             Written::Folder(files)
         }
         ExportFormat::Document => {
-            // A document states whole seconds.
-            Written::Document(document::write_tasks(tasks, &whole_seconds(&clock::now().to_string())).print())
+            // A document uses whole seconds.
+            Written::Document(document::write_tasks(tasks, &whole_seconds(&system::now().to_string())).print())
         }
         ExportFormat::Export => Written::File(export::print(&export::write_tasks(tasks)) + "\n"),
-        ExportFormat::Markdown => Written::File(markdown::write(tasks)),
-        ExportFormat::Csv => Written::File(csv::write(tasks)),
+        ExportFormat::Markdown => Written::File(checklists::write(tasks)),
+        ExportFormat::Csv => Written::File(csv_and_jsonl::write(tasks)),
         ExportFormat::Mermaid => Written::File(graph::mermaid(tasks, rules)),
-        ExportFormat::Jsonl => Written::File(tasks.iter().map(line).collect()),
+        // The formats of other programs are handled above.
+        _ => Written::File(tasks.iter().map(line).collect()),
     })
 }
 
@@ -138,22 +157,38 @@ fn line(task: &Task) -> String {
     text + "\n"
 }
 
-/// Tells whether the format is a view of the list rather than the list itself.
+/// Returns whether the format is a view of the list rather than the list itself.
 fn is_for_people(format: ExportFormat) -> bool {
     matches!(format, ExportFormat::Markdown | ExportFormat::Csv | ExportFormat::Mermaid)
 }
 
-/// Tells which parts of how many tasks such a view has no place for.
+/// Returns whether the format is that of another task program.
+fn is_foreign(format: ExportFormat) -> bool {
+    use ExportFormat::{Backlog, Beads, Taskmaster, Taskwarrior};
+    matches!(format, Backlog | Beads | Taskmaster | Taskwarrior)
+}
+
+/// Records which fields, of how many tasks, the format cannot represent.
 fn tell_unsaid(format: ExportFormat, tasks: &[Task], losses: &mut Vec<Loss>) {
     let count = |has: &dyn Fn(&Task) -> bool| tasks.iter().filter(|task| has(task)).count();
     lose(losses, count(&|task| !task.extra.is_empty()), "keys that no client knows");
-    if format == ExportFormat::Csv {
-        return;
+    let shown: &[&str] = match format {
+        ExportFormat::Csv | ExportFormat::Markdown => return,
+        ExportFormat::Taskwarrior => &["cancelled", "notes", "priority", "tags", "project", "due", "defer", "estimate"],
+        ExportFormat::Beads => &["parent", "notes", "priority", "tags", "kind", "due", "defer", "estimate"],
+        ExportFormat::Backlog => &["parent", "notes", "priority", "tags", "due"],
+        ExportFormat::Taskmaster => &["parent", "cancelled", "priority"],
+        _ => &[],
+    };
+    if matches!(format, ExportFormat::Mermaid | ExportFormat::Taskwarrior) {
+        lose(losses, count(&|task| task.owner().is_some()), "the owner");
     }
-    lose(losses, count(&|task| task.owner().is_some()), "the owner");
     lose(losses, count(&|task| task.active_form.is_some()), "the active form");
-    let shown: &[&str] = if format == ExportFormat::Markdown { &["parent", "cancelled", "notes"] } else { &[] };
-    let has_more = |task: &Task| task.metadata.iter().flatten().any(|(key, _)| !shown.contains(&key.as_str()));
+    if format == ExportFormat::Taskwarrior {
+        lose(losses, count(&|task| task.parent().is_some()), "what it is a part of");
+    }
+    let is_said = |key: &str| shown.contains(&key) || key == format.as_str() || (key == "parent" && !shown.is_empty());
+    let has_more = |task: &Task| task.metadata.iter().flatten().any(|(key, _)| !is_said(key));
     lose(losses, count(&has_more), "metadata");
     if format == ExportFormat::Mermaid {
         lose(losses, count(&|task| !task.description.is_empty()), "the description");

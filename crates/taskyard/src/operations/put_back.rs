@@ -1,4 +1,4 @@
-//! Putting back what stale writes of other programs took back.
+//! Reapplies changes that stale writes of other programs overwrote.
 
 use std::collections::{HashMap, HashSet};
 use std::thread;
@@ -8,27 +8,27 @@ use taskyard_core::rules::graph::dependencies::Edge;
 use taskyard_core::rules::history::taking_back::{OpenLosses, is_same_task, put_back};
 use taskyard_core::{Entry, Loss, Op, Task, TaskField, TaskId, Verdict};
 
-use super::edges::refuse_circles;
-use super::halt::Halt;
-use super::workbench::Workbench;
+use crate::operations::depend::refuse_circles;
+use crate::operations::outcome::Halt;
+use crate::operations::staged_tasks::Workbench;
 use crate::store::{HistoryQuery, Lookup, Signature, StaleWrite, StoreError, Txn};
 use crate::{Error, Yard};
 
-/// How often a reader tries to put something back, and how long it waits each time: a writer is done soon.
+/// How often a reader tries to reapply a change, and the delay between tries. A writer usually finishes soon.
 const TRIES: u32 = 10;
-/// ... and where notes are lost, which no agent takes for a loss that was meant.
+/// The number of tries for lost notes, whose loss is never intended.
 const TRIES_FOR_NOTES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// So many of a task's newest revisions are looked at for notes that are still lost.
+/// How many of a task's newest revisions are searched for notes that are still lost.
 const RECENT: usize = 32;
 
-/// The key that makes a task a part of another.
 const PARENT: &str = "parent";
 
 impl Yard {
-    /// Puts back what stale writes took back that this process has recorded, each in a revision that can be undone, and returns whether
-    /// anything changed. A failure here does not fail the caller, which asked for something else: `doctor` tells of what stays lost.
+    /// Reapplies the changes overwritten by stale writes that this process has recorded, each in a revision that can be
+    /// undone. Returns whether anything changed. A failure does not fail the caller, which asked for something else;
+    /// `doctor` reports what stays lost.
     pub(crate) fn put_back_stale_writes(&self) -> bool {
         let stale = self.stale_writes_to_put_back();
         let put_back = |write: &StaleWrite| {
@@ -38,7 +38,7 @@ impl Yard {
         stale.iter().map(put_back).filter(|done| matches!(told(done), Ok(true))).count() > 0
     }
 
-    /// Does the same for a reader, as far as that takes no waiting for writers.
+    /// Like [`Self::put_back_stale_writes`], for a reader: gives up if other writers are busy.
     pub(super) fn try_to_put_back_stale_writes(&self) -> bool {
         let stale = self.stale_writes_to_put_back();
         stale.iter().filter(|write| matches!(told(&self.try_to_put_back(write)), Ok(true))).count() > 0
@@ -57,29 +57,29 @@ impl Yard {
         Ok(false)
     }
 
-    /// Records what other programs wrote and no process of ours has recorded, and puts back what they took back without knowing. Returns
-    /// whether anything changed.
+    /// Records other programs' writes that no Taskyard process has recorded yet, and reapplies changes they overwrote
+    /// with stale data. Returns whether anything changed.
     pub(crate) fn put_back_unrecorded_writes(&self) -> Result<bool, StoreError> {
         if !self.puts_back() {
             return Ok(false);
         }
-        // Asking for history looks at the files.
+        // Reading the history also examines the files.
         self.store().history(self.list_id(), &HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
         Ok(self.put_back_stale_writes())
     }
 
-    /// Puts back notes of a task that another program lost and that were not put back: the process that recorded the loss died, or other
-    /// programs kept writing. Returns whether anything changed.
+    /// Restores lost notes of a task that were not reapplied because the process that recorded the loss died, or
+    /// because other programs kept writing. Returns whether anything changed.
     pub(super) fn put_back_lost_notes(&self, id: &TaskId) -> Result<bool, Error> {
         match self.history(&recent(&TaskId::stored(id.file_stem()))) {
             Ok(entries) => self.put_back_notes_lost_in(&entries),
-            // A journal that cannot be relied on tells of no loss.
+            // A damaged journal reports no loss.
             Err(Error::Store(error)) if error.is_of_memory() => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Puts back the notes that are still lost of those that recent entries of one task tell of, oldest first.
+    /// Restores the notes that are still lost among those that recent entries of a task report, oldest first.
     pub(super) fn put_back_notes_lost_in(&self, entries: &[Entry]) -> Result<bool, Error> {
         let is_lost = |loss: &Loss| loss.verdict == Verdict::Certain && matches!(loss.field, TaskField::Note(_));
         let Some(first) = entries.iter().position(|entry| entry.remark.taken_back.iter().any(is_lost)) else {
@@ -112,7 +112,7 @@ impl Yard {
     }
 }
 
-/// Asks for the newest entries of a task, among which lost notes are looked for.
+/// Returns a query for a task's newest entries, which are searched for lost notes.
 pub(super) fn recent(task: &TaskId) -> HistoryQuery {
     HistoryQuery { task: Some(task.clone()), newest: Some(RECENT), ..HistoryQuery::default() }
 }
@@ -121,8 +121,9 @@ fn told<E: std::fmt::Display>(done: &Result<bool, E>) -> Result<bool, ()> {
     done.as_ref().copied().map_err(|error| tracing::warn!(%error, "what a stale write took back is not put back"))
 }
 
-/// Stages what a stale write took back, as far as it is still lost, and tells whether there is anything. `last` is the task as it was last
-/// recorded, if that was after the write. A different task under the number gets nothing.
+/// Stages what a stale write overwrote, as far as it is still lost, and returns whether there is anything. `last` is
+/// the last recorded state of the task if it is newer than the write. A different task under the same number is left
+/// unchanged.
 fn stage(txn: &mut dyn Txn, write: &StaleWrite, last: Option<&Task>) -> Result<bool, StoreError> {
     let Lookup::Found(now, _) = txn.find(&write.task)? else { return Ok(false) };
     let (Ok(found), Ok(left)) = (write.found.task(&write.task), write.left.task(&write.task)) else { return Ok(false) };
@@ -133,8 +134,8 @@ fn stage(txn: &mut dyn Txn, write: &StaleWrite, last: Option<&Task>) -> Result<b
     put_losses_back(txn, &now, &write.losses, &found, &left)
 }
 
-/// Stages lost values of a task, as far as they are still lost, and tells whether there are any. An edge or a parent comes back only
-/// where its other end is there and no circle closes.
+/// Stages lost values of a task, as far as they are still lost, and returns whether there are any. An edge or a parent
+/// is restored only if its other end exists and no cycle is closed.
 pub(super) fn put_losses_back(
     txn: &mut dyn Txn,
     now: &Task,
@@ -176,7 +177,7 @@ pub(super) fn put_losses_back(
     Ok(true)
 }
 
-/// Tells whether what is lost ties a task to others.
+/// Returns whether a lost field connects the task with others.
 fn is_tie(field: &TaskField) -> bool {
     matches!(field, TaskField::Blocks(_) | TaskField::BlockedBy(_)) || is_parent(field)
 }

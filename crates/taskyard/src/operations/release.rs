@@ -1,42 +1,43 @@
-//! Keeping a task, and giving it back.
+//! Renews leases and releases tasks.
 
 use std::time::Duration;
 
-use taskyard_core::rules::agents::departing::{Departure, departure_notice, given_back, left_behind};
+use taskyard_core::rules::agents::{Departure, departure_notice, given_back, left_behind};
+use taskyard_core::rules::changes::notes::with_note;
+use taskyard_core::rules::claims::claiming::with_failed_attempt;
 use taskyard_core::rules::leases::leasing::{DEFAULT_LEASE, LeaseState, stale};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, Event, Lease, Op, ProcessMark, Revision, Status, Task, TaskId, Token};
 
 use super::Possible;
-use super::halt::Halt;
-use super::leases::lease_on;
-use super::named_once::once;
-use super::possible::each;
+use crate::operations::done::each;
+use crate::operations::lease_upkeep::lease_on;
+use crate::operations::outcome::{Halt, once};
 use crate::store::Txn;
 use crate::{Error, Outcome, Yard};
 
-/// A task that was given back.
+/// A released task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Released {
     /// The task as it is now.
     pub task: Task,
-    /// The commit; none where it had no owner.
+    /// The commit; `None` if the task was not changed.
     pub revision: Option<Revision>,
 }
 
 /// What an agent left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Departed {
-    /// The tasks that came back, as they are now.
+    /// The released tasks as they are now.
     pub tasks: Vec<Task>,
-    /// The text for the members that remain.
+    /// The notice for the remaining members.
     pub notice: String,
-    /// The commit; none where nothing came back.
+    /// The commit; `None` if nothing was released.
     pub revision: Option<Revision>,
 }
 
 impl Departed {
-    /// Returns what the agent left behind in this list and in another.
+    /// Combines what the agent left behind in this list and in another.
     pub(super) fn with(self, other: Self, agent: &AgentName, departure: Departure) -> Self {
         let tasks = [self.tasks, other.tasks].concat();
         let notice = departure_notice(agent, departure, tasks.iter());
@@ -45,7 +46,7 @@ impl Departed {
 }
 
 impl Yard {
-    /// Gives a lease its time again, or another time; its token proves it.
+    /// Renews a lease, optionally with another TTL. The token proves it.
     pub fn renew(&self, id: &TaskId, token: Token, ttl: Option<Duration>) -> Result<Outcome<(Task, Lease)>, Error> {
         if !self.store().has(self.list_id())? {
             return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
@@ -56,7 +57,7 @@ impl Yard {
             let lease = lease_on(txn, &task)?.ok_or_else(|| stale(&task, token))?;
             let now = self.now()?;
             let lease = match self.world().judge_at(&lease, &now) {
-                // The agent that renews lives, and the server it claimed through does not: from now on the lease lives by time.
+                // The agent is alive but the server it claimed through is not: from now on the lease expires by time.
                 LeaseState::Lapsing(_) => Lease { holder: None, ttl: lease.ttl.or(Some(DEFAULT_LEASE)), ..lease },
                 _ => lease,
             };
@@ -69,12 +70,12 @@ impl Yard {
         Ok(outcome.map(|(renewed, _)| renewed))
     }
 
-    /// Gives a task back: it is pending again, and without an owner.
+    /// Releases a task: it becomes pending, without an owner.
     pub fn release(&self, id: &TaskId) -> Result<Outcome<Released>, Error> {
         self.release_changed(id, |_| {})
     }
 
-    /// Gives tasks back, all of them in one commit or none.
+    /// Releases tasks, all in one commit or none.
     pub fn release_together(&self, ids: &[TaskId]) -> Result<Outcome<Vec<Released>>, Error> {
         if let (Some(task), false) = (ids.first(), self.store().read(self.list_id())?.exists()?) {
             return Ok(Outcome::Refused(Refusal::NoSuchTask { task: task.clone() }));
@@ -86,7 +87,7 @@ impl Yard {
         Ok(outcome.map(|(tasks, event)| released(tasks, event.as_ref())))
     }
 
-    /// Gives back those of several tasks that can be given back, in one commit, and tells of the others.
+    /// Releases those of several tasks that can be released, in one commit, and returns the refusals of the others.
     pub fn release_possible(&self, ids: &[TaskId]) -> Result<Possible<Released>, Error> {
         let ids = once(ids);
         if !self.store().read(self.list_id())?.exists()? {
@@ -104,7 +105,7 @@ impl Yard {
         })
     }
 
-    /// Gives a task back and changes it in the same commit.
+    /// Releases a task and changes it in the same commit.
     pub(super) fn release_changed(&self, id: &TaskId, change: impl Fn(&mut Task)) -> Result<Outcome<Released>, Error> {
         if !self.store().has(self.list_id())? {
             return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
@@ -113,7 +114,7 @@ impl Yard {
         Ok(outcome.map(|((task, _), event)| Released { task, revision: event.map(|event| event.revision) }))
     }
 
-    /// Stages that a task is given back, and returns it with whether it had an owner.
+    /// Stages the release of a task. Returns the task, and whether it was changed.
     fn stage_release(&self, txn: &mut dyn Txn, id: &TaskId, change: &dyn Fn(&mut Task)) -> Result<(Task, bool), Halt> {
         let task = txn.find(id)?.task().ok_or_else(|| Refusal::NoSuchTask { task: id.clone() })?;
         self.respect_lease(txn, &task)?;
@@ -129,8 +130,8 @@ impl Yard {
         Ok((txn.find(id)?.task().unwrap_or(task), is_changed))
     }
 
-    /// Gives back what is leased to the agents of a client, whatever their names: it lives with the process of the client, or with one of its
-    /// servers. The task of a run stays with `work`. Returns the tasks that came back.
+    /// Releases all tasks leased to the agents of a client, whatever their names: the leases are bound to the client's
+    /// process or to one of its servers. The task of a run stays with `work`. Returns the released tasks.
     pub fn release_of_client(&self, client: &ProcessMark) -> Result<Vec<Task>, Error> {
         let mut leases = self.store().read(self.list_id())?.leases()?;
         leases.retain(|lease| lease.holder.as_ref().is_some_and(|holder| self.world().lives_with(holder, client)));
@@ -144,8 +145,8 @@ impl Yard {
         Ok(returned)
     }
 
-    /// Gives back everything an agent has, in one commit, and tells the members that remain in the team whose list this is, except the
-    /// actor. `bob` and `bob@team` are one.
+    /// Releases all tasks of an agent in one commit, and notifies the remaining members of the list's team, except the
+    /// actor. `bob` and `bob@team` are the same agent.
     pub fn depart(&self, agent: &AgentName, departure: Departure) -> Result<Departed, Error> {
         let departed = self.give_back_all(agent, departure)?;
         if !departed.tasks.is_empty() {
@@ -154,7 +155,7 @@ impl Yard {
         Ok(departed)
     }
 
-    /// Gives back everything an agent has, in one commit, with a notice for the members that remain.
+    /// Releases all tasks of an agent in one commit, with a notice for the remaining members.
     pub(super) fn give_back_all(&self, agent: &AgentName, departure: Departure) -> Result<Departed, Error> {
         let nothing =
             || Departed { tasks: Vec::new(), notice: departure_notice(agent, departure, [].iter()), revision: None };
@@ -168,7 +169,7 @@ impl Yard {
             for task in &tasks {
                 txn.put(task.clone())?;
             }
-            // What its leases held came back when they ended, this moment.
+            // Tasks released because the agent's leases expired just now belong to the departure, too.
             let returned = present.into_iter().filter(|task| had.iter().any(|had| had == task));
             let mut tasks: Vec<Task> = returned.chain(tasks).collect();
             tasks.sort_by(|one, two| one.id.cmp(&two.id));
@@ -185,8 +186,22 @@ impl Yard {
     }
 }
 
-/// Adds the commit to those tasks that an agent had.
+/// Sets the commit on the tasks that were changed.
 fn released(tasks: Vec<(Task, bool)>, event: Option<&Event>) -> Vec<Released> {
     let revision = event.map(|event| event.revision);
     tasks.into_iter().map(|(task, had)| Released { task, revision: revision.filter(|_| had) }).collect()
+}
+
+impl Yard {
+    /// Releases a task after a failed attempt: the reason is noted and the attempt counted, in the same commit.
+    pub fn give_back_failed(&self, id: &TaskId, reason: &str) -> Result<Outcome<Released>, Error> {
+        let note = self.new_note(reason)?;
+        self.release_changed(id, |task| *task = with_failed_attempt(&with_note(task, &note)))
+    }
+
+    /// Releases a task after an interruption: the reason is noted, and no attempt is counted.
+    pub fn give_back_interrupted(&self, id: &TaskId, reason: &str) -> Result<Outcome<Released>, Error> {
+        let note = self.new_note(reason)?;
+        self.release_changed(id, |task| *task = with_note(task, &note))
+    }
 }

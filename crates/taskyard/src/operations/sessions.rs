@@ -1,23 +1,22 @@
-//! What sessions of the client left, and which of them works on a task.
+//! Sessions of the client: the tasks they left open, and which session works on a task.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
 use taskyard_core::dialect::transcript::{TokenUse, directory_of, names_holder, session_cost, used_within};
-use taskyard_core::rules::agents::naming::{client_of, session_beginning, subagent_id};
+use taskyard_core::rules::agents::{client_of, session_beginning, subagent_id};
 use taskyard_core::rules::health::{may_be_of_ended_session, ran_when_written};
-use taskyard_core::rules::lists::list_choice::short_session_list;
+use taskyard_core::rules::lists::short_session_list;
 use taskyard_core::rules::looking::past::{LifeState, ListPast};
 use taskyard_core::{Lease, ListId, Task, TaskId, Timestamp};
 
+use crate::liveness::client_names::slug;
 use crate::liveness::{ClientNames, clients_started};
-use crate::project_slug::slug;
-use crate::regular_file;
 use crate::store::{FileLayout, HistoryQuery, StoreError};
-use crate::{Error, Yard};
+use crate::{Error, Yard, regular_file};
 
-/// A list that an earlier session of the client left, with tasks still open.
+/// A list with open tasks that an earlier session of the client left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionList {
     /// The session.
@@ -26,27 +25,28 @@ pub struct SessionList {
     pub list: ListId,
     /// The open tasks in it.
     pub open: Vec<Task>,
-    /// When the session was last used.
+    /// When the session was last used; `None` if unknown.
     pub last_used: Option<Timestamp>,
 }
 
-/// The session of the client in which the owner of a task works on it, and what the client says of that.
+/// The client session in which the owner of a task works on it, and the client's figures about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnerSession {
     /// The session's id.
     pub session: String,
-    /// The transcript of the owner: that of the session, or of its subagent.
+    /// The transcript of the owner: the session's, or that of its subagent.
     pub transcript: PathBuf,
-    /// The directory in which the session is or was.
+    /// The working directory of the session.
     pub(crate) directory: Option<PathBuf>,
-    /// The tokens used while the owner had the task in progress, by the client's figures; `None` if its transcript tells none.
+    /// The tokens used while the owner had the task in progress, by the client's figures; `None` if the transcript has
+    /// none.
     pub used: Option<TokenUse>,
-    /// What the whole session cost in dollars, by the client's figures; older clients do not say so.
+    /// The cost of the whole session in dollars, by the client's figures; `None` for older clients.
     pub session_cost: Option<f64>,
 }
 
 impl OwnerSession {
-    /// Returns the shell command that goes on with the session, in the directory in which it was.
+    /// Returns the shell command that resumes the session in its directory.
     pub fn resuming(&self) -> String {
         let resume = format!("claude --resume {}", shell_word(&self.session));
         match &self.directory {
@@ -56,23 +56,23 @@ impl OwnerSession {
     }
 }
 
-/// Returns a text so that a shell takes it as one word, as it is.
+/// Quotes a text so that a shell takes it as a single literal word.
 pub fn shell_word(text: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.@/".contains(character);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// How many sessions are looked through for one that claimed a task.
+/// How many sessions are searched for one that claimed a task.
 const SESSIONS: usize = 8;
-/// How much of the end of each.
+/// How many bytes at the end of each are searched.
 const TAIL: u64 = 4 * 1024 * 1024;
-/// How much of the transcript of the owner's session is read.
+/// How many bytes at the end of the owner's transcript are read.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
 impl Yard {
-    /// Finds the session of the client in which the owner of a task works, or worked: by the owner's name, or by an answer in a transcript of
-    /// these directories that gave the owner the task. Returns `None` if no file of the client tells. `names` are those of clients on this
-    /// machine.
+    /// Finds the client session in which the owner of a task works or worked: by the owner's name, or by a reply in a
+    /// transcript of these directories that gave the owner the task. Returns `None` if the client's files do not tell.
+    /// `names` are those of the clients on this machine.
     pub fn session_of_owner(
         &self,
         config_dir: &Path,
@@ -131,10 +131,11 @@ impl Yard {
         })
     }
 
-    /// Returns the lists with open tasks that sessions of the client in this directory left, the last used first.
+    /// Returns the lists with open tasks that sessions of the client left in this directory, most recently used first.
     ///
-    /// The client keeps a transcript of each session in `projects/<directory>/<session>.jsonl`. A session's list has its
-    /// name, or the short one that newer clients use with teams. Our own list is not among them.
+    /// The client keeps a transcript of each session in `projects/<directory>/<session>.jsonl`. A session's list is
+    /// named after the session, or has the short name that newer clients use with teams. The yard's own list is not
+    /// included.
     pub fn left_by_sessions(&self, config_dir: &Path, directory: &Path) -> Result<Vec<SessionList>, Error> {
         let mut left: Vec<SessionList> = Vec::new();
         for (session, last_used) in sessions(&config_dir.join("projects").join(slug(directory)))? {
@@ -153,23 +154,23 @@ impl Yard {
     }
 }
 
-/// A task that the client's own tools have put in progress for a session that has ended.
+/// A task that the client's own tools left in progress for a session that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AbandonedTask {
     /// The task.
     pub(super) task: Task,
     /// When its file was last written.
     pub(super) written: Timestamp,
-    /// Whether it was written at least [`GRACE`] ago, so that nobody has to be asked before another agent gets it.
+    /// Whether it was written at least [`GRACE`] ago, so that another agent may get it without confirmation.
     pub(super) is_free: bool,
 }
 
-/// How long a task is not given to others without being asked for: twice the time of a lease. A client on another machine that shares the
-/// directory, whose processes we do not see, may work on it.
+/// How long such a task is not given to other agents automatically: twice the TTL of a lease. A client on another
+/// machine that shares the directory may be working on it, and we cannot see its processes.
 const GRACE: Duration = Duration::from_secs(2 * 3600);
 
 impl Yard {
-    /// Returns the ids of the tasks that the client's own tools have put in progress for a session that has ended.
+    /// Returns the ids of the tasks that the client's own tools left in progress for a session that has ended.
     pub fn abandoned_tasks(&self) -> Result<Vec<TaskId>, Error> {
         let snapshot = self.store().read(self.list_id())?;
         let in_memory = snapshot.live()?.map(|live| live.unowned_in_progress());
@@ -179,8 +180,9 @@ impl Yard {
         Ok(self.of_ended_sessions(&tasks, &leases)?.into_iter().map(|abandoned| abandoned.task.id).collect())
     }
 
-    /// Returns the tasks that the client's own tools have put in progress for a session that has ended. They name no owner and have no lease;
-    /// whoever wrote them last ran then, and no client that ran then runs now. Empty if not every process of this machine can be seen.
+    /// Returns the tasks that the client's own tools left in progress for a session that has ended. They have no owner
+    /// and no lease, and no client that ran when they were last written is still running. Empty if not every process of
+    /// this machine is visible.
     pub(super) fn of_ended_sessions(&self, tasks: &[Task], leases: &[Lease]) -> Result<Vec<AbandonedTask>, StoreError> {
         let care =
             self.store().care().filter(|care| care.layout() == FileLayout::Numbered && !self.rules().is_client());
@@ -205,13 +207,13 @@ impl Yard {
     }
 }
 
-/// Returns the sessions of the client in a directory, so many at most, the last used first.
+/// Returns at most `most` client sessions of a directory, most recently used first.
 pub fn recent_sessions(config_dir: &Path, directory: &Path, most: usize) -> Result<Vec<String>, Error> {
     let found = sessions(&config_dir.join("projects").join(slug(directory)))?;
     Ok(found.into_iter().take(most).map(|(session, _)| session).collect())
 }
 
-/// Returns the sessions whose transcripts are in a directory and when each was last used, the last used first.
+/// Returns the sessions whose transcripts are in a directory with the time each was last used, most recent first.
 fn sessions(transcripts: &Path) -> Result<Vec<(String, Option<Timestamp>)>, StoreError> {
     let files = match fs::read_dir(transcripts) {
         Ok(files) => files,

@@ -1,66 +1,66 @@
-//! What being in a team means for tasks: who is told of them, who may begin, and what becomes of them when a member leaves.
+//! Teams and tasks: messages, plan approval, and members that leave.
 
-use crate::operations::Update;
 use std::borrow::Cow;
 use std::sync::Arc;
-use taskyard_core::rules::changes::patching::Field;
 
-use taskyard_core::rules::agents::departing::Departure;
-use taskyard_core::rules::agents::naming::is_same_agent;
+use taskyard_core::rules::agents::{Departure, is_same_agent, name_of};
+use taskyard_core::rules::changes::patching::Field;
 use taskyard_core::rules::claims::claiming::{ClaimRefusal, judge_start};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, ListId, Proof, Status, Task, TaskId, Team};
 
-use super::halt::Halt;
-use super::task_message::TaskMessage;
 use super::{Claim, Departed, Updated};
+use crate::operations::Update;
+use crate::operations::outcome::Halt;
+use crate::operations::staged_tasks::TaskMessage;
 use crate::store::{StoreError, Txn};
 use crate::teams::{Ghost, Letter, NewTeam, Seat, TeamError, TeamRefusal, TeamShown, Teams};
 use crate::{Error, Yard};
 
-/// How many tasks a teammate has in progress where no limit is set.
+/// How many tasks a teammate may have in progress by default.
 pub const AT_ONCE: usize = 1;
 
-/// A member that was taken out of its team because it no longer lived, or had said that it ends.
+/// A member that was removed from its team because its process ended or it announced that it would end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pruned {
-    /// Its name.
+    /// The name of the member.
     pub name: String,
-    /// Why it is gone.
+    /// Why it was removed.
     pub departure: Departure,
     /// What it left behind.
     pub departed: Departed,
 }
 
 impl Yard {
-    /// Returns where the actor sits in the team whose list this is; none where it is in no such team.
+    /// Returns the actor's seat in the team that owns this list; `None` if it is not in that team.
     pub fn seat(&self) -> Result<Option<Seat>, Error> {
         let Some(teams) = self.teams() else { return Ok(None) };
         Ok(teams.seat_on(self.actor(), self.list_id())?)
     }
 
-    /// Returns the same yard for one call: the teams are read at most once in it, unless it changes them itself.
+    /// Returns the same yard for one call. It reads the teams at most once, unless it changes them itself.
     #[must_use]
     pub fn for_one_call(&self) -> Self {
         let teams = self.teams().map(|teams| Arc::new(teams.for_one_call()));
         teams.map_or_else(|| self.clone(), |teams| self.clone().with_teams(teams))
     }
 
-    /// Returns the same yard for as long as a caller works with it: the teams are read whenever they count.
+    /// Returns the same yard for long-term use. It reads the teams again whenever they are needed.
     #[must_use]
     pub fn lasting(&self) -> Self {
         let teams = self.teams().map(|teams| Arc::new(teams.lasting()));
         teams.map_or_else(|| self.clone(), |teams| self.clone().with_teams(teams))
     }
 
-    /// Returns the yard on the list of the team that the actor works for here; the same yard where it works for none.
+    /// Returns the yard on the list of the team that the actor works for here, or the same yard if there is none.
     pub fn in_team_list(&self) -> Result<Self, Error> {
         let Some(teams) = self.teams() else { return Ok(self.clone()) };
         let list = teams.chosen_seat(self.actor())?.and_then(|chosen| teams.list_of(&chosen.seat.team.name).ok());
         Ok(list.map_or_else(|| self.clone(), |list| self.on(list)))
     }
 
-    /// Makes a team that the actor leads. Tasks that its list has already stay, unless they are to go; the client's rules have them go.
+    /// Creates a team led by the actor. Tasks already in its list stay unless `resets` is set; with client rules they
+    /// are always cleared.
     pub fn create_team(
         &self,
         teams: &Teams,
@@ -83,8 +83,8 @@ impl Yard {
         Ok(Ok((seat, list)))
     }
 
-    /// Lets a member go: its open tasks come back, it leaves the team, and the members that remain are told. A second time does what was
-    /// left undone.
+    /// Removes a member from its team: its open tasks are released, and the remaining members are notified. A second
+    /// call finishes what an interrupted one left undone.
     pub fn leave_team(
         &self,
         teams: &Teams,
@@ -94,7 +94,8 @@ impl Yard {
         Ok(self.leave_telling(teams, seat, departure, |_| true)?.map(|(departed, _)| departed))
     }
 
-    /// Does the same, and tells only some of the members that remain. Returns also whether it was this call that took the member out.
+    /// Like [`Self::leave_team`], but notifies only members for which `is_told` holds. Also returns whether this call
+    /// removed the member.
     pub(super) fn leave_telling(
         &self,
         teams: &Teams,
@@ -115,7 +116,7 @@ impl Yard {
         }
         match teams.leave(seat)? {
             Err(refusal) => return Ok(Err(refusal)),
-            // Another process took it out this moment, and tells the other members.
+            // Another process removed the member just now, and notifies the others.
             Ok(false) => return Ok(Ok((departed, false))),
             Ok(true) => {}
         }
@@ -130,20 +131,20 @@ impl Yard {
         Ok(Ok((departed, true)))
     }
 
-    /// Tells whether a member that joined its team here works on the list of this yard all the same.
+    /// Returns whether a member that joined its team here nevertheless works on the list of this yard.
     fn works_on_this_list(&self, teams: &Teams, seat: &Seat, name: &AgentName) -> Result<bool, TeamError> {
         if !teams.joined_around_here(seat) {
             return Ok(false);
         }
-        // If teams do not count, everybody does; if they do, an agent that joined two of them in one directory.
+        // Without teams every member does; with teams only an agent that joined two of them in one directory.
         let is_actor = is_same_agent(self.actor().as_str(), &seat.name);
         Ok(self.teams().is_none() || (is_actor && teams.chosen_seat(name)?.is_none()))
     }
 
-    /// Ends a team: what its members were at comes back, and its inboxes go. Its tasks stay.
+    /// Ends a team: the tasks of its members are released, and its inboxes are deleted. Its tasks remain.
     pub fn end_team(&self, teams: &Teams, team: &Team) -> Result<(), Error> {
         teams.must_be_deletable(team)?;
-        // While there are members to tell.
+        // This must come first, while there are members to notify.
         for member in team.members.iter().filter(|member| !member.is_lead()) {
             let seat = Seat { team: team.clone(), name: member.name.clone() };
             // Only the lead is refused.
@@ -152,12 +153,12 @@ impl Yard {
         Ok(teams.delete(team)?)
     }
 
-    /// Takes the members out of a team that no longer live, as if each had left.
+    /// Removes the members whose process has ended from a team, as if each had left.
     pub fn prune_team(&self, teams: &Teams, team: &Team) -> Result<Vec<Pruned>, Error> {
         self.prune(teams, team, team.lead())
     }
 
-    /// Does the same for a member, which lives: it acts.
+    /// Like [`Self::prune_team`], for a member that is known to be alive because it acts.
     pub fn prune_team_of(&self, teams: &Teams, seat: &Seat) -> Result<Vec<Pruned>, Error> {
         self.prune(teams, &seat.team, &seat.name)
     }
@@ -185,14 +186,14 @@ impl Yard {
     pub fn show_team(&self, teams: &Teams, team: &Team) -> Result<TeamShown, Error> {
         let list = teams.list_of(&team.name).unwrap_or_else(|_| self.list_id().clone());
         let mut tasks = self.store().read(&list)?.tasks()?;
-        // If teams do not count, its members work on the list that everybody else works on.
+        // Without teams, the members work on the list that everybody else works on.
         if self.teams().is_none() && list != *self.list_id() {
             tasks.extend(self.store().read(self.list_id())?.tasks()?);
         }
         Ok(teams.show(team, &tasks)?)
     }
 
-    /// Returns why a change may not be made: it starts a task, and the plan of the actor is not approved.
+    /// Returns why a change is refused: it starts a task, and the actor's plan is not approved.
     pub(super) fn forbidden_by_plan(
         &self,
         seat: Option<&Seat>,
@@ -208,8 +209,8 @@ impl Yard {
         })
     }
 
-    /// Refuses a change by which the actor begins a task while it has as much in progress as it may have: the limit that is set, and one
-    /// task where a teammate has no limit. Tasks that are changed together count as they are staged.
+    /// Refuses a change that starts a task while the actor has as many in progress as allowed: the configured limit, or
+    /// one for a teammate without a limit. Tasks that are changed together count as staged.
     pub(super) fn respect_limit(
         &self,
         txn: &dyn Txn,
@@ -236,10 +237,10 @@ impl Yard {
         Ok(judge_start(&tasks, before, after, &names, limit)?)
     }
 
-    /// Returns the terms on which the actor makes a claim, or why it may not make it at all. A teammate whose plan is not approved starts
-    /// nothing, and one that has a task in progress finishes that first, unless a limit says otherwise.
+    /// Returns the claim adapted to the actor's team and run, or why the actor may not claim. A teammate whose plan is
+    /// not approved may not start anything; by default it must finish its task in progress first.
     pub(super) fn as_teammate<'a>(&self, claim: &'a Claim) -> Result<Result<Cow<'a, Claim>, ClaimRefusal>, Error> {
-        // The client has a busy check, and nothing in it asks for it.
+        // The client has a busy check, but never uses it.
         let seat = if self.rules().is_client() { None } else { self.seat()? };
         let claim = match self.run() {
             Some(_) => Cow::Owned(Claim { limit: Some(AT_ONCE), ..claim.clone() }),
@@ -250,7 +251,7 @@ impl Yard {
             return Ok(Err(ClaimRefusal::PlanNotApproved { lead: seat.team.lead().to_owned() }));
         }
         if let Some(teams) = self.teams() {
-            // What the dead had in hand is for agents that look for work.
+            // Tasks of dead members become available to agents that look for work.
             self.prune_team_of(teams, &seat)?;
         }
         if seat.is_lead() || claim.limit.is_some() {
@@ -263,8 +264,8 @@ impl Yard {
         self.teams().map_or(Ok(true), |teams| teams.may_start(seat))
     }
 
-    /// Tells the new owner of a task, where it has one and the actor is in a team. No agent is told what it did itself; in the client's
-    /// rules it is told.
+    /// Notifies the new owner of a task, if it has one and the actor is in a team. With strict rules an agent is not
+    /// notified of its own action.
     pub(super) fn told_owner(&self, updated: Updated, seat: Option<&Seat>) -> Updated {
         let (Some(seat), Some(teams)) = (seat, self.teams()) else { return updated };
         let owner = updated.task.owner().filter(|_| updated.updated.contains(&Field::Owner)).map(str::to_owned);
@@ -272,10 +273,102 @@ impl Yard {
         let owner_message =
             owner.filter(|to| !is_own(to)).and_then(|to| match teams.assign(seat, &to, &updated.task) {
                 Ok(Ok(_)) => Some(TaskMessage::Sent { to }),
-                // The owner is no member: it cannot be told.
+                // The owner is not a member, so it cannot be notified.
                 Ok(Err(_)) => None,
                 Err(error) => Some(TaskMessage::Failed { to, why: error.to_string() }),
             });
         Updated { is_by_teammate: !seat.is_lead(), owner_message, ..updated }
+    }
+}
+
+impl Yard {
+    /// Removes the members that announced to their lead that they would end, in all teams led with Taskyard: their
+    /// tasks are released, and every other member except the actor is notified once. If no mail has arrived for a lead,
+    /// this costs only one look at their inboxes.
+    pub fn take_out_ended(&self) -> Result<Vec<Pruned>, Error> {
+        let Some((teams, mail)) = self.teams().and_then(|teams| Some((teams, teams.new_lead_mail()?))) else {
+            return Ok(Vec::new());
+        };
+        let mut taken_out = Vec::new();
+        for team in teams.list()? {
+            taken_out.append(&mut self.take_out_ended_of(teams, &team)?);
+        }
+        teams.lead_mail_was_read(&mail);
+        Ok(taken_out)
+    }
+
+    /// Like [`Self::take_out_ended`], but only logs failures. For commands that wait or run for a long time.
+    pub(crate) fn take_out_ended_meanwhile(&self) {
+        if let Err(error) = self.take_out_ended() {
+            tracing::warn!(%error, "those who have ended stay in their teams");
+        }
+    }
+
+    /// Does this for one team. Several processes may do it at once; one of them notifies the other members.
+    fn take_out_ended_of(&self, teams: &Teams, team: &Team) -> Result<Vec<Pruned>, Error> {
+        let ended = teams.ended(team).unwrap_or_else(|error| {
+            // An unreadable inbox is read again when it changes; `doctor` reports it.
+            tracing::warn!(%error, "what has come for a lead cannot be read");
+            Vec::new()
+        });
+        if ended.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Another process may have removed a member since the team was read, and a new one may have the same name.
+        let Ok(mut team) = teams.lasting().find(team.name.as_str())? else { return Ok(Vec::new()) };
+        let actor = teams.seat(self.actor(), Some(team.name.as_str()))?.ok();
+        let is_told = |member: &str| actor.as_ref().is_none_or(|actor| actor.name != member);
+        let mut taken_out = Vec::new();
+        for name in teams.ended(&team)? {
+            let seat = Seat { team: team.clone(), name: name.clone() };
+            team.members.retain(|member| member.name != name);
+            if let Ok((departed, true)) = self.leave_telling(teams, &seat, Departure::Shutdown, is_told)? {
+                taken_out.push(Pruned { name, departure: Departure::Shutdown, departed });
+            }
+        }
+        Ok(taken_out)
+    }
+}
+
+impl Yard {
+    /// Notifies the members of the list's team about the tasks of a member that is gone, except that member and the
+    /// actor that ended it. With client rules no member is notified, as in the client.
+    ///
+    /// Failures are only logged: the tasks are released, and every member can see that.
+    pub(crate) fn tell_remaining(&self, gone: &AgentName, notice: &str, ended_by: Option<&AgentName>) {
+        if self.rules().is_client() {
+            return;
+        }
+        let attempt = || -> Result<(), TeamError> {
+            let Some(team) = self.team_of_list()? else { return Ok(()) };
+            let from = self.seat_in(&team, gone)?;
+            let ended_by = ended_by.map(|agent| self.seat_in(&team, agent)).transpose()?.map(|seat| seat.name);
+            let mut remaining = team.clone();
+            remaining.members.retain(|member| Some(&member.name) != ended_by.as_ref());
+            let Some(teams) = self.teams() else { return Ok(()) };
+            if let Ok((_, failed)) = teams.broadcast(&Seat { team: remaining, ..from }, &Letter::new(notice))? {
+                for (name, error) in failed {
+                    tracing::warn!(%name, %error, "could not be told that a member is gone");
+                }
+            }
+            Ok(())
+        };
+        if let Err(error) = attempt() {
+            tracing::warn!(%error, "those who remain could not be told that a member is gone");
+        }
+    }
+
+    /// Returns the team that owns this list.
+    fn team_of_list(&self) -> Result<Option<Team>, TeamError> {
+        let Some(teams) = self.teams().filter(|teams| teams.are_any()) else { return Ok(None) };
+        teams.team_of(self.list_id())
+    }
+
+    /// Returns the seat of an agent in a team. An agent that is not a member is named after itself.
+    fn seat_in(&self, team: &Team, agent: &AgentName) -> Result<Seat, TeamError> {
+        let seat = self.teams().map(|teams| teams.seat(agent, Some(team.name.as_str()))).transpose()?;
+        let named = || team.members.iter().find(|member| is_same_agent(&member.name, agent.as_str()));
+        let name = || named().map_or_else(|| name_of(agent.as_str()).to_owned(), |member| member.name.clone());
+        Ok(seat.and_then(Result::ok).unwrap_or_else(|| Seat { team: team.clone(), name: name() }))
     }
 }

@@ -1,4 +1,4 @@
-//! Taking revisions back.
+//! Undoes revisions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,44 +12,44 @@ use taskyard_core::rules::leases::leasing::{holds, judge_write};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Entry, Image, Lease, Op, Revision, Rules, SignedRevision, Task, TaskId};
 
-use super::edges::{blocking, connect, disconnect, refuse_bad_parent, refuse_circles, waiting_for};
-use super::forgetting::forget;
-use super::halt::Halt;
-use super::workbench::Workbench;
+use crate::operations::delete::forget;
+use crate::operations::depend::{blocking, connect, disconnect, refuse_bad_parent, refuse_circles, waiting_for};
+use crate::operations::outcome::Halt;
+use crate::operations::staged_tasks::Workbench;
 use crate::store::{HistoryQuery, Lookup, Snapshot, StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
-/// Which revisions are to be taken back.
+/// Which revisions to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UndoRange {
-    /// The newest one of the acting agent that is no undo and has not been taken back.
+    /// The newest revision of the acting agent that is not an undo and has not been undone.
     OwnNewest,
-    /// The newest one of any agent that is no undo and has not been taken back.
+    /// The newest revision of any agent that is not an undo and has not been undone.
     Newest,
-    /// This one.
+    /// A single revision.
     One(Revision),
-    /// From the first to the second, both included.
+    /// From the first to the second revision, both included.
     Range(Revision, Revision),
 }
 
-/// Revisions that were taken back.
+/// The result of an undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
-    /// The revisions, newest first, each with the actor that made it.
+    /// The undone revisions, newest first, each with the actor that made it.
     pub revisions: Vec<SignedRevision>,
-    /// The commit that took them back.
+    /// The commit of the undo.
     pub revision: Revision,
-    /// The tasks that changed, as they are now; `None` if a task is gone.
+    /// The tasks that changed, as they are now; `None` for a task that no longer exists.
     pub tasks: Vec<(TaskId, Option<Task>)>,
 }
 
 impl Yard {
-    /// Takes revisions back, all of them in one commit or none.
+    /// Undoes revisions, all in one commit or none.
     pub fn undo(&self, range: UndoRange) -> Result<Outcome<Undone>, Error> {
-        // What we put back on the way is not what the caller means to undo.
+        // Changes that the undo itself reapplies on the way must not become its target.
         let begun = self.store().read(self.list_id())?.revision();
-        // A list that never was is not made for nothing.
+        // Checking first avoids creating a list for nothing.
         match self.revisions_to_undo(range, begun) {
             Err(Halt::Refused(refusal)) => return Ok(Outcome::Refused(refusal)),
             Err(Halt::Failed(error)) => return Err(error.into()),
@@ -61,7 +61,7 @@ impl Yard {
             let tasks = match self.stage_undo(txn, &taken) {
                 Err(Halt::Refused(Refusal::ChangedSince { revision, task, .. })) => {
                     let later = self.later_changes(&taken)?;
-                    // What is staged on the way is dropped with the transaction.
+                    // What this stages is dropped with the transaction.
                     let range_end = self.find_range_end(txn, &taken, &later)?;
                     return Err(Refusal::ChangedSince { revision, task, later, range_end }.into());
                 }
@@ -80,7 +80,7 @@ impl Yard {
         })
     }
 
-    /// Returns the entries of the revisions that [`Self::undo`] would take back at present, oldest first.
+    /// Returns the entries of the revisions that [`Self::undo`] would undo now, oldest first.
     pub fn entries_to_undo(&self, range: UndoRange) -> Result<Outcome<Vec<Entry>>, Error> {
         let begun = self.store().read(self.list_id())?.revision();
         match self.revisions_to_undo(range, begun) {
@@ -90,7 +90,7 @@ impl Yard {
         }
     }
 
-    /// Stages what taking revisions back does, and returns the tasks that changed.
+    /// Stages the undo of revisions, and returns the tasks that changed.
     fn stage_undo(&self, txn: &mut dyn Txn, taken: &TakingBack) -> Result<Vec<(TaskId, Option<Task>)>, Halt> {
         let plan = taken.plan();
         for step in &plan {
@@ -107,10 +107,10 @@ impl Yard {
             }
         }
         for task in taken.noted() {
-            // Where the task came back by another of these revisions, or does now, there is nothing to note.
+            // Does nothing for a task that another of these revisions restores.
             txn.note_absent(task)?;
         }
-        // A caller that takes a mending back wants what was there before it, a circle included.
+        // Undoing a repair restores what was there before it, including a cycle.
         let may_close_circles = self.rules().is_client() || taken.is_all_mending();
         reconcile(txn, &plan, self.rules(), may_close_circles)?;
         let deleted = self.deleted_again(txn, taken)?;
@@ -120,7 +120,7 @@ impl Yard {
         let mut tasks = Vec::with_capacity(plan.len());
         for step in &plan {
             let task = txn.find(&step.task)?.task();
-            // What came back and is no task is neither there as one nor gone.
+            // A restored file that contains no task is neither a task nor gone.
             if task.is_some() || step.before.is_none() {
                 tasks.push((step.task.clone(), task));
             }
@@ -128,7 +128,8 @@ impl Yard {
         Ok(tasks)
     }
 
-    /// Returns the missing tasks whose deletion takes effect again: edges to them, and their parts, may be newer than that deletion.
+    /// Returns the missing tasks whose deletion takes effect again. Edges to them, and their parts, may be newer than
+    /// that deletion.
     fn deleted_again(&self, txn: &dyn Txn, taken: &TakingBack) -> Result<Vec<Task>, StoreError> {
         let mut times: BTreeMap<&TaskId, usize> = BTreeMap::new();
         for task in taken.noted() {
@@ -143,7 +144,7 @@ impl Yard {
         Ok(deleted)
     }
 
-    /// Refuses to take back what later undos took back already.
+    /// Refuses to undo what later undos have already undone.
     fn refuse_undone(&self, taken: &TakingBack) -> Result<(), Halt> {
         let revisions = taken.revisions();
         let Some(newest) = revisions.first() else { return Ok(()) };
@@ -163,7 +164,7 @@ impl Yard {
         self.store().history(self.list_id(), &query)
     }
 
-    /// Returns the revisions after those that are to be taken back which changed the same tasks, oldest first.
+    /// Returns the later revisions that changed the same tasks as those to undo, oldest first.
     fn later_changes(&self, taken: &TakingBack) -> Result<Vec<SignedRevision>, StoreError> {
         let since = taken.revisions().first().map_or(Revision(0), |newest| newest.revision);
         let mut later = BTreeMap::new();
@@ -176,8 +177,8 @@ impl Yard {
         Ok(later.into_values().collect())
     }
 
-    /// Returns the end of the shortest range, beginning with the oldest of these revisions, that can be taken back although later
-    /// revisions changed the same tasks; `None` if there is none.
+    /// Returns the end of the shortest range, starting at the oldest of these revisions, that can be undone although
+    /// later revisions changed the same tasks; `None` if there is none.
     fn find_range_end(
         &self,
         txn: &mut dyn Txn,
@@ -205,12 +206,13 @@ impl Yard {
         Ok(None)
     }
 
-    /// Works out for each of several revisions, oldest first, what it takes to undo it at present. Nothing is locked or changed.
+    /// Returns for each of several revisions, in ascending order, what undoing it would take now. Nothing is locked or
+    /// changed.
     pub fn undo_offers(&self, revisions: &[Revision]) -> Result<Vec<UndoOffer>, Error> {
         let (Some(first), Some(last)) = (revisions.first(), revisions.last()) else { return Ok(Vec::new()) };
         let thinned = self.thinned()?;
         let list = self.store().read(self.list_id())?;
-        // Far back in a long journal only what can be taken back by itself is offered.
+        // Far back in a long journal only revisions that can be undone on their own are offered.
         let is_near = list.revision().0.saturating_sub(first.0) < LONGEST_RANGE;
         let journal = self.store().history(
             self.list_id(),
@@ -225,13 +227,13 @@ impl Yard {
         Ok(revisions.iter().map(offer).collect())
     }
 
-    /// Works out what taking back the revisions that are meant does.
+    /// Collects the revisions of a range to undo.
     fn gather_to_undo(&self, range: UndoRange, begun: Revision) -> Result<TakingBack, Halt> {
         let (first, last) = self.revisions_to_undo(range, begun)?;
         let mut taken = TakingBack::default();
         for page in self.pages(between(first, last))? {
             let page = page?;
-            // A range passes over it: the tasks are after it as they were before.
+            // In a longer range a rename has no effect: the tasks are the same before and after it.
             if first == last && page.iter().any(|entry| entry.op == Op::Rename) {
                 return Err(Refusal::ListRenamed { revision: first }.into());
             }
@@ -240,7 +242,7 @@ impl Yard {
         Ok(taken)
     }
 
-    /// Returns the first and the last of the revisions that are meant, which are there.
+    /// Returns the first and the last revision of a range, both of which exist.
     fn revisions_to_undo(&self, range: UndoRange, begun: Revision) -> Result<(Revision, Revision), Halt> {
         let (first, last) = match range {
             UndoRange::OwnNewest => {
@@ -269,7 +271,7 @@ impl Yard {
         Ok((first, last))
     }
 
-    /// Returns the revision up to which only a part of each is left.
+    /// Returns the revision up to which the journal has been pruned.
     fn thinned(&self) -> Result<Revision, StoreError> {
         match (self.store().care(), self.store().shared_care()) {
             (Some(care), _) => care.thinned(self.list_id()),
@@ -278,7 +280,8 @@ impl Yard {
         }
     }
 
-    /// Returns the newest revision that can be taken back without naming it; what was put back since `begun` is none.
+    /// Returns the newest revision that can be undone without naming it, ignoring changes that were reapplied since
+    /// `begun`.
     fn newest_to_undo(&self, begun: Revision, mut search: NewestToUndo) -> Result<Option<Revision>, StoreError> {
         let thinned = self.thinned()?;
         let ops = Op::ALL.into_iter().filter(|op| NewestToUndo::is_of_interest(*op)).collect();
@@ -292,7 +295,7 @@ impl Yard {
         Ok(None)
     }
 
-    /// Returns the refusal for an actor that has made no change which could be taken back.
+    /// Returns the refusal for an actor that has made no change that could be undone.
     fn nothing_of_its_own(&self, begun: Revision) -> Result<Refusal, StoreError> {
         let newest = self.newest_to_undo(begun, NewestToUndo::of_anyone())?;
         let Some(newest) = newest else { return Ok(Refusal::NothingToUndo) };
@@ -307,7 +310,7 @@ impl Yard {
 /// The longest range, in revisions, that is tried or offered.
 const LONGEST_RANGE: u64 = 1000;
 
-/// Refuses if a task is not as the revision left it.
+/// Refuses if a task is not in the state that the revision left it in.
 fn expect_unchanged(txn: &dyn Txn, step: &TakenBack) -> Result<(), Halt> {
     let image = match txn.find(&step.task)? {
         Lookup::Found(_, image) => Some(image),
@@ -321,11 +324,11 @@ fn expect_unchanged(txn: &dyn Txn, step: &TakenBack) -> Result<(), Halt> {
     Err(Refusal::ChangedSince { revision, task, later: Vec::new(), range_end: None }.into())
 }
 
-/// A list as it is at present, to judge without a lock what can be taken back.
+/// A list in its current state, for judging without a lock what can be undone.
 struct CurrentList<'a> {
     yard: &'a Yard,
     list: &'a dyn Snapshot,
-    /// The leases that count.
+    /// The valid leases.
     leases: Vec<Lease>,
 }
 
@@ -336,7 +339,8 @@ impl<'a> CurrentList<'a> {
         Ok(Self { yard, list, leases })
     }
 
-    /// Tells whether the tasks are as the revisions left them, whether no lease forbids the undo, and whether it closes no circle.
+    /// Returns whether the tasks are in the state the revisions left them in, no lease forbids the undo, and it closes
+    /// no cycle.
     fn allows(&self, taken: &TakingBack) -> bool {
         let plan = taken.plan();
         let is_free = |step: &TakenBack| match self.list.find(&step.task) {
@@ -384,15 +388,16 @@ impl<'a> CurrentList<'a> {
     }
 }
 
-/// Asks for the entries from one revision to another, both included.
+/// Returns a query for the entries from one revision to another, both included.
 fn between(first: Revision, last: Revision) -> HistoryQuery {
     HistoryQuery { since: Revision(first.0.saturating_sub(1)), until: Some(last), ..HistoryQuery::default() }
 }
 
-/// Puts the edges of tasks that came back or went in order.
+/// Reconciles the edges of tasks that an undo restored or removed.
 ///
-/// Between tasks that were all taken back there is nothing to do: their images are exact. An edge to any other task is there
-/// at both ends, or at none where that task is gone. An edge that now closes a circle is refused, unless it may.
+/// Edges between tasks that were all undone need no change, since their images are exact. An edge to any other task is
+/// set at both ends, or at neither if that task is gone. An edge that would close a cycle is refused unless
+/// `may_close_circles` is set.
 fn reconcile(txn: &mut dyn Txn, plan: &[TakenBack], rules: Rules, may_close_circles: bool) -> Result<(), Halt> {
     let is_client = rules.is_client();
     let steps = |wanted: fn(&&TakenBack) -> bool| plan.iter().filter(wanted).map(|step| &step.task).collect();
@@ -434,7 +439,8 @@ fn reconcile(txn: &mut dyn Txn, plan: &[TakenBack], rules: Rules, may_close_circ
     Ok(bench.stage()?)
 }
 
-/// Lets parts of tasks that went stand where those stood, except where the part itself was taken back: its image is exact.
+/// Makes the parts of removed tasks parts of those tasks' parents, except parts that were undone themselves: their
+/// images are exact.
 fn lift_parts(txn: &mut dyn Txn, plan: &[TakenBack], touched: &HashSet<&TaskId>) -> Result<(), StoreError> {
     let went = plan.iter().filter(|step| step.before.is_none());
     let stood: HashMap<TaskId, Option<TaskId>> = went
@@ -448,7 +454,7 @@ fn lift_parts(txn: &mut dyn Txn, plan: &[TakenBack], touched: &HashSet<&TaskId>)
     Ok(())
 }
 
-/// Returns the tasks that are a part of another again and were not a moment ago.
+/// Returns the tasks that the undo makes a part of another task again.
 fn gained_parents(plan: &[TakenBack]) -> Vec<TaskId> {
     let parent = |step: &TakenBack, image: &Option<Image>| image.as_ref()?.task(&step.task).ok()?.parent();
     let gained = |step: &&TakenBack| {
@@ -458,7 +464,7 @@ fn gained_parents(plan: &[TakenBack]) -> Vec<TaskId> {
     plan.iter().filter(gained).map(|step| step.task.clone()).collect()
 }
 
-/// Returns the edges that a task has again and did not have a moment ago.
+/// Returns the edges that the undo gives tasks again.
 fn gained_edges(plan: &[TakenBack]) -> Vec<Edge> {
     let waits = |step: &TakenBack, image: &Option<Image>| {
         let task = image.as_ref().and_then(|image| image.task(&step.task).ok());

@@ -1,17 +1,7 @@
-//! What went wrong in the library, as people and programs learn of it: see [`taskyard_core::problem`].
+//! Errors of the library as problems, as they are reported to people and programs: see [`taskyard_core::problem`].
 
-#[cfg(feature = "teams")]
-mod backups;
+mod library_problems;
 #[cfg(feature = "sqlite")]
-mod databases;
-mod errors;
-#[cfg(feature = "sqlite")]
-mod interchange;
-#[cfg(feature = "sqlite")]
-mod jobs;
-mod stores;
-mod teams;
-mod way_back;
+mod sqlite_problems;
 
-pub use errors::advice;
-pub use way_back::with_way_back;
+pub use library_problems::{advice, with_way_back};

@@ -1,4 +1,4 @@
-//! Copying a database that other processes may be writing to, by SQLite's own means.
+//! Copies a database with SQLite's backup API while other processes may be writing to it.
 
 use std::path::Path;
 use std::thread;
@@ -7,21 +7,23 @@ use std::time::Duration;
 use rusqlite::OpenFlags;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::database::open_with;
 use super::{Database, DatabaseError};
 use crate::private::create_new;
+use crate::sqlite::connection::open_with;
 
-/// So many pages are copied at a time.
+/// How many pages to copy per step.
 const PAGES: i32 = 4096;
-/// How long a process that keeps the database for itself is left alone.
+/// How long to wait for a process that has the database locked exclusively.
 const BREATH: Duration = Duration::from_millis(5);
 
 impl Database {
-    /// Copies the database as it is at one moment into a new private file. Within a transaction that reads, the moment is that of
-    /// the transaction. The copy has no log beside it, so that it is one file and can be looked at where nothing can be written.
+    /// Copies a snapshot of the database into a new private file. Within a read transaction, the snapshot is that of
+    /// the transaction. The copy has no write-ahead log, so it is a single file that can be read even in a read-only
+    /// directory.
     pub(crate) fn copy_to(&self, copy: &Path) -> Result<(), DatabaseError> {
         create_new(copy).map_err(DatabaseError::io("cannot create", copy))?;
-        // One moment, however long the copying takes: without it SQLite begins anew whenever a writer writes.
+        // A read transaction, however long the copying takes: without it SQLite restarts the copy whenever a writer
+        // commits.
         let moment = self.connection.is_autocommit().then(|| self.begin_to_read()).transpose()?;
         self.one("SELECT count(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0))?;
         let copied = || -> rusqlite::Result<()> {
@@ -50,8 +52,8 @@ mod tests {
 
     use rusqlite::OpenFlags;
 
-    use super::super::database::open_with;
     use super::super::{Database, Schema, Table};
+    use crate::sqlite::connection::open_with;
 
     const WORDS: Table = Table { name: "words", since: Some(1), columns: "word TEXT", ending: ")" };
     static SCHEMA: Schema = Schema { file: "db", format: 1, tables: &[WORDS], indexes: "", settings: "" };

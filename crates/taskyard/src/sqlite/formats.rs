@@ -1,26 +1,26 @@
-//! The format of a database: what makes one that is older or empty one of today's, and lets one that may not be written be read so.
+//! Database formats: creating and upgrading databases, and reading older ones that cannot be written.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rusqlite::{ErrorCode, Transaction};
 
-use super::database::PATIENCE;
-use super::schema::name_of;
 use super::{Alone, Database, DatabaseError, Table};
 use crate::failpoint::reach;
+use crate::sqlite::connection::{PATIENCE, name_of};
 
-/// How long a reader of a database without a write-ahead log needs.
+/// How long to wait for a reader of a database without a write-ahead log.
 const SHORT: Duration = Duration::from_millis(5);
 
 impl Database {
-    /// Returns the format, 0 where it is empty, for a caller that wants to open, read or write the database.
+    /// Returns the format of the database, or 0 if it is empty. `doing` is what the caller is about to do: open, read
+    /// or write it.
     pub(crate) fn format(&self, doing: &'static str) -> Result<i64, DatabaseError> {
         let format = || self.connection.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0));
         format().map_err(self.failed(doing))
     }
 
-    /// Returns the format; fails where a newer Taskyard wrote the database.
+    /// Returns the format. Fails if a newer Taskyard wrote the database.
     pub(crate) fn known_format(&self, doing: &'static str) -> Result<i64, DatabaseError> {
         match self.format(doing)? {
             format if format > self.schema.format => Err(DatabaseError::Newer { path: self.path.clone(), format }),
@@ -28,7 +28,8 @@ impl Database {
         }
     }
 
-    /// Begins the transaction that gives the database what is new since its format; its owner adds to it and commits it.
+    /// Begins the transaction that upgrades the database to the current format. The caller may add to it and must
+    /// commit it.
     pub(crate) fn begin_upgrade(&self, _alone: &Alone) -> Result<Transaction<'_>, DatabaseError> {
         reach("upgrade: begun");
         self.log_ahead()?;
@@ -53,7 +54,7 @@ impl Database {
         Ok(transaction)
     }
 
-    /// Lets a database of an older format that may not be written be read as if it were of today's.
+    /// Makes a database of an older format readable as if it had the current one, using temporary tables and views.
     pub(crate) fn read_as_of_today(&self, format: i64) -> Result<(), DatabaseError> {
         for table in self.schema.tables {
             let (name, there) = (table.name, self.columns_of(table)?);
@@ -68,17 +69,17 @@ impl Database {
         Ok(())
     }
 
-    /// Returns the columns that a table has in the database; none where there is no such table.
+    /// Returns the names of a table's columns in the database, or none if the table does not exist.
     pub(crate) fn columns_of(&self, table: &Table) -> Result<Vec<String>, DatabaseError> {
         self.rows("SELECT name FROM pragma_table_info(?1, 'main')", [table.name], |row| row.get(0))
     }
 
-    /// Has commits go to a write-ahead log, so that they cost one write and disturb no reader.
+    /// Switches to a write-ahead log, so that a commit costs one write and does not block readers.
     fn log_ahead(&self) -> Result<(), DatabaseError> {
         let started = Instant::now();
         loop {
             match self.connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())) {
-                // SQLite itself does not wait for readers that read the old way.
+                // SQLite itself does not wait here for readers that use the rollback journal.
                 Err(error)
                     if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && started.elapsed() < PATIENCE =>
                 {
@@ -90,7 +91,8 @@ impl Database {
     }
 }
 
-/// Tells whether a database of this format cannot have the table yet. One that should have it and has not is damaged.
+/// Returns whether the table is newer than this format. A database that lacks a table its format should have is
+/// damaged.
 fn is_newer_than(table: &Table, format: i64) -> bool {
     table.since.is_some_and(|since| since > format)
 }
@@ -100,7 +102,7 @@ mod tests {
     use std::path::Path;
 
     use super::super::{Database, DatabaseError, Schema, Table};
-    use crate::lock_table::flock_holder;
+    use crate::system::flock_holder;
 
     const PEOPLE: Table =
         Table { name: "people", since: Some(1), columns: "name TEXT PRIMARY KEY", ending: ") WITHOUT ROWID" };
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_database_is_read_as_it_is_and_written_after_it_got_what_is_new() {
+    fn older_database_is_read_as_is_and_extended_before_writing() {
         let data = tempfile::tempdir().unwrap();
         filled(data.path());
         let looked = Database::look(data.path(), &THIRD).unwrap().unwrap();
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_without_a_log_gets_one_when_those_who_read_it_the_old_way_are_done() {
+    fn database_gets_wal_once_old_style_readers_are_done() {
         let data = tempfile::tempdir().unwrap();
         let path = data.path().join("db");
         drop(crate::private::create_new(&path).unwrap());

@@ -1,18 +1,13 @@
-//! The one way to open a SQLite database of ours: private, with a write-ahead log, in the format of today, and waiting for other processes.
-//!
-//! What tables there are is the business of the owner of the database, and so is what is wrong with one that is
-//! damaged.
+//! Opens our SQLite databases: private, with a write-ahead log, upgraded to the current format, and waiting for other
+//! processes. It does not define tables or repair damage; both are up to the owner of each database. Begin reading with
+//! `connection.rs`.
 
-mod alone;
+mod at_rest;
+mod connection;
 mod copying;
-mod database;
-mod error;
+mod database_error;
 mod formats;
-mod in_memory;
-mod schema;
-mod unchanging;
 
-pub(crate) use alone::Alone;
-pub(crate) use database::{Database, beside};
-pub use error::DatabaseError;
-pub(crate) use schema::{Schema, Table};
+pub(crate) use at_rest::{AtRest, LARGEST};
+pub(crate) use connection::{Alone, Database, Schema, Table, beside};
+pub use database_error::DatabaseError;

@@ -1,4 +1,4 @@
-//! Why a store could not find out, or could not do it: a list is busy, its journal is damaged, the system refused.
+//! Errors of a store: the list is busy, its journal is damaged, the operating system refused.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -12,53 +12,53 @@ use taskyard_core::{Event, SpecialFile, TaskId, Timestamp};
 
 use crate::regular_file::NotRead;
 
-/// What is behind an error, whatever store it comes from.
+/// The underlying cause of an error, independent of the store.
 pub type Cause = Box<dyn Error + Send + Sync>;
 
-/// Why a store gave no answer. A refusal by a rule is not among these: that is an answer.
+/// Why a store operation failed. A refusal by a rule is a regular result and not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The system refused.
+    /// An operating system call failed.
     #[error("{doing} `{}`: {source}", .path.display())]
     Io {
-        /// What we tried, as the beginning of a sentence: "cannot read".
+        /// The attempted operation, as the start of a sentence: "cannot read".
         doing: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The store cannot be reached. Where a commit ends so, it may have happened: its attempt tells.
+    /// The store cannot be reached. If a commit fails this way, it may have happened; its attempt id tells.
     #[error("{store} cannot be reached: {source}")]
     Unavailable {
-        /// The store, in words that hold no secret.
+        /// The store's address, without secrets.
         store: String,
-        /// What came of trying.
+        /// The cause.
         source: Cause,
     },
-    /// Another process is at the list, and nothing has happened.
+    /// Another process is writing to the list; nothing has happened.
     #[error("{by}{}", gave_up(*.waited))]
     Busy {
-        /// Who, as far as that can be told.
+        /// The other process, as far as it can be identified.
         by: Occupant,
-        /// How long we waited; nothing where waiting is left to the caller.
+        /// How long we waited; zero if the caller does the waiting.
         waited: Duration,
     },
-    /// A store of another kind failed.
+    /// A store that is not file-backed failed.
     #[error("cannot {doing}: {source}")]
     Failed {
-        /// What we tried: "read the list `api`".
+        /// The attempted operation: "read the list `api`".
         doing: String,
-        /// What came of it.
+        /// The cause.
         source: Cause,
     },
-    /// Something stands in the place of a lock that is none; nothing has happened.
+    /// Something other than a lock exists at a lock's path; nothing has happened.
     #[error("`{}` is {}, and no lock can be taken there", .path.display(), kind_in_words(*.found))]
     NoLock {
-        /// The lock's place.
+        /// The lock's path.
         path: PathBuf,
-        /// What it is; none for a regular file.
+        /// The kind of file found; `None` for a regular file.
         found: Option<SpecialFile>,
     },
     /// Another writer changed what the transaction read; nothing has happened.
@@ -67,47 +67,47 @@ pub enum StoreError {
         /// The task that changed.
         task: TaskId,
     },
-    /// A new task would take the place of something that is there.
+    /// A new task would overwrite an existing entry.
     #[error("there is something under the name of task {task} already, and it is not replaced")]
     Taken {
         /// The task.
         task: TaskId,
     },
-    /// A list has used the highest number that the client can count to.
+    /// The list has used the highest number that the client can represent.
     #[error("no number is left for a new task: {LARGEST_NUMBER} is used")]
     NoNumberLeft,
-    /// A transaction would overwrite something that is no task.
+    /// A transaction would overwrite something that is not a task.
     #[error("`{}` is no task file and is left alone: {why}", .path.display())]
     NoTask {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it is not a task.
         why: Unreadable,
     },
-    /// A task is larger than we write.
+    /// A task is larger than the limit for writing.
     #[error("task {task}: {source}")]
     TooLarge {
         /// The task.
         task: TaskId,
-        /// How large.
+        /// Its size.
         source: TooLarge,
     },
     /// The journal could not be read or written.
     #[error("cannot {doing} the journal `{}`: {source}", .path.display())]
     Journal {
-        /// What we tried: "open", "read", "write".
+        /// The attempted operation: "open", "read", "write".
         doing: &'static str,
         /// The database.
         path: PathBuf,
-        /// What the database said.
+        /// The database's error.
         source: Cause,
     },
-    /// The journal holds what was never written to it, or no longer holds what was.
+    /// The journal contains data that was never written to it, or has lost data that was.
     #[error("the journal `{}` is damaged: {what}", .path.display())]
     JournalDamaged {
         /// The database.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The kind of damage.
         what: JournalDamage,
     },
     /// The journal was written by a newer Taskyard.
@@ -118,25 +118,25 @@ pub enum StoreError {
         /// Its format.
         format: i64,
     },
-    /// The list is no longer in this store, or is on its way to another one; nothing has happened.
+    /// The list has moved or is being moved to another store; nothing has happened.
     #[error("list `{list}` {} `{to}`", if *.has_left { "has moved to" } else { "is being moved to" })]
     Moved {
         /// The list.
         list: String,
         /// The address of the other store, without a password.
         to: String,
-        /// Whether it has arrived there.
+        /// Whether the move is complete.
         has_left: bool,
     },
-    /// The list is not empty, and another one of that name was to come here; nothing has happened.
+    /// A list cannot arrive here because a non-empty list of that name exists; nothing has happened.
     #[error("{store} has a list `{list}` already")]
     ListExists {
         /// The list.
         list: String,
-        /// The store, in words that hold no secret.
+        /// The store's address, without secrets.
         store: String,
     },
-    /// A file of tasks states a version that this release does not know. It is neither read nor written.
+    /// A task file states a format version that this release does not know. It is neither read nor written.
     #[error("`{}` is left as it is: {source}", .path.display())]
     NewerFile {
         /// The file.
@@ -144,8 +144,8 @@ pub enum StoreError {
         /// The version it states.
         source: NewerVersion,
     },
-    /// The change exists and stays, but a step after its commit failed: a flush, a file, the look that confirms it. The next command
-    /// finishes it. A store never answers otherwise once a commit exists, and never so before.
+    /// The change is committed, but a later step failed: a flush, a file write, or the final check. The next command
+    /// finishes it. Once a commit exists, a store returns no other error, and it never returns this one before.
     #[error("the change is recorded{} but could not be finished ({cause})", as_revision(.commit.as_deref()))]
     Unfinished {
         /// The commit; `None` if only leases changed.
@@ -157,13 +157,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns a function that wraps an I/O error with what was tried, for `map_err`.
+    /// Returns a closure for `map_err` that wraps an I/O error with the attempted operation.
     pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { doing, path, source }
     }
 
-    /// Wraps what failed after a commit, so that it does not read as if there were none.
+    /// Wraps an error that occurred after a commit, so that it is not mistaken for a failed commit.
     pub(crate) fn unfinished(commit: Option<Event>, cause: Self) -> Self {
         let cause = match cause {
             Self::Unfinished { cause, .. } => cause,
@@ -172,7 +172,7 @@ impl StoreError {
         Self::Unfinished { commit: commit.map(Box::new), cause }
     }
 
-    /// Returns the file or directory that is in the way, if one is.
+    /// Returns the file or directory that caused the error, if there is one.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Io { path, .. }
@@ -195,17 +195,17 @@ impl StoreError {
         }
     }
 
-    /// Tells whether our memory of a list is damaged or a newer Taskyard's: the tasks can be read without it.
+    /// Returns whether our journal of a list is damaged or from a newer Taskyard; tasks can still be read without it.
     pub(crate) fn is_of_memory(&self) -> bool {
         matches!(self, Self::JournalDamaged { .. } | Self::NewerJournal { .. })
     }
 
-    /// Says that two lists were wanted and one was named twice.
+    /// The error for naming the same list twice where two lists are needed.
     pub(crate) fn one_list() -> Self {
         Self::Failed { doing: "change two lists at once".to_owned(), source: "it is one list, not two".into() }
     }
 
-    /// Says why the file of a list was not read.
+    /// The error for a list's file that was not read.
     pub(crate) fn not_read(path: &Path, why: NotRead) -> Self {
         match why.of_a_task() {
             Ok(why) => Self::NoTask { path: path.to_owned(), why },
@@ -226,34 +226,34 @@ fn gave_up(waited: Duration) -> String {
     if waited.is_zero() { String::new() } else { format!("; gave up after {} s", waited.as_secs()) }
 }
 
-/// The program that keeps a list busy, as far as we can tell.
+/// The program that keeps a list busy, as far as it can be identified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Occupant {
-    /// The holder of a lock directory, which says nothing of who that is.
+    /// The holder of a lock directory, which does not identify its owner.
     LockHolder {
         /// The lock.
         lock: PathBuf,
-        /// How long ago its holder last showed a sign of life.
+        /// Time since its holder last refreshed it.
         age: Duration,
     },
-    /// A process that keeps a file locked.
+    /// A process that holds a lock on a file.
     FileLocker {
         /// The file.
         file: PathBuf,
-        /// The process, where the system tells.
+        /// The process id, if the operating system reports it.
         process: Option<i32>,
     },
-    /// A process in the middle of writing the journal.
+    /// A process that holds the write lock on the journal.
     JournalWriter {
         /// The database.
         journal: PathBuf,
-        /// The process, where the system tells.
+        /// The process id, if the operating system reports it.
         process: Option<i32>,
     },
-    /// A process at a store that is no file of ours.
+    /// A writer to a store that is not file-backed.
     Elsewhere {
-        /// Who it is, in the words of that store.
+        /// A description of the writer, provided by that store.
         who: String,
     },
 }
@@ -281,7 +281,7 @@ fn in_words(process: Option<i32>) -> String {
     process.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"))
 }
 
-/// What is wrong with a journal.
+/// The kind of damage to a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalDamage {
@@ -291,66 +291,66 @@ pub enum JournalDamage {
         /// The table.
         table: &'static str,
     },
-    /// A row holds a value that no release writes there.
+    /// A row contains a value that no release writes.
     #[error("a row holds what was never written there ({why})")]
     WrongValue {
-        /// What was found instead.
+        /// The value found.
         why: String,
     },
-    /// A file of the journal cannot be opened.
+    /// A journal file cannot be opened.
     #[error("`{file}` cannot be opened ({why})")]
     Unopenable {
         /// The file.
         file: &'static str,
-        /// What the system says.
+        /// The operating system's error.
         why: String,
     },
-    /// The journal ends before what was written to it: its log is lost.
+    /// The journal ends before its recorded end: its log was lost.
     #[error(
         "it ends at revision {revision}, token {token} and number {number}, and revision {expected_revision}, token \
          {expected_token} and number {expected_number} were written"
     )]
     Older {
-        /// The newest revision in it.
+        /// The newest revision it contains.
         revision: u64,
-        /// The last token in it.
+        /// The last token it contains.
         token: u64,
-        /// The highest number in it.
+        /// The highest task number it contains.
         number: u64,
         /// The newest revision that was written.
         expected_revision: u64,
-        /// The last token that was given out.
+        /// The last token that was issued.
         expected_token: u64,
-        /// The highest number that was used.
+        /// The highest task number that was used.
         expected_number: u64,
     },
-    /// The database is not there any more.
+    /// The database has been deleted.
     #[error("the database was removed; a new one was begun")]
     Gone,
-    /// The stamp beside the database, which tells how far it goes, is not there any more.
+    /// The stamp file next to the database, which records the journal's end, has been deleted.
     #[error("the stamp that tells how far it goes was removed")]
     NoStamp,
     /// The stamp cannot be read.
     #[error("the stamp that tells how far it goes cannot be read")]
     BadStamp,
-    /// An entry is missing between others.
+    /// An entry is missing from the sequence.
     #[error("{missing} is missing")]
     Gap {
-        /// Which one.
+        /// The missing entry.
         missing: String,
     },
-    /// It was found damaged before, and is not mended.
+    /// Damage that was found earlier and has not been repaired.
     #[error("{what}{}", found_at(*.at))]
     Found {
-        /// When that was found, where that is known.
+        /// When it was found, if known.
         at: Option<Timestamp>,
-        /// What was found.
+        /// The damage that was found.
         what: String,
     },
-    /// SQLite finds that the database is not whole.
+    /// SQLite reports that the database is corrupt.
     #[error("the database is not whole ({why})")]
     Malformed {
-        /// What SQLite says.
+        /// SQLite's message.
         why: String,
     },
 }
@@ -360,8 +360,8 @@ fn found_at(at: Option<Timestamp>) -> String {
 }
 
 impl JournalDamage {
-    /// Tells whether it is kept until `doctor` mends it. What only cannot be opened may be opened again tomorrow, and then nothing was
-    /// lost.
+    /// Returns whether the damage is recorded until `doctor` repairs it. A file that merely cannot be opened may open
+    /// again later, and then nothing was lost.
     pub(in crate::store) fn is_kept(&self) -> bool {
         !matches!(self, Self::Unopenable { .. } | Self::Found { .. })
     }

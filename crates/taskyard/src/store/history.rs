@@ -1,10 +1,10 @@
-//! Asking the journal of a list: which part is wanted, and reading it a page at a time.
+//! Queries on the journal of a list, and reading the results page by page.
 
 use taskyard_core::{AttemptId, Entry, ListId, Op, Revision, TaskId, Timestamp};
 
 use super::error::StoreError;
 
-/// Which part of the journal is wanted.
+/// Selects a part of the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryQuery {
     /// Only entries of this task.
@@ -13,54 +13,55 @@ pub struct HistoryQuery {
     pub since: Revision,
     /// Only entries up to this revision.
     pub until: Option<Revision>,
-    /// Only entries of these verbs; of every verb where none is named.
+    /// Only entries of these operations; empty means all.
     pub ops: Vec<Op>,
-    /// Only entries by which a task came that was not there before.
+    /// Only entries that created a task that did not exist before.
     pub only_arrivals: bool,
     /// Only the commit of this attempt.
     pub attempt: Option<AttemptId>,
-    /// At most so many revisions of those, the newest.
+    /// At most this number of revisions, the newest ones.
     pub newest: Option<usize>,
-    /// At most so many revisions of those, the oldest. A store may end earlier where they are large, though not before the first one:
-    /// only an empty answer says that there are no more. [`super::HistoryPages`] asks for one page after the other.
+    /// At most this number of revisions, the oldest ones. A store may return fewer if they are large, but at least one
+    /// if there is one: only an empty result means that there are no more. [`super::HistoryPages`] reads page after
+    /// page.
     pub oldest: Option<usize>,
 }
 
 impl HistoryQuery {
-    /// Tells whether an entry within a range of revisions may be none that is wanted.
+    /// Returns whether the query may exclude entries within its range of revisions.
     pub(in crate::store) fn is_choosy(&self) -> bool {
         self.task.is_some() || self.is_choosy_about_deeds()
     }
 
-    /// Tells whether what an entry did decides whether it is wanted.
+    /// Returns whether the query depends on what an entry did.
     pub(in crate::store) fn is_choosy_about_deeds(&self) -> bool {
         !self.ops.is_empty() || self.only_arrivals
     }
 
-    /// Tells whether an entry of the task that is wanted did what is wanted.
+    /// Returns whether an entry's operation matches the query, ignoring its task.
     pub(in crate::store) fn wants_deed(&self, entry: &Entry) -> bool {
         let is_arrival = entry.before.is_none() && entry.after.is_some();
         (self.ops.is_empty() || self.ops.contains(&entry.op)) && (is_arrival || !self.only_arrivals)
     }
 }
 
-/// The last entry about a task, without what the task was.
+/// The last entry about a task, without the task's contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastEntry {
     /// The task the entry is about.
     pub task: TaskId,
     /// The commit it belongs to.
     pub revision: Revision,
-    /// When the commit was made, by the clock of the store.
+    /// When it was committed, by the clock of the store.
     pub at: Timestamp,
-    /// What was done.
+    /// The operation.
     pub op: Op,
-    /// Whether the task was there after it.
+    /// Whether the task existed afterwards.
     pub leaves_task: bool,
 }
 
 impl LastEntry {
-    /// Returns an entry without what the task was.
+    /// Creates it from a full entry.
     pub fn of(entry: &Entry) -> Self {
         Self {
             task: entry.task.clone(),
@@ -72,41 +73,40 @@ impl LastEntry {
     }
 }
 
-/// So many revisions are asked for at once.
+/// Number of revisions per page.
 const PAGE: usize = 256;
-/// No list comes so far.
+/// A revision that no list reaches.
 const NEVER: Revision = Revision(1 << 37);
 
-/// Anything that can be asked for the journal of a list: every store.
+/// A source of journals; implemented by every store.
 pub trait HistorySource {
-    /// Returns the entries that are wanted, oldest first.
+    /// Returns the selected entries, oldest first.
     fn entries(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError>;
 
-    /// Returns the newest revision that is written down; 0 where there is none, or it cannot be told.
+    /// Returns the newest recorded revision; 0 if there is none, or if it cannot be determined.
     fn newest(&self, list: &ListId) -> Result<Revision, StoreError>;
 }
 
-/// A part of the journal in pages of whole revisions, oldest first: however much it is, only one page of it is in memory.
+/// A part of the journal in pages of whole revisions, oldest first, so that only one page is in memory.
 ///
-/// What is committed after the first question is not part of it. Nothing is held between two pages, so a reader may take its time: writers
-/// go on meanwhile, and revisions that another process thins before they are reached are left out.
+/// Commits made after the start are not included. Nothing is locked between pages, so a reader may take its time:
+/// writers continue, and revisions that another process thins out before they are reached are skipped.
 #[derive(Debug)]
 pub struct HistoryPages<'a, S: HistorySource + ?Sized> {
     store: &'a S,
     list: &'a ListId,
-    /// What to ask for next; none at the end.
+    /// The query for the next page; `None` at the end.
     next: Option<HistoryQuery>,
 }
 
 impl<'a, S: HistorySource + ?Sized> HistoryPages<'a, S> {
-    /// Begins to read what is wanted, as far as it has happened by now.
+    /// Starts reading the selected entries, up to the present.
     pub fn of(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Result<Self, StoreError> {
         let next = newest_of(store, list)?.map(|newest| paged(query, newest));
         Ok(Self { store, list, next })
     }
 
-    /// Begins to read what is wanted, as far as it is written down by now: for a caller that has just looked at the
-    /// list.
+    /// Starts reading the selected entries that are already recorded: for a caller that has just read the list.
     pub(crate) fn of_what_is_recorded(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Result<Self, StoreError> {
         match store.newest(list)? {
             Revision(0) => Self::of(store, list, query),
@@ -115,18 +115,18 @@ impl<'a, S: HistorySource + ?Sized> HistoryPages<'a, S> {
     }
 }
 
-/// Returns the first question for what is wanted up to a revision.
+/// Returns the query for the first page, up to a revision.
 fn paged(query: HistoryQuery, newest: Revision) -> HistoryQuery {
     let until = query.until.map_or(newest, |until| until.min(newest));
     HistoryQuery { until: Some(until), oldest: Some(PAGE), ..query }
 }
 
-/// Returns the newest revision, once what other programs did is written down. It may hold as many entries as the list has tasks, so it is
-/// not read where that can be helped.
+/// Returns the newest revision, after recording changes by other programs. That revision may have as many entries as
+/// the list has tasks, so its entries are not read unless necessary.
 fn newest_of<S: HistorySource + ?Sized>(store: &S, list: &ListId) -> Result<Option<Revision>, StoreError> {
     store.entries(list, &HistoryQuery { since: NEVER, ..HistoryQuery::default() })?;
     match store.newest(list)? {
-        // There is none, or it cannot be told; then the question says why.
+        // There is none, or it cannot be determined; in the latter case this query returns the error.
         Revision(0) => {
             let newest = HistoryQuery { newest: Some(1), ..HistoryQuery::default() };
             Ok(store.entries(list, &newest)?.last().map(|entry| entry.revision))
@@ -146,36 +146,36 @@ impl<S: HistorySource + ?Sized> Iterator for HistoryPages<'_, S> {
         };
         let last = page.last()?.revision;
         if Some(last) != query.until {
-            // The first page began with the oldest of the newest revisions; the others follow on it.
+            // The first page began with the oldest of the `newest` revisions; further pages continue from there.
             self.next = Some(HistoryQuery { since: last, newest: None, ..query });
         }
         Some(Ok(page))
     }
 }
 
-/// So many revisions are asked for first, and each time after that so many times as many, up to a page of them.
+/// Number of revisions in the first page, the factor by which pages grow, and the maximum.
 const FIRST: usize = 4;
 const MORE: usize = 4;
 const MOST: usize = 64;
 
-/// A part of the journal in pages of whole revisions, each oldest entry first, the newest page first: for a caller that finds what it looks
-/// for near the end.
+/// A part of the journal in pages of whole revisions, newest page first, with the oldest entry first within a page: for
+/// a caller that expects to find its entry near the end.
 #[derive(Debug)]
 pub struct HistoryBackwards<'a, S: HistorySource + ?Sized> {
     store: &'a S,
     list: &'a ListId,
     count: usize,
-    /// What to ask for next; none at the beginning of the journal.
+    /// The query for the next page; `None` at the beginning of the journal.
     next: Option<HistoryQuery>,
 }
 
 impl<'a, S: HistorySource + ?Sized> HistoryBackwards<'a, S> {
-    /// Begins with the newest of what is wanted.
+    /// Starts with the newest selected entries.
     pub fn of(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Self {
         Self { store, list, count: FIRST, next: Some(query) }
     }
 
-    /// Tells whether nothing stands before what was read.
+    /// Returns whether the beginning of the journal was reached.
     pub(crate) fn is_at_beginning(&self) -> bool {
         self.next.is_none()
     }

@@ -1,4 +1,5 @@
-//! Lists in memory: the reference of the contract, for tests and demonstrations. Nothing outlives the process.
+//! Lists in memory: the reference implementation of the contract, for tests and demonstrations. Nothing outlives the
+//! process.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,26 +15,26 @@ use crate::store::{
 };
 use crate::watching::{Watchers, Watching};
 
-/// The number of lists above which the store drops those that were read but never written.
+/// Number of lists above which the store drops those that were read but never written.
 const MOST: usize = 256;
 
-/// Keeps lists in memory, each task by the image a file would hold.
+/// A store in memory that keeps each task as the contents of its file.
 #[derive(Debug)]
 pub struct MemoryStore {
     rules: Rules,
     clock: StoreClock,
     lists: Mutex<BTreeMap<ListId, Arc<ListCell>>>,
-    /// The callers that want to know that a list has come or gone.
+    /// Called when a list is created or removed.
     watchers: Watchers,
 }
 
 impl MemoryStore {
-    /// Returns a store without lists, in these rules.
+    /// Creates a store without lists, under these rules.
     pub fn new(rules: Rules) -> Self {
         Self { rules, clock: StoreClock::default(), lists: Mutex::default(), watchers: Watchers::default() }
     }
 
-    /// Gives leases and ends them by another clock than this machine's.
+    /// Replaces this machine's clock for lease times.
     #[must_use]
     pub fn with_clock(self, clock: StoreClock) -> Self {
         Self { clock, ..self }
@@ -111,16 +112,16 @@ impl Store for MemoryStore {
 pub(super) struct ListCell {
     pub(super) list: ListId,
     book: Mutex<Book>,
-    /// The callers that want to know that the journal has grown.
+    /// Called when the journal has grown.
     pub(super) watchers: Watchers,
-    /// The callers that want to know that a list has come or gone.
+    /// Called when a list is created or removed.
     watchers_of_names: Watchers,
     clock: StoreClock,
     writing: Mutex<bool>,
     free: Condvar,
 }
 
-/// The present and the past of a list. It is locked for moments only, never for the length of a transaction.
+/// The state and history of a list. It is locked only briefly, never for a whole transaction.
 #[derive(Debug)]
 pub(super) struct Book {
     state: Arc<ListState>,
@@ -160,7 +161,7 @@ impl ListCell {
         MemoryTurn(Arc::clone(self))
     }
 
-    /// Returns the turn where it is free, without waiting.
+    /// Returns the turn if it is free, without waiting.
     pub(super) fn try_turn(self: &Arc<Self>) -> Option<MemoryTurn> {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         (!std::mem::replace(&mut *writing, true)).then(|| MemoryTurn(Arc::clone(self)))
@@ -170,15 +171,15 @@ impl ListCell {
         select(&self.book().journal, query)
     }
 
-    /// Gives leases new ends, those that are still the same.
+    /// Extends the leases that are unchanged.
     pub(super) fn renew(&self, leases: &[Lease]) {
         let mut book = self.book();
         let renewal = book.state.renewal(leases);
         Arc::make_mut(&mut book.state).apply(&renewal);
     }
 
-    /// Makes what was staged happen, behind the history of the list that is renamed to this one, if one is, and returns it as its listeners
-    /// learn of it.
+    /// Applies what was staged, after the history of the list that is renamed to this one, if there is one. Returns the
+    /// commit as subscribers receive it.
     fn commit(&self, staging: Staging, signature: &Signature, former: Option<&Book>) -> Option<Event> {
         let mut commit = staging.into_commit(self.clock.now().wall, signature);
         let mut book = self.book();
@@ -209,7 +210,7 @@ impl Book {
     }
 }
 
-/// The right to write, given back when it is dropped.
+/// The exclusive right to write, released on drop.
 #[derive(Debug)]
 pub(super) struct MemoryTurn(Arc<ListCell>);
 
@@ -240,7 +241,7 @@ impl Writer for MemoryTurn {
         into: (Self, Staging),
         signature: &Signature,
     ) -> Result<[Option<Event>; 2], StoreError> {
-        // Nothing can fail on the way from the one to the other.
+        // Nothing can fail between the two commits.
         let former = (signature.op == Op::Rename).then(|| from.0.0.book());
         let came = into.0.0.commit(into.1, signature, former.as_deref());
         drop(former);
@@ -248,13 +249,13 @@ impl Writer for MemoryTurn {
     }
 }
 
-/// Watches one list.
+/// A watch on one list.
 pub(super) struct CellWatch {
     cell: Arc<ListCell>,
     _watching: Watching,
 }
 
-/// Watches which lists there are.
+/// A watch on the creation and removal of lists.
 pub(super) struct NamesWatch {
     _watching: Watching,
 }

@@ -1,25 +1,12 @@
-//! One ordered stream of what happens: commits, messages, the ends of jobs, agents and lists that come and go.
+//! An ordered stream of events: commits, messages, ended jobs, and agents and lists that come and go.
 //!
-//! A follower holds a [`Stream`], which remembers how far it has read ([`Cursor`]) and reads on when it is told that something moved.
-//! Nothing is queued for a follower that is slow: the journal keeps what it has not read yet. What tells it is one watcher per process,
-//! whatever is followed (`watching/`), or the store itself. Why it is done so is `docs/design/stream.md`.
+//! A follower holds a [`Stream`] with its position ([`Cursor`]). Nothing is queued for a slow follower: the journal
+//! keeps what it has not read yet. See `docs/design/stream.md`; begin reading with `event_stream.rs`.
 
-mod control;
-mod cursor;
-mod following;
-mod happening;
-mod interest;
-mod jobs_source;
-mod list_source;
-mod listening;
-mod names_source;
-mod source;
-mod teams_source;
+mod event_stream;
+mod stream_event;
+mod stream_sources;
 
-pub use control::StreamControl;
-pub use cursor::{AlreadyTold, Cursor};
-pub use following::Stream;
-pub(crate) use following::cannot_wait;
-pub use happening::Happening;
-pub use interest::{Interest, ListsFollowed};
-pub use listening::Listening;
+pub(crate) use event_stream::cannot_wait;
+pub use event_stream::{Listening, Stream};
+pub use stream_event::{AlreadyTold, Cursor, Happening, Interest, ListsFollowed, StreamControl};

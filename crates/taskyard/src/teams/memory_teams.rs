@@ -1,4 +1,4 @@
-//! Teams in memory: for demonstrations and tests, and the reference for what a place of teams must do.
+//! Teams in memory, for demonstrations and tests. The reference implementation of [`super::TeamStore`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,15 +7,14 @@ use taskyard_core::rules::teams::mailing::Traces;
 use taskyard_core::{AgentName, LEAD, Member, Message, MessageKey, Team, TeamName, Timestamp};
 
 use super::TeamError;
-use super::contract::{
-    Acknowledged, Added, Mailbox, Mailboxes, Posted, Roster, SeatMemory, SentFound, SentLetter, TeamStore, TeamWatch,
-};
-use super::seat_record::{SeatRecord, SeatTaken};
-use super::teams_found::TeamsFound;
 use crate::store::Moved;
+use crate::teams::team_store::{
+    Acknowledged, Added, Mailbox, Mailboxes, Posted, Roster, SeatMemory, SeatRecord, SeatTaken, SentFound, SentLetter,
+    TeamStore, TeamWatch, TeamsFound,
+};
 use crate::watching::{Watchers, Watching};
 
-/// Teams that live as long as this does.
+/// Teams that live as long as this value and its clones.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryTeams(Arc<Mutex<KeptTeams>>);
 
@@ -30,7 +29,7 @@ struct TeamKept {
     team: Team,
     seats: HashMap<String, SeatRecord>,
     mailboxes: HashMap<String, Vec<Kept>>,
-    /// The messages that were sent, with sender and recipient, the oldest first.
+    /// The sent messages with their senders, oldest first.
     sent: Vec<(String, SentLetter)>,
 }
 
@@ -41,13 +40,13 @@ struct Kept {
     was_acknowledged: bool,
 }
 
-/// A follower that is told that something moved, until this is dropped.
+/// Notifies a follower of changes, until this is dropped.
 struct MemoryWatch {
     _watching: Watching,
 }
 
 impl MemoryTeams {
-    /// Returns a place without teams.
+    /// Returns a store without teams.
     pub fn new() -> Self {
         Self::default()
     }
@@ -56,7 +55,7 @@ impl MemoryTeams {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes something, and tells the followers; none, and no follower is told, where there is nothing to change.
+    /// Makes a change and notifies the followers; returns `None` without notifying them if there is nothing to change.
     fn change<T>(&self, change: impl FnOnce(&mut KeptTeams) -> Option<T>) -> Option<T> {
         let mut state = self.state();
         let answer = change(&mut state)?;
@@ -72,7 +71,7 @@ impl KeptTeams {
         self.teams.get_mut(name.directory())
     }
 
-    /// Returns this team, and not one that was made under its name since.
+    /// Returns this team, unless it was recreated under the same name since.
     fn same(&mut self, team: &Team) -> Option<&mut TeamKept> {
         self.named(&team.name).filter(|kept| kept.team.created_at == team.created_at)
     }

@@ -1,80 +1,79 @@
-//! All teams there are, and where an agent sits.
+//! The teams that exist, and the seats of an agent in them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard_core::rules::agents::naming::{is_client_name, name_of};
+use taskyard_core::rules::agents::{is_client_name, name_of};
 use taskyard_core::{AgentName, ListId, Rules, Team, TeamName, Timestamp};
 
-use super::contract::{TeamStore, TeamWatch};
 #[cfg(feature = "teams")]
 use super::files::{FileTeams, FileTeamsOptions};
-use super::seat::Seat;
-use super::teams_found::TeamsFound;
 use super::{Judged, TeamError, TeamFileCare, TeamRefusal};
-use crate::clock;
 use crate::liveness::{ThisMachine, World};
 use crate::store::Moved;
+use crate::system;
+use crate::teams::team_store::{Seat, TeamStore, TeamWatch, TeamsFound};
 
-/// Who makes teams and joins them.
+/// The caller who creates and joins teams.
 #[derive(Clone, Debug, Default)]
 pub struct TeamCaller {
-    /// The client's session, which a new team is led by.
+    /// The client's session, which becomes the lead session of a new team.
     pub session: Option<String>,
-    /// The directory in which the acting agent works.
+    /// The working directory of the acting agent.
     pub directory: Option<PathBuf>,
-    /// The agent that the client's own team environment says acts: wherever it works, it works for its team.
+    /// The agent named by the client's own team environment. It works for its team in every directory.
     pub client_teammate: Option<AgentName>,
-    /// The model that the acting agent runs on, where that is known.
+    /// The model that the acting agent runs on, if known.
     pub model: Option<String>,
 }
 
-/// The teams of one place, for one caller. Everything that is decided about them is decided here, wherever they live.
+/// The teams of one store, for one caller. All decisions about teams are made here, independent of the store.
 #[derive(Debug)]
 pub struct Teams {
     pub(super) store: Arc<dyn TeamStore>,
     pub(super) caller: TeamCaller,
     rules: Rules,
-    /// Where the processes live that members sit with.
+    /// What is known of the processes of members.
     world: Arc<dyn World>,
-    /// The roster as it was read, for the length of one call; none where it is read every time.
+    /// The roster, read at most once per call; `None` if it is read every time.
     roster: Option<Mutex<Option<Arc<TeamsFound>>>>,
 }
 
 impl Teams {
-    /// Returns the teams in the client's files. Nothing is read or made before it is asked for.
+    /// Returns the teams in the client's files. Nothing is read or created before it is needed.
     #[cfg(feature = "teams")]
     pub fn new(options: FileTeamsOptions, caller: TeamCaller) -> Self {
         let (rules, data) = (options.rules, options.data.clone());
         Self::over(Arc::new(FileTeams::new(options)), rules, caller).with_signs_in(&data)
     }
 
-    /// Returns the teams of a place. The rules must be the ones it was opened with.
+    /// Returns the teams of a store. `rules` must be the ones that the store was opened with.
     pub fn over(store: Arc<dyn TeamStore>, rules: Rules, caller: TeamCaller) -> Self {
         Self { store, caller, rules, world: Arc::new(ThisMachine::default()), roster: None }
     }
 
-    /// Has processes that cannot be seen known by their signs of life in a data directory, and leaves those of this one there.
+    /// Recognises processes that cannot be seen by their heartbeats in a data directory, and leaves those of this
+    /// process there.
     #[must_use]
     pub(crate) fn with_signs_in(self, data: &Path) -> Self {
         self.in_world(Arc::new(ThisMachine::with_signs_in(data)))
     }
 
-    /// Lets another world than this machine's processes decide which members are gone.
+    /// Judges members by the processes of another world than this machine.
     #[must_use]
     pub fn in_world(self, world: Arc<dyn World>) -> Self {
         Self { world, ..self }
     }
 
-    /// Returns the same teams for one call: the roster is read at most once, and again after this call has changed it. A caller that waits
-    /// within a call takes another one for each look.
+    /// Returns the same teams for one call: the roster is read at most once, and again after this call has changed it.
+    /// A caller that waits within a call uses a new value for each check.
     #[must_use]
     pub fn for_one_call(&self) -> Self {
         Self { roster: Some(Mutex::default()), ..self.lasting() }
     }
 
-    /// Returns the same teams for as long as a caller wants them: the roster is read whenever it is asked for.
+    /// Returns the same teams for long-term use: the roster is read whenever it is needed.
     #[must_use]
     pub fn lasting(&self) -> Self {
         Self {
@@ -86,29 +85,28 @@ impl Teams {
         }
     }
 
-    /// Returns the rules in force.
     pub(crate) fn rules(&self) -> Rules {
         self.rules
     }
 
-    /// Returns every team, by name. Those that cannot be read are passed over.
+    /// Returns every readable team, sorted by name.
     pub fn list(&self) -> Result<Vec<Team>, TeamError> {
         Ok(self.roster()?.teams.clone())
     }
 
-    /// Returns every team, by name, and why others cannot be read.
+    /// Returns every team, sorted by name, and the teams that cannot be read.
     pub fn look_around(&self) -> Result<TeamsFound, TeamError> {
         let found = Arc::try_unwrap(self.roster()?);
-        // A roster is only kept where all of it can be read.
+        // A roster is cached only if all of it could be read.
         Ok(found.unwrap_or_else(|kept| TeamsFound { teams: kept.teams.clone(), unreadable: Vec::new() }))
     }
 
-    /// Tells whether there may be any team at all, at the cost of one look.
+    /// Returns whether there may be any team. Cheap.
     pub fn are_any(&self) -> bool {
         self.store.may_be_any()
     }
 
-    /// Returns the roster, as it was read in this call where that is so.
+    /// Returns the roster, cached if it was already read in this call.
     fn roster(&self) -> Result<Arc<TeamsFound>, TeamError> {
         let Some(roster) = &self.roster else { return Ok(Arc::new(self.store.teams()?)) };
         let mut roster = roster.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,29 +114,29 @@ impl Teams {
             return Ok(Arc::clone(found));
         }
         let found = Arc::new(self.store.teams()?);
-        // What could not be read may be read the next moment.
+        // A team that could not be read may be readable the next time.
         *roster = found.unreadable.is_empty().then(|| Arc::clone(&found));
         Ok(found)
     }
 
-    /// Takes it that the roster has changed.
+    /// Discards the cached roster.
     pub(super) fn read_roster_again(&self) {
         if let Some(roster) = &self.roster {
             *roster.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 
-    /// Returns a team by name.
+    /// Returns a team by name, or a refusal if it does not exist.
     pub fn find(&self, name: &str) -> Judged<Team> {
         let found = TeamName::new(name).ok().map(|team| self.read(&team)).transpose()?.flatten();
-        // A name that only shares the directory is another team, which is not there.
+        // A name that only yields the same directory denotes another team, which does not exist.
         if let Some(team) = found.filter(|team| team.name.as_str() == name || is_same_name(team, name)) {
             return Ok(Ok(team));
         }
         Ok(Err(self.no_such_team(name)?))
     }
 
-    /// Reads one team; in a call, with all the others, which it most likely asks for as well.
+    /// Reads one team. Within a call, reads all of them, because the call most likely needs the others as well.
     fn read(&self, name: &TeamName) -> Result<Option<Team>, TeamError> {
         if self.roster.is_none() {
             return self.store.team(name);
@@ -156,8 +154,8 @@ impl Teams {
         Ok(TeamRefusal::NoSuchTeam { team: name.to_owned(), teams })
     }
 
-    /// Returns where an agent sits: in the team that is named, else in the only one. An agent that is found nowhere while there is a team
-    /// that cannot be read may be in that one, so that is an error.
+    /// Returns an agent's seat in the named team, or else in its only team. If the agent has no known seat but some
+    /// team cannot be read, the result is an error, because the agent may be in that team.
     pub fn seat(&self, agent: &AgentName, team: Option<&str>) -> Judged<Seat> {
         let found = match team {
             Some(name) => match self.find(name)? {
@@ -180,13 +178,13 @@ impl Teams {
         })
     }
 
-    /// Returns where an agent sits; none where that is nowhere, or in several teams. That a team cannot be read is an error for agents that
-    /// we know to be in it, and nothing for others.
+    /// Returns an agent's only seat; `None` if it has none, or several. An unreadable team is an error only for an
+    /// agent that is known to be in it.
     pub fn only_seat(&self, agent: &AgentName) -> Result<Option<Seat>, TeamError> {
         Ok(<[Seat; 1]>::try_from(self.seats_of(agent)?).ok().map(|[seat]| seat))
     }
 
-    /// Returns everywhere an agent sits, under the terms of [`Self::only_seat`].
+    /// Returns all seats of an agent. Unreadable teams are handled as in [`Self::only_seat`].
     pub fn seats_of(&self, agent: &AgentName) -> Result<Vec<Seat>, TeamError> {
         let found = self.roster()?;
         let seats = self.seats(agent, &found.teams)?;
@@ -200,18 +198,19 @@ impl Teams {
         Ok(seats)
     }
 
-    /// Returns where each of several agents sits, as [`Self::seats_of`] does for one; the teams are read once.
+    /// Returns the seats of several agents, as [`Self::seats_of`] does, reading the teams once.
     pub(crate) fn seats_of_all(&self, agents: &BTreeSet<AgentName>) -> Vec<(AgentName, Result<Vec<Seat>, TeamError>)> {
         let teams = self.for_one_call();
         agents.iter().map(|agent| (agent.clone(), teams.seats_of(agent))).collect()
     }
 
-    /// Prepares to call `moved` whenever something may have moved in a team: see [`super::TeamWatch`].
+    /// Prepares to call `moved` whenever something in a team may have changed: see [`super::TeamWatch`].
     pub(crate) fn watch(&self, moved: Moved) -> Box<dyn TeamWatch> {
         self.store.watch(moved)
     }
 
-    /// A seat is a member's of that name, or one taken under another name, or the lead's of a session.
+    /// Finds an agent's seats: those of its own name, else those it took under another name, else that of the lead of
+    /// its session.
     fn seats(&self, agent: &AgentName, teams: &[Team]) -> Result<Vec<Seat>, TeamError> {
         if teams.is_empty() {
             return Ok(Vec::new());
@@ -247,7 +246,8 @@ impl Teams {
         Ok(teams.iter().filter_map(by_session).collect())
     }
 
-    /// Returns the list that a team's members share: the lead's, unless only the one with the teammates' spelling exists.
+    /// Returns the list that a team's members share: the one in the lead's spelling, unless only the one in the
+    /// teammates' spelling exists.
     pub fn list_of(&self, team: &TeamName) -> Result<ListId, taskyard_core::BadListName> {
         let leads = ListId::new(team.directory())?;
         let mates = ListId::new(team.as_str())?;
@@ -255,32 +255,31 @@ impl Teams {
         Ok(if is_mates { mates } else { leads })
     }
 
-    /// Returns the path of a team's file, where teams have files.
+    /// Returns the path of a team's file; `None` if teams are not stored in files.
     pub fn file_of(&self, team: &TeamName) -> Option<PathBuf> {
         self.care().map(|care| care.file_of(team))
     }
 
-    /// Returns what only a place of files can do.
+    /// Returns the operations that only a file-backed store has.
     pub(crate) fn care(&self) -> Option<&dyn TeamFileCare> {
         self.store.care()
     }
 
-    /// Returns where the processes live that members sit with.
     pub(super) fn world(&self) -> &dyn World {
         &*self.world
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        clock::now()
+        system::now()
     }
 }
 
-/// A team may be called by the name of its directory.
+/// Returns whether `name` is the team's directory name, or its name in another case.
 fn is_same_name(team: &Team, name: &str) -> bool {
     team.name.directory() == name || team.name.as_str().eq_ignore_ascii_case(name)
 }
 
-/// Returns why the first of those teams cannot be read. No other caller keeps what cannot be read.
+/// Returns the error of the first unreadable team that is meant. `found` must have no other owner if it has such teams.
 fn first_error(found: Arc<TeamsFound>, is_meant: impl Fn(&str) -> bool) -> Option<TeamError> {
     let unreadable = Arc::into_inner(found)?.unreadable;
     unreadable.into_iter().find(|team| is_meant(&team.directory)).map(|team| team.error)

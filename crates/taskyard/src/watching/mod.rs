@@ -1,26 +1,24 @@
-//! Being told by the system what happens in directories.
+//! Notifications from the operating system about changes in directories.
 //!
-//! A process has one instance of the kernel's watching, whatever it watches: there may be 128 of them for all programs of a user. A watcher
-//! is called when something happens, or asks when it wants to know.
+//! A process uses a single inotify instance, since all programs of a user share 128 of them. A watcher has a callback
+//! or polls. Begin reading with `watched_directories.rs`.
 
-mod happened;
 #[cfg(target_os = "linux")]
-mod kernel;
+mod inotify;
 #[cfg(target_os = "linux")]
-mod waking;
+mod inotify_thread;
+#[cfg(not(target_os = "linux"))]
+mod no_watch;
+#[cfg(not(target_os = "linux"))]
+mod notify_crate;
 mod watched_directories;
 mod watchers;
 
-pub(crate) use happened::{Deed, Happened};
 #[cfg(target_os = "linux")]
-pub(crate) use kernel::{DirectoryWatch, watch};
+pub(crate) use inotify::{DirectoryWatch, watch};
 pub use watched_directories::WatchedDirectories;
 pub use watchers::Moved;
-pub(crate) use watchers::{Watchers, Watching};
+pub(crate) use watchers::{Deed, Happened, Watchers, Watching};
 
 #[cfg(not(target_os = "linux"))]
-mod told_by_crate;
-#[cfg(not(target_os = "linux"))]
-mod untold;
-#[cfg(not(target_os = "linux"))]
-pub(crate) use untold::{DirectoryWatch, watch};
+pub(crate) use no_watch::{DirectoryWatch, watch};

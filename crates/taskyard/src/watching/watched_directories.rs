@@ -1,21 +1,21 @@
-//! Directories that come and go, watched for a caller that is called when something happens in them.
+//! Watches directories that may be created and removed, with a callback for changes in them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(target_os = "linux")]
-use super::kernel::DirectoryWatch;
+use crate::watching::inotify::DirectoryWatch;
+use crate::watching::inotify_thread::watch_and_tell;
 #[cfg(not(target_os = "linux"))]
-use super::told_by_crate::{DirectoryWatch, watch_and_tell};
-use super::waking::watch_and_tell;
+use crate::watching::notify_crate::{DirectoryWatch, watch_and_tell};
 
-/// Watches directories, or the nearest ones above them that exist. It does not say what moved.
+/// Watches directories, or their nearest existing ancestors. Notifications do not say what changed.
 pub struct WatchedDirectories {
     moved: Arc<dyn Fn() + Send + Sync>,
     watched: Vec<Watched>,
 }
 
-/// One directory, and which one it was: another may come to stand under its name.
+/// A watched directory with its identity, since another may take its name.
 struct Watched {
     directory: Directory,
     watch: DirectoryWatch,
@@ -28,15 +28,15 @@ struct Directory {
 }
 
 impl WatchedDirectories {
-    /// Prepares to call `moved` whenever something was done to a file; nothing is watched before [`Self::keep_up`].
+    /// Prepares to call `moved` whenever a file is changed; watching starts with [`Self::keep_up`].
     pub fn new(moved: impl Fn() + Send + Sync + 'static) -> Self {
         Self { moved: Arc::new(moved), watched: Vec::new() }
     }
 
-    /// Watches what there is to watch by now: directories come, go, and come again. Returns whether the kernel will tell of
-    /// all of it; it may be told to watch too much.
+    /// Updates the watches, since directories may have been created or removed. Returns whether the kernel will report
+    /// all changes; it may report more than requested.
     pub fn keep_up(&mut self, directories: &[&Path]) -> bool {
-        // A new directory may have the name and even the number of the one that went.
+        // A new directory may have the name and even the inode of the removed one.
         self.watched.retain(|old| !old.watch.is_gone());
         loop {
             let mut wanted: Vec<Directory> = directories.iter().map(|path| nearest(path)).collect();
@@ -57,7 +57,7 @@ impl WatchedDirectories {
                     }
                 }
             }
-            // Once more: what was made before the watching began was told to no watcher.
+            // Check again: what was created before watching began caused no notification.
         }
     }
 }
@@ -105,14 +105,14 @@ mod tests {
         (watched, told)
     }
 
-    /// Waits until everything that has happened so far was told.
+    /// Waits until all earlier changes were reported.
     fn until_told_of(mark: &Path, told: &Receiver<()>) {
         fs::write(mark, "").unwrap();
         told.recv_timeout(PATIENCE).expect("the mark was told");
         while told.recv_timeout(Duration::from_millis(100)).is_ok() {}
     }
 
-    /// File systems give the number of a removed directory to the next one, so it looks like the old one.
+    /// File systems reuse the inode of a removed directory, so a new one looks the same.
     #[test]
     fn a_directory_that_was_removed_and_made_again_is_watched_again() {
         let folder = tempfile::tempdir().unwrap();

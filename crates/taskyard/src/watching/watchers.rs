@@ -1,16 +1,18 @@
-//! The callers that want to be called when something that lives in this process has moved.
+//! Callbacks for changes in this process or on disk.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Is called when something may have moved, from whatever thread. It returns at once and does not panic.
+/// Called from any thread when something may have changed. It must return at once and must not panic.
 pub type Moved = Arc<dyn Fn() + Send + Sync>;
 
-/// Calls every caller that wants to know that something has moved.
+/// The callbacks of all watchers.
 #[derive(Clone, Default)]
 pub(crate) struct Watchers(Arc<Mutex<Vec<Moved>>>);
 
-/// A watcher that is called, until this is dropped.
+/// A registered callback; dropping it ends the registration.
 #[derive(Debug)]
 pub(crate) struct Watching {
     watchers: Watchers,
@@ -20,13 +22,13 @@ pub(crate) struct Watching {
 struct Called(Moved);
 
 impl Watchers {
-    /// Calls `moved` from now on.
+    /// Registers a callback.
     pub(crate) fn add(&self, moved: Moved) -> Watching {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&moved));
         Watching { watchers: self.clone(), moved: Called(moved) }
     }
 
-    /// Calls every watcher, after something has moved.
+    /// Calls every watcher after a change.
     pub(crate) fn tell(&self) {
         let watchers = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         watchers.iter().for_each(|moved| moved());
@@ -51,6 +53,28 @@ impl fmt::Debug for Called {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Moved")
     }
+}
+
+/// What has happened in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Happened {
+    /// Nothing has happened.
+    Nothing,
+    /// The files with these names were changed.
+    To(BTreeMap<OsString, Deed>),
+    /// Unknown changes; the directory is still being watched.
+    Anything,
+    /// Unknown changes, and no further notifications: the directory was removed or moved.
+    Gone,
+}
+
+/// What was done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Deed {
+    /// A file was renamed to this name, and nothing else was done to it.
+    MovedThere,
+    /// Any other change.
+    Touched,
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ fn a_task_cannot_be_put_into_a_circle() {
 }
 
 #[test]
-fn in_the_clients_rules_edges_to_no_task_are_ignored_and_circles_pass() {
+fn client_rules_ignore_missing_edges_and_allow_cycles() {
     let yard = yard_in(CLIENT, "1 pending");
     let created = done(yard.create(NewTask { blocked_by: ids(&[1, 9]), blocks: ids(&[1]), ..new("x") })).task;
     assert_eq!((created.blocked_by, created.blocks), (ids(&[1]), ids(&[1])));
@@ -97,7 +97,7 @@ fn in_the_clients_rules_edges_to_no_task_are_ignored_and_circles_pass() {
 }
 
 #[test]
-fn a_task_that_begins_in_progress_counts_against_the_limit_of_its_maker() {
+fn task_created_in_progress_counts_against_the_limit() {
     let yard = yard("1 in_progress (ana); 2 pending").with_limit(Some(1));
     let begun = |owner: &str| NewTask {
         status: Some(Status::InProgress),

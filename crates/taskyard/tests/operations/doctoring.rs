@@ -65,7 +65,7 @@ fn circles_are_cut_in_one_go_also_where_they_share_a_task() {
 }
 
 #[test]
-fn what_the_client_does_not_see_is_made_a_task_with_all_its_edges_in_one_revision() {
+fn invisible_items_become_tasks_with_edges_in_one_revision() {
     let yard = yard("1 pending");
     let nearly = Image::new(br#"{"id":6,"subject":"six","status":"open","blockedBy":[1]}"#.as_slice());
     elsewhere(&yard, Op::ChangedElsewhere, |txn| txn.put_image(&id(6), nearly.clone()).unwrap());
@@ -99,7 +99,7 @@ fn what_was_a_task_once_is_put_back_and_what_never_was_goes() {
 }
 
 #[test]
-fn a_list_that_another_program_emptied_is_brought_back_and_one_we_cleared_is_not() {
+fn list_emptied_elsewhere_is_restored_and_cleared_one_not() {
     let yard = yard("1 completed; 2 pending <- 1");
     elsewhere(&yard, Op::RemovedElsewhere, |txn| txn.clear().unwrap());
     let findings = yard.examine().unwrap();

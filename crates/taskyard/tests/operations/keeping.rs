@@ -4,7 +4,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use taskyard::core::rules::leases::fate::Loss;
+use taskyard::core::rules::leases::leasing::Loss;
 use taskyard::core::{AgentName, ListId, Rules};
 use taskyard::operations::{Claim, ClaimOutcome, Claimed, NewTask};
 use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Store, StoreError};
@@ -65,7 +65,7 @@ fn an_agent_that_completed_its_task_has_lost_nothing() {
 }
 
 #[test]
-fn a_lease_whose_store_stays_out_of_reach_counts_as_lost_when_its_time_is_over() {
+fn lease_in_unreachable_store_is_lost_after_its_ttl() {
     let store = MemoryStore::new(Rules::Strict);
     list_builder::fill(&store, &ListId::new("L").unwrap(), "1 pending");
     let line = Arc::new(BadLine::new(store));

@@ -123,7 +123,7 @@ fn looking_does_not_bring_a_lease_back_that_has_ended() {
 }
 
 #[test]
-fn a_lease_that_outlived_its_connection_still_has_an_end_when_it_is_asked_for_again() {
+fn lease_outliving_its_connection_still_has_an_end() {
     for ask_again in [claim_again as fn(&Yard, Token) -> Lease, renew] {
         let (yard, world) = in_a_world("1 pending");
         let process = world.start_process();
@@ -147,7 +147,7 @@ fn renew(yard: &Yard, token: Token) -> Lease {
 }
 
 #[test]
-fn a_task_another_program_freed_is_next_although_its_old_holder_lives() {
+fn freed_task_is_next_although_old_holder_lives() {
     let (yard, world) = in_a_world("1 pending");
     let holding = |process| Claim { ttl: None, holder: Some(Holder::Process(process)), ..Claim::default() };
     claimed(yard.claim_next(&holding(world.start_process())).unwrap());

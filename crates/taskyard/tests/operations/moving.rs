@@ -64,7 +64,7 @@ fn a_cancelled_task_counts_as_completed_and_no_longer_blocks() {
 }
 
 #[test]
-fn a_task_is_no_longer_cancelled_once_it_is_opened_again_or_done() {
+fn reopened_or_done_task_is_no_longer_cancelled() {
     for rules in [Rules::Strict, CLIENT] {
         let yard = yard_in(rules, "1 pending; 2 pending");
         for number in [1, 2] {

@@ -44,7 +44,7 @@ fn parts_are_blocked_with_their_parent_and_say_why() {
 }
 
 #[test]
-fn completing_tells_of_parts_that_can_start_and_of_the_parent_of_the_last_part() {
+fn completing_names_ready_parts_and_parent_of_last_part() {
     let yard = yard(TREE);
     assert_eq!(done(yard.done(&id(6))).now_ready, ids(&[2, 5]));
     assert_eq!(done(yard.done(&id(2))).now_ready, ids(&[3]));
@@ -72,7 +72,7 @@ fn a_task_with_open_parts_is_never_given_out() {
 }
 
 #[test]
-fn a_task_with_open_parts_can_be_taken_by_its_id_and_then_its_parts_come_next() {
+fn parent_claimed_by_id_is_followed_by_its_parts() {
     let yard = yard(r#"1 pending; 2 pending {"parent":"1"}"#);
     assert!(matches!(yard.claim(&id(1), &Claim::default()).unwrap(), ClaimOutcome::Claimed(_)));
     assert_eq!(next(&yard, "ana"), Some(id(2)));
@@ -172,7 +172,7 @@ fn the_client_has_no_opinion_of_parents() {
 }
 
 #[test]
-fn undoing_does_not_bring_back_a_parent_that_is_gone_or_a_circle() {
+fn undo_brings_back_no_missing_parent_or_cycle() {
     let yard = yard(r#"1 pending; 2 pending {"parent":"1"}; 3 pending"#);
     let moved = done(yard.update(&id(2), part_of(3))).revision.unwrap();
     done(yard.delete(&ids(&[1])));
@@ -184,7 +184,7 @@ fn undoing_does_not_bring_back_a_parent_that_is_gone_or_a_circle() {
 }
 
 #[test]
-fn deleting_a_parent_lifts_its_parts_to_where_it_stood_and_is_undone_as_one() {
+fn deleting_a_parent_lifts_its_parts_and_is_one_undo() {
     let line = r#"1 pending; 2 pending {"parent":"1"}; 3 pending {"parent":"2"}; 4 pending {"parent":2} <- 3;
         5 pending {"parent":"3"}"#;
     let yard = yard(line);
@@ -211,7 +211,7 @@ fn a_parent_can_be_deleted_with_its_parts() {
 }
 
 #[test]
-fn undoing_the_creation_of_a_parent_lifts_what_became_its_part_since() {
+fn undoing_parent_creation_lifts_its_later_parts() {
     let yard = yard("1 pending");
     let new = |parent: u64| NewTask { metadata: part_of(parent).patch.metadata, ..NewTask::default() };
     let parent = done(yard.create(new(1)));

@@ -9,7 +9,7 @@ fn states(known: &PastAndPresent) -> Vec<Vec<LifeState>> {
 }
 
 #[test]
-fn the_past_of_a_list_is_what_its_journal_says_and_is_read_on_from_where_it_was_left() {
+fn history_is_the_journal_and_resumes_where_it_stopped() {
     use LifeState::{Completed, InProgress, Pending};
     let yard = yard("1 pending; 2 pending; 3 pending {\"_internal\":true}");
     done(yard.start(&id(1)));

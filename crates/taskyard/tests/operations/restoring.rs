@@ -107,7 +107,7 @@ fn what_an_undo_of_a_restore_took_away_is_missing() {
 }
 
 #[test]
-fn what_was_deleted_on_purpose_comes_back_only_where_that_is_asked_for() {
+fn deleted_tasks_are_restored_only_on_request() {
     let yard = yard("1 pending; 2 pending");
     done(yard.delete(&ids(&[1])));
     elsewhere(&yard, Op::RemovedElsewhere, |txn| txn.remove(&id(2)).unwrap());
@@ -136,7 +136,7 @@ fn deleting_a_missing_task_is_on_purpose_until_it_is_undone() {
 }
 
 #[test]
-fn repeated_deletion_of_a_missing_task_takes_new_edges_and_parts() {
+fn repeated_deletion_of_missing_task_takes_new_edges() {
     let yard = yard("1 pending; 2 pending");
     elsewhere(&yard, Op::RemovedElsewhere, |txn| txn.remove(&id(1)).unwrap());
     done(yard.delete(&ids(&[1])));
@@ -174,7 +174,7 @@ fn clearing_lets_what_is_missing_go() {
 }
 
 #[test]
-fn an_edge_that_only_the_waiting_task_knew_of_comes_back_at_both_ends() {
+fn edge_known_only_to_waiting_task_is_restored_on_both() {
     let yard = yard("1 pending; 2 pending; 3 pending");
     elsewhere(&yard, Op::ChangedElsewhere, |txn| {
         txn.put(Task { blocked_by: ids(&[1]), ..txn.find(&id(3)).unwrap().task().unwrap() }).unwrap();

@@ -93,7 +93,7 @@ fn a_task_that_is_not_there_is_refused_and_no_list_is_made() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_by_us_and_absent_to_the_client() {
+fn unreadable_task_is_refused_by_us_and_absent_to_client() {
     for rules in [taskyard::core::Rules::Strict, CLIENT] {
         let yard = yard_in(rules, "1 pending");
         elsewhere(&yard, Op::CreatedElsewhere, |txn| txn.put_image(&id(5), Image::new(b"{}".as_slice())).unwrap());
@@ -127,7 +127,7 @@ fn a_refused_edge_leaves_the_fields_as_they_were() {
 }
 
 #[test]
-fn in_the_clients_rules_an_edge_to_no_task_is_reported_and_not_written() {
+fn client_rules_report_edge_to_missing_task() {
     let yard = yard_in(CLIENT, "1 pending; 2 pending");
     let update = Update { add_blocks: ids(&[77]), add_blocked_by: ids(&[77, 2]), ..Update::default() };
     let updated = done(yard.update(&id(1), update));

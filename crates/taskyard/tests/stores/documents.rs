@@ -92,7 +92,7 @@ fn a_new_task_is_written_as_the_format_says() {
 }
 
 #[test]
-fn completing_a_task_unblocks_the_one_that_waits_and_changes_nothing_else() {
+fn completing_a_task_unblocks_only_its_dependent() {
     let site = DocumentSite::with_example();
     let before = site.root();
     let updated = done(site.yard.done(&id("task-002")));
@@ -158,7 +158,7 @@ fn a_blocked_task_cannot_be_started_and_a_circle_is_refused() {
 }
 
 #[test]
-fn what_another_program_did_is_in_the_history_and_can_be_restored() {
+fn foreign_change_is_in_history_and_can_be_restored() {
     let site = DocumentSite::with_example();
     site.yard.list(&Default::default()).unwrap();
     site.edit(|root| {
@@ -298,7 +298,7 @@ fn we_wait_for_a_program_that_locks_the_file() {
 }
 
 #[test]
-fn a_task_in_progress_that_becomes_blocked_is_in_progress_again_afterwards() {
+fn blocked_task_in_progress_resumes_when_unblocked() {
     let site = DocumentSite::with_example();
     let new = NewTask { subject: "First".into(), ..NewTask::default() };
     let first = done(site.yard.create(new)).task.id;

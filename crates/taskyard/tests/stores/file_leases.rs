@@ -70,7 +70,7 @@ fn leases_survive_reopening_and_tokens_grow_across_handles() {
 }
 
 #[test]
-fn a_journal_of_the_second_format_is_upgraded_by_a_writer_with_its_leases() {
+fn second_format_journal_is_upgraded_with_its_leases() {
     let folder = tempfile::tempdir().unwrap();
     let yard = open(&folder);
     list_builder::fill(yard.store(), &list(), "1 pending; 2 pending");
@@ -85,7 +85,7 @@ fn a_journal_of_the_second_format_is_upgraded_by_a_writer_with_its_leases() {
 }
 
 #[test]
-fn a_journal_of_the_first_format_is_upgraded_by_a_writer_and_nothing_is_lost() {
+fn first_format_journal_is_upgraded_without_loss() {
     let folder = tempfile::tempdir().unwrap();
     let yard = open(&folder);
     list_builder::fill(yard.store(), &list(), "1 pending; 2 completed <- 1; 3 in_progress (ana)");

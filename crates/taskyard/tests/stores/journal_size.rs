@@ -42,7 +42,7 @@ fn update(yard: &Yard, task: u64, patch: Patch) {
 }
 
 #[test]
-fn twenty_thousand_updates_of_tasks_of_ten_kilobytes_take_forty_megabytes_at_most() {
+fn twenty_thousand_updates_take_at_most_forty_megabytes() {
     let (home, mut random) = (tempfile::tempdir().unwrap(), Random::new(1));
     let updates = Scale::from_environment(0.05).of(20_000);
     let yard = yard(home.path());

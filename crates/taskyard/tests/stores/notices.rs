@@ -81,7 +81,7 @@ mod left_by_a_job {
     }
 
     #[test]
-    fn what_ends_with_its_process_leaves_it_for_others_until_it_was_heard() {
+    fn process_bound_notice_stays_for_others_until_heard() {
         let data = tempfile::tempdir().unwrap();
         let here = left_by_jobs(data.path());
         here.queue(&ended_job(1)).unwrap();

@@ -39,7 +39,7 @@ fn places(folder: &Path) -> Places {
 }
 
 #[test]
-fn a_store_of_another_crate_is_opened_with_its_password_and_shown_without() {
+fn foreign_store_opens_with_password_and_is_shown_without() {
     let folder = tempfile::tempdir().unwrap();
     let stand_in = Arc::new(StandIn::default());
     let openers = Openers::default().with("postgres", stand_in.clone()).with("postgresql", stand_in.clone());
@@ -65,7 +65,7 @@ fn a_store_of_another_crate_is_opened_with_its_password_and_shown_without() {
 }
 
 #[test]
-fn an_address_that_nobody_opens_is_told_with_what_is_known_and_without_its_password() {
+fn unsupported_address_error_hides_the_password() {
     let openers = Openers::default().with("board", Arc::new(StandIn::default()));
     for (text, shown) in [
         ("postgres://ana:s3cret@host/db", "postgres://ana@host/db"),

@@ -50,7 +50,7 @@ fn everywhere(test: impl Fn(Arc<dyn Store>, Option<&Path>)) {
 }
 
 #[test]
-fn a_follower_of_everything_is_told_of_lists_that_come_and_of_all_that_happens_on_them() {
+fn follower_of_all_lists_hears_of_new_lists_and_commits() {
     everywhere(|store, _| {
         let [one, two] = ["one", "two"].map(|name| yard(Arc::clone(&store), name));
         create(&one);
@@ -88,7 +88,7 @@ fn a_list_that_is_removed_went_and_one_that_comes_again_came() {
 }
 
 #[test]
-fn a_follower_that_goes_on_with_a_cursor_is_told_each_revision_once() {
+fn follower_resuming_with_cursor_gets_each_revision_once() {
     everywhere(|store, _| {
         let yard = yard(store, "L");
         let mut cursor = Cursor::after(&list("L"), Revision(0));

@@ -20,7 +20,7 @@ fn ended(site: &Site) -> String {
 }
 
 #[test]
-fn an_agent_that_started_a_job_and_is_shown_its_end_is_not_told_again() {
+fn agent_shown_the_end_of_its_job_is_not_told_again() {
     let site = Site::new();
     for (command, is_heard) in [
         ("job wait", true),

@@ -6,7 +6,7 @@ use taskyard_testkit::Ran;
 use crate::jobs::site::Site;
 
 #[test]
-fn after_a_reboot_a_running_job_reads_as_lost_with_the_time_it_was_last_known_alive() {
+fn running_job_reads_as_lost_after_reboot_with_last_sign() {
     let site = Site::new();
     let id = site.start("", "echo $$ >> pids; exec sleep 600");
     site.await_pids(1);

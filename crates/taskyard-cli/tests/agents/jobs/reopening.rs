@@ -40,7 +40,7 @@ fn a_failing_job_opens_its_task_again_where_that_was_wished() {
 }
 
 #[test]
-fn a_lost_job_opens_its_task_again_with_the_next_command_that_looks_at_the_task() {
+fn lost_job_reopens_its_task_at_next_command() {
     let looks: [Look; 5] = [
         ("show 1", |answer| answer["task"]["status"] == "pending" && answer["jobs"][0]["status"] == "lost"),
         ("list", |answer| answer["tasks"][0]["status"] == "pending"),
@@ -59,7 +59,7 @@ fn a_lost_job_opens_its_task_again_with_the_next_command_that_looks_at_the_task(
 }
 
 #[test]
-fn a_lost_job_opens_its_task_again_with_the_next_call_of_an_agent() {
+fn lost_job_reopens_its_task_at_next_agent_call() {
     let (site, _) = with_a_lost_job();
     let mut server = Server::start(&site);
     let listing = server.call("TaskList", &serde_json::json!({}));
@@ -67,7 +67,7 @@ fn a_lost_job_opens_its_task_again_with_the_next_call_of_an_agent() {
 }
 
 #[test]
-fn a_task_is_opened_again_once_and_then_it_is_its_agents_business() {
+fn task_of_lost_job_is_reopened_only_once() {
     let (site, _) = with_a_lost_job();
     assert_eq!(site.ask("show 1")["task"]["status"], "pending");
     site.ask("done 1");
@@ -90,7 +90,7 @@ fn a_job_that_completes_or_is_stopped_leaves_its_task_as_it_is() {
 }
 
 #[test]
-fn what_another_agent_has_begun_since_is_left_alone_and_its_own_work_is_put_back() {
+fn undo_keeps_work_begun_by_another_agent() {
     for (agent, status) in [("ben", "in_progress"), ("tester", "pending")] {
         let site = Site::new();
         site.ask("create one");

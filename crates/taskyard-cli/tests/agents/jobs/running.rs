@@ -15,7 +15,7 @@ fn is_old_form() -> bool {
 }
 
 #[test]
-fn a_job_ends_with_its_exit_code_and_its_output_in_the_clients_form() {
+fn job_ends_with_exit_code_and_output_in_client_form() {
     let site = Site::new();
     let id = site.start("--name build", "echo out; echo err >&2; exit 3");
     let job = site.ended(&id);
@@ -34,7 +34,7 @@ fn a_job_ends_with_its_exit_code_and_its_output_in_the_clients_form() {
 }
 
 #[test]
-fn in_the_old_form_chunks_of_stderr_are_marked_and_nothing_follows() {
+fn old_output_form_marks_stderr_chunks() {
     let site = Site::new().configured("[jobs]\noutput_form = \"2.1.34\"\n");
     let job = site.ended(&site.start("", "printf 'e1\\ne2\\n' >&2"));
     assert_eq!(String::from_utf8(site.file(&job)).unwrap(), "[stderr] e1\ne2\n");
@@ -226,7 +226,7 @@ fn a_character_that_is_not_there_entirely_waits_for_its_rest() {
 }
 
 #[test]
-fn a_supervisor_whose_record_is_gone_ends_and_makes_nothing_anew() {
+fn supervisor_without_record_ends_and_recreates_nothing() {
     let site = Site::new();
     let id = site.start("", "while [ ! -e go ]; do sleep 0.02; done");
     let supervisor = u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();

@@ -12,7 +12,7 @@ use crate::jobs::site::Site;
 const LIMIT: u64 = 256 << 10;
 
 #[test]
-fn the_file_never_exceeds_its_limit_and_keeps_the_beginning_and_the_newest() {
+fn file_stays_within_limit_and_keeps_head_and_tail() {
     let site = Site::new();
     let id = site.start("--max-output 256KB", "i=0; while [ ! -e stop ]; do i=$((i+1)); echo line $i; done");
     let path = site.job(&id)["outputFile"].as_str().unwrap().to_owned();
@@ -108,7 +108,7 @@ fn all_jobs_together_stay_within_the_quota() {
 }
 
 #[test]
-fn in_the_old_form_both_streams_are_complete_and_in_order_and_marks_stand_where_stderr_begins() {
+fn old_output_form_keeps_both_streams_whole_and_ordered() {
     let site = Site::new().configured("[jobs]\noutput_form = \"2.1.34\"\n");
     let count = 10_000;
     let line = format!("i=0; while [ $i -lt {count} ]; do i=$((i+1)); echo o$i; echo e$i >&2; done");

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::core::rules::hooks::gate::System;
+use taskyard::core::rules::hooks::System;
 use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, ListId, Rules};
 use taskyard::jobs::JobSettings;

@@ -6,7 +6,7 @@ use taskyard_testkit::Home;
 use crate::stdio::Piped;
 
 #[test]
-fn the_four_prompts_of_the_teaching_dialect_are_followed_through_one_connection() {
+fn teaching_prompts_are_followed_through_one_connection() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard")).strict();
     let mut server = Piped::start(&home, "--store teaching:.tasks").initialized();
     let mut create = |subject: &str, blocked_by: &[&str]| {
@@ -31,7 +31,7 @@ fn the_four_prompts_of_the_teaching_dialect_are_followed_through_one_connection(
 }
 
 #[test]
-fn what_makes_a_number_dim_reaches_an_agent_in_the_clients_rules_alone() {
+fn number_marks_reach_agents_only_in_client_rules() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.ask("create Rocket --kind mission");
     let mut server = Piped::start(&home, "--as ana").initialized();
@@ -56,7 +56,7 @@ pub(crate) fn names(server: &mut Piped) -> Vec<String> {
 }
 
 #[test]
-fn every_dialect_has_jobs_and_with_leave_commands_and_all_tools_besides_its_own() {
+fn every_dialect_has_jobs_and_all_tools_on_request() {
     for (flags, own) in SERVERS {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard")).strict();
         let core = names(&mut Piped::start(&home, flags).initialized());
@@ -89,7 +89,7 @@ fn every_dialect_has_jobs_and_with_leave_commands_and_all_tools_besides_its_own(
 }
 
 #[test]
-fn a_client_that_has_switched_tasks_off_has_todos_in_every_dialect() {
+fn client_with_tasks_off_has_todos_in_every_dialect() {
     for (flags, own) in SERVERS.into_iter().chain([("--dialect native", "TaskList")]) {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
         let started = |word: &str| {

@@ -69,7 +69,7 @@ fn flood(served: &Served, calls: usize, in_flight: usize) -> Usage {
 
 #[test]
 fn many_calls_in_flight_need_little_more_than_one() {
-    let calls = Scale::from_environment(0.06).of(CALLS);
+    let calls = Scale::from_environment(0.03).of(CALLS);
     let [one, many] = [1, IN_FLIGHT].map(|in_flight| flood(&Served::start(&home()), calls, in_flight));
     assert!(many.peak <= one.peak * 3 / 2, "{one:?} with one in flight, {many:?} with {IN_FLIGHT}");
     assert!(many.threads <= one.threads + 12, "{one:?} with one in flight, {many:?} with {IN_FLIGHT}");
@@ -91,7 +91,7 @@ fn insist(served: &Served, agent: &str, tool: &str, arguments: &Value) -> Value 
 fn with_few_descriptors_every_call_is_answered_all_the_same() {
     let home = home();
     let served = Arc::new(Served::with_open_files(&home, 256));
-    let clients: Vec<_> = (0..600)
+    let clients: Vec<_> = (0..400)
         .map(|who| {
             let served = Arc::clone(&served);
             thread::spawn(move || {

@@ -171,7 +171,7 @@ fn whatever_comes_over_a_pipe_the_server_goes_on() {
 }
 
 #[test]
-fn every_request_is_answered_once_and_every_line_that_is_no_json_is_told_so() {
+fn every_request_and_invalid_line_is_answered_once() {
     for seed in 0..Scale::from_environment(0.04).of(50) as u64 {
         finishes(move || {
             let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
@@ -243,7 +243,7 @@ fn each_way_of_being_no_message_has_its_answer() {
 }
 
 #[test]
-fn half_a_surrogate_pair_is_a_replacement_mark_over_pipes_and_over_http() {
+fn half_surrogate_pair_becomes_replacement_character() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let mut server = Piped::start(&home, "").initialized();
     server.write(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"TaskCreate\",\"arguments\":{\"subject\":\"Fix \\ud83d\",\"description\":\"\"}}}\n");
@@ -257,7 +257,7 @@ fn half_a_surrogate_pair_is_a_replacement_mark_over_pipes_and_over_http() {
 }
 
 #[test]
-fn over_http_what_is_no_message_is_400_with_the_error_in_its_body() {
+fn http_answers_400_with_error_body_to_non_messages() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let served = Served::start(&home);
     for (body, status, code, id) in [
@@ -282,7 +282,7 @@ fn over_http_what_is_no_message_is_400_with_the_error_in_its_body() {
 }
 
 #[test]
-fn a_message_of_fifty_megabytes_is_left_unread_and_the_next_is_answered() {
+fn fifty_megabyte_message_is_skipped_and_next_answered() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let (server, complaints) = complaining(&home);
     let mut server = server.initialized();

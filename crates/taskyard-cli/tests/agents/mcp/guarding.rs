@@ -7,7 +7,7 @@ use crate::mcp::http::Served;
 const LIST: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
 
 #[test]
-fn a_wrong_token_a_foreign_origin_and_a_rebound_host_are_refused() {
+fn wrong_token_foreign_origin_and_rebound_host_are_refused() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let served = Served::start(&home);
     let (host, token) = (served.address.as_str(), format!("Bearer {}", served.token));
@@ -30,7 +30,7 @@ fn a_wrong_token_a_foreign_origin_and_a_rebound_host_are_refused() {
 }
 
 #[test]
-fn a_host_in_the_request_line_is_held_to_the_same_as_a_host_in_its_header() {
+fn host_in_request_line_is_checked_like_the_header() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let served = Served::start(&home);
     let (host, token) = (served.address.as_str(), format!("Bearer {}", served.token));

@@ -13,7 +13,7 @@ fn owner(home: &Home, id: &str) -> Value {
 }
 
 #[test]
-fn an_agent_is_named_after_its_client_and_session_as_on_the_command_line() {
+fn agent_is_named_after_client_and_session_as_in_shell() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.run("create One");
     let in_session = |words: &str| {
@@ -31,7 +31,7 @@ fn an_agent_is_named_after_its_client_and_session_as_on_the_command_line() {
 }
 
 #[test]
-fn agents_without_a_name_get_tasks_nobody_has_and_resume_what_a_dead_server_of_their_session_held() {
+fn unnamed_agents_resume_what_a_dead_server_held() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     for subject in ["One", "Two", "Three", "Four"] {
         home.run(&format!("create {subject}"));
@@ -75,7 +75,7 @@ fn a_name_that_was_given_counts_over_that_of_the_session() {
 }
 
 #[test]
-fn a_session_shares_the_list_of_the_project_with_its_shell_and_its_people() {
+fn session_shares_project_list_with_shell_and_people() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard")).strict();
     let project = home.path().join("rocket");
     fs::create_dir(&project).unwrap();
@@ -102,7 +102,7 @@ fn a_session_shares_the_list_of_the_project_with_its_shell_and_its_people() {
 }
 
 #[test]
-fn a_call_that_writes_to_another_list_than_the_directorys_names_it() {
+fn write_to_another_list_names_it_in_the_answer() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     for (rules, named) in [("strict", true), ("client", false)] {
         let mut command = home.command("mcp");
@@ -125,7 +125,7 @@ fn a_call_that_writes_to_another_list_than_the_directorys_names_it() {
 }
 
 #[test]
-fn a_member_works_on_its_teams_list_where_it_joined_and_on_the_directorys_elsewhere() {
+fn member_uses_team_list_where_it_joined_only() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let [shop, other] = ["shop", "other"].map(|name| home.path().join(name));
     for directory in [&shop, &other] {
@@ -168,7 +168,7 @@ fn a_name_that_was_given_counts_and_a_call_may_carry_another() {
 }
 
 #[test]
-fn without_a_session_the_name_stays_the_same_when_the_server_is_started_anew() {
+fn sessionless_name_survives_a_server_restart() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.run("create One");
     for told in ["Claimed", "You already have this task."] {
@@ -181,7 +181,7 @@ fn without_a_session_the_name_stays_the_same_when_the_server_is_started_anew() {
 }
 
 #[test]
-fn the_clients_roots_decide_the_list_and_do_so_again_when_they_change() {
+fn client_roots_choose_the_list_again_on_change() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let folder = |name: &str| {
         let folder = home.path().join(name);

@@ -39,7 +39,7 @@ fn a_claim_over_pipes_lives_with_the_server_and_a_minute_longer() {
 }
 
 #[test]
-fn a_client_that_vanishes_in_mid_call_gives_its_claims_back_after_the_grace() {
+fn claims_of_vanished_client_are_released_after_grace() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.run("create One");
     let mut watching = Piped::start(&home, "--as ben").initialized();
@@ -75,7 +75,7 @@ fn a_claim_over_http_lives_for_its_time() {
 }
 
 #[test]
-fn a_teammate_with_a_task_in_progress_begins_no_other_by_updating_it() {
+fn busy_teammate_cannot_begin_another_task_by_update() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.ask("team create alpha");
     home.ask("team join alpha --as bob");

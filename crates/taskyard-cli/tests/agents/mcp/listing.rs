@@ -15,7 +15,7 @@ fn list(server: &mut Piped) -> String {
 }
 
 #[test]
-fn every_change_is_in_the_very_next_answer_whichever_program_made_it() {
+fn every_change_is_in_the_next_answer_whoever_made_it() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     list_builder::write_files(&home.list("L"), "1 pending; 2 pending; 3 pending");
     let mut server = Piped::start(&home, "--as ana").initialized();

@@ -101,7 +101,7 @@ fn idle_servers_do_nothing_for_the_writes_of_others() {
 }
 
 #[test]
-fn a_server_follows_the_list_while_it_guards_a_claim_and_no_longer() {
+fn server_follows_list_only_while_it_guards_a_claim() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.ask("create One");
     let mut server = Piped::start(&home, "--as ana").initialized();
@@ -127,7 +127,7 @@ fn a_server_follows_the_list_while_it_guards_a_claim_and_no_longer() {
 const TOLD_WITHIN: Duration = Duration::from_millis(100);
 
 #[test]
-fn the_last_of_many_followers_is_told_at_once_and_each_has_one_inotify_instance() {
+fn last_of_many_followers_hears_at_once_on_one_inotify() {
     let home = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
     let count = Scale::from_environment(0.2).of(50).max(8);
     let writer = yard(&home, "L");

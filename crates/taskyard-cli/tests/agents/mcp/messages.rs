@@ -42,7 +42,7 @@ fn inbox(server: &mut Piped) -> String {
 }
 
 #[test]
-fn the_agent_of_a_variable_is_told_in_both_generations_though_it_subscribed_to_nothing_in_the_older() {
+fn agent_variable_is_honoured_in_both_generations() {
     for generation in GENERATIONS {
         let home = team(&["bob"]);
         let mut client = Client::over_pipes(&home, "", generation);
@@ -88,7 +88,7 @@ fn a_lead_known_by_the_session_in_the_teams_file_is_told() {
 }
 
 #[test]
-fn an_agent_that_joins_while_its_server_runs_is_told_from_then_on() {
+fn agent_joining_while_server_runs_is_notified() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let mut server = Piped::start(&home, "--as bob").initialized();
     // Its answer says that the server is at work; there is no team, nor a directory for one.
@@ -110,7 +110,7 @@ fn an_agent_that_joins_while_its_server_runs_is_told_from_then_on() {
 }
 
 #[test]
-fn a_client_that_asked_for_a_level_is_told_in_words_and_only_of_its_own_messages() {
+fn client_gets_log_messages_of_its_level_only() {
     let home = team(&["bob", "eve"]);
     let mut server = Piped::start(&home, "--as bob").initialized();
     server.ask("logging/setLevel", json!({ "level": "info" }));
@@ -136,7 +136,7 @@ fn an_official_client_that_asked_for_a_level_hears_of_a_message() {
 }
 
 #[test]
-fn agents_that_share_a_server_over_http_are_each_told_of_their_own() {
+fn agents_sharing_an_http_server_are_notified_separately() {
     let home = team(&["bob"]);
     let served = Served::start(&home);
     let mut client = Client::over_http(&served.url(), &served.token, "initialize");
@@ -147,7 +147,7 @@ fn agents_that_share_a_server_over_http_are_each_told_of_their_own() {
 }
 
 #[test]
-fn while_the_file_of_its_team_is_torn_an_agents_calls_go_to_no_other_list() {
+fn torn_team_file_sends_no_call_to_another_list() {
     let home = team(&["bob"]);
     let mut command = home.command("mcp --as bob");
     command.env_remove("TASKYARD_LIST");

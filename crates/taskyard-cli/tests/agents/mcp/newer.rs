@@ -6,7 +6,7 @@ use taskyard_testkit::{Home, Rows, finishes, upgrade_beyond_today};
 use crate::stdio::{Piped, text};
 
 #[test]
-fn a_server_whose_journal_a_newer_taskyard_upgrades_shows_tasks_and_writes_nothing_more() {
+fn server_under_upgraded_journal_reads_and_writes_nothing() {
     finishes(|| {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
         home.ask("create A");
@@ -39,7 +39,7 @@ fn a_server_whose_journal_a_newer_taskyard_upgrades_shows_tasks_and_writes_nothi
 }
 
 #[test]
-fn a_server_whose_memory_of_teams_a_newer_taskyard_upgrades_sends_and_forgets_nothing() {
+fn server_under_upgraded_team_memory_sends_nothing() {
     finishes(|| {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
         home.ask("team create crew --as ana");

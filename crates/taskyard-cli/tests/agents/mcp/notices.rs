@@ -8,7 +8,7 @@ use taskyard_testkit::Home;
 use crate::stdio::Piped;
 
 #[test]
-fn a_hook_that_is_not_trusted_is_told_of_in_strict_rules_and_kept_quiet_in_the_clients() {
+fn untrusted_hook_is_reported_in_strict_rules_only() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let project = home.path().join("project");
     fs::create_dir_all(project.join(".claude")).unwrap();
@@ -28,7 +28,7 @@ fn a_hook_that_is_not_trusted_is_told_of_in_strict_rules_and_kept_quiet_in_the_c
 }
 
 #[test]
-fn settings_that_nobody_trusts_do_not_count_and_the_first_answer_says_so() {
+fn untrusted_settings_are_ignored_and_first_answer_says_so() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let project = home.path().join("project");
     fs::create_dir_all(&project).unwrap();

@@ -58,7 +58,7 @@ fn told_with(server: &mut Piped, meta: Value) -> Option<String> {
 }
 
 #[test]
-fn the_next_answer_tells_of_an_ended_job_and_the_call_after_it_acknowledges() {
+fn next_answer_reports_ended_job_and_later_call_acks_it() {
     let home = home().strict();
     let mut one = server(&home, "");
     let id = run_to_its_end(&mut one, &home, "1", "exit 3");
@@ -77,7 +77,7 @@ fn the_next_answer_tells_of_an_ended_job_and_the_call_after_it_acknowledges() {
 }
 
 #[test]
-fn a_server_killed_before_the_next_call_leaves_the_notification_to_the_next_server() {
+fn killed_server_leaves_notification_to_next_server() {
     let home = home().strict();
     let mut one = server(&home, "");
     let id = run_to_its_end(&mut one, &home, "1", "true");
@@ -143,7 +143,7 @@ fn a_stopped_job_tells_nothing_by_whatever_name_it_is_stopped() {
 }
 
 #[test]
-fn an_agent_that_was_shown_the_end_of_a_job_needs_no_notification() {
+fn agent_shown_the_end_of_a_job_needs_no_notification() {
     let home = home();
     let mut one = server(&home, "");
     let id = run(&mut one, "1", "echo out");
@@ -168,7 +168,7 @@ fn in_the_clients_rules_only_the_resource_tells() {
 }
 
 #[test]
-fn subscribers_hear_at_once_that_a_job_has_ended_in_both_generations() {
+fn job_end_is_pushed_to_subscribers_in_both_generations() {
     for generation in GENERATIONS {
         let home = home();
         let mut client = Client::over_pipes(&home, "--allow-exec", generation);
@@ -194,7 +194,7 @@ fn with_structure_the_notification_is_in_the_structure_too() {
 }
 
 #[test]
-fn a_watcher_is_told_of_every_job_of_the_list_and_with_since_again_until_it_is_acknowledged() {
+fn watcher_hears_of_jobs_again_until_acknowledged() {
     let home = home();
     let mut one = server(&home, "");
     let watched = |words: &str| {

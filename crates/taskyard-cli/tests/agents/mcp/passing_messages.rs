@@ -22,7 +22,7 @@ fn home() -> Home {
 }
 
 #[test]
-fn messages_are_answered_while_calls_wait_for_the_lock_of_another_program() {
+fn messages_are_answered_while_calls_wait_for_a_foreign_lock() {
     finishes(ask_while_calls_wait);
 }
 

@@ -10,7 +10,7 @@ fn create(subject: &str, meta: Value) -> Value {
 }
 
 #[test]
-fn a_call_with_the_same_id_is_made_once_even_while_the_first_is_on_its_way() {
+fn call_with_same_id_runs_once_while_first_is_pending() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let mut server = Piped::start(&home, "").initialized();
     for key in ["claudecode/toolUseId", "taskyard/callId"] {
@@ -27,7 +27,7 @@ fn a_call_with_the_same_id_is_made_once_even_while_the_first_is_on_its_way() {
 }
 
 #[test]
-fn a_refused_call_is_answered_the_same_way_again_and_looking_is_always_done_anew() {
+fn refused_call_is_remembered_and_reads_are_always_fresh() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let mut server = Piped::start(&home, "").initialized();
     let meta = json!({ "taskyard/callId": "7" });

@@ -58,7 +58,7 @@ fn changes_are_told_over_http_in_both_generations() {
 }
 
 #[test]
-fn a_server_that_somebody_listens_to_ends_at_once_when_its_client_leaves() {
+fn server_ends_at_once_when_its_client_leaves() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -101,7 +101,7 @@ fn what_a_subagent_claims_is_its_own() {
 }
 
 #[test]
-fn a_subagent_and_its_parent_finish_what_it_claimed_and_its_siblings_do_not() {
+fn subagent_and_parent_finish_what_it_claimed_siblings_not() {
     let mut session = Session::new();
     session.call(Some("acd2cc6"), "TaskClaim", json!({"taskId": "1"}));
     session.call(Some("acd2cc6"), "TaskClaim", json!({"taskId": "2"}));
@@ -124,7 +124,7 @@ fn a_subagent_and_its_parent_finish_what_it_claimed_and_its_siblings_do_not() {
 }
 
 #[test]
-fn a_subagent_cannot_end_with_its_own_work_unfinished_and_can_with_its_parents() {
+fn subagent_cannot_end_with_own_work_unfinished() {
     let mut session = Session::new();
     session.call(None, "TaskClaim", json!({"taskId": "1"}));
     session.call(Some("acd2cc6"), "TaskClaim", json!({"taskId": "2"}));
@@ -148,7 +148,7 @@ fn a_subagent_cannot_end_with_its_own_work_unfinished_and_can_with_its_parents()
 }
 
 #[test]
-fn where_nothing_is_written_down_a_claim_is_the_sessions_and_may_be_given_a_name() {
+fn unrecorded_claim_belongs_to_session_and_may_get_a_name() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.run("create One");
     home.run("create Two");
@@ -170,7 +170,7 @@ fn where_nothing_is_written_down_a_claim_is_the_sessions_and_may_be_given_a_name
 }
 
 #[test]
-fn an_agent_with_a_name_finishes_what_it_claimed_under_another_and_nobody_else_does() {
+fn named_agent_finishes_its_claim_under_another_name() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.run("create One");
     let mut server = Piped::start(&home, "--as ana").initialized();

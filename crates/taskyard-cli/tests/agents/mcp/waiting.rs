@@ -28,7 +28,7 @@ fn running(pid: &PathBuf) -> bool {
 }
 
 #[test]
-fn a_call_that_waits_tells_so_and_cancelling_it_ends_its_hook_and_changes_nothing() {
+fn waiting_call_reports_progress_and_cancel_ends_its_hook() {
     let (home, pid) = home_with_slow_hook();
     let mut server = Piped::start(&home, "").initialized();
     let complete = json!({
@@ -69,7 +69,7 @@ fn a_client_that_leaves_in_mid_call_leaves_no_hook_behind() {
 }
 
 #[test]
-fn a_server_that_is_asked_to_stop_in_mid_call_leaves_no_hook_behind() {
+fn server_stopped_in_mid_call_leaves_no_hook_behind() {
     let (home, pid) = home_with_slow_hook();
     let mut server = Piped::start(&home, "").initialized();
     server
@@ -84,7 +84,7 @@ fn a_server_that_is_asked_to_stop_in_mid_call_leaves_no_hook_behind() {
 }
 
 #[test]
-fn a_wait_for_a_job_tells_so_and_ends_when_it_is_no_longer_wanted_and_the_job_goes_on() {
+fn cancelled_wait_reports_progress_and_job_goes_on() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let mut server = Piped::start(&home, "--allow-exec").initialized();
     server.call("TaskRun", json!({ "command": "sleep 600" }));

@@ -55,7 +55,7 @@ fn a_killed_first_message_has_made_an_inbox_that_is_whole() {
 }
 
 #[test]
-fn a_killed_acknowledgement_counts_for_all_it_was_of_or_for_none() {
+fn killed_acknowledgement_is_all_or_nothing() {
     let set_up = || {
         let office = one_message();
         office.home.ask("send --to bob second");
@@ -95,7 +95,7 @@ fn a_killed_join_has_joined_or_has_not_and_can_be_done_again() {
 }
 
 #[test]
-fn a_killed_leave_has_left_or_has_not_and_its_tasks_are_nobodys_when_it_has() {
+fn killed_leave_is_all_or_nothing_and_frees_tasks() {
     let set_up = || {
         let office = Office::with(&["bob", "eve"]);
         office.home.ask("create Parser --list alpha --as bob");

@@ -25,7 +25,7 @@ fn long_inbox() -> Office {
 }
 
 #[test]
-fn a_sender_is_told_that_the_disk_is_full_and_the_inbox_is_as_it_was() {
+fn full_disk_is_reported_to_sender_and_inbox_unchanged() {
     let office = long_inbox();
     let before = fs::read(office.path("inboxes/bob.json")).unwrap();
     let ran = limited(&office, 512, "send --to bob more");
@@ -40,7 +40,7 @@ fn a_sender_is_told_that_the_disk_is_full_and_the_inbox_is_as_it_was() {
 }
 
 #[test]
-fn what_was_acknowledged_on_a_full_disk_goes_with_the_next_acknowledgement() {
+fn acknowledgement_on_full_disk_goes_with_the_next() {
     let office = long_inbox();
     let before = fs::read(office.path("inboxes/bob.json")).unwrap();
     let ran = limited(&office, 512, "inbox --as bob --ack");

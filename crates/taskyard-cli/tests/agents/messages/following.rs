@@ -37,7 +37,7 @@ impl Follower {
 
 /// The directories of the new team have the names, and on many file systems the numbers, of those that went.
 #[test]
-fn a_reader_that_slept_while_its_team_was_ended_and_made_again_hears_of_messages() {
+fn reader_asleep_while_team_was_remade_hears_of_messages() {
     let office = Office::with(&["bob"]);
     let mut bob = Follower::start(&office, "inbox --follow --as bob");
     for round in 0..4 {
@@ -56,7 +56,7 @@ fn a_reader_that_slept_while_its_team_was_ended_and_made_again_hears_of_messages
 }
 
 #[test]
-fn a_reader_hears_of_messages_in_a_team_it_joins_later_and_in_the_next_one() {
+fn reader_hears_of_messages_in_teams_joined_later() {
     let office = Office::empty();
     let mut bob = Follower::start(&office, "inbox --follow --ack --as bob");
     for round in ["one", "two"] {

@@ -15,7 +15,7 @@ fn kept(office: &Office) -> Vec<String> {
 }
 
 #[test]
-fn a_torn_inbox_is_mended_with_what_can_be_read_and_kept_as_it_was() {
+fn torn_inbox_is_salvaged_and_original_is_kept() {
     let office = Office::with(&["bob"]);
     for text in ["one", "two", "three"] {
         office.home.ask(&format!("send --to bob {text}"));
@@ -41,7 +41,7 @@ fn a_torn_inbox_is_mended_with_what_can_be_read_and_kept_as_it_was() {
 }
 
 #[test]
-fn what_is_no_inbox_at_all_is_kept_and_an_empty_one_takes_its_place() {
+fn invalid_inbox_is_kept_and_replaced_by_an_empty_one() {
     let office = Office::with(&["bob"]);
     office.home.ask("send --to bob one");
     for other in ["", "{\"a\": 1}", "hello", "\"x\"", "[{\"from\":"] {

@@ -17,7 +17,7 @@ fn codes(ran: &[Ran]) -> Vec<i32> {
 }
 
 #[test]
-fn a_message_to_a_team_that_is_being_deleted_is_refused_or_goes_with_it() {
+fn message_to_team_being_deleted_is_refused_or_goes_along() {
     for _ in 0..6 {
         let office = Office::with(&["bob"]);
         let mut commands: Vec<String> = (0..5).map(|number| format!("send --to bob m{number} --json")).collect();
@@ -71,7 +71,7 @@ fn of_names_that_share_a_directory_one_wins() {
 }
 
 #[test]
-fn those_who_join_at_once_are_all_in_and_have_colours_of_their_own() {
+fn simultaneous_joiners_are_all_in_with_own_colours() {
     let office = Office::with(&[]);
     let names: Vec<String> = (0..7).map(|number| format!("m{number}")).collect();
     let ran = at_once(&office, &names.iter().map(|name| format!("team join alpha --as {name}")).collect::<Vec<_>>());

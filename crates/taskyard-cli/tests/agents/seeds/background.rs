@@ -6,7 +6,7 @@ use crate::seeds::site::Site;
 use crate::stdio::{Piped, text};
 
 #[test]
-fn a_background_command_has_the_letter_of_its_type_and_an_output_file_of_its_name() {
+fn background_job_id_starts_with_its_type_letter() {
     let site = Site::new();
     site.put_tasks(&["1"]);
     site.write(".config/taskyard/taskyard.toml", "[jobs]\noutput_form = \"2.1.34\"\n");

@@ -12,7 +12,7 @@ fn create(server: &mut Piped, subject: &str) {
 }
 
 #[test]
-fn of_the_example_graph_one_and_five_can_start_and_four_waits_for_both() {
+fn example_graph_starts_one_and_five_and_four_waits() {
     let site = Site::new();
     let mut server = site.server("");
     for subject in ["1", "2", "3", "4", "5"] {
@@ -138,7 +138,7 @@ fn in_client_rules_the_team_comes_before_the_session() {
 }
 
 #[test]
-fn a_member_with_plan_mode_required_starts_nothing_before_its_plan_is_approved() {
+fn plan_mode_member_starts_nothing_before_approval() {
     let site = Site::new().strict();
     let run = |words: &str| {
         let mut command = site.command(words, &[]);
@@ -160,7 +160,7 @@ fn a_member_with_plan_mode_required_starts_nothing_before_its_plan_is_approved()
 }
 
 #[test]
-fn an_agent_that_claims_only_when_idle_gets_one_task_however_many_it_asks_for_at_once() {
+fn idle_claim_gives_one_task_for_any_number_of_requests() {
     let site = Site::new();
     let ids = ["1", "2", "3", "4", "5", "6"];
     site.put_tasks(&ids);

@@ -34,7 +34,7 @@ fn refused(server: &mut Piped, input: &Value) -> String {
 }
 
 #[test]
-fn a_list_is_named_by_the_variable_the_package_the_repository_the_directory_or_default() {
+fn list_name_comes_from_variable_package_repository_or_default() {
     let site = Site::new();
     fs::create_dir_all(site.path("work/inner")).unwrap();
     let command = |directory: &str| -> Program {
@@ -58,7 +58,7 @@ fn a_list_is_named_by_the_variable_the_package_the_repository_the_directory_or_d
 }
 
 #[test]
-fn sessions_share_the_list_of_their_project_and_a_named_one_wherever_they_are() {
+fn sessions_share_the_project_list_or_a_named_one() {
     let site = Site::new();
     for folder in ["rocket", "other"] {
         fs::create_dir(site.path(folder)).unwrap();
@@ -104,7 +104,7 @@ fn the_complete_example_is_read_filtered_and_counted() {
 }
 
 #[test]
-fn a_task_of_the_example_is_in_progress_only_when_what_it_depends_on_is_completed() {
+fn example_task_starts_only_after_dependency_completes() {
     let site = with_example().strict();
     let mut server = site.server("--store document:");
     let before = site.read(FILE);
@@ -117,7 +117,7 @@ fn a_task_of_the_example_is_in_progress_only_when_what_it_depends_on_is_complete
 }
 
 #[test]
-fn a_task_of_the_example_is_ready_once_what_it_depends_on_is_completed() {
+fn example_task_is_ready_once_dependency_completes() {
     let site = with_example();
     let mut server = site.server("--store document:");
     let before = site.read(FILE);

@@ -55,7 +55,7 @@ fn in_the_clients_rules_every_session_has_tasks_of_its_own() {
 }
 
 #[test]
-fn many_instances_write_to_a_shared_list_at_the_same_time_and_lose_nothing() {
+fn concurrent_instances_lose_nothing_on_a_shared_list() {
     const EACH: usize = 6;
     let site = Site::new();
     let shared = |session: usize, words: &str| {

@@ -107,7 +107,7 @@ fn a_file_that_breaks_leaves_its_last_known_state_in_view() {
 }
 
 #[test]
-fn the_correct_example_is_visible_with_its_edges_and_with_or_without_an_active_form() {
+fn correct_example_is_visible_with_and_without_active_form() {
     let mut task = json!({"id": "88", "subject": "My Task", "description": "...", "activeForm": "Working on My Task", "status": "pending"});
     let site = Site::new();
     let path = format!("{FOLDER}/88.json");
@@ -125,7 +125,7 @@ fn the_correct_example_is_visible_with_its_edges_and_with_or_without_an_active_f
 }
 
 #[test]
-fn no_tool_is_called_delete_and_a_program_that_removes_the_file_removes_the_task() {
+fn no_tool_deletes_and_removing_the_file_removes_the_task() {
     for flags in RULES {
         let site = Site::new();
         site.json("create", &["One"]);
@@ -151,7 +151,7 @@ fn no_tool_is_called_delete_and_a_program_that_removes_the_file_removes_the_task
 }
 
 #[test]
-fn keys_of_ones_own_are_clobbered_in_the_clients_rules_and_the_description_survives() {
+fn foreign_keys_are_lost_in_client_rules_but_description_kept() {
     let description = "Text with <tags> & \"quotes\".\n\n<macf_task_metadata version=\"1.0\">\ncreated_cycle: 42\n</macf_task_metadata>";
     for (flags, is_kept) in RULES.into_iter().zip([true, false, false]) {
         let site = Site::new();
@@ -167,7 +167,7 @@ fn keys_of_ones_own_are_clobbered_in_the_clients_rules_and_the_description_survi
 }
 
 #[test]
-fn a_description_of_more_than_a_hundred_kilobytes_survives_an_update() {
+fn description_over_100_kb_survives_update() {
     let description = format!("<a b=\"c\">{}</a>", "0123456789 \u{e9}\n".repeat(10_000));
     assert!(description.len() > 100_000);
     for flags in RULES {

@@ -81,7 +81,7 @@ fn the_lists_lie_in_the_clients_own_directory() {
 }
 
 #[test]
-fn while_a_command_writes_it_holds_the_lock_that_the_client_would_take() {
+fn writing_command_holds_the_lock_the_client_would_take() {
     for (command, lock) in [
         ("create B", ".lock.lock"),
         ("clear", ".lock.lock"),

@@ -107,7 +107,7 @@ fn an_id_is_a_time_and_random_digits() {
 }
 
 #[test]
-fn only_a_pending_task_is_claimed_and_only_one_in_progress_completed() {
+fn only_pending_is_claimed_and_only_in_progress_completed() {
     let site = Site::new().strict();
     let (mut ana, mut ben) = (server(&site, "ana"), server(&site, "ben"));
     let one = create(&mut ana, json!({ "subject": "one" }));

@@ -28,7 +28,7 @@ fn an_agent_that_has_completed_its_task_goes_on_until_it_ends() {
 }
 
 #[test]
-fn a_client_that_completes_the_task_in_its_file_counts_as_the_agent() {
+fn completion_by_client_in_its_file_counts_as_the_agent() {
     let site = Site::with(&["one"]);
     let file = site.home.task_file("1");
     let line = format!("sed -i 's/in_progress/completed/' '{}'", file.display());
@@ -40,7 +40,7 @@ fn a_client_that_completes_the_task_in_its_file_counts_as_the_agent() {
 }
 
 #[test]
-fn what_somebody_else_completed_is_reported_and_its_command_stopped() {
+fn task_completed_elsewhere_stops_its_command() {
     let site = Site::with(&["one"]);
     let worker = site.start("--as ana", "echo $$ > pid; sleep 600");
     let pid = site.await_file("pid");

@@ -17,7 +17,7 @@ fn write_late(site: &Site, token: &str) -> Ran {
 }
 
 #[test]
-fn a_killed_workers_task_is_free_at_once_and_the_late_writer_is_refused() {
+fn task_of_killed_worker_is_free_and_late_write_refused() {
     let site = Site::with(&["one"]);
     let worker = site.start("--as ana", BUSY);
     let token = site.await_file("token");
@@ -55,7 +55,7 @@ fn another_worker_takes_what_a_killed_one_had() {
 }
 
 #[test]
-fn a_command_that_watches_or_waits_notices_a_death_without_another_command() {
+fn watching_or_waiting_command_notices_a_death_itself() {
     let site = Site::with(&["one"]);
     let worker = site.start("--as ana", BUSY);
     site.await_file("token");
@@ -89,7 +89,7 @@ fn a_watcher_alone_notices_a_death() {
 }
 
 #[test]
-fn a_suspended_worker_loses_its_task_by_time_and_writes_nothing_when_it_goes_on() {
+fn suspended_worker_loses_expired_task_and_writes_nothing() {
     let site = Site::with(&["one"]);
     let worker = site.start("--as ana --ttl 5s", "echo $$ > pid; sleep 600");
     let pid = site.await_file("pid");
@@ -109,7 +109,7 @@ fn a_suspended_worker_loses_its_task_by_time_and_writes_nothing_when_it_goes_on(
 }
 
 #[test]
-fn a_suspended_worker_whose_command_ended_meanwhile_does_not_complete_what_another_has() {
+fn suspended_worker_does_not_complete_task_of_another() {
     let site = Site::with(&["one"]);
     let line = "echo $$ > pid; while [ ! -e go ]; do sleep 0.02; done";
     let worker = site.start("--as ana --ttl 5s", line);

@@ -32,7 +32,7 @@ fn the_end_of_an_agent_is_told_with_what_came_of_it() {
 }
 
 #[test]
-fn a_hook_that_blocks_the_end_sends_the_task_back_with_its_reason() {
+fn hook_blocking_completion_returns_task_with_reason() {
     let refuse = r#"cat >> told; grep -q '"stop_hook_active":true' told || { echo not like this >&2; exit 2; }"#;
     let site = Site::with(&["one"]).settings(&hook("SubagentStop", refuse));
     let ran = site.worked("--as ana", "true");
@@ -87,7 +87,7 @@ fn an_idle_worker_is_told_of_once_and_can_be_sent_to_look_again() {
 }
 
 #[test]
-fn a_hook_cannot_keep_an_idle_worker_looking_for_ever_and_can_end_it() {
+fn idle_hook_cannot_keep_worker_forever_and_can_end_it() {
     let site = Site::with(&["one"]).settings(&hook("TeammateIdle", "echo x >> told; exit 2"));
     let ran = site.worked("--as ana", "true");
     assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -12,3 +12,4 @@ mod stopping;
 mod supervising;
 mod teams;
 mod telling;
+mod worktrees;

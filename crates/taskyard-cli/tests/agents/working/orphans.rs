@@ -64,7 +64,7 @@ fn nothing_that_a_stopped_worker_started_runs_on() {
 }
 
 #[test]
-fn a_command_ends_even_when_everything_of_ours_is_killed_at_once() {
+fn command_ends_when_all_of_our_processes_are_killed() {
     let site = Site::with(&["one"]);
     let worker = site.start("--as ana", "echo $$ >> pids; exec sleep 600");
     let pids = await_pids(&site, 1);

@@ -10,7 +10,7 @@ use taskyard_testkit::Scale;
 use crate::working::site::Site;
 
 #[test]
-fn every_task_of_a_graph_is_run_once_and_never_before_its_blockers() {
+fn every_graph_task_runs_once_after_its_blockers() {
     let site = Site::with(&[]);
     let count = Scale::from_environment(0.2).of(200);
     let blockers =
@@ -114,7 +114,7 @@ fn a_flood_of_output_is_passed_on_and_only_its_end_is_noted() {
 }
 
 #[test]
-fn what_failed_is_tried_so_often_and_no_more_and_left_alone_afterwards() {
+fn failed_attempts_are_limited_then_left_alone() {
     let site = Site::with(&["good", "bad", "later --blocked-by 2"]);
     let line = "echo $TASKYARD_TASK_ID.$TASKYARD_TASK_ATTEMPT >> log; echo why; test $TASKYARD_TASK_ID != 2";
     let ran = site.worked("--retries 1 --as ana", line);
@@ -167,7 +167,7 @@ fn new_work_is_waited_for_only_where_that_is_wanted() {
 }
 
 #[test]
-fn a_task_with_open_parts_is_not_worked_on_before_them_whenever_they_are_made() {
+fn parent_is_not_worked_on_before_its_parts() {
     let site = Site::with(&["whole", "part --parent 1", "other"]);
     // The first part makes another one.
     let line = "test $TASKYARD_TASK_ID != 2 || $TASKYARD create more --parent 1; echo $TASKYARD_TASK_ID >> log";

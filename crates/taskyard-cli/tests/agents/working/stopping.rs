@@ -10,7 +10,7 @@ use crate::working::site::{Site, Worker, await_end_of};
 const POLITE: &str = "trap 'echo bye > bye-$TASKYARD_TASK_ID; exit 0' TERM; echo $$ > up-$TASKYARD_TASK_ID; while :; do sleep 0.02; done";
 
 #[test]
-fn a_signal_ends_the_commands_gives_the_tasks_back_and_counts_nothing() {
+fn signal_ends_commands_releases_tasks_and_counts_nothing() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let site = Site::with(&["one", "two", "three"]);
         let worker = site.start("-j 2 --as ana", POLITE);

@@ -39,7 +39,7 @@ fn nothing_is_recorded_or_kept_of_a_command() {
 }
 
 #[test]
-fn what_a_command_leaves_running_is_left_alone_and_heard_as_long_as_we_live() {
+fn leftover_processes_are_left_alone_and_heard() {
     let site = Site::with(&["one", "two --blocked-by 1"]);
     let line = "case $TASKYARD_TASK_ID in \
         1) sh -c 'echo $$ > pid; while [ ! -e go ]; do sleep 0.02; done; echo later; echo said > said; exec sleep 600 > slept 2>&1' & ;; \
@@ -101,7 +101,7 @@ fn a_command_ends_although_nobody_takes_what_it_writes() {
 }
 
 #[test]
-fn when_nobody_reads_any_more_the_command_ends_and_the_task_goes_back() {
+fn closed_reader_ends_the_command_and_releases_the_task() {
     let site = Site::with(&["one"]);
     let mut work = site.work("", "echo $$ > pid; echo first; while :; do echo again; sleep 0.02; done");
     let mut child = work.stdout(Stdio::piped()).start();
@@ -127,7 +127,7 @@ fn a_hang_up_gives_the_task_back_like_any_other_signal() {
 }
 
 #[test]
-fn a_command_that_ignores_the_wish_is_killed_when_its_time_is_up() {
+fn command_ignoring_sigterm_is_killed_at_its_deadline() {
     let site = Site::with(&["one"]);
     let line =
         "trap '' TERM; (trap '' TERM; exec sleep 600) & echo $! > child; echo $$ > pid; while :; do sleep 0.1; done";
@@ -142,7 +142,7 @@ fn a_command_that_ignores_the_wish_is_killed_when_its_time_is_up() {
 }
 
 #[test]
-fn a_lost_lease_ends_the_command_with_all_it_started_and_writes_nothing() {
+fn lost_lease_ends_the_command_tree_and_writes_nothing() {
     let site = Site::with(&["one"]);
     let line = "setsid sh -c 'echo $$ > child; exec sleep 600' & echo $$ > pid; exec sleep 600";
     let worker = site.start("--as ana", line);
@@ -167,7 +167,7 @@ fn a_suspended_supervisor_still_hears_the_wish_to_end() {
 }
 
 #[test]
-fn a_killed_supervisor_takes_its_command_along_and_the_attempt_has_failed() {
+fn killed_supervisor_takes_its_command_and_attempt_fails() {
     let site = Site::with(&["one"]);
     let line = "setsid sh -c 'echo $$ > child; exec sleep 600' & echo $$ > pid; exec sleep 600";
     let worker = site.start("--retries 0", line);
@@ -202,7 +202,7 @@ fn stopped_supervisor(worker: &Worker, besides: &[Pid]) -> Pid {
 }
 
 #[test]
-fn a_supervisor_that_is_killed_as_it_comes_up_is_a_reason_to_try_again() {
+fn supervisor_killed_at_startup_is_retried() {
     let site = Site::with(&["one", "two"]);
     let mut work = site.work("--retries 0", "echo ran >> ran");
     work.env("TASKYARD_FAILPOINTS", "tied: coming up=stop").stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -225,7 +225,7 @@ fn a_supervisor_that_is_killed_as_it_comes_up_is_a_reason_to_try_again() {
 }
 
 #[test]
-fn where_no_supervisor_ever_comes_up_the_work_ends_and_the_task_goes_back() {
+fn failing_supervisors_end_work_and_release_the_task() {
     let site = Site::with(&["one"]);
     let mut work = site.work("--retries 0", "echo ran >> ran");
     work.env("TASKYARD_FAILPOINTS", "tied: coming up=kill").stdout(Stdio::piped()).stderr(Stdio::piped());

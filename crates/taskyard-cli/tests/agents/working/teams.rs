@@ -19,7 +19,7 @@ fn team() -> Site {
 }
 
 #[test]
-fn a_command_gets_the_leads_messages_first_and_then_those_of_others() {
+fn lead_messages_are_given_to_a_command_first() {
     let site = team();
     site.home.ask("send --to ana second --as eve");
     site.home.ask("send --to ana first");
@@ -88,7 +88,7 @@ fn a_message_alone_is_work_where_there_is_no_task() {
 }
 
 #[test]
-fn a_command_that_fails_on_a_message_is_tried_as_often_as_on_a_task_and_the_message_stays() {
+fn command_failing_on_message_is_retried_and_message_stays() {
     let site = Site::with(&[]);
     site.home.ask("team create alpha");
     site.home.ask("team join alpha --as ana");
@@ -102,7 +102,7 @@ fn a_command_that_fails_on_a_message_is_tried_as_often_as_on_a_task_and_the_mess
 }
 
 #[test]
-fn a_worker_that_waits_is_woken_by_a_message_and_what_programs_say_starts_nothing() {
+fn waiting_worker_is_woken_by_message_not_by_programs() {
     let site = team();
     let worker = site.start("--team alpha --as ana --wait", "echo \"${TASKYARD_TASK_ID-none}\" >> runs");
     wait_until("the end of the task", || site.home.ask("list --list alpha")["tasks"][0]["status"] == "completed");
@@ -117,7 +117,7 @@ fn a_worker_that_waits_is_woken_by_a_message_and_what_programs_say_starts_nothin
 }
 
 #[test]
-fn the_work_of_a_worker_that_was_killed_comes_back_with_a_notice_and_its_seat_is_free() {
+fn killed_worker_releases_work_with_notice_and_seat() {
     let site = team();
     let worker = site.start("--team alpha --as ana --wait", "echo $$ > began; sleep 600");
     site.await_file("began");

@@ -51,6 +51,7 @@ fn order(line: &str) -> Order {
         time_limit: None,
         waits: false,
         in_team: false,
+        worktrees: None,
     }
 }
 
@@ -106,7 +107,7 @@ fn what_happens_is_told_in_the_order_in_which_it_happens() {
 }
 
 #[test]
-fn a_worker_that_is_asked_to_stop_gives_back_and_takes_nothing_more() {
+fn stopping_worker_releases_and_takes_nothing_more() {
     let yard = yard("1 pending; 2 pending");
     let stop_at_first_line = |stop: &Stop, event: &WorkEvent| {
         if matches!(event, WorkEvent::OutputLine { .. }) {
@@ -136,7 +137,7 @@ fn a_command_that_takes_too_long_has_failed() {
 }
 
 #[test]
-fn a_program_that_is_not_there_ends_the_work_and_gives_the_task_back() {
+fn missing_program_ends_work_and_releases_the_task() {
     let yard = yard("1 pending; 2 pending");
     let order = Order { program: "/no/such/program".into(), ..order("") };
     let (told, report) = work(&yard, order, |_, _| {});

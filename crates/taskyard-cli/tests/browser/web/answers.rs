@@ -241,6 +241,17 @@ fn lists(user: &mut User) {
     let read = json!({"from": "markdown", "text": "- [ ] From elsewhere\n", "source": "plan.md"});
     assert_eq!(user.post("/api/v1/lists/other/import", read)["counts"]["created"], 1);
     assert_eq!(user.post(&format!("{L}/merge"), json!({"from": "other"}))["tasks"].as_array().unwrap().len(), 1);
+    user.post("/api/v1/lists/boat/tasks", json!({"subject": "Sails +rig pri:high", "inline": true}));
+    let renamed = user.post("/api/v1/lists/boat/rename", json!({"to": "ship"}));
+    assert_eq!((&renamed["list"], &renamed["tasks"]), (&json!("ship"), &json!(1)));
+    let moved = user.get("/api/v1/lists/ship/tasks/1")["task"].clone();
+    assert_eq!((&moved["subject"], &moved["metadata"]["tags"]), (&json!("Sails"), &json!(["rig"])));
+    user.post("/api/v1/lists/ship/tasks/1/claim", json!({}));
+    let used = user.ask_as("ana", "DELETE", "/api/v1/lists/ship", None);
+    assert_eq!((used.status, used.code().as_str()), (409, "list_in_use"));
+    assert_eq!(user.does("DELETE", "/api/v1/lists/ship?force=true", json!({}))["tasks"], 1);
+    let gone = user.ask_as("ana", "DELETE", "/api/v1/lists/nowhere", None);
+    assert_eq!((gone.status, gone.code().as_str()), (404, "list_not_found"));
     assert!(!user.post(&format!("{L}/clear"), json!({"force": true}))["tasks"].as_array().unwrap().is_empty());
 }
 
@@ -292,7 +303,7 @@ fn access(user: &mut User) {
 }
 
 #[test]
-fn the_actor_is_the_agent_of_the_request_else_of_the_token_else_of_the_server() {
+fn actor_comes_from_request_then_token_then_server() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let served = Served::start(&home);
     let made = home.ask("token create ci --scope work");

@@ -48,7 +48,7 @@ fn make(certificate: &Path, key: &Path) {
 }
 
 #[test]
-fn a_certificate_is_made_and_a_client_that_trusts_it_is_answered() {
+fn generated_certificate_is_accepted_by_client_that_trusts_it() {
     let home = home();
     let served = Served::with(&home, "--bind 0.0.0.0");
     assert!(served.link.starts_with("https://"), "{}", served.link);
@@ -63,7 +63,7 @@ fn a_certificate_is_made_and_a_client_that_trusts_it_is_answered() {
 }
 
 #[test]
-fn a_certificate_that_is_given_is_used_and_read_anew_on_a_hangup() {
+fn given_certificate_is_used_and_reloaded_on_sighup() {
     let home = home();
     let [certificate, key, old] = ["site.pem", "site.key", "old.pem"].map(|name| home.path().join(name));
     make(&certificate, &key);
@@ -83,7 +83,7 @@ fn a_certificate_that_is_given_is_used_and_read_anew_on_a_hangup() {
 }
 
 #[test]
-fn a_certificate_without_its_key_or_beside_no_encryption_is_refused() {
+fn certificate_without_key_or_with_insecure_is_refused() {
     let home = home();
     for (flags, code) in [
         ("--tls-cert a.pem", 2),

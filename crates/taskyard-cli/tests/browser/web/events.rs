@@ -121,7 +121,7 @@ fn what_other_programs_do_is_told_in_order_whichever_they_are() {
 }
 
 #[test]
-fn a_listener_that_was_cut_off_goes_on_with_the_next_event_and_misses_none() {
+fn cut_off_listener_resumes_without_missing_an_event() {
     let home = home();
     let served = Served::start(&home);
     let mut line = served.line();
@@ -148,7 +148,7 @@ fn a_listener_that_was_cut_off_goes_on_with_the_next_event_and_misses_none() {
 }
 
 #[test]
-fn messages_are_told_to_whom_they_are_for_and_jobs_and_members_to_all() {
+fn messages_reach_addressees_and_jobs_and_members_all() {
     let home = home();
     let served = Served::with(&home, "--allow-exec");
     let mut line = served.line();
@@ -187,7 +187,7 @@ fn everything_in_the_store_can_be_followed() {
 }
 
 #[test]
-fn a_browser_that_reads_nothing_keeps_no_writer_waiting_and_is_cut_off() {
+fn browser_that_stops_reading_is_disconnected() {
     let home = home();
     let served = Served::start(&home);
     let mut line = served.line();

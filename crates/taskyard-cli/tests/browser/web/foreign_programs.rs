@@ -11,14 +11,14 @@ fn run(script: &str, words: &[&str]) -> String {
 }
 
 #[test]
-fn made_up_requests_find_no_error_of_ours_and_no_answer_that_is_not_described() {
-    let requests = Scale::from_environment(0.1).of(20).to_string();
+fn fuzzed_requests_find_no_error_or_undescribed_answer() {
+    let requests = Scale::from_environment(0.05).of(20).to_string();
     let told = run("fuzz-api", &[&requests, env!("CARGO_BIN_EXE_taskyard")]);
     assert!(told.contains(" generated, "), "{told}");
 }
 
 #[test]
-fn a_client_that_was_generated_makes_claims_and_completes_a_task() {
+fn generated_client_creates_claims_and_completes() {
     let told = run("generated-client", &[env!("CARGO_BIN_EXE_taskyard")]);
     assert!(told.contains("created, claimed, completed"), "{told}");
 }

@@ -35,7 +35,7 @@ fn another(served: &Served) -> Browser {
 }
 
 #[test]
-fn a_name_that_was_pointed_at_us_and_a_page_of_another_origin_are_refused_everywhere() {
+fn rebound_host_and_foreign_origin_are_refused_everywhere() {
     let home = home();
     let served = Served::with(&home, "--host yard.example");
     let (host, proof) = (served.address.as_str(), format!("Bearer {}", served.token));
@@ -104,7 +104,7 @@ fn every_answer_forbids_browsers_what_pages_of_ours_never_do() {
 }
 
 #[test]
-fn a_link_lets_one_browser_in_once_and_its_cookie_is_of_this_server() {
+fn link_signs_in_one_browser_and_cookie_is_for_this_server() {
     let home = home();
     let served = Served::start(&home);
     let looked = served.line().bare(

@@ -63,7 +63,7 @@ fn a_page_that_was_not_used_goes_with_the_server() {
 }
 
 #[test]
-fn where_no_browser_can_be_started_the_link_is_there_all_the_same() {
+fn link_is_printed_when_no_browser_starts() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let mut command = home.command("serve --port 0 --json --open");
     command.env("PATH", home.path());

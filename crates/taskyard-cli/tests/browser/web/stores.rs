@@ -13,7 +13,7 @@ fn on(home: &Home, store: &str) -> Served {
 }
 
 #[test]
-fn two_servers_on_one_database_show_the_same_and_resume_each_others_events() {
+fn two_servers_on_one_database_agree_and_resume_streams() {
     let store = SharedPostgres::get().fresh_address();
     let homes = [(); 2].map(|()| Home::new(env!("CARGO_BIN_EXE_taskyard")));
     let [here, there] = [&homes[0], &homes[1]].map(|home| on(home, &store));

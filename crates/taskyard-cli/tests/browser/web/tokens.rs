@@ -113,7 +113,9 @@ fn a_browser_that_only_reads_has_a_page_without_controls() {
 }
 
 /// The operations that need the scope `all`: they destroy, run commands or let others in.
-const ONLY_FOR_ALL: [&str; 11] = [
+const ONLY_FOR_ALL: [&str; 13] = [
+    "renameList",
+    "removeList",
     "clearList",
     "mergeLists",
     "mendList",

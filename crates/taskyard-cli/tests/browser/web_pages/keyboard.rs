@@ -21,11 +21,11 @@ fn a_list_is_worked_on_with_the_keyboard_alone() {
     focused_is(&window, "#card-2 .open");
     // An edge: it waits for the other.
     window.press("b");
-    window.until("document.querySelector('#ask[open] .found li')");
+    window.until("document.querySelector('#picker[open] #picker-list li')");
     window.type_text("Wheels");
-    window.until("[...document.querySelectorAll('#ask .found li')].length === 1");
+    window.until("document.querySelector('#picker-list [aria-selected=true]')?.textContent.includes('Wheels')");
     window.press("Enter");
-    window.until("document.querySelector('#cards-waiting #card-2') && !document.querySelector('#ask[open]')");
+    window.until("document.querySelector('#cards-waiting #card-2') && !document.querySelector('#picker[open]')");
     assert_eq!(task(&board, "2")["blockedBy"], json!(["1"]));
     // The other is claimed, renamed, noted and done.
     window.press("k");

@@ -47,7 +47,7 @@ fn five_thousand_tasks_are_light_to_load_and_to_filter() {
     assert_eq!(board.home.run("start 1").code, Some(0));
     stands_in(&window, "1", "in_progress");
     assert!(fetches(&window) <= 2, "one request for the change, one for the lists");
-    for view in ["", "/table", "/graph", "/history"] {
+    for view in ["", "?group=tag", "?group=parent", "/table", "/graph", "/history", "/agents", "/charts"] {
         window.open(&board.address(&format!("/lists/L{view}")));
         let nodes = window.script("return document.querySelectorAll('*').length", &[]);
         assert!(nodes.as_u64().unwrap() <= 2_000, "`{view}` has {nodes} elements");
@@ -68,6 +68,23 @@ fn five_thousand_tasks_are_light_to_load_and_to_filter() {
     assert!(!window.address().contains("q="), "the address is that of what is shown");
     window.element("#query").fill("status:pending");
     window.until("!document.querySelector('.mistake') && new URL(location.href).searchParams.get('q')");
+    // Twenty letters, each of which is answered.
+    window.element("#query").fill("x");
+    window.until("document.querySelector('.empty')");
+    window.press("Control+a");
+    window.script("performance.clearResourceTimings()", &[]);
+    let wanted = "see that the 17 part";
+    for end in 1..=wanted.len() {
+        window.type_text(&wanted[end - 1..end]);
+        let shown = wanted[..end].trim();
+        window.until(&format!("new URL(location.href).searchParams.get('q') === {}", json!(shown)));
+    }
+    let typed = "return performance.getEntriesByType('resource').filter(({ name }) => name.includes('rows='))
+        .reduce((sum, { transferSize }) => sum + transferSize, 0)";
+    let typed = window.script(typed, &[]).as_u64().unwrap();
+    assert!((1_000..=30_000).contains(&typed), "{typed} bytes for twenty letters");
+    window.element("#query").fill("status:pending");
+    window.until("document.querySelectorAll('tr[data-task]').length === 100");
     // The tasks of further pages are offered, too.
     window.press("Escape");
     window.element("[data-act=select-all]").click();

@@ -12,7 +12,7 @@ use crate::web_pages::board::{Board, stands_in};
 const SOON: Duration = Duration::from_millis(300);
 
 #[test]
-fn what_the_client_writes_into_its_own_file_appears_within_a_third_of_a_second() {
+fn client_writes_show_up_within_a_third_of_a_second() {
     let board = Board::after(&["create Wheels", "create Engine"]);
     let window = board.window();
     stands_in(&window, "1", "pending");

@@ -2,6 +2,7 @@
 
 mod belonging;
 mod board;
+mod everyday;
 mod keyboard;
 mod large_lists;
 mod live;

@@ -43,7 +43,7 @@ fn a_card_moves_where_it_is_dropped_and_waits_by_its_handle() {
 }
 
 #[test]
-fn the_tabs_of_a_browser_share_one_stream_and_one_takes_over_when_its_holder_is_closed() {
+fn browser_tabs_share_one_stream_and_hand_it_over() {
     let board = Board::after(&["create Wheels"]);
     let first = board.window();
     let tabs = [board.tab("/lists/L"), board.tab("/lists/L/table"), board.tab("/lists/L/history")];

@@ -103,9 +103,11 @@ fn blockers_of_several_tasks_are_added_to_all_or_none() {
     window.until("document.querySelectorAll('.is-selected').length === 2");
     window.until("(box => box.left >= 0 && box.right <= innerWidth)(document.getElementById('selected').getBoundingClientRect())");
     window.click("button", "Blocked by");
-    window.element("#ask [name=on]").fill("3");
-    window.click("button", "Wait for it");
-    window.until("document.getElementById('ask-refused').textContent.includes('Nothing was changed. #1: ')");
+    window.until("document.querySelector('#picker[open] #picker-list li')");
+    window.type_text("Paint");
+    window.until("document.querySelector('#picker-list [aria-selected=true]')?.textContent.includes('Paint')");
+    window.press("Enter");
+    window.until("[...document.querySelectorAll('.refused')].some(told => told.textContent.includes('Nothing was changed. #1: '))");
     assert_eq!(task(&board, "2")["blockedBy"], json!([]));
 }
 
@@ -145,26 +147,48 @@ fn what_cannot_be_shown_is_explained_in_the_frame_of_the_board() {
 }
 
 #[test]
-fn the_graph_draws_parts_below_their_parent() {
+fn graph_frames_parts_folds_done_and_focuses() {
     let board = Board::after(&[
         "create Storage",
         "create Tables --parent 1",
         "create Indexes --parent 1 --blocked-by 2",
         "create Rollout --blocked-by 1",
+        "create Naming",
+        "create Aside",
+        "done 5",
     ]);
     let window = board.window();
     window.open(&board.address("/lists/L/graph"));
-    window.until("document.querySelectorAll('#picture .task').length === 4");
-    let parts = "return [...document.querySelectorAll('#picture .edge.part')].map((edge) => edge.dataset.to).sort()";
-    assert_eq!(window.script(parts, &[]), json!(["2", "3"]));
+    window.until("document.querySelectorAll('#picture .task').length === 5");
+    // A frame stands around the parts, and one box for what is done.
+    let stands_within = "const box = (what) => document.querySelector(what).getBoundingClientRect();
+        const [frame, part] = [box('#picture .frame[data-id=\"1\"]'), box('#picture a[data-task=\"3\"]')];
+        return frame.left < part.left && frame.right > part.right && frame.top < part.top && frame.bottom > part.bottom";
+    assert_eq!(window.script(stands_within, &[]), json!(true));
+    window.until("document.querySelector('#picture .folded-done')?.textContent.includes('1 done')");
     // What waits for a task waits for each of its parts: the longest chain goes through them.
     let chain =
         "return [...document.querySelectorAll('#picture .edge.critical')].map((edge) => edge.dataset.to).sort()";
-    let chain = window.script(chain, &[]);
-    assert!(
-        chain.as_array().is_some_and(|chain| chain.contains(&json!("3")) && chain.contains(&json!("4"))),
-        "{chain}"
-    );
+    assert_eq!(window.script(chain, &[]), json!(["3", "4"]));
+    // Letters have 12 pixels at least, however much is shown.
+    let letters = "const svg = document.querySelector('#picture > svg');
+        const scale = svg.parentElement.clientWidth / svg.viewBox.baseVal.width;
+        return Math.min(...[...svg.querySelectorAll('text')].filter((text) => text.getClientRects().length).map((text) => parseFloat(getComputedStyle(text).fontSize) * scale))";
+    for act in ["zoom-fit", "zoom-out", "zoom-out", "zoom-out", "zoom-out", "zoom-out"] {
+        window.element(&format!("[data-act={act}]")).click();
+        let smallest = window.script(letters, &[]).as_f64().unwrap();
+        assert!(smallest >= 11.99, "{act}: {smallest} px");
+    }
+    window.click("button", "Fit");
+    window.click("link", "▾ Parts of #1");
+    window.until("!document.querySelector('#picture .frame') && location.search.includes('fold=1')");
+    window.click("link", "Show done");
+    window.until("document.querySelector('#picture a[data-task=\"5\"]')");
+    window.element("#picture a[data-task='4']").click();
+    window.until("document.querySelector('#picture a.is-open[data-task=\"4\"]')");
+    window.press("f");
+    window.until("location.search.includes('focus=4') && !document.querySelector('#picture a[data-task=\"6\"]')");
+    window.until("document.querySelector('#picture a[data-task=\"2\"]')");
 }
 
 #[test]

@@ -193,7 +193,7 @@ fn every_view_is_a_key_away_and_another_list_too() {
     terminal.wait_for("bo at work");
     terminal.keys(&["g"]).keys(&["Enter"]).wait_for("Elsewhere");
     terminal.keys(&[":"]).text("lists").keys(&["Enter"]).wait_for("rocket");
-    terminal.keys(&["?"]).wait_for("any other key closes this");
+    terminal.keys(&["?"]).wait_for("any other key closes");
 }
 
 #[test]
@@ -254,10 +254,36 @@ fn any_command_is_run_from_the_board_and_comes_back_to_it() {
     let terminal = board(&home, 100, &[]);
     terminal.wait_for("#1 One");
     terminal.keys(&[":"]).text("create \"From the palette\" --tag core").wait_for("run taskyard create");
-    terminal.keys(&["Enter"]).wait_for("enter goes back to the board");
-    terminal.keys(&["Enter"]).wait_for("#2 From the palette");
-    terminal.keys(&[":"]).text("show 99").keys(&["Enter"]).wait_for("▲");
+    // The board stays in view around the pane.
+    let screen = terminal.keys(&["Enter"]).wait_for("done, esc closes");
+    assert!(screen.contains("Created #2") && screen.contains("#1 One"), "{screen}");
+    terminal.keys(&["Escape"]).wait_for("◻ #2 From the palette");
+    terminal.keys(&[":"]).text("show 99").keys(&["Enter"]).wait_for("exit code 4");
     terminal.wait_for("no task 99");
+    terminal.keys(&["Escape"]).keys(&[":"]).text("palette").keys(&["Enter"]);
+    terminal.wait_until("the task", |screen| screen.lines().any(|line| line.starts_with('▸') && line.contains("#2")));
+}
+
+#[test]
+fn properties_are_set_by_keys_on_the_board() {
+    let home = Home::new();
+    home.run(&["create", "One"]);
+    let terminal = board(&home, 120, &[]);
+    terminal.wait_for("#1 One");
+    terminal.keys(&["c"]).wait_for("attributes:");
+    terminal.text("fix login +ops est:2h").wait_for("takes 2h");
+    terminal.keys(&["Enter"]).wait_for("Created #2 fix login");
+    wait_for_task(&home, "2", |task| task["metadata"] == serde_json::json!({"tags": ["ops"], "estimate": 7200}));
+    terminal.keys(&["P"]).wait_for("Priority of #2");
+    terminal.keys(&["Enter"]).wait_for("Priority of #2: high");
+    terminal.keys(&["D"]).text("2026-12-24").keys(&["Enter"]);
+    wait_for_task(&home, "2", |task| task["metadata"]["due"].is_string() && task["metadata"]["priority"] == "high");
+    terminal.keys(&["O"]).text("One").keys(&["Enter"]);
+    wait_for_task(&home, "2", |task| task["metadata"]["parent"] == "1");
+    // A refusal names the key that resolves it.
+    terminal.keys(&["g", "d"]).wait_for("press F to close it all the same");
+    terminal.keys(&["F"]);
+    wait_for_task(&home, "1", |task| task["status"] == "completed");
 }
 
 #[test]

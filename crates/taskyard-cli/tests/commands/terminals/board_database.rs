@@ -6,7 +6,7 @@ use crate::terminals::board::board;
 use crate::terminals::terminal::Home;
 
 #[test]
-fn a_database_that_is_restarted_under_the_board_is_followed_again() {
+fn board_reconnects_to_restarted_database() {
     let folder = tempfile::tempdir().unwrap();
     let cluster = Cluster::make(folder.path(), &[]).stop_when_dropped();
     let (home, address) = (Home::new(), cluster.address());

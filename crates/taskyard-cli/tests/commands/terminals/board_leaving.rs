@@ -23,7 +23,9 @@ fn leaving_gives_the_terminal_back_however_it_happens() {
         terminal.keys(&[leave]);
         assert_sane(&terminal, code);
     }
-    for (signal, code) in [("TERM", "code 143"), ("HUP", "code 129"), ("INT", "code 130")] {
+    for (signal, code) in
+        [("TERM", "code 143"), ("HUP", "code 129"), ("INT", "code 130"), ("QUIT", "code 131"), ("ABRT", "code 134")]
+    {
         let terminal = board_in_shell(&home, "");
         terminal.signal(signal);
         assert_sane(&terminal, code);

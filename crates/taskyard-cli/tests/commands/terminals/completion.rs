@@ -76,7 +76,7 @@ fn what_is_meant_is_filled_in_in_every_shell() {
 }
 
 #[test]
-fn a_task_of_another_list_is_found_where_the_line_names_that_list() {
+fn task_of_another_list_is_found_by_list_in_line() {
     let home = rocket();
     home.run(&["create", "Land on it", "--list", "moonshot"]);
     let (_, program, setup) = SHELLS[0];

@@ -9,7 +9,7 @@ fn long_list() -> Home {
 }
 
 #[test]
-fn what_is_longer_than_the_screen_goes_to_the_pager_and_what_fits_does_not() {
+fn long_output_goes_to_pager_and_short_does_not() {
     let home = long_list();
     let terminal = Terminal::start(&home, 80, 24, &["sh"]);
     let end = terminal.begin("taskyard list");
@@ -42,7 +42,7 @@ fn the_pager_is_the_users_and_a_pipe_has_none() {
 }
 
 #[test]
-fn descriptions_and_notes_are_shown_as_markdown_and_a_changed_description_as_a_difference() {
+fn descriptions_and_notes_render_as_markdown_and_diffs() {
     let home = Home::new();
     home.run(&["create", "Parser", "-d", "# Why\n\n- one\n- **two**\n\n> quoted"]);
     home.run(&["note", "1", "see `src/lexer.rs`"]);

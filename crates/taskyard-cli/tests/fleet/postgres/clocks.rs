@@ -8,7 +8,7 @@ use taskyard_testkit::{Program, Ran, SharedPostgres, wait_until};
 use crate::postgres::{ask, command, home, run};
 
 #[test]
-fn a_worker_whose_clock_is_wrong_neither_ends_a_lease_nor_gets_a_longer_one() {
+fn worker_with_wrong_clock_neither_ends_nor_extends_leases() {
     let server = SharedPostgres::get();
     let store = server.fresh_address();
     let home = home();

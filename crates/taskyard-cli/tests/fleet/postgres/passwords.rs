@@ -16,7 +16,7 @@ pub(crate) fn let_in_by_passfile(home: &Home, cluster: &Cluster) {
 }
 
 #[test]
-fn work_and_job_run_refuse_where_their_commands_would_not_get_in() {
+fn work_and_job_run_refuse_commands_that_could_not_connect() {
     let server = SharedPostgres::get();
     let store = server.fresh_address();
     let with_password = store.replace("postgres@", "postgres:s3cret@");

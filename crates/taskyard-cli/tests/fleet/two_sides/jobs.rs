@@ -27,7 +27,7 @@ fn kill_supervisor(sides: &mut Sides, id: &str) {
 }
 
 #[test]
-fn a_job_of_the_other_side_runs_until_its_signs_of_life_run_out_and_is_not_ours_to_stop() {
+fn job_of_other_side_runs_until_its_signs_expire() {
     for kind in KINDS {
         let Some(mut sides) = Sides::new(kind) else { continue };
         let id = job_there(&mut sides);

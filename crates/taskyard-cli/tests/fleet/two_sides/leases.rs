@@ -45,7 +45,7 @@ fn what_a_dead_worker_held_comes_back_to_its_own_side_at_once() {
 }
 
 #[test]
-fn what_a_dead_worker_held_comes_back_to_the_other_side_when_its_signs_of_life_run_out() {
+fn dead_worker_tasks_return_when_its_signs_expire() {
     on_all_kinds(|kind, mut sides| {
         let worker = worker(&mut sides);
         sides.kill_there(worker);

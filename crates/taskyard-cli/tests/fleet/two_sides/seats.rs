@@ -10,7 +10,7 @@ fn member(shown: &Value) -> Value {
 }
 
 #[test]
-fn a_living_member_of_the_other_side_is_no_ghost_and_a_dead_one_is_to_its_own_side_at_once() {
+fn living_foreign_member_is_no_ghost_and_dead_one_is_at_home() {
     on_all_kinds(|kind, mut sides| {
         sides.ask_here("team create alpha --as lead");
         let sleeping = sides.start_there("sleep 600");

@@ -69,7 +69,7 @@ fn json_of(home: &Home, words: &str) -> Value {
 }
 
 #[test]
-fn everybody_says_until_when_a_dead_server_holds_a_task_and_nobody_has_to_write() {
+fn readers_compute_when_a_dead_server_loses_its_task() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let server = Server::with_a_claim(&home);
     assert_eq!(json_of(&home, "show 1")["lease"]["state"], json!("live"));

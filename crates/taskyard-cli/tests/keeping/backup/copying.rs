@@ -13,7 +13,7 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 }
 
 #[test]
-fn a_copied_data_directory_put_back_later_has_everything_up_to_the_copy() {
+fn copied_data_directory_restores_everything_up_to_the_copy() {
     let (home, vault) = (home(), Vault::new());
     for words in ["create A", "create B --blocked-by 1", "claim 1 --as ana", "note 1 words", "create X --list M"] {
         let ran = home.run(words);
@@ -36,7 +36,7 @@ fn a_copied_data_directory_put_back_later_has_everything_up_to_the_copy() {
 }
 
 #[test]
-fn where_only_the_data_directory_is_put_back_restore_brings_the_lists_back() {
+fn restored_data_directory_restores_the_lists() {
     let (home, vault) = (home(), Vault::new());
     home.ask("create A");
     home.ask("create B --blocked-by 1");
@@ -53,7 +53,7 @@ fn where_only_the_data_directory_is_put_back_restore_brings_the_lists_back() {
 }
 
 #[test]
-fn a_data_directory_copied_to_a_machine_with_other_paths_needs_a_backup() {
+fn data_directory_copied_to_other_paths_needs_a_backup() {
     let (home, vault, other) = (home(), Vault::new(), self::home());
     home.ask("create A");
     home.ask(&format!("backup {}", vault.path("b").display()));

@@ -145,7 +145,7 @@ fn a_journal_that_does_something_by_itself_is_not_brought_back() {
 }
 
 #[test]
-fn a_list_whose_journal_is_damaged_is_backed_up_without_it_and_told_of() {
+fn list_with_damaged_journal_is_backed_up_without_it() {
     let (home, vault) = (small_home(), Vault::new());
     home.ask("create Other --list M");
     let stamp = home.sidecar("L").join("stamp");

@@ -7,12 +7,12 @@ use serde_json::json;
 use crate::backup::vault::{Vault, home};
 
 #[test]
-fn a_document_comes_back_with_its_history_and_single_tasks_come_back_to_one_that_is_there() {
+fn document_backup_restores_history_and_single_tasks() {
     check("document", "tasks.json");
 }
 
 #[test]
-fn a_teaching_folder_comes_back_with_its_history_and_single_tasks_come_back_to_one_that_is_there() {
+fn teaching_folder_backup_restores_history_and_tasks() {
     check("teaching", ".tasks");
 }
 

@@ -20,7 +20,7 @@ fn large_home() -> Home {
 }
 
 #[test]
-fn there_is_no_backup_where_it_does_not_fit_and_the_older_one_stays() {
+fn backup_without_room_is_refused_and_older_one_kept() {
     let (home, vault) = (large_home(), Vault::new());
     for name in ["b", "b.tar"] {
         let path = vault.path(name);

@@ -49,7 +49,7 @@ fn sampled(steps: &[Step]) -> Vec<&Step> {
 }
 
 #[test]
-fn a_killed_backup_is_whole_or_not_there_and_the_next_one_is_made() {
+fn killed_backup_is_whole_or_absent_and_next_one_works() {
     let home = busy_home();
     let expected = contents(&home);
     for form in ["b", "b.tar"] {

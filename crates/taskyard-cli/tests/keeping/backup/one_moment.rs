@@ -9,7 +9,7 @@ use taskyard_testkit::{Home, Rival, Scale, Suspended, one_sided_edges, write_in_
 use crate::backup::vault::{Vault, brought_back, home, must_be_private, must_be_whole};
 
 #[test]
-fn the_files_are_those_of_a_revision_of_the_journal_while_processes_of_ours_and_a_client_write() {
+fn list_copy_is_one_revision_while_all_programs_write() {
     let home = home();
     for number in 1..=12 {
         home.ask(&format!("create Task{number}"));

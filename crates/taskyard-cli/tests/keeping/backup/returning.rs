@@ -9,7 +9,7 @@ use taskyard_testkit::{Program, Suspended, read_tasks};
 use crate::backup::vault::{Vault, brought_back, files, home, must_be_whole};
 
 #[test]
-fn a_list_comes_back_to_the_byte_with_what_only_the_file_system_has() {
+fn list_backup_restores_every_byte_and_file_attributes() {
     let (home, vault) = (home(), Vault::new());
     home.ask("create A");
     home.ask("create B");
@@ -38,7 +38,7 @@ fn a_list_comes_back_to_the_byte_with_what_only_the_file_system_has() {
 }
 
 #[test]
-fn what_is_there_is_never_overwritten_and_what_went_on_purpose_stays_away() {
+fn nothing_is_overwritten_and_deleted_tasks_stay_away() {
     let (home, vault) = (home(), Vault::new());
     for words in ["create Same", "create Changed", "create Deleted", "create Lost --blocked-by 1"] {
         home.ask(words);
@@ -88,7 +88,7 @@ fn one_list_can_be_chosen_and_the_others_stay_away() {
 }
 
 #[test]
-fn where_only_our_memory_is_lost_the_history_comes_back_and_the_tasks_stay() {
+fn lost_memory_restores_history_and_keeps_tasks() {
     let (home, vault) = (home(), Vault::new());
     home.ask("create A");
     home.ask("update 1 --subject B");
@@ -103,7 +103,7 @@ fn where_only_our_memory_is_lost_the_history_comes_back_and_the_tasks_stay() {
 }
 
 #[test]
-fn a_list_whose_directory_is_gone_is_backed_up_by_what_is_remembered_of_it() {
+fn list_without_directory_is_backed_up_from_memory() {
     let (home, vault) = (home(), Vault::new());
     home.ask("create A");
     fs::remove_dir_all(home.list("L")).unwrap();
@@ -115,7 +115,7 @@ fn a_list_whose_directory_is_gone_is_backed_up_by_what_is_remembered_of_it() {
 }
 
 #[test]
-fn teams_come_back_with_what_was_acknowledged_and_directories_with_their_lists_but_trust_does_not() {
+fn backup_restores_teams_and_bindings_but_not_trust() {
     let (home, vault) = (home(), Vault::new());
     for words in [
         "team create crew --as lead",
@@ -186,7 +186,7 @@ fn two_at_once_do_not_write_into_one_backup() {
 }
 
 #[test]
-fn one_list_that_cannot_be_read_does_not_keep_the_others_from_being_saved() {
+fn unreadable_list_does_not_stop_backup_of_others() {
     let (home, vault) = (home(), Vault::new());
     home.ask("create A");
     let long = "long-".repeat(40);
@@ -207,7 +207,7 @@ fn one_list_that_cannot_be_read_does_not_keep_the_others_from_being_saved() {
 }
 
 #[test]
-fn where_there_is_nothing_a_backup_of_nothing_is_made_and_brought_back() {
+fn empty_backup_is_made_and_restored() {
     let (home, vault) = (home(), Vault::new());
     let made = home.ask(&format!("backup {}", vault.path("b.tar").display()));
     assert_eq!((&made["lists"], &made["teams"], &made["complete"]), (&json!([]), &json!([]), &json!(true)), "{made}");

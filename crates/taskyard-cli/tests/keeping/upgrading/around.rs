@@ -12,7 +12,7 @@ fn ask(yard: &OldYard, words: &str) -> Value {
 }
 
 #[test]
-fn jobs_of_an_earlier_release_are_found_with_their_output_and_what_ended_is_told() {
+fn jobs_of_earlier_release_are_found_with_output() {
     for yard in yards() {
         let before = Rows::of(&yard.data().join("machine.sqlite"));
         assert_eq!((before.count("jobs"), before.count("bindings"), before.count("trusted")), (3, 1, 1));
@@ -32,7 +32,7 @@ fn jobs_of_an_earlier_release_are_found_with_their_output_and_what_ended_is_told
 }
 
 #[test]
-fn a_team_of_an_earlier_release_has_its_members_and_every_message_once() {
+fn team_of_earlier_release_keeps_members_and_messages() {
     for yard in yards() {
         let before = Rows::of(&yard.data().join("teams.sqlite"));
         assert_eq!((before.count("seats"), before.count("sent")), (3, 5));

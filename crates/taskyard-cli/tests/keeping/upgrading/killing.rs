@@ -24,7 +24,7 @@ fn steps(yard: &OldYard, words: &str) -> Vec<Step> {
 }
 
 #[test]
-fn an_upgrade_of_a_list_that_is_killed_at_any_step_loses_nothing() {
+fn killed_list_upgrade_loses_nothing() {
     let is_full = Scale::from_environment(0.1).is_full();
     thread::scope(|scope| {
         for name in OldYard::ALL {
@@ -59,7 +59,7 @@ fn a_killed_upgrade_loses_nothing(yard: &OldYard, kind: &str, list: &str) {
 }
 
 #[test]
-fn an_upgrade_of_the_machines_or_the_teams_database_that_is_killed_at_any_step_loses_nothing() {
+fn killed_machine_or_team_database_upgrade_loses_nothing() {
     // The later yards have both as they are today.
     let name = OldYard::ALL[0];
     let send = "send --team crew --as bob --to cid Hello --json";

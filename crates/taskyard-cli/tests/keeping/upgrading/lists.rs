@@ -7,7 +7,7 @@ use taskyard_testkit::{OldList, Process, Program};
 use crate::upgrading::{is_as_the_journal_says, what_was_added, yards};
 
 #[test]
-fn every_list_of_an_earlier_release_is_gone_on_with_and_its_history_is_kept_to_the_byte() {
+fn lists_of_every_earlier_release_continue_with_history() {
     for yard in yards() {
         let lists = yard.lists();
         let stores: BTreeSet<&str> = lists.iter().filter_map(|list| list.store.split(':').next()).collect();
@@ -40,7 +40,7 @@ fn every_list_of_an_earlier_release_is_gone_on_with_and_its_history_is_kept_to_t
 }
 
 #[test]
-fn a_commit_that_was_broken_off_before_the_upgrade_is_finished_after_it() {
+fn interrupted_commit_is_finished_after_upgrade() {
     for yard in yards() {
         let list = yard.list("claude", "broken-off");
         let task = || yard.run(&format!("show 4 --json {}", list.flags())).json()["task"].clone();
@@ -54,7 +54,7 @@ fn a_commit_that_was_broken_off_before_the_upgrade_is_finished_after_it() {
 }
 
 #[test]
-fn a_commit_that_was_broken_off_in_an_earlier_run_of_the_machine_is_finished_after_the_upgrade() {
+fn interrupted_commit_of_earlier_boot_survives_upgrade() {
     for yard in yards() {
         let list = yard.list("claude", "broken-off");
         let shown = yard.run_with("any=boot:another", &format!("show 4 --json {}", list.flags()));
@@ -64,7 +64,7 @@ fn a_commit_that_was_broken_off_in_an_earlier_run_of_the_machine_is_finished_aft
 }
 
 #[test]
-fn a_merge_that_was_broken_off_before_the_upgrade_happened_in_both_lists_or_in_neither() {
+fn interrupted_merge_is_whole_or_absent_after_upgrade() {
     for yard in yards() {
         for (way, happened) in [("noted", false), ("existing", true)] {
             let (came, went) =
@@ -131,7 +131,7 @@ fn a_lease_of_an_earlier_release_is_proved_by_its_token() {
 }
 
 #[test]
-fn many_who_open_a_list_of_an_earlier_release_at_once_upgrade_it_once() {
+fn concurrent_openers_upgrade_an_old_list_once() {
     for yard in yards() {
         for list in yard.lists() {
             let written = list.entries();

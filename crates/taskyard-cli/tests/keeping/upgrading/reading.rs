@@ -17,7 +17,7 @@ fn read(yard: &OldYard, words: &str) -> Ran {
 }
 
 #[test]
-fn where_nothing_can_be_written_everything_of_an_earlier_release_is_read() {
+fn earlier_release_is_readable_on_read_only_disk() {
     for yard in yards() {
         let root = yard.data().parent().unwrap().to_owned();
         must("chmod", &["755"], root.parent().unwrap());

@@ -13,7 +13,7 @@ fn of_somebody_else(place: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_list_behind_a_link_to_a_directory_of_ones_own_is_as_good_as_any() {
+fn list_behind_link_to_own_directory_is_used() {
     for link in [".claude", ".claude/tasks", ".claude/tasks/L"] {
         let site = Site::new(SECRET);
         let (elsewhere, link) = (site.home.path().join("elsewhere"), site.home.path().join(link));
@@ -28,7 +28,7 @@ fn a_list_behind_a_link_to_a_directory_of_ones_own_is_as_good_as_any() {
 }
 
 #[test]
-fn a_list_behind_a_link_to_a_directory_of_another_user_is_not_used() {
+fn list_behind_link_to_foreign_directory_is_refused() {
     for link in [".claude", ".claude/tasks", ".claude/tasks/L"] {
         let site = Site::new(SECRET);
         let link = site.home.path().join(link);
@@ -46,7 +46,7 @@ fn a_list_behind_a_link_to_a_directory_of_another_user_is_not_used() {
 }
 
 #[test]
-fn a_document_a_folder_and_a_team_behind_such_a_link_are_not_used_either() {
+fn document_folder_and_team_behind_foreign_link_are_refused() {
     let site = Site::new(SECRET);
     let theirs = of_somebody_else(&site.home.path().join("theirs"));
     fs::create_dir_all(site.home.path().join(".claude/teams")).unwrap();

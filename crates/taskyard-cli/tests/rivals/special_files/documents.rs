@@ -7,7 +7,7 @@ use taskyard_testkit::StrangeFile;
 use crate::special_files::site::{SECRET, Site};
 
 #[test]
-fn a_document_is_told_set_aside_and_brought_back_from_the_journal() {
+fn torn_document_is_reported_set_aside_and_restored() {
     for kind in StrangeFile::ALL {
         let site = Site::new(&format!(r#"{{"version":2,"note":"{SECRET}","tasks":[]}}"#));
         let path = site.home.path().join("tasks.json");
@@ -30,7 +30,7 @@ fn a_document_is_told_set_aside_and_brought_back_from_the_journal() {
 }
 
 #[test]
-fn among_the_files_of_a_teaching_folder_it_is_passed_over_and_doctor_names_it() {
+fn pipe_in_teaching_folder_is_skipped_and_doctor_names_it() {
     for kind in StrangeFile::ALL {
         let good = format!(r#"{{"id":"task_9","title":"{SECRET}","status":"pending"}}"#);
         let site = Site::new(&good);
@@ -51,7 +51,7 @@ fn among_the_files_of_a_teaching_folder_it_is_passed_over_and_doctor_names_it() 
 }
 
 #[test]
-fn in_the_place_of_what_a_teaching_folder_carries_it_is_told_and_set_aside() {
+fn non_file_in_place_of_carried_data_is_set_aside() {
     for kind in StrangeFile::ALL {
         let site = Site::new(&format!(r#"{{"{SECRET}":{{}}}}"#));
         let store = "--store teaching:folder";

@@ -19,7 +19,7 @@ fn office() -> (Site, PathBuf) {
 }
 
 #[test]
-fn nobody_reads_or_writes_it_and_the_others_hear_from_each_other() {
+fn unread_inbox_is_skipped_and_others_still_hear() {
     for kind in StrangeFile::ALL {
         let (site, inboxes) = office();
         let path = inboxes.join("bob.json");

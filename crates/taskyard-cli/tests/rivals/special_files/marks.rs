@@ -7,7 +7,7 @@ use taskyard_testkit::StrangeFile;
 use crate::special_files::site::{SECRET, Site};
 
 #[test]
-fn numbers_are_given_out_without_it_and_the_next_removal_writes_a_new_one() {
+fn numbers_are_given_without_mark_and_removal_writes_one() {
     for kind in StrangeFile::ALL {
         let site = Site::new(&format!("700 {SECRET}"));
         site.good_run("create A");

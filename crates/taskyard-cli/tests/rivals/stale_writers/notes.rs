@@ -15,7 +15,7 @@ fn texts(home: &Home) -> Vec<Value> {
 }
 
 #[test]
-fn notes_that_another_program_loses_are_put_back_as_often_as_it_does() {
+fn notes_lost_to_other_programs_are_always_put_back() {
     let home = home();
     home.ask("create Parser");
     let before = read(&home, "1");
@@ -73,7 +73,7 @@ fn what_undo_or_we_took_away_is_not_put_back() {
 }
 
 #[test]
-fn a_loss_that_nobody_put_back_is_put_back_by_the_next_note_or_look() {
+fn unrestored_loss_is_put_back_by_next_note_or_look() {
     for next in ["show 1", "note 1 third"] {
         let home = home();
         home.ask("create Parser");
@@ -116,7 +116,7 @@ fn an_agent_that_sets_notes_as_metadata_writes_over_none() {
 }
 
 #[test]
-fn no_note_is_lost_between_many_who_note_and_a_program_that_writes_old_contents() {
+fn notes_survive_rivals_that_write_old_contents() {
     let home = home();
     home.ask("create Parser -d Grammar");
     let rounds = Scale::from_environment(0.1).of(60);

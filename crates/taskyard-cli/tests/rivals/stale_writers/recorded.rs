@@ -14,7 +14,7 @@ use taskyard::store::HistoryQuery;
 use crate::stale_writers::home;
 
 #[test]
-fn every_recorded_update_that_comes_too_late_is_noticed_and_loses_nothing() {
+fn recorded_late_updates_are_noticed_and_lose_nothing() {
     for release in ["2.1.34", "2.1.325"] {
         let tried = recorded_updates(release).iter().filter(|update| comes_too_late(update)).count();
         assert!(tried > 10, "{release}: {tried}");

@@ -32,7 +32,7 @@ fn replaced() -> Home {
 }
 
 #[test]
-fn a_task_that_was_overwritten_by_another_comes_back_under_a_new_number() {
+fn overwritten_task_is_restored_under_new_number() {
     let home = replaced();
     let offered = home.ask("restore");
     assert_eq!(offered["restorable"].as_array().unwrap().len(), 1, "{offered}");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::stale_writers::{entries, findings, home, read, verdicts, without_putting_back, write, write_stale};
 
 #[test]
-fn what_a_stale_write_took_back_is_put_back_in_a_revision_that_can_be_undone() {
+fn put_back_of_stale_write_is_a_revision_one_can_undo() {
     let home = home();
     home.ask("create Parser -d Grammar --owner tester");
     write_stale(&home, "start 1");
@@ -32,7 +32,7 @@ fn what_a_stale_write_took_back_is_put_back_in_a_revision_that_can_be_undone() {
 }
 
 #[test]
-fn where_nothing_is_put_back_doctor_tells_what_was_lost_and_mends_it() {
+fn doctor_reports_and_mends_losses_not_put_back() {
     let home = home();
     without_putting_back(&home);
     for subject in ["Parser", "Lexer"] {
@@ -66,7 +66,7 @@ fn where_nothing_is_put_back_doctor_tells_what_was_lost_and_mends_it() {
 }
 
 #[test]
-fn a_write_that_only_takes_ours_back_or_writes_another_value_stands() {
+fn revert_or_new_value_of_outside_write_stands() {
     let home = home();
     for subject in ["Parser", "Lexer"] {
         home.ask(&format!("create {subject} --owner tester"));
@@ -126,7 +126,7 @@ fn a_writer_notices_what_nobody_saw_between_two_of_our_writes() {
 }
 
 #[test]
-fn a_write_that_comes_long_after_ours_is_told_of_and_not_put_back() {
+fn stale_write_long_after_ours_is_reported_not_put_back() {
     let home = home();
     home.ask("create Parser -d Grammar");
     write_stale(&home, "update 1 --meta ours=1");
@@ -140,7 +140,7 @@ fn a_write_that_comes_long_after_ours_is_told_of_and_not_put_back() {
 }
 
 #[test]
-fn a_deleted_task_that_a_stale_write_brings_back_is_told_of_and_deleted_again_on_demand() {
+fn deleted_task_revived_by_stale_write_is_reported() {
     let home = home();
     home.ask("create Parser -d text");
     home.ask("create Lexer --blocked-by 1");

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::imported::{BadSource, Imported};
-use super::markdown::numbered_apart;
-use super::objects::{Rest, add_part, set, set_priority};
-use crate::json_text;
-use crate::{DEFER, DUE, ESTIMATE, Priority, Status, Task, TaskId};
+use crate::dialect::foreign::checklists::numbered_apart;
+use crate::dialect::foreign::imported::{Rest, add_part, carried, put_moment, set, set_priority, take_part};
+use crate::dialect::hook_input::Times;
+use crate::task::{NoteRead, notes_of, read_note};
+use crate::{DEFER, DUE, ESTIMATE, Priority, Status, Task, TaskId, Timestamp, json_text};
 
 const FORMAT: &str = "beads";
 
@@ -73,6 +74,11 @@ fn take(mut issue: Rest, place: &str, seen: &mut HashMap<String, usize>, importe
     if let Some(minutes) = issue.0.get("estimated_minutes").and_then(Value::as_u64) {
         set(&mut task, ESTIMATE, minutes.saturating_mul(60));
     }
+    // A task is what every issue is unless it says otherwise.
+    if let Some(kind) = issue.0.get("issue_type").and_then(Value::as_str).filter(|kind| !["", "task"].contains(kind)) {
+        let kind = kind.to_owned();
+        set(&mut task, "kind", kind);
+    }
     take_dependencies(&mut issue, &mut task, imported);
     let notes: Vec<Value> = issue.array("comments").into_iter().map(note).collect();
     if !notes.is_empty() {
@@ -113,6 +119,95 @@ fn note(comment: Value) -> Value {
     }
 }
 
+/// Writes one issue per line. When tasks were made and changed is known of most; the others say `now`.
+pub fn write(tasks: &[Task], times: &HashMap<TaskId, Times>, now: Timestamp) -> String {
+    let issue = |task| Value::Object(issue(task, times, now)).to_string() + "\n";
+    tasks.iter().map(issue).collect()
+}
+
+fn issue(task: &Task, times: &HashMap<TaskId, Times>, now: Timestamp) -> Map<String, Value> {
+    let known = times.get(&task.id);
+    let created = known.map_or(now, |times| times.created).to_string();
+    let updated = known.map_or(now, |times| times.updated).to_string();
+    let mut object = carried(task, FORMAT);
+    let was = object.shift_remove("status");
+    let id = beads_id(&task.id);
+    let status = match (task.status, was.as_ref().and_then(Value::as_str)) {
+        (Status::Completed, _) => "closed",
+        (Status::InProgress, Some("hooked")) => "hooked",
+        (Status::InProgress, _) => "in_progress",
+        (Status::Pending, Some(word)) => word,
+        (Status::Pending, None) => "open",
+    };
+    let mut description = task.description.clone();
+    for (key, heading) in [("notes", "Notes"), ("acceptance_criteria", "Acceptance criteria"), ("design", "Design")] {
+        object.extend(take_part(&mut description, heading).map(|text| (key.to_owned(), text.into())));
+    }
+    let mut put = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
+    put("id", id.clone().into());
+    put("title", task.subject.as_str().into());
+    put("description", description.into());
+    put("status", status.into());
+    let was = task.meta(FORMAT).and_then(|carried| carried.get("priority")).and_then(Value::as_u64);
+    let read_as = |number: u64| match number {
+        0 | 1 => Priority::High,
+        2 => Priority::Medium,
+        _ => Priority::Low,
+    };
+    let number = was.filter(|number| read_as(*number) == task.priority()).unwrap_or(match task.priority() {
+        Priority::High => 1,
+        Priority::Medium => 2,
+        Priority::Low => 3,
+    });
+    put("priority", number.into());
+    put("issue_type", task.meta("kind").and_then(Value::as_str).unwrap_or("task").into());
+    if let Some(owner) = task.owner() {
+        put("assignee", owner.into());
+    }
+    let labels: Vec<&str> = task.tags().collect();
+    if !labels.is_empty() {
+        put("labels", labels.into());
+    }
+    if status == "closed" {
+        let closed = was_closed(task).unwrap_or_else(|| updated.clone());
+        put("closed_at", closed.into());
+        if task.is_cancelled() {
+            put("close_reason", "Cancelled".into());
+        }
+    }
+    let dependency = |on: &TaskId, kind: &str| json!({"issue_id": id, "depends_on_id": beads_id(on), "type": kind, "created_at": created, "created_by": "taskyard"});
+    let mut dependencies: Vec<Value> = task.blocked_by.iter().map(|on| dependency(on, "blocks")).collect();
+    dependencies.extend(task.parent().map(|parent| dependency(&parent, "parent-child")));
+    let comment = |(number, note): (usize, &Value)| {
+        let NoteRead { at, author, text } = read_note(note);
+        json!({"id": number + 1, "issue_id": id, "author": author.unwrap_or("taskyard"), "text": text, "created_at": at.unwrap_or(&created)})
+    };
+    let comments: Vec<Value> = notes_of(task).iter().enumerate().map(comment).collect();
+    if let Some(Value::Array(others)) = object.shift_remove("dependencies") {
+        dependencies.extend(others);
+    }
+    for (key, values) in [("dependencies", dependencies), ("comments", comments)] {
+        object.extend((!values.is_empty()).then(|| (key.to_owned(), values.into())));
+    }
+    put_moment(&mut object, "due_at", task.due(), true, |moment| moment.to_string());
+    put_moment(&mut object, "defer_until", task.defer(), false, |moment| moment.to_string());
+    let minutes = task.estimate().map(|span| span.as_secs().div_ceil(60));
+    object.extend(minutes.map(|minutes| ("estimated_minutes".to_owned(), minutes.into())));
+    for (key, moment) in [("created_at", created), ("updated_at", updated)] {
+        object.entry(key).or_insert_with(|| moment.into());
+    }
+    object
+}
+
+fn was_closed(task: &Task) -> Option<String> {
+    task.meta(FORMAT)?.get("closed_at")?.as_str().map(str::to_owned)
+}
+
+/// Returns an id with a prefix before its hyphen, which every issue has.
+fn beads_id(id: &TaskId) -> String {
+    if id.as_number().is_some() { format!("yd-{id}") } else { id.as_str().to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -145,6 +240,8 @@ mod tests {
         assert_eq!((&carried["issue_type"], &carried["priority"]), (&json!("feature"), &json!(4)));
         assert_eq!(carried["dependencies"][0]["type"], "discovered-from");
         assert_eq!(imported.tasks[1].meta("beads").unwrap()["close_reason"], "Completed");
+        let kinds: Vec<_> = imported.tasks.iter().map(|task| task.meta("kind").cloned()).collect();
+        assert_eq!(kinds, [Some(json!("epic")), None, Some(json!("feature"))]);
     }
 
     #[test]
@@ -154,6 +251,13 @@ mod tests {
         let times = ["due", "defer", "estimate"].map(|key| task.meta(key).cloned().unwrap_or_default());
         assert_eq!(times, [json!("2026-11-20T16:00:00.000Z"), json!("2026-11-18T00:00:00.000Z"), json!(5400)]);
         assert_eq!(task.meta("beads").unwrap()["due_at"], "2026-11-20T17:00:00+01:00");
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let tasks = read(ISSUES).unwrap().tasks;
+        let text = super::write(&tasks, &std::collections::HashMap::new(), crate::Timestamp(0));
+        assert_eq!(read(&text).unwrap().tasks, tasks, "{text}");
     }
 
     #[test]

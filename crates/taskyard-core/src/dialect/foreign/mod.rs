@@ -5,19 +5,14 @@
 
 pub mod backlog;
 pub mod beads;
-pub mod csv;
-pub mod jsonl;
-pub mod markdown;
 pub mod taskmaster;
 pub mod taskwarrior;
-pub mod todos;
 
+pub mod checklists;
+pub mod csv_and_jsonl;
 mod formats;
-mod front_matter;
-mod guessing;
 mod imported;
-mod objects;
+pub mod todo_write_files;
 
-pub use formats::{ExportFormat, ImportFormat};
-pub use guessing::guess;
+pub use formats::{ExportFormat, ImportFormat, guess};
 pub use imported::{BadSource, Imported, Loss, Mapping};

@@ -2,13 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::imported::{BadSource, Imported};
-use super::markdown::numbered_apart;
-use super::objects::{Rest, add_part, set, set_priority};
-use crate::json_text;
-use crate::{Priority, Status, Task, TaskId};
+use crate::dialect::foreign::checklists::numbered_apart;
+use crate::dialect::foreign::imported::{Rest, add_part, carried, set, set_priority, take_part};
+use crate::{Priority, Status, Task, TaskId, Timestamp, json_text};
 
 const FORMAT: &str = "taskmaster";
 /// The tag whose tasks have no mark before their ids.
@@ -131,6 +130,123 @@ fn last_part(id: &str) -> Option<String> {
     id.rsplit('.').next().map(str::to_owned)
 }
 
+/// Writes tasks under their tags. Parts are subtasks of the task at the top, however deep they lie; a task whose id is no number gets one.
+pub fn write(tasks: &[Task], now: Timestamp) -> String {
+    let numbering = Numbering::of(tasks);
+    let mut tags: Map<String, Value> = Map::new();
+    for task in tasks.iter().filter(|task| numbering.top_of(task).is_none()) {
+        let mut object = element(task, &numbering);
+        let subtasks = tasks.iter().filter(|part| numbering.top_of(part) == Some(&task.id));
+        let subtasks: Vec<Value> = subtasks.map(|part| Value::Object(element(part, &numbering))).collect();
+        object.insert("subtasks".to_owned(), subtasks.into());
+        let tag = task.id.as_str().split_once(':').map_or(MAIN_TAG, |(tag, _)| tag);
+        let metadata =
+            json!({"created": now.to_string(), "updated": now.to_string(), "description": "Tasks from Taskyard"});
+        let held = tags.entry(tag).or_insert_with(|| json!({"tasks": [], "metadata": metadata}));
+        if let Some(Value::Array(all)) = held.get_mut("tasks") {
+            all.push(Value::Object(object));
+        }
+    }
+    tags.entry(MAIN_TAG).or_insert_with(|| json!({"tasks": [], "metadata": {}}));
+    format!("{:#}\n", Value::Object(tags))
+}
+
+/// The numbers that tasks get: one, or two with a dot between them for a subtask.
+struct Numbering<'a> {
+    top: HashMap<&'a TaskId, TaskId>,
+    numbers: HashMap<&'a TaskId, (u64, Option<u64>)>,
+}
+
+impl<'a> Numbering<'a> {
+    fn of(tasks: &'a [Task]) -> Self {
+        let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
+        let mut top: HashMap<&TaskId, TaskId> = HashMap::new();
+        for task in tasks {
+            let mut seen = HashSet::from([task.id.clone()]);
+            let mut at = task;
+            while let Some(above) =
+                at.parent().filter(|parent| seen.insert(parent.clone())).and_then(|parent| by_id.get(&parent))
+            {
+                at = above;
+            }
+            // Tasks that are parts of each other are parts of nothing.
+            let is_in_circle = at.parent().is_some_and(|parent| seen.contains(&parent));
+            if at.id != task.id && !is_in_circle {
+                top.insert(&task.id, at.id.clone());
+            }
+        }
+        let own = |id: &TaskId| id.as_str().rsplit([':', '.']).next().and_then(|last| last.parse::<u64>().ok());
+        let mut numbers: HashMap<&TaskId, (u64, Option<u64>)> = HashMap::new();
+        let mut taken: HashSet<(String, u64)> = HashSet::new();
+        let mut number = |id: &TaskId, within: String| {
+            let stated = own(id).filter(|number| *number > 0);
+            let number = stated.into_iter().chain(1..).find(|number| taken.insert((within.clone(), *number)));
+            number.unwrap_or(1)
+        };
+        for task in tasks.iter().filter(|task| !top.contains_key(&task.id)) {
+            let tag = task.id.as_str().split_once(':').map_or("", |(tag, _)| tag);
+            numbers.insert(&task.id, (number(&task.id, tag.to_owned()), None));
+        }
+        for task in tasks {
+            if let Some(above) = top.get(&task.id) {
+                let whole = numbers[above].0;
+                numbers.insert(&task.id, (whole, Some(number(&task.id, format!("{above}/")))));
+            }
+        }
+        Self { top, numbers }
+    }
+
+    fn top_of(&self, task: &Task) -> Option<&TaskId> {
+        self.top.get(&task.id)
+    }
+
+    /// Returns how a task names another one: siblings by their last number alone.
+    fn reference(&self, from: &Task, on: &TaskId) -> Value {
+        match self.numbers.get(on) {
+            // What is not there keeps the name it had.
+            None => on.as_str().rsplit(':').next().unwrap_or_default().into(),
+            Some((whole, None)) => (*whole).into(),
+            Some((_, Some(part))) if self.top.get(on) == self.top_of(from) => (*part).into(),
+            Some((whole, Some(part))) => format!("{whole}.{part}").into(),
+        }
+    }
+}
+
+fn element(task: &Task, numbering: &Numbering<'_>) -> Map<String, Value> {
+    let mut object = carried(task, FORMAT);
+    let was = object.shift_remove("status");
+    object.shift_remove("tag");
+    let status = match (task.status, was.as_ref().and_then(Value::as_str)) {
+        (Status::Completed, _) if task.is_cancelled() => "cancelled",
+        (Status::Completed, _) => "done",
+        (Status::InProgress, Some("review")) => "review",
+        (Status::InProgress, _) => "in-progress",
+        (Status::Pending, Some(word)) => word,
+        (Status::Pending, None) => "pending",
+    };
+    let mut description = task.description.clone();
+    let test = take_part(&mut description, "Test strategy").unwrap_or_default();
+    let details = take_part(&mut description, "Details").unwrap_or_default();
+    let (whole, part) = numbering.numbers[&task.id];
+    let on: Vec<Value> = task.blocked_by.iter().map(|on| numbering.reference(task, on)).collect();
+    let priority = task.stated_priority().map_or("medium", Priority::as_str);
+    let fields: [(&str, Value); 8] = [
+        ("id", part.unwrap_or(whole).into()),
+        ("title", task.subject.as_str().into()),
+        ("description", description.into()),
+        ("details", details.into()),
+        ("testStrategy", test.into()),
+        ("status", status.into()),
+        ("dependencies", on.into()),
+        ("priority", priority.into()),
+    ];
+    let mut written: Map<String, Value> = fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    written.extend(task.owner().map(|owner| ("assignee".to_owned(), owner.into())));
+    object.retain(|key, _| !written.contains_key(key));
+    written.extend(object);
+    written
+}
+
 #[cfg(test)]
 mod tests {
     use super::read;
@@ -166,6 +282,47 @@ mod tests {
         assert_eq!(tasks[3].parent(), Some(TaskId::number(2)));
         assert_eq!(tasks[3].meta("taskmaster").unwrap()["status"], "deferred");
         assert!(tasks[4].is_cancelled());
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let tasks = read(TAGGED).unwrap().tasks;
+        let text = super::write(&tasks, crate::Timestamp(0));
+        let again = read(&text).unwrap().tasks;
+        let facts = |tasks: &[Task]| -> Vec<_> {
+            let fact = |task: &Task| {
+                (
+                    task.id.clone(),
+                    task.subject.clone(),
+                    task.description.clone(),
+                    task.status,
+                    task.blocked_by.clone(),
+                    task.parent(),
+                )
+            };
+            tasks.iter().map(fact).collect()
+        };
+        assert_eq!(facts(&again), facts(&tasks), "{text}");
+        assert_eq!(again[3].meta("taskmaster").unwrap()["status"], "deferred");
+    }
+
+    #[test]
+    fn parts_of_parts_are_subtasks_of_the_whole() {
+        let part = |id: &str, parent: &str, on: &[&str]| Task {
+            metadata: serde_json::json!({ "parent": parent }).as_object().cloned(),
+            blocked_by: on.iter().map(|id| TaskId::stored(*id)).collect(),
+            ..Task::new(TaskId::stored(id), id)
+        };
+        let tasks = [
+            Task::new(TaskId::number(3), "whole"),
+            part("4", "3", &[]),
+            part("5", "4", &["4"]),
+            part("a", "b", &[]),
+            part("b", "a", &["5"]),
+        ];
+        let again = read(&super::write(&tasks, crate::Timestamp(0))).unwrap().tasks;
+        assert_eq!(ids(&again), ["3", "3.4", "3.5", "1", "2"]);
+        assert_eq!((again[2].blocked_by[0].as_str(), again[4].blocked_by[0].as_str()), ("3.4", "3.5"));
     }
 
     #[test]

@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::imported::{BadSource, Imported};
-use super::markdown::numbered_apart;
-use super::objects::{Rest, set, set_priority};
-use crate::json_text;
+use crate::dialect::foreign::checklists::numbered_apart;
+use crate::dialect::foreign::imported::{Rest, carried, put_moment, set, set_priority};
+use crate::task::{NoteRead, notes_of, read_note};
 use crate::timing::parse_span;
-use crate::{DEFER, DUE, ESTIMATE, Priority, Status, Task, TaskId, Timestamp};
+use crate::{DEFER, DUE, ESTIMATE, Priority, Status, Task, TaskId, Timestamp, json_text};
 
 const FORMAT: &str = "taskwarrior";
 
@@ -43,7 +43,7 @@ pub fn read(text: &str) -> Result<Imported, BadSource> {
     Ok(imported.without_doubles())
 }
 
-/// Tells whether a task is only the template of others that are there.
+/// Returns whether a task is only the template of others that are there.
 fn is_template(object: &Map<String, Value>, with_instances: &HashSet<String>) -> bool {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     text("status") == Some("recurring") && text("uuid").is_some_and(|uuid| with_instances.contains(uuid))
@@ -103,6 +103,10 @@ fn take(mut object: Rest, place: &str, seen: &mut HashMap<String, usize>, import
     if let Some(seconds) = object.0.get(ESTIMATE).and_then(Value::as_str).and_then(seconds_of) {
         set(&mut task, ESTIMATE, seconds);
     }
+    if let Some(project) = object.0.get("project").and_then(Value::as_str).filter(|project| !project.is_empty()) {
+        let project = project.to_owned();
+        set(&mut task, "project", project);
+    }
     let notes: Vec<Value> = object.array("annotations").into_iter().map(note).collect();
     if !notes.is_empty() {
         set(&mut task, "notes", notes);
@@ -137,6 +141,110 @@ fn moment(text: &str) -> String {
     Timestamp::parse(text).map_or_else(|| text.to_owned(), |moment| moment.to_string())
 }
 
+/// Writes tasks as `task import` reads them. Ids that are no UUIDs become some, the same for the same `source` and id every time.
+pub fn write(tasks: &[Task], source: &str) -> String {
+    let elements = tasks.iter().map(|task| Value::Object(element(task, source)));
+    let lines: Vec<String> = elements.map(|element| element.to_string()).collect();
+    format!("[\n{}\n]\n", lines.join(",\n"))
+}
+
+fn element(task: &Task, source: &str) -> Map<String, Value> {
+    let mut object = carried(task, FORMAT);
+    let was = object.shift_remove("status");
+    let status = match task.status {
+        Status::Completed if task.is_cancelled() => "deleted",
+        Status::Completed => "completed",
+        // How one recurs or that it waits is in the carried fields.
+        Status::Pending if was == Some("waiting".into()) => "waiting",
+        Status::InProgress | Status::Pending => "pending",
+    };
+    object.insert("uuid".to_owned(), uuid(&task.id, source).into());
+    object.insert("description".to_owned(), one_line(&task.subject).into());
+    object.insert("status".to_owned(), status.into());
+    match task.status {
+        Status::InProgress => drop(object.entry("start").or_insert_with(|| LONG_AGO.into())),
+        Status::Pending => drop(object.shift_remove("start")),
+        Status::Completed => {}
+    }
+    let priority = task.stated_priority().map(|priority| match priority {
+        Priority::High => "H",
+        Priority::Medium => "M",
+        Priority::Low => "L",
+    });
+    object.extend(priority.map(|letter| ("priority".to_owned(), letter.into())));
+    let tags: Vec<String> = task.tags().map(|tag| tag.split_whitespace().collect::<Vec<_>>().join("_")).collect();
+    object.extend((!tags.is_empty()).then(|| ("tags".to_owned(), tags.into())));
+    object.extend(
+        task.meta("project")
+            .filter(|project| project.is_string())
+            .map(|project| ("project".to_owned(), project.clone())),
+    );
+    put_moment(&mut object, "due", task.due(), true, compact);
+    let key = if object.contains_key("scheduled") && !object.contains_key("wait") { "scheduled" } else { "wait" };
+    put_moment(&mut object, key, task.defer(), false, compact);
+    let estimate = task.estimate().map(|span| span.as_secs());
+    if object.get(ESTIMATE).and_then(Value::as_str).and_then(seconds_of) != estimate {
+        object.shift_remove(ESTIMATE);
+        object.extend(estimate.map(|seconds| (ESTIMATE.to_owned(), format!("PT{seconds}S").into())));
+    }
+    let on: Vec<String> = task.blocked_by.iter().map(|id| uuid(id, source)).collect();
+    object.extend((!on.is_empty()).then(|| ("depends".to_owned(), on.into())));
+    let description = Some(&task.description).filter(|text| !text.is_empty());
+    let description = description.map(|text| json!({ "entry": LONG_AGO, "description": text }));
+    let notes = notes_of(task).iter().map(annotation);
+    let annotations: Vec<Value> = description.into_iter().chain(notes).collect();
+    object.extend((!annotations.is_empty()).then(|| ("annotations".to_owned(), annotations.into())));
+    object
+}
+
+/// When something was that happened at a time nobody knows.
+const LONG_AGO: &str = "20000101T000000Z";
+
+fn annotation(note: &Value) -> Value {
+    let NoteRead { at, text, .. } = read_note(note);
+    let at = at.and_then(Timestamp::parse).map_or_else(|| LONG_AGO.to_owned(), compact);
+    json!({ "entry": at, "description": text })
+}
+
+/// Writes a moment as Taskwarrior does: `20260301T000000Z`.
+fn compact(moment: Timestamp) -> String {
+    let text = moment.to_string();
+    let digits: String = text.chars().take(19).filter(|letter| !['-', ':'].contains(letter)).collect();
+    format!("{digits}Z")
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns an id that is a UUID, and for another one a UUID of version 8 made from it.
+fn uuid(id: &TaskId, source: &str) -> String {
+    let text = id.as_str();
+    let is_uuid = text.len() == 36
+        && text.char_indices().all(|(at, letter)| match at {
+            8 | 13 | 18 | 23 => letter == '-',
+            _ => letter.is_ascii_hexdigit(),
+        });
+    if is_uuid {
+        return text.to_lowercase();
+    }
+    // FNV-1a, twice with other beginnings.
+    let hash = |begin: u64| {
+        let bytes = source.bytes().chain([0]).chain(text.bytes());
+        bytes.fold(begin, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    };
+    let (high, low) = (hash(0xcbf2_9ce4_8422_2325), hash(0x8422_2325_cbf2_9ce4));
+    let (high, low) = ((high & !0xf000) | 0x8000, (low & !(0b11 << 62)) | (0b10 << 62));
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -162,7 +270,10 @@ mod tests {
         assert_eq!(api.blocked_by, [TaskId::stored("00000000-0000-4000-8000-000000000001")]);
         assert_eq!(api.meta("taskwarrior").unwrap()["due"], "20260301T000000Z");
         assert_eq!(api.meta("due").unwrap(), "2026-03-01T00:00:00.000Z");
-        assert_eq!(schema.meta("taskwarrior").unwrap()["project"], "rocket");
+        assert_eq!(
+            (schema.meta("taskwarrior").unwrap()["project"].as_str(), schema.meta("project")),
+            (Some("rocket"), Some(&json!("rocket")))
+        );
     }
 
     #[test]
@@ -186,6 +297,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_is_read_again() {
+        let tasks = read(EXPORT).unwrap().tasks;
+        assert_eq!(read(&super::write(&tasks, "x")).unwrap().tasks, tasks);
+    }
+
+    #[test]
+    fn ids_become_uuids_that_stay_the_same() {
+        let mut task = crate::Task::new(TaskId::number(2), "two\nlines");
+        task.blocked_by = vec![TaskId::number(1)];
+        let text = super::write(&[crate::Task::new(TaskId::number(1), "one"), task], "rocket");
+        let read = read(&text).unwrap().tasks;
+        assert_eq!(read[1].blocked_by, [read[0].id.clone()]);
+        assert!(read[0].id.as_str().len() == 36 && read[1].subject == "two lines");
+        assert_ne!(super::uuid(&TaskId::number(1), "rocket"), super::uuid(&TaskId::number(1), "other"));
+    }
+
+    #[test]
     fn a_recurring_task_is_pointed_out() {
         let imported = read(r#"[{"uuid":"a","description":"x","status":"recurring","recur":"weekly"}]"#).unwrap();
         assert_eq!((imported.tasks.len(), imported.losses.len()), (1, 1));
@@ -205,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiting_task_is_deferred_to_the_moment_at_which_it_comes_up() {
+    fn deferred_task_appears_at_its_time() {
         let text = r#"[{"description":"a","status":"waiting","uuid":"u","scheduled":"20260301T000000Z","wait":"20260401T120000Z"}]"#;
         let task = read(text).unwrap().tasks.remove(0);
         assert_eq!(task.meta("defer").unwrap(), "2026-04-01T12:00:00.000Z");

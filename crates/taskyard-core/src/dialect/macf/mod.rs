@@ -1,23 +1,14 @@
 //! Task files of MACF tools: Claude Code's own, with conventions inside their texts, specified in `docs/formats/macf.md`.
 
-mod block;
-mod editing;
-mod facts;
-mod hidden;
-mod kind;
-mod making;
-mod parent;
-mod renaming;
-mod subject;
-mod tasks;
-mod value_text;
+mod macf_block;
+mod macf_facts;
+mod macf_renaming;
+mod macf_tasks;
 
-pub use block::{Block, stated_parent};
-pub use facts::{BadBlock, Fact};
-pub use hidden::{hidden_names, hidden_task_of, is_hidden_twice};
-pub use kind::{Kind, UnknownKind};
-pub use making::describe_making;
-pub(crate) use parent::set_parent;
-pub use renaming::{ChangedFacts, change_facts, retitled, with_marks};
-pub use subject::Subject;
-pub use tasks::{CARRIED, read_task, write_task};
+pub use macf_block::{Block, Subject, describe_making, stated_parent};
+pub use macf_facts::{BadBlock, Fact};
+pub(crate) use macf_renaming::set_parent;
+pub use macf_renaming::{
+    ChangedFacts, Kind, UnknownKind, change_facts, hidden_names, hidden_task_of, is_hidden_twice, retitled, with_marks,
+};
+pub use macf_tasks::{CARRIED, read_task, write_task};

@@ -2,19 +2,12 @@
 //!
 //! Reading and writing are pure functions over bytes. Locks, renames and the journal are the file store's business.
 
-mod javascript;
-mod javascript_numbers;
-mod reading;
-mod repairing;
-mod schema;
-mod shape;
-mod writing;
+mod native_reading;
+mod native_repairing;
+mod native_writing;
 
-pub(crate) use javascript::keys;
-pub use javascript::{next_number, parse_int, stringify};
-pub use reading::{Unreadable, read};
-pub use repairing::{Repair, repair};
-pub use schema::LARGEST;
-pub(crate) use schema::SCHEMA;
-pub use shape::{Ids, Shape};
-pub use writing::{TooLarge, as_written_in, write};
+pub(crate) use native_reading::SCHEMA;
+pub use native_reading::{Ids, LARGEST, Shape, Unreadable, read};
+pub use native_repairing::{Repair, repair};
+pub(crate) use native_writing::keys;
+pub use native_writing::{TooLarge, as_written_in, next_number, parse_int, stringify, write};

@@ -1,18 +1,11 @@
-//! Pictures of what waits for what: as text, as SVG, and in the languages of Mermaid and Graphviz.
+//! Drawings of the dependency graph: as text, as SVG, and for Mermaid and Graphviz.
 //!
-//! Every picture is a function of the tasks alone: the same list gives the same picture, byte for byte.
+//! Every drawing depends only on the tasks: the same list yields the same output, byte for byte.
 
-mod dot;
-mod layering;
-mod layout;
-mod mermaid;
-mod network;
-mod svg;
-mod text;
+mod graph_network;
+mod graph_svg;
+mod graph_text;
 
-pub use dot::dot;
-pub(crate) use layering::{groups, order_layers};
-pub use mermaid::mermaid;
-pub(crate) use network::Network;
-pub use svg::{svg, svg_part};
-pub use text::text;
+pub(crate) use graph_network::{Network, groups, order_layers};
+pub use graph_svg::{svg, svg_part};
+pub use graph_text::{dot, mermaid, text};

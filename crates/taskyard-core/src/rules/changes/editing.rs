@@ -1,4 +1,4 @@
-//! What one person made of a task in an editor, merged with what other agents made of it meanwhile.
+//! Merges a user's edits of a task in an editor with the changes that others made in the meantime.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -8,81 +8,87 @@ use diffy::{ConflictStyle, MergeOptions};
 use serde_json::{Value, json};
 
 use crate::rules::changes::patching::{OwnerChange, Patch};
+use crate::rules::changes::recurring::EVERY;
 use crate::timing::work_in_full;
 use crate::{DEFER, DUE, ESTIMATE, Priority, Status, Task, TaskId, Timestamp};
 
-/// A task as it stands in an editor.
+/// A task as it is shown in an editor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Draft {
     /// The title.
     pub subject: String,
-    /// Where in its life it is; none for one that is yet to be made.
+    /// The status, or `None` for a task that is not created yet.
     pub(crate) status: Option<Status>,
-    /// Its owner.
+    /// The owner, or `None` if it has none.
     pub owner: Option<String>,
-    /// What is being done, while it is being done.
+    /// The text shown while the task is in progress.
     pub active_form: Option<String>,
-    /// The priority that was given.
+    /// The explicitly set priority.
     pub(crate) priority: Option<Priority>,
-    /// The tags.
     pub(crate) tags: Vec<String>,
-    /// The task it is a part of.
     pub(crate) parent: Option<TaskId>,
-    /// The moment by which it is to be done.
+    /// The due date.
     pub(crate) due: Option<Timestamp>,
-    /// The moment before which it is not to start.
+    /// The time before which the task must not start.
     pub(crate) defer: Option<Timestamp>,
-    /// How long it is expected to take.
+    /// The estimated duration of the work.
     pub(crate) estimate: Option<Duration>,
-    /// The tasks it waits for.
+    /// Whether it was cancelled rather than completed.
+    pub(crate) is_cancelled: bool,
+    /// Other fields shown as text: kind, project and recurrence rule, in the order of [`WORDS`].
+    pub(crate) words: [Option<String>; 3],
+    /// The task's blockers.
     pub blocked_by: Vec<TaskId>,
     /// The tasks that wait for it.
     pub blocks: Vec<TaskId>,
-    /// What there is to do.
+    /// The description of the work.
     pub description: String,
 }
 
-/// A field of a draft that two sides changed in different ways.
+/// The metadata keys of [`Draft::words`].
+pub(crate) const WORDS: [&str; 3] = ["kind", "project", EVERY];
+
+/// A field that both sides changed in different ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The field, as the form names it.
+    /// The field's name in the form.
     pub(crate) field: &'static str,
-    /// What the other side made of it; none for the description, in which both stand.
+    /// The other side's value, or `None` for the description, which contains both versions.
     pub(crate) theirs: Option<String>,
 }
 
-/// What came of merging.
+/// The result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergedDraft {
-    /// The draft; where two sides are at odds, it has this one's value, and in the description both.
+    /// The merged draft. A conflicting field has the editor's value; a conflicting description contains both versions.
     pub draft: Draft,
-    /// Where they are.
+    /// The conflicting fields.
     pub conflicts: Vec<Conflict>,
 }
 
-/// The edges and fields that make one draft of another.
+/// The changes that turn one draft into another.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DraftChanges {
-    /// The fields.
+    /// Changes of fields.
     pub patch: Patch,
-    /// Tasks it waits for now and did not.
+    /// Blockers to add.
     pub add_blocked_by: Vec<TaskId>,
-    /// Tasks it waited for and does not now.
+    /// Blockers to remove.
     pub remove_blocked_by: Vec<TaskId>,
-    /// Tasks that wait for it now and did not.
+    /// Dependents to add.
     pub add_blocks: Vec<TaskId>,
-    /// Tasks that waited for it and do not now.
+    /// Dependents to remove.
     pub remove_blocks: Vec<TaskId>,
 }
 
-/// The lines around two texts of which one has to be chosen.
+/// The line before the first of two conflicting texts.
 pub(crate) const YOURS: &str = "<<<<<<< yours";
-/// The line after both.
+/// The line after the second of them.
 pub(crate) const THEIRS: &str = ">>>>>>> changed meanwhile";
 const BETWEEN: &str = "=======";
 
 impl Draft {
-    /// Returns a task as an editor shows it.
+    /// Returns the draft of a task.
     pub fn of(task: &Task) -> Self {
         Self {
             subject: task.shown_subject().into_owned(),
@@ -95,19 +101,22 @@ impl Draft {
             due: task.due(),
             defer: task.defer(),
             estimate: task.estimate(),
+            is_cancelled: task.is_cancelled(),
+            words: WORDS
+                .map(|key| task.meta(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)),
             blocked_by: task.blocked_by.clone(),
             blocks: task.blocks.clone(),
             description: task.description.clone(),
         }
     }
 
-    /// Tells whether two texts still stand in the description of which one has to be chosen.
+    /// Returns whether the description still contains the conflict markers of a merge.
     pub fn is_undecided(&self) -> bool {
         let has = |line: &str| self.description.lines().any(|other| other == line);
         has(YOURS) && has(THEIRS)
     }
 
-    /// Returns what makes this draft of another.
+    /// Returns the changes that turn `now` into this draft.
     pub fn changes_from(&self, now: &Self) -> DraftChanges {
         let text = |mine: &str, theirs: &str| (mine != theirs).then(|| mine.to_owned());
         let mut metadata = serde_json::Map::new();
@@ -123,6 +132,10 @@ impl Draft {
         set(DUE, self.due != now.due, moment(self.due));
         set(DEFER, self.defer != now.defer, moment(self.defer));
         set(ESTIMATE, self.estimate != now.estimate, self.estimate.map(in_seconds));
+        set("cancelled", self.is_cancelled != now.is_cancelled, self.is_cancelled.then(|| json!(true)));
+        for ((key, mine), theirs) in WORDS.into_iter().zip(&self.words).zip(&now.words) {
+            set(key, mine != theirs, mine.as_ref().map(|text| json!(text)));
+        }
         let owner = (self.owner != now.owner).then(|| match &self.owner {
             Some(name) => OwnerChange::Set(name.clone()),
             None => OwnerChange::Clear,
@@ -145,7 +158,7 @@ impl Draft {
     }
 }
 
-/// Merges what was made of `base` in an editor with what other agents made of it meanwhile.
+/// Merges the changes made to `base` in an editor (`mine`) with those made by others in the meantime (`now`).
 pub fn merge_drafts(base: &Draft, mine: &Draft, now: &Draft) -> MergedDraft {
     let mut conflicts = Vec::new();
     let mut at_odds = |field: &'static str, theirs: Option<String>| conflicts.push(Conflict { field, theirs });
@@ -171,6 +184,11 @@ pub fn merge_drafts(base: &Draft, mine: &Draft, now: &Draft) -> MergedDraft {
         estimate: pick(&base.estimate, &mine.estimate, &now.estimate, || {
             at_odds(ESTIMATE, Some(now.estimate.map(work_in_full).unwrap_or_default()));
         }),
+        is_cancelled: if mine.is_cancelled == base.is_cancelled { now.is_cancelled } else { mine.is_cancelled },
+        words: std::array::from_fn(|place| {
+            let own = [base, mine, now].map(|draft| &draft.words[place]);
+            pick(own[0], own[1], own[2], || at_odds(WORDS[place], words(own[2])))
+        }),
         blocked_by: both(&base.blocked_by, &mine.blocked_by, &now.blocked_by),
         blocks: both(&base.blocks, &mine.blocks, &now.blocks),
         description: String::new(),
@@ -182,16 +200,56 @@ pub fn merge_drafts(base: &Draft, mine: &Draft, now: &Draft) -> MergedDraft {
     MergedDraft { draft: Draft { description, ..draft }, conflicts }
 }
 
+impl Draft {
+    /// Returns this draft with the values of `now` in the conflicting fields, as the base of the next merge after its
+    /// author has seen the conflicts.
+    #[must_use]
+    pub fn seeing(mut self, now: &Self, conflicts: &[Conflict]) -> Self {
+        for Conflict { field, .. } in conflicts {
+            match *field {
+                "subject" => self.subject.clone_from(&now.subject),
+                "status" => self.status = now.status,
+                "owner" => self.owner.clone_from(&now.owner),
+                "activeForm" => self.active_form.clone_from(&now.active_form),
+                "priority" => self.priority = now.priority,
+                "parent" => self.parent.clone_from(&now.parent),
+                DUE => self.due = now.due,
+                DEFER => self.defer = now.defer,
+                ESTIMATE => self.estimate = now.estimate,
+                "description" => self.description.clone_from(&now.description),
+                word => {
+                    if let Some(place) = WORDS.iter().position(|known| *known == word) {
+                        self.words[place].clone_from(&now.words[place]);
+                    }
+                }
+            }
+        }
+        self
+    }
+}
+
+impl Conflict {
+    /// Returns a message with the other side's value of the field.
+    pub fn told(&self) -> String {
+        match &self.theirs {
+            Some(theirs) if theirs.is_empty() => format!("{} was removed", self.field),
+            Some(theirs) => format!("{} is `{}` now", self.field, theirs.escape_debug()),
+            None => format!("{} is another one now", self.field),
+        }
+    }
+}
+
 fn moment_words(moment: Option<Timestamp>) -> Option<String> {
     Some(moment.map(|moment| moment.to_string()).unwrap_or_default())
 }
 
-/// Returns a span as metadata has it: in seconds, and whole where it is so.
+/// Returns a duration as stored in metadata: in seconds, as an integer if possible.
 fn in_seconds(span: Duration) -> Value {
     if span.subsec_nanos() == 0 { json!(span.as_secs()) } else { json!(span.as_secs_f64()) }
 }
 
-/// Merges two texts that were made of one, line by line; where that cannot be, both stand in it, and the answer is no.
+/// Merges two texts derived from `base`, line by line. Returns the text and whether it is free of conflicts; if not, it
+/// contains both versions between conflict markers.
 fn merge_texts(base: &str, mine: &str, now: &str) -> (String, bool) {
     if mine == base || mine == now {
         return (now.to_owned(), true);
@@ -225,14 +283,14 @@ fn pick<T: Clone + PartialEq>(base: &T, mine: &T, now: &T, at_odds: impl FnOnce(
     mine.clone()
 }
 
-/// Does to a list what was done to another: what was added is added, what was taken away goes.
+/// Applies the change from `base` to `mine` to the list `now`: additions are added, removals are removed.
 fn both<T: Clone + Eq + Hash>(base: &[T], mine: &[T], now: &[T]) -> Vec<T> {
     let removed: HashSet<T> = minus(base, mine).into_iter().collect();
     let added = minus(&minus(mine, base), now);
     now.iter().filter(|one| !removed.contains(one)).cloned().chain(added).collect()
 }
 
-/// Returns what is in one list and not in another, in its order.
+/// Returns the items of `one` that are not in `other`, in order.
 fn minus<T: Clone + Eq + Hash>(one: &[T], other: &[T]) -> Vec<T> {
     let other: HashSet<&T> = other.iter().collect();
     one.iter().filter(|item| !other.contains(item)).cloned().collect()
@@ -295,7 +353,7 @@ mod tests {
         assert_eq!(merged.draft.subject, "Mine");
         assert_eq!(merged.draft.description, format!("{YOURS}\nmine\n=======\ntheirs\n{THEIRS}"));
         assert!(merged.draft.is_undecided());
-        // A user who has seen both decides: from then on what is there now counts as what it began with.
+        // After the user has resolved the conflicts they saw, the other side's version becomes the new base.
         let decided = merge_drafts(&now, &mine, &now);
         assert_eq!((decided.conflicts, decided.draft), (Vec::new(), mine));
     }

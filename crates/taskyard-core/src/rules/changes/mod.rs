@@ -1,12 +1,8 @@
-//! What a change makes of a task, and whether it is allowed.
+//! Changes to a task: their effects, and which are allowed. Begin with `patching.rs`.
 
 pub mod editing;
-pub mod making;
 pub mod notes;
 pub mod numbering;
 pub mod patching;
-pub mod rebasing;
-pub mod renumbering;
-pub mod tagging;
+pub mod recurring;
 pub mod transitions;
-pub mod verifying;

@@ -1,19 +1,19 @@
-//! Notes: remarks on a task, each with its date and its author, in the order in which they were made.
+//! Notes: dated, signed comments on a task, in chronological order.
 //!
-//! The journal has every note; `metadata.notes` is the copy that travels with the task. No change overwrites a note: what is written there
-//! in another way is added to the notes there are.
+//! The journal records every note; `metadata.notes` is the copy that travels with the task. No change overwrites notes:
+//! a conflicting write is added to the existing notes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Value, json};
 
-use crate::rules::agents::naming::is_same_agent;
+use crate::rules::agents::is_same_agent;
+use crate::task::elements;
+pub use crate::task::{NOTES, Note, NoteRead, notes_of, read_note};
 use crate::{Metadata, Task, Timestamp};
 
-use crate::note::elements;
-pub use crate::note::{NOTES, Note, NoteRead, notes_of, read_note};
-
-/// Returns a task with a note added to those it has. What another program wrote there in another form stays as the first note.
+/// Returns the task with a note appended. A value that another program stored there in a different form is kept as the
+/// first note.
 #[must_use]
 pub fn with_note(task: &Task, note: &Note) -> Task {
     let mut task = task.clone();
@@ -27,7 +27,7 @@ pub fn with_note(task: &Task, note: &Note) -> Task {
     task
 }
 
-/// Returns the agents that own a task or made a note on it, each once.
+/// Returns the agents that own a task or wrote a note on it, without duplicates.
 pub fn participants(task: &Task) -> Vec<&str> {
     let authors = notes_of(task).iter().filter_map(|note| read_note(note).author);
     let mut all: Vec<&str> = Vec::new();
@@ -39,7 +39,7 @@ pub fn participants(task: &Task) -> Vec<&str> {
     all
 }
 
-/// Lets a change of metadata add to the notes of a task where it would have written over them. Only null takes them away.
+/// Adjusts a metadata change so that it adds to the task's notes instead of overwriting them. Only null removes them.
 pub fn keep_notes(changes: &mut Metadata, task: &Task) {
     let Some(given) = changes.get_mut(NOTES).filter(|given| !given.is_null()) else { return };
     let present = notes_of(task);
@@ -49,8 +49,8 @@ pub fn keep_notes(changes: &mut Metadata, task: &Task) {
     }
 }
 
-/// Returns the notes that result where one program made `after` of `before` and another made `now` of it: what the first added is
-/// added, and what it took away goes. None where no notes are left.
+/// Merges two changes of notes that started from `before`: applies the additions and removals made in `after` to `now`.
+/// Returns `None` if no notes are left.
 pub(crate) fn merge_notes(before: &[Value], after: &[Value], now: &[Value]) -> Option<Value> {
     let removed: HashSet<String> = keyed(&without(before, after)).into_iter().map(|(key, _)| key).collect();
     let kept = keyed(now).into_iter().filter(|(key, _)| !removed.contains(key)).map(|(_, note)| note.clone());
@@ -59,8 +59,8 @@ pub(crate) fn merge_notes(before: &[Value], after: &[Value], now: &[Value]) -> O
     (!notes.is_empty()).then_some(Value::Array(notes))
 }
 
-/// Returns each note with the key it is known by: the same wherever it stands in the list and however its file is written. The second of
-/// two that say the same has a key of its own.
+/// Returns each note with a key that does not depend on its position in the list or on how its file is formatted. The
+/// second of two identical notes has a different key than the first.
 pub(crate) fn keyed(notes: &[Value]) -> Vec<(String, &Value)> {
     let mut seen: HashMap<u64, usize> = HashMap::new();
     let key = |note| {
@@ -72,8 +72,9 @@ pub(crate) fn keyed(notes: &[Value]) -> Vec<(String, &Value)> {
     notes.iter().map(key).collect()
 }
 
-/// Gives a task back notes that it lost and takes others away, by their keys. Each stands again behind the one that it stood behind in
-/// `found`, where that is there, and among notes that `found` does not know where its date says.
+/// Restores lost notes (`given`) to a task and removes others (`taken`), by their keys. Each restored note is placed
+/// after the note that precedes it in `found`, if that is present; among notes that `found` does not contain, it is
+/// placed by date.
 pub(crate) fn give_notes(task: &mut Task, given: &HashSet<String>, taken: &HashSet<String>, found: &[Value]) {
     let mut notes = keyed(notes_of(task));
     notes.retain(|(key, _)| !taken.contains(key));
@@ -107,19 +108,19 @@ pub(crate) fn give_notes(task: &mut Task, given: &HashSet<String>, taken: &HashS
     }
 }
 
-/// Tells whether one note was made before another, as far as both say when.
+/// Returns whether one note is dated before another. Returns `false` if either has no date.
 fn is_earlier(one: &Value, other: &Value) -> bool {
     let made = |note| read_note(note).at.and_then(Timestamp::parse);
     matches!((made(one), made(other)), (Some(one), Some(other)) if one < other)
 }
 
-/// Returns the notes that are not among others, in their order.
+/// Returns the notes that are not in `others`, in order.
 fn without(notes: &[Value], others: &[Value]) -> Vec<Value> {
     let others: HashSet<String> = keyed(others).into_iter().map(|(key, _)| key).collect();
     keyed(notes).into_iter().filter(|(key, _)| !others.contains(key)).map(|(_, note)| note.clone()).collect()
 }
 
-/// Returns the FNV-1a hash of what makes a note this one: date, author and text, or all of it where it has no text.
+/// Returns the FNV-1a hash of a note's identity: date, author and text, or the whole value if it has no text.
 fn identity(note: &Value) -> u64 {
     let mut hash = Fnv::new();
     match (note, note.get("text")) {
@@ -148,7 +149,7 @@ impl Fnv {
         }
     }
 
-    /// Adds a value whose keys may stand in any order.
+    /// Adds a value to the hash, independently of the order of its keys.
     fn add_value(&mut self, value: &Value) {
         match value {
             Value::Object(object) => {
@@ -201,7 +202,7 @@ mod tests {
         let twice = with_note(&with_note(&task(json!({})), &note("one")), &note("two"));
         let texts: Vec<_> = notes_of(&twice).iter().map(|note| note["text"].clone()).collect();
         assert_eq!(texts, ["one", "two"]);
-        // The order of the keys stays.
+        // The order of the keys is preserved.
         let ordered = with_note(&task(json!({ "notes": [], "attempts": 1, "kind": "x" })), &note("one"));
         assert!(ordered.metadata.unwrap().keys().eq(["notes", "attempts", "kind"]));
     }
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_metadata_adds_to_notes_and_only_null_takes_them_away() {
+    fn metadata_change_appends_notes_and_only_null_removes_them() {
         let there = task(json!({ "notes": ["a", "b"] }));
         for (given, kept) in [
             (json!("c"), json!(["a", "b", "c"])),
@@ -254,11 +255,11 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_among_notes_that_came_back_before_it_stands_where_its_date_says() {
+    fn restored_note_stands_in_order_of_its_date() {
         let dated = |text: &str, second: u8| json!({"at": format!("2026-01-01T00:00:{second:02}.000Z"), "text": text});
         let (first, second, third) = (dated("first", 1), dated("second", 2), dated("third", 3));
         let key = |note: &Value| keyed(std::slice::from_ref(note))[0].0.clone();
-        // Each was alone in the file when another program lost it, and they come back in any order.
+        // Each note was alone in the file when another program lost it, and they are restored in any order.
         for order in [[&first, &second, &third], [&second, &first, &third], [&third, &second, &first]] {
             let mut now = task(json!({}));
             for note in order {
@@ -266,7 +267,7 @@ mod tests {
             }
             assert_eq!(now.meta("notes"), Some(&json!([first, second, third])));
         }
-        // Where both were seen side by side, their order then holds, whatever a clock said.
+        // If both notes were seen in one file, the order in that file takes precedence over their dates.
         let mut now = task(json!({ "notes": [first] }));
         give_notes(&mut now, &[key(&third)].into(), &HashSet::new(), &[third.clone(), first.clone()]);
         assert_eq!(now.meta("notes"), Some(&json!([third, first])));

@@ -1,45 +1,49 @@
-//! Which number the next task gets.
+//! How tasks get their numbers, and how a task is renumbered.
 
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use crate::dialect::macf::{set_parent, with_marks};
 use crate::dialect::{macf, native};
-use crate::{Rules, TaskId};
+use crate::{Rules, Task, TaskId};
 
-/// The largest number that counts: JavaScript counts on from it without a gap, and the client from what that gives.
+/// The largest number that counts. JavaScript can still increment it exactly, and so can the client with the result.
 pub const LARGEST_NUMBER: u64 = (1 << 53) - 2;
 
-/// What is known of the numbers a list has used.
+/// What is known about the numbers that a list has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Numbers {
-    /// The highest number that counts among the file names.
+    /// The highest counting number among the file names.
     pub highest_file: f64,
     /// The number in `.highwatermark`.
     pub mark: f64,
-    /// The highest number that counts and that the journal ever saw.
+    /// The highest counting number that was ever recorded in the journal.
     pub journaled: f64,
 }
 
-/// Returns the number that a text counts as when numbers are given out: the one at its beginning, as `parseInt` reads it.
+/// Returns the number at the start of a text, parsed like JavaScript's `parseInt`. Returns `None` if there is none or
+/// it does not count.
 ///
-/// A number beyond [`LARGEST_NUMBER`] does not count, wherever it stands: who took it for the highest could not count on from
-/// it, and would write over what is there.
+/// A number above [`LARGEST_NUMBER`] never counts: a program that took it for the highest number could not increment it
+/// and would overwrite an existing task.
 pub fn counted(text: &str) -> Option<f64> {
     native::parse_int(text).filter(|number| (1.0..=LARGEST_NUMBER as f64).contains(number))
 }
 
-/// Tells whether a name begins with a number that is too large to count.
+/// Returns whether a name starts with a number that is too large to count.
 pub fn is_beyond_counting(text: &str) -> bool {
     native::parse_int(text).is_some_and(|number| number > LARGEST_NUMBER as f64)
 }
 
-/// Returns the highest number that counts among names; zero where none does.
+/// Returns the highest counting number among names, or zero if there is none.
 pub fn highest<'a>(names: impl IntoIterator<Item = &'a str>) -> f64 {
     names.into_iter().filter_map(counted).fold(0.0, f64::max)
 }
 
-/// Returns the ids of the next tasks, one after the other. They end where numbers end: the last of them does not count itself, and may be
-/// taken.
+/// Returns the ids of the next tasks, in order. The last one is `LARGEST_NUMBER + 1`, which does not count itself but
+/// may be used.
 ///
-/// Strict rules go above every file, the mark, and everything the journal ever saw, so that a number is never used twice. Client rules know
-/// files and mark only.
+/// Strict rules continue above every file, the mark and everything ever recorded in the journal, so that a number is
+/// never used twice. Client rules only consider files and the mark.
 pub fn next_ids(numbers: Numbers, rules: Rules) -> impl Iterator<Item = TaskId> {
     (highest_known(numbers, rules) + 1..=LARGEST_NUMBER + 1).map(TaskId::number)
 }
@@ -51,19 +55,72 @@ fn highest_known(numbers: Numbers, rules: Rules) -> u64 {
     counting.fold(0.0, f64::max) as u64
 }
 
-/// Returns the number a file name counts as; a name without one counts as none.
+/// Assigns ids to tasks that come from elsewhere, at most as many as there are new ids. A task keeps its number if the
+/// list has never used it; every other task gets the next free one.
+pub fn keep_numbers(stated: &[Option<&TaskId>], new_ids: &[TaskId]) -> Vec<TaskId> {
+    let first_free = new_ids.first().and_then(TaskId::as_number).unwrap_or(u64::MAX);
+    // A number far above the others would raise every later number, and one near the limit would leave no room for the
+    // rest.
+    let end = LARGEST_NUMBER.saturating_sub(stated.len() as u64);
+    let is_near = |number: u64| number >= first_free && number - first_free < 1_000_000 && number <= end;
+    let mut taken: HashSet<u64> = HashSet::new();
+    let mut keeps = |id: &Option<&TaskId>| {
+        id.and_then(TaskId::as_number).filter(|number| is_near(*number) && taken.insert(*number))
+    };
+    let kept: Vec<Option<u64>> = stated.iter().map(&mut keeps).collect();
+    let highest = kept.iter().flatten().max().copied();
+    let mut counted = highest.into_iter().flat_map(|highest| highest + 1..).map(TaskId::number);
+    let mut given = new_ids.iter().cloned();
+    let ids =
+        kept.into_iter().map_while(|kept| kept.map(TaskId::number).or_else(|| counted.next()).or_else(|| given.next()));
+    ids.collect()
+}
+
+/// Returns the number of a task file's name, or `None` if it has none that counts.
 pub fn number_of_file(name: &str) -> Option<f64> {
     counted(name.strip_suffix(".json")?)
 }
 
-/// Returns the number a file name counts as, also where the file is hidden from the client.
+/// Returns the number of a task file's name, including files that are hidden from the client.
 pub fn number_of_any_file(name: &str) -> Option<f64> {
     number_of_file(name).or_else(|| counted(macf::hidden_task_of(name)?.as_str()))
 }
 
-/// Reads the contents of `.highwatermark`; what is no number that counts is zero.
+/// Parses the contents of `.highwatermark`. Returns zero if they are not a number that counts.
 pub fn read_mark(contents: &str) -> f64 {
     counted(contents.trim()).unwrap_or(0.0)
+}
+
+/// Changes a task's id, and every edge and parent that refers to it. Returns the ids of the changed tasks, including
+/// the new id. Does nothing if the task does not exist.
+pub fn renumber(tasks: &mut BTreeMap<TaskId, Task>, from: &TaskId, to: &TaskId) -> BTreeSet<TaskId> {
+    let mut changed = BTreeSet::new();
+    let Some(task) = tasks.remove(from) else { return changed };
+    let mut renumbered = Task { id: to.clone(), stated_id: None, ..task.clone() };
+    if let Some(subject) = with_marks(&task, &renumbered, None) {
+        renumbered.subject = subject;
+    }
+    tasks.insert(to.clone(), renumbered);
+    changed.insert(to.clone());
+    for (id, task) in tasks.iter_mut() {
+        let mut has_changed = false;
+        for edge in task.blocks.iter_mut().chain(&mut task.blocked_by).filter(|edge| *edge == from) {
+            *edge = to.clone();
+            has_changed = true;
+        }
+        if task.parent().as_ref() == Some(from) {
+            let before = task.clone();
+            set_parent(task, Some(to));
+            if let Some(subject) = with_marks(&before, task, None) {
+                task.subject = subject;
+            }
+            has_changed = true;
+        }
+        if has_changed {
+            changed.insert(id.clone());
+        }
+    }
+    changed
 }
 
 #[cfg(test)]
@@ -132,5 +189,32 @@ mod tests {
         assert_eq!(number_of_file("7.json.tmp"), None);
         assert_eq!(read_mark(" 90 \n"), 90.0);
         assert_eq!(read_mark("garbage"), 0.0);
+    }
+}
+
+#[cfg(test)]
+mod renumbering_tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use serde_json::json;
+
+    use super::renumber;
+    use crate::rules::samples::{id, task};
+
+    const HUGE: u64 = 1_794_754_403_000_000_000;
+
+    #[test]
+    fn edges_and_parts_go_with_the_task() {
+        let mut part = task(3, &[], &[]);
+        part.metadata = json!({ "parent": HUGE }).as_object().cloned();
+        let mut huge = task(HUGE, &[1, HUGE], &[2, HUGE]);
+        huge.stated_id = Some("7".into());
+        let list = [task(1, &[], &[HUGE]), task(2, &[1, HUGE], &[]), part, task(4, &[1], &[]), huge];
+        let mut tasks: BTreeMap<_, _> = list.into_iter().map(|task| (task.id.clone(), task)).collect();
+        assert_eq!(renumber(&mut tasks, &id(HUGE), &id(5)), BTreeSet::from([id(1), id(2), id(3), id(5)]));
+        assert_eq!(tasks[&id(5)], task(5, &[1, 5], &[2, 5]));
+        assert_eq!((&tasks[&id(1)].blocks, &tasks[&id(2)].blocked_by), (&vec![id(5)], &vec![id(1), id(5)]));
+        assert_eq!(tasks[&id(3)].parent(), Some(id(5)));
+        assert_eq!(renumber(&mut tasks, &id(HUGE), &id(6)), BTreeSet::new());
     }
 }

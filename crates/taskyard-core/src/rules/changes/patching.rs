@@ -1,34 +1,35 @@
-//! What a change of fields does to a task, and which fields it changed.
+//! Applies field changes to a task, and rebases a change onto contents that were changed in the meantime.
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use crate::{Metadata, Status, Task, TaskId};
+use super::notes::{NOTES, merge_notes, notes_of};
+use crate::{Metadata, Op, Status, Task, TaskId};
 
-/// A field of a task, as answers name it. The order of the variants is the order in which the client reports them.
+/// A field of a task, as named in output. The variants are in the order in which the client reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Field {
     /// The title.
     Subject,
-    /// What there is to do.
+    /// The description of the work.
     Description,
-    /// What is being done, while it is being done.
+    /// The text shown while the task is in progress.
     ActiveForm,
-    /// Its owner.
+    /// The owner.
     Owner,
-    /// What else is kept with it.
+    /// The metadata.
     Metadata,
-    /// Where in its life it is.
+    /// The status.
     Status,
     /// The tasks that wait for it.
     Blocks,
-    /// The tasks it waits for.
+    /// The blockers.
     BlockedBy,
 }
 
 impl Field {
-    /// Every field, in the order the client reports them.
+    /// All fields, in the order in which the client reports them.
     pub const ALL: [Self; 8] = [
         Self::Subject,
         Self::Description,
@@ -40,7 +41,7 @@ impl Field {
         Self::BlockedBy,
     ];
 
-    /// Returns the key of the field in task files and in answers.
+    /// Returns the key of the field in task files and in output.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Subject => "subject",
@@ -61,16 +62,16 @@ impl fmt::Display for Field {
     }
 }
 
-/// What becomes of a task's owner.
+/// A change of a task's owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnerChange {
-    /// This one has it now. The client can store an empty name.
+    /// Sets the owner. The client can store an empty name.
     Set(String),
-    /// It has no owner any more; the key goes from the file.
+    /// Removes the owner; the key is removed from the file.
     Clear,
 }
 
-/// The fields to change; what is none stays as it is.
+/// The fields to change. A field that is `None` is left unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Patch {
     /// The new title.
@@ -81,27 +82,27 @@ pub struct Patch {
     pub active_form: Option<String>,
     /// The new status.
     pub status: Option<Status>,
-    /// The new owner, or none.
+    /// The change of the owner.
     pub owner: Option<OwnerChange>,
-    /// Metadata to merge into what is there, key by key; null takes a key away.
+    /// Metadata to merge into the existing metadata, key by key. Null removes a key.
     pub metadata: Option<Metadata>,
 }
 
-/// What a patch made of a task.
+/// The result of applying a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patched {
-    /// The task with the patch in it.
+    /// The patched task.
     pub task: Task,
-    /// The fields the patch changed, in the order the client reports them.
+    /// The changed fields, in the order in which the client reports them.
     pub updated: Vec<Field>,
-    /// The status before and after, where it changed.
+    /// The status before and after, if it changed.
     pub status_change: Option<(Status, Status)>,
 }
 
-/// Puts a patch into a task.
+/// Applies a patch to a task.
 ///
-/// A field counts as changed where it is another than before; metadata counts as changed whenever it is given, as the
-/// client reports it.
+/// A field counts as changed if its value differs from before. Metadata counts as changed whenever the patch has any,
+/// as in the client's reports.
 pub fn apply(patch: &Patch, task: &Task) -> Patched {
     let mut after = task.clone();
     let mut updated = Vec::new();
@@ -132,8 +133,8 @@ pub fn apply(patch: &Patch, task: &Task) -> Patched {
     Patched { task: after, updated, status_change }
 }
 
-/// Tells whether any of these ids is not there yet, which is when the client reports an edge field as updated, whether
-/// or not there is such a task.
+/// Returns whether any of these ids is not in `present`. The client then reports an edge field as updated, whether or
+/// not the task exists.
 pub fn names_new(ids: &[TaskId], present: &[TaskId]) -> bool {
     ids.iter().any(|id| !present.contains(id))
 }
@@ -157,6 +158,108 @@ fn merged(before: Option<&Metadata>, changes: &Metadata) -> Metadata {
         }
     }
     metadata
+}
+
+/// Applies the change from `before` to `after` to `now`. Fields that it changed get the new value; edges, notes and
+/// metadata keys that it added or removed are added or removed; everything else stays unchanged.
+pub(crate) fn rebase(before: &Task, after: &Task, now: &Task) -> Task {
+    Task {
+        id: now.id.clone(),
+        stated_id: now.stated_id.clone(),
+        subject: pick(&before.subject, &after.subject, &now.subject),
+        description: pick(&before.description, &after.description, &now.description),
+        active_form: pick(&before.active_form, &after.active_form, &now.active_form),
+        owner: pick(&before.owner, &after.owner, &now.owner),
+        status: pick(&before.status, &after.status, &now.status),
+        blocks: edges(&before.blocks, &after.blocks, &now.blocks),
+        blocked_by: edges(&before.blocked_by, &after.blocked_by, &now.blocked_by),
+        metadata: metadata(before, after, now),
+        extra: keys(&before.extra, &after.extra, &now.extra),
+    }
+}
+
+/// Applies the change that `op` made from `before` to `after` to `now`, as a rebase does.
+///
+/// A claim, a release or an expiry also decides the owner. If the owner has changed in the meantime or the task has
+/// been completed, the agent concerned was told so: the task then keeps its present owner and status, and only the rest
+/// of the change is applied.
+pub fn rebase_by(op: Op, before: &Task, after: &Task, now: &Task) -> Task {
+    let rebased = rebase(before, after, now);
+    let is_about_having_it = matches!(op, Op::Claim | Op::Release | Op::Expire);
+    let is_decided = now.owner() != before.owner() || now.status == Status::Completed;
+    if is_about_having_it && is_decided {
+        return Task { owner: now.owner.clone(), status: now.status, ..rebased };
+    }
+    rebased
+}
+
+fn pick<T: Clone + PartialEq>(before: &T, after: &T, now: &T) -> T {
+    if before == after { now.clone() } else { after.clone() }
+}
+
+fn edges(before: &[TaskId], after: &[TaskId], now: &[TaskId]) -> Vec<TaskId> {
+    let is_removed = |id: &&TaskId| before.contains(id) && !after.contains(id);
+    let is_added = |id: &&TaskId| !before.contains(id) && !now.contains(id);
+    now.iter().filter(|id| !is_removed(id)).chain(after.iter().filter(is_added)).cloned().collect()
+}
+
+fn metadata(before: &Task, after: &Task, now: &Task) -> Option<Map<String, Value>> {
+    if before.metadata == after.metadata {
+        return now.metadata.clone();
+    }
+    let empty = Map::new();
+    let of = |task: &Task| task.metadata.clone().unwrap_or_else(|| empty.clone());
+    let mut merged = keys(&of(before), &of(after), &of(now));
+    if before.meta(NOTES) != after.meta(NOTES) {
+        match merge_notes(notes_of(before), notes_of(after), notes_of(now)) {
+            Some(notes) => drop(merged.insert(NOTES.to_owned(), notes)),
+            None => drop(merged.shift_remove(NOTES)),
+        }
+    }
+    (after.metadata.is_some() || !merged.is_empty()).then_some(merged)
+}
+
+fn keys(before: &Map<String, Value>, after: &Map<String, Value>, now: &Map<String, Value>) -> Map<String, Value> {
+    let mut merged = now.clone();
+    merged.retain(|key, _| after.contains_key(key) || !before.contains_key(key));
+    for (key, value) in after.iter().filter(|(key, value)| before.get(*key) != Some(*value)) {
+        merged.insert(key.clone(), value.clone());
+    }
+    merged
+}
+
+/// A change of a task's tags, applied in the order `set`, `add`, `remove`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TagChange {
+    /// The tags that replace the existing ones.
+    pub set: Option<Vec<String>>,
+    /// The tags to add.
+    pub add: Vec<String>,
+    /// The tags to remove.
+    pub remove: Vec<String>,
+}
+
+impl TagChange {
+    /// Returns the new value of `metadata.tags`: null if no tag is left, or `None` if the tags do not change.
+    pub fn applied_to(&self, task: &Task) -> Option<Value> {
+        let before: Vec<&str> = task.tags().collect();
+        let given = self.set.as_ref().map(|tags| tags.iter().map(String::as_str).collect());
+        let mut after: Vec<&str> = Vec::new();
+        for tag in given.unwrap_or_else(|| before.clone()).into_iter().chain(self.add.iter().map(String::as_str)) {
+            if !after.contains(&tag) {
+                after.push(tag);
+            }
+        }
+        after.retain(|tag| !self.remove.iter().any(|removed| removed == tag));
+        let is_same = after == before;
+        (!is_same).then(|| if after.is_empty() { Value::Null } else { json!(after) })
+    }
+}
+
+/// Returns whether an operation that adds a missing task creates it. Restoring or undoing brings a task back instead.
+/// If a number was used twice, the later task is meant.
+pub fn makes(op: Op) -> bool {
+    !matches!(op, Op::Undo | Op::Restore)
 }
 
 #[cfg(test)]
@@ -232,5 +335,150 @@ mod tests {
         assert!(!names_new(&[TaskId::number(1)], &present));
         assert!(!names_new(&[], &present));
         assert!(names_new(&[TaskId::number(1), TaskId::number(77)], &present));
+    }
+}
+
+#[cfg(test)]
+mod rebasing_tests {
+    use serde_json::json;
+
+    use super::{rebase, rebase_by};
+    use crate::{Op, Status, Task, TaskId};
+
+    #[test]
+    fn what_we_changed_and_what_they_changed_both_hold() {
+        let before = Task::new(TaskId::number(1), "old");
+        let mut after = before.clone();
+        after.status = Status::Completed;
+        after.blocks.push(TaskId::number(2));
+        after.metadata = json!({"a": 1}).as_object().cloned();
+        let mut now = before.clone();
+        now.subject = "theirs".into();
+        now.blocks.push(TaskId::number(3));
+        now.metadata = json!({"b": 2}).as_object().cloned();
+        let merged = rebase(&before, &after, &now);
+        assert_eq!((merged.subject.as_str(), merged.status), ("theirs", Status::Completed));
+        assert_eq!(merged.blocks, [TaskId::number(3), TaskId::number(2)]);
+        assert_eq!(serde_json::Value::from(merged.metadata.unwrap()), json!({"b": 2, "a": 1}));
+    }
+
+    #[test]
+    fn an_agent_that_took_a_task_meanwhile_keeps_it() {
+        let before = Task::new(TaskId::number(1), "s");
+        let ours = Task { owner: Some("ana".into()), status: Status::InProgress, ..before.clone() };
+        let theirs = Task { owner: Some("ben".into()), subject: "theirs".into(), ..before.clone() };
+        assert_eq!(rebase_by(Op::Claim, &before, &ours, &theirs), theirs);
+        assert_eq!(rebase_by(Op::Expire, &ours, &before, &theirs), theirs);
+        assert_eq!(rebase_by(Op::Update, &before, &ours, &theirs).owner(), Some("ana"));
+        let done = Task { status: Status::Completed, ..before.clone() };
+        assert_eq!(rebase_by(Op::Claim, &before, &ours, &done), done);
+        let reworded = Task { subject: "theirs".into(), ..before.clone() };
+        let claimed = rebase_by(Op::Claim, &before, &ours, &reworded);
+        assert_eq!((claimed.owner(), claimed.subject.as_str()), (Some("ana"), "theirs"));
+    }
+
+    #[test]
+    fn notes_of_both_sides_hold() {
+        let noted = |notes: serde_json::Value| Task {
+            metadata: json!({ "notes": notes }).as_object().cloned(),
+            ..Task::new(TaskId::number(1), "s")
+        };
+        let (before, after, now) = (noted(json!(["a"])), noted(json!(["a", "ours"])), noted(json!(["a", "theirs"])));
+        assert_eq!(rebase(&before, &after, &now).meta("notes"), Some(&json!(["a", "theirs", "ours"])));
+        assert_eq!(rebase(&after, &before, &after).meta("notes"), Some(&json!(["a"])));
+    }
+
+    #[test]
+    fn what_we_took_away_stays_away() {
+        let mut before = Task::new(TaskId::number(1), "s");
+        before.blocked_by = vec![TaskId::number(5), TaskId::number(6)];
+        before.metadata = json!({"a": 1, "b": 2}).as_object().cloned();
+        let mut after = before.clone();
+        after.blocked_by.remove(0);
+        after.metadata = json!({"b": 2}).as_object().cloned();
+        let mut now = before.clone();
+        now.owner = Some("ana".into());
+        let merged = rebase(&before, &after, &now);
+        assert_eq!(merged.blocked_by, [TaskId::number(6)]);
+        assert_eq!(serde_json::Value::from(merged.metadata.unwrap()), json!({"b": 2}));
+        assert_eq!(merged.owner.as_deref(), Some("ana"));
+    }
+}
+
+#[cfg(test)]
+mod tagging_tests {
+    use serde_json::{Value, json};
+
+    use super::TagChange;
+    use crate::{Task, TaskId};
+
+    fn applied(tags: Value, set: Option<&[&str]>, add: &[&str], remove: &[&str]) -> Option<Value> {
+        let metadata = json!({"tags": tags}).as_object().cloned();
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let change = TagChange { set: set.map(words), add: words(add), remove: words(remove) };
+        change.applied_to(&Task { metadata, ..Task::new(TaskId::number(1), "x") })
+    }
+
+    #[test]
+    fn tags_are_added_taken_away_and_set() {
+        assert_eq!(applied(json!(["a"]), None, &["b", "a"], &[]), Some(json!(["a", "b"])));
+        assert_eq!(applied(json!(["a", "b"]), None, &[], &["a"]), Some(json!(["b"])));
+        assert_eq!(applied(json!(["a"]), Some(&["c", "d"]), &["e"], &["d"]), Some(json!(["c", "e"])));
+        assert_eq!(applied(json!(["a"]), None, &[], &["a"]), Some(Value::Null));
+        assert_eq!(applied(json!(["a"]), Some(&[]), &[], &[]), Some(Value::Null));
+    }
+
+    #[test]
+    fn tags_that_stay_as_they_are_are_no_change() {
+        assert_eq!(applied(json!(["a"]), None, &["a"], &["z"]), None);
+        assert_eq!(applied(json!([]), None, &[], &["a"]), None);
+    }
+}
+
+#[cfg(test)]
+mod making_tests {
+    use super::makes;
+    use crate::dialect::native;
+    use crate::{AgentName, Entry, Op, Remark, Revision, Rules, Task, TaskId, Timestamp};
+
+    /// Returns a journal. Each entry states whether the task existed before and after it.
+    fn journal(entries: &[(Op, bool, bool)]) -> Vec<Entry> {
+        let image = native::write(None, &Task::new(TaskId::number(1), "task"), Rules::Strict).unwrap();
+        let entry = |(number, (op, before, after)): (usize, &(Op, bool, bool))| Entry {
+            revision: Revision(number as u64 + 1),
+            at: Timestamp(0),
+            actor: AgentName::new("ana").unwrap(),
+            op: *op,
+            task: TaskId::number(1),
+            before: before.then(|| image.clone()),
+            after: after.then(|| image.clone()),
+            undoes: Vec::new(),
+            remark: Remark::default(),
+            attempt: None,
+            db_user: None,
+        };
+        entries.iter().enumerate().map(entry).collect()
+    }
+
+    fn revision(entries: &[(Op, bool, bool)]) -> Option<u64> {
+        let is_arrival = |entry: &&Entry| entry.before.is_none() && entry.after.is_some();
+        let journal = journal(entries);
+        journal.iter().filter(is_arrival).rfind(|entry| makes(entry.op)).map(|entry| entry.revision.0)
+    }
+
+    #[test]
+    fn gaining_an_edge_beside_a_new_task_is_not_being_made() {
+        assert_eq!(revision(&[(Op::Create, false, true), (Op::Create, true, true)]), Some(1));
+        assert_eq!(revision(&[(Op::Create, true, true)]), None);
+    }
+
+    #[test]
+    fn a_task_that_comes_back_was_made_when_it_first_came() {
+        let gone_and_back = [(Op::Create, false, true), (Op::Delete, true, false), (Op::Restore, false, true)];
+        assert_eq!(revision(&gone_and_back), Some(1));
+        assert_eq!(revision(&[(Op::Import, false, true), (Op::Undo, true, false), (Op::Undo, false, true)]), Some(1));
+        let twice =
+            [(Op::Create, false, true), (Op::RemovedElsewhere, true, false), (Op::CreatedElsewhere, false, true)];
+        assert_eq!(revision(&twice), Some(3));
     }
 }

@@ -1,25 +1,28 @@
-//! Which change of status is allowed, and what it means.
+//! Status changes: which are allowed, how they affect the owner, and which checks completion requires.
 
-use crate::rules::agents::naming::is_same_agent;
+use serde_json::Value;
+
+use crate::rules::agents::is_same_agent;
 use crate::rules::graph::parts::held_up_through;
 use crate::rules::refusal::Refusal;
 use crate::{AgentName, Proof, Rules, Status, Task, TaskId};
 
-/// What a change of status means.
+/// The meaning of a status change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transition {
-    /// Work begins.
+    /// Work starts.
     Start,
-    /// Work ends.
+    /// The task is completed.
     Complete,
-    /// Work is given up for now.
+    /// Work is put off; the task is pending again.
     PutBack,
-    /// What was completed is open again.
+    /// A completed task is reopened.
     Reopen,
 }
 
-/// Judges a change of status; none where there is no change.
+/// Judges a status change. Returns `None` if the status does not change.
 ///
+/// Strict rules refuse to start a task that has open blockers. The client allows every change.
 /// Strict rules refuse to start a task while others it waits for are open. The client lets everything pass.
 pub fn judge_transition(
     task: &Task,
@@ -42,24 +45,27 @@ pub fn judge_transition(
     }))
 }
 
-/// Tells whether a change of status makes an old `metadata.cancelled` untrue. The client knows no such key and keeps it.
+/// Returns whether a status change makes an existing `metadata.cancelled` obsolete. The client does not know the key
+/// and keeps it.
 pub fn outdates_cancellation(task: &Task, to: Status, rules: Rules) -> bool {
     task.status != to && task.meta("cancelled").is_some() && !rules.is_client()
 }
 
-/// Tells whether a change of status takes a task from its owner: the lease ended with the work, so nothing would ever
-/// bring back what is opened again. An agent that goes on with its own work keeps it. The client keeps every owner.
+/// Returns whether a status change removes the task's owner. The lease ended when the task was completed, so nothing
+/// would ever release it after it is reopened. An agent that continues its own task keeps it. The client keeps every
+/// owner.
 pub fn frees_from_owner(task: &Task, to: Status, actor: &AgentName, rules: Rules) -> bool {
     let Some(owner) = task.owner() else { return false };
     let goes_on = to == Status::InProgress && is_same_agent(owner, actor.as_str());
     task.status == Status::Completed && to.is_open() && !goes_on && !rules.is_client()
 }
 
-/// Judges whose a task is once an actor, known by these names, starts it and says nothing of the owner. Returns the new owner, the first of
-/// the names, or `None` if the owner stays.
+/// Determines the owner of a task that an agent starts without naming an owner. `names` are the names of that agent.
+/// Returns the new owner, which is the first of the names, or `None` if the owner stays.
 ///
-/// Starting is owning: a task without an owner becomes the actor's, and another agent's open task is refused. A caller that overrules takes
-/// it over; one that proves its lease by a token acts for the owner. The client changes no owner.
+/// Starting a task claims it: a task without an owner becomes the agent's, and another agent's open task is refused. A
+/// caller that forces the change takes the task over; one that proves a lease by its token acts for the owner. The
+/// client never changes the owner.
 pub fn owner_after_start(
     task: &Task,
     to: Status,
@@ -81,9 +87,25 @@ pub fn owner_after_start(
     }
 }
 
-/// Tells whether a task that waits for a reopened one was already started.
+/// Returns whether a dependent of a reopened task has already been started.
 pub fn started_too_early(dependent: &Task) -> bool {
     dependent.status != Status::Pending && !dependent.is_cancelled()
+}
+
+/// Returns the names of the checks that `metadata.verify` requires. It may be one name or an array.
+///
+/// A value that is not a string is returned as its JSON text. No check can be defined under such a name, so a malformed
+/// requirement is never treated as none.
+pub fn demanded_checks(task: &Task) -> Vec<String> {
+    let name = |value: &Value| match value {
+        Value::String(name) => name.clone(),
+        other => other.to_string(),
+    };
+    match task.meta("verify") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(names)) => names.iter().map(name).collect(),
+        Some(value) => vec![name(value)],
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_opened_again_is_nobodys_unless_its_owner_goes_on_with_it() {
+    fn reopened_task_is_unowned_unless_its_owner_continues() {
         let done = Task { owner: Some("ana".into()), ..task(Status::Completed) };
         let frees = |task: &Task, to, actor, rules| frees_from_owner(task, to, &AgentName::new(actor).unwrap(), rules);
         for actor in ["ana", "ben"] {
@@ -181,5 +203,37 @@ mod tests {
         assert!(outdates_cancellation(&cancelled, Status::Pending, Rules::Strict));
         assert!(!outdates_cancellation(&cancelled, Status::Completed, Rules::Strict));
         assert!(!outdates_cancellation(&cancelled, Status::Pending, CLIENT));
+    }
+}
+
+#[cfg(test)]
+mod verifying_tests {
+    use serde_json::{Value, json};
+
+    use super::demanded_checks;
+    use crate::{Task, TaskId};
+
+    fn demanded(verify: Value) -> Vec<String> {
+        let metadata = json!({ "verify": verify }).as_object().cloned();
+        demanded_checks(&Task { metadata, ..Task::new(TaskId::number(1), "x") })
+    }
+
+    #[test]
+    fn one_name_or_several_are_demanded() {
+        assert_eq!(demanded(json!("tests")), ["tests"]);
+        assert_eq!(demanded(json!(["tests", "lint"])), ["tests", "lint"]);
+    }
+
+    #[test]
+    fn nothing_is_demanded_where_nothing_is_said() {
+        assert!(demanded_checks(&Task::new(TaskId::number(1), "x")).is_empty());
+        assert!(demanded(Value::Null).is_empty());
+        assert!(demanded(json!([])).is_empty());
+    }
+
+    #[test]
+    fn a_demand_nobody_can_read_is_still_a_demand() {
+        assert_eq!(demanded(json!(true)), ["true"]);
+        assert_eq!(demanded(json!(["tests", 7])), ["tests", "7"]);
     }
 }

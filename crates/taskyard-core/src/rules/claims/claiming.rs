@@ -1,38 +1,39 @@
-//! Who may take which task, and which one comes next.
+//! Which agent may claim a task, and which task it gets next.
 
 use std::collections::HashSet;
 
-use super::assignment::may_take;
-use super::readiness::{Ranked, rank};
-use crate::rules::agents::naming::is_same_agent;
-use crate::rules::graph::open_tasks::OpenTasks;
+use serde_json::Value;
+
+use super::readiness::{Ranked, assignees, rank};
+use crate::rules::agents::is_same_agent;
+use crate::rules::graph::dependencies::OpenTasks;
 use crate::rules::graph::parts::held_up_through;
 use crate::rules::looking::ordering::NumberOrder;
 use crate::rules::refusal::Refusal;
 use crate::{AgentName, Assignee, Rules, Status, Task, TaskId, Timestamp};
 
-/// The agent that wants a task, and its conditions.
+/// The agent that claims a task, and its conditions.
 #[derive(Clone, Debug)]
 pub struct Claimant {
-    /// The agent.
+    /// The name of the agent.
     pub agent: AgentName,
-    /// What it declares itself to be.
+    /// The roles that it declares.
     pub roles: Vec<String>,
-    /// How many tasks it may have in progress.
+    /// Maximum number of tasks it may have in progress.
     pub limit: Option<usize>,
-    /// Whether it wants one only when it has no other.
+    /// Whether it claims a task only if it has no other open one.
     pub only_when_idle: bool,
-    /// Which of the tasks it has it is given again when it asks for the next one.
+    /// Which of its own tasks it may resume when it asks for the next one.
     pub resumes: Resumes,
 }
 
-/// Which of the tasks it has a claimant is given again when it asks for the next one.
+/// Which of its own tasks a claimant may resume when it asks for the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Resumes {
-    /// Every one: the claimant was given its name, so they are its own.
+    /// All of them: the name was assigned to this claimant, so the tasks are its own.
     #[default]
     All,
-    /// These alone: the agent was not given the name, and others may act under it at the same time.
+    /// Only these: the name was not assigned to the agent, and others may be using it at the same time.
     Only(HashSet<TaskId>),
 }
 
@@ -49,35 +50,35 @@ impl Resumes {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClaimRefusal {
-    /// There is no such task.
+    /// The task does not exist.
     #[error("there is no such task")]
     TaskNotFound,
     /// Another agent has it.
     #[error("{}", has_it(.by, *.free_at))]
     AlreadyClaimed {
-        /// The name of that agent, as the task has it.
+        /// The name of that agent, as written in the task.
         by: String,
-        /// When it comes back, where the server it was claimed through has ended.
+        /// When the task is released, if the server it was claimed through has ended.
         free_at: Option<Timestamp>,
     },
     /// It is completed.
     #[error("it is completed")]
     AlreadyResolved,
-    /// It waits for others that are open.
+    /// It has open blockers.
     #[error("it waits for {}{}", crate::rules::refusal::numbered(.by), crate::rules::refusal::as_its_parent(.through.as_ref()))]
     Blocked {
-        /// The open tasks it waits for.
+        /// The open blockers.
         by: Vec<TaskId>,
-        /// The task it is a part of, where it waits because that one does.
+        /// The parent whose blockers these are, or `None` if they are the task's own.
         through: Option<TaskId>,
     },
-    /// The agent has as much to do as it may have.
+    /// The agent has reached its limit.
     #[error("{} is not finished", crate::rules::refusal::numbered(.with))]
     AgentBusy {
-        /// What it has to do.
+        /// The tasks it has.
         with: Vec<TaskId>,
     },
-    /// `work` started the agent for one task, and this is not it, or the agent has given that task back.
+    /// `work` started the agent for one task, and either this is a different task or the agent has released that one.
     #[error("{}", outside_run(.task, *.is_over))]
     OutsideRun {
         /// The task of the run.
@@ -85,30 +86,30 @@ pub enum ClaimRefusal {
         /// Whether the agent no longer holds that task.
         is_over: bool,
     },
-    /// It is for other agents.
+    /// It is restricted to other agents.
     #[error("{}", not_allowed(.only_for))]
     NotAllowed {
-        /// For whom; empty for the client's own bookkeeping, which is for no agent.
+        /// The agents and roles that may take it; empty for the client's internal tasks, which no agent may take.
         only_for: Vec<Assignee>,
     },
-    /// The agent has to show its plan first, and the lead has not approved it.
+    /// The agent must have its plan approved first, and the lead has not approved it.
     #[error("{lead} has not approved the plan yet")]
     PlanNotApproved {
-        /// The lead, who approves.
+        /// The lead who approves it.
         lead: String,
     },
-    /// Nothing can start now.
+    /// No task can start now.
     #[error("nothing is ready")]
     NothingReady {
-        /// How many tasks could start but are for other agents.
+        /// Number of tasks that could start but are restricted to other agents.
         for_others: usize,
-        /// When the first of those can start that wait for their moment alone.
+        /// When the next task that only waits for its start time can start.
         next_at: Option<Timestamp>,
     },
 }
 
 impl ClaimRefusal {
-    /// Returns the word in JSON.
+    /// Returns the code used in JSON.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::TaskNotFound => "task_not_found",
@@ -144,10 +145,10 @@ fn not_allowed(only_for: &[Assignee]) -> String {
     format!("it is only for {}", only_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
-/// Judges whether a task may be given to a claimant, without what else it has to do; [`judge_load`] judges that.
+/// Judges whether a task may be given to a claimant. Its other tasks are not considered; see [`judge_load`].
 ///
-/// The client's order of reasons: an agent has it, it is completed, it is blocked. Ours stand between the last two, and do not exist in the
-/// client's rules.
+/// The client's reasons come in the client's order: already claimed, completed, blocked. Our own reasons are checked
+/// between the last two, and not at all under the client's rules.
 pub fn judge_claim(
     task: &Task,
     open_blockers: &[TaskId],
@@ -165,7 +166,7 @@ pub fn judge_claim(
             return Err(ClaimRefusal::NotAllowed { only_for: Vec::new() });
         }
         if !may_take(task, &claimant.agent, &claimant.roles) {
-            return Err(ClaimRefusal::NotAllowed { only_for: task.assignable_to() });
+            return Err(ClaimRefusal::NotAllowed { only_for: assignees(task) });
         }
     }
     if !open_blockers.is_empty() {
@@ -175,9 +176,9 @@ pub fn judge_claim(
     Ok(())
 }
 
-/// Judges whether a claimant may have one more task, given the whole list.
+/// Judges whether a claimant may take one more task, given the whole list.
 ///
-/// An agent that wants a task only when idle must have no other open task. An agent with a limit must have fewer in
+/// An agent that claims only when idle must have no other open task. An agent with a limit must have fewer tasks in
 /// progress than that.
 pub fn judge_load(tasks: &[Task], wanted: &TaskId, claimant: &Claimant, rules: Rules) -> Result<(), ClaimRefusal> {
     let has: Vec<&Task> = held(tasks, &claimant.agent, rules).filter(|task| task.id != *wanted).collect();
@@ -192,14 +193,14 @@ pub fn judge_load(tasks: &[Task], wanted: &TaskId, claimant: &Claimant, rules: R
     }
 }
 
-/// Returns the open tasks that are an agent's.
+/// Returns the open tasks owned by an agent, without internal ones.
 pub fn held<'a>(tasks: &'a [Task], agent: &'a AgentName, rules: Rules) -> impl Iterator<Item = &'a Task> {
     let is_own = move |task: &&Task| task.owner().is_some_and(|owner| is_own_name(owner, agent, rules));
     tasks.iter().filter(|task| task.status.is_open() && !task.is_internal()).filter(is_own)
 }
 
-/// Judges whether an agent, known by these names, may begin a task by changing it, given the whole list: it must have fewer others in
-/// progress than its limit, as for a claim.
+/// Judges whether an agent known by these names may start a task by changing it, given the whole list. As with a claim,
+/// it must have fewer other tasks in progress than its limit.
 pub fn judge_start(tasks: &[Task], before: &Task, after: &Task, names: &[&str], limit: usize) -> Result<(), Refusal> {
     let has_begun = |task: &Task| {
         let is_own = |owner: &str| names.iter().any(|name| is_same_agent(owner, name));
@@ -213,20 +214,21 @@ pub fn judge_start(tasks: &[Task], before: &Task, after: &Task, names: &[&str], 
     if with.len() < limit { Ok(()) } else { Err(Refusal::AgentBusy { task: after.id.clone(), with }) }
 }
 
-/// A task that may be given out, and why it stands where it does.
+/// A task that may be given out, and the reason for its rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The task.
+    /// The task that may be given out.
     pub task: TaskId,
-    /// Why, in words.
+    /// The reason, in words.
     pub why: String,
-    /// Whether it is the claimant's already.
+    /// Whether the claimant already owns it.
     pub is_resumed: bool,
 }
 
-/// Returns what a claimant could take next, best first: what it has begun, what it has reserved, then what is ready.
+/// Returns the tasks that a claimant could take next, best first: those it has started, those it has reserved, then
+/// those that are ready.
 ///
-/// `passed_over` are tasks that are not to be given out this time.
+/// Tasks in `passed_over` are skipped.
 pub fn candidates(
     tasks: &[Task],
     claimant: &Claimant,
@@ -239,7 +241,7 @@ pub fn candidates(
         claimant.resumes.covers(&task.id)
             && !passed_over.contains(&task.id)
             && open.blockers(task).is_empty()
-            // The owner of a task with open parts goes on with those.
+            // The owner of a task with open parts continues with the parts.
             && open.parts(task).is_empty()
     };
     let mut candidates = resumed_first(held(tasks, &claimant.agent, rules).filter(is_resumed).collect());
@@ -257,7 +259,7 @@ pub fn candidates(
     Ok(candidates)
 }
 
-/// Returns the tasks that a claimant has already, what it has begun first.
+/// Returns the tasks that a claimant already owns, started ones first.
 pub(crate) fn resumed_first(mut own: Vec<&Task>) -> Vec<Candidate> {
     own.sort_by_key(|task| (task.status != Status::InProgress, NumberOrder::of(&task.id)));
     let why = |task: &Task| match task.status {
@@ -268,9 +270,46 @@ pub(crate) fn resumed_first(mut own: Vec<&Task>) -> Vec<Candidate> {
     own.into_iter().map(candidate).collect()
 }
 
-/// Tells whether an owner is the claimant: to the client by the letter, to us `bob` is `bob@team`, too.
+/// Returns whether an owner is the claimant. The client compares names exactly; under strict rules `bob` also matches
+/// `bob@team`.
 pub(crate) fn is_own_name(owner: &str, agent: &AgentName, rules: Rules) -> bool {
     if rules.is_client() { owner == agent.as_str() } else { is_same_agent(owner, agent.as_str()) }
+}
+
+/// Returns whether an agent with these roles may take a task: the task is unrestricted, or names the agent or one of
+/// the roles.
+pub(crate) fn may_take(task: &Task, agent: &AgentName, roles: &[String]) -> bool {
+    let assignees = assignees(task);
+    assignees.is_empty() || assignees.iter().any(|assignee| means(assignee, agent, roles))
+}
+
+fn means(assignee: &Assignee, agent: &AgentName, roles: &[String]) -> bool {
+    match assignee {
+        Assignee::Agent(name) => is_same_agent(name.as_str(), agent.as_str()),
+        Assignee::Role(role) => roles.contains(role),
+    }
+}
+
+/// The metadata key that counts failed attempts.
+pub const ATTEMPTS: &str = "attempts";
+
+/// Returns the number of failed attempts at a task.
+pub fn failed_attempts(task: &Task) -> u64 {
+    task.meta(ATTEMPTS).and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// Returns whether an open task has failed in its first attempt and in all `retries`.
+pub fn is_given_up(task: &Task, retries: u64) -> bool {
+    task.status.is_open() && failed_attempts(task) > retries
+}
+
+/// Returns the task with its failed attempts incremented by one.
+#[must_use]
+pub fn with_failed_attempt(task: &Task) -> Task {
+    let mut task = task.clone();
+    let attempts = failed_attempts(&task).saturating_add(1);
+    task.metadata.get_or_insert_default().insert(ATTEMPTS.to_owned(), attempts.into());
+    task
 }
 
 #[cfg(test)]
@@ -326,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_idle_have_nothing_open_and_a_limit_counts_what_is_in_progress() {
+    fn idle_agents_hold_nothing_and_limit_counts_in_progress() {
         let tasks = [task(1, "ana", Status::InProgress), task(2, "ana", Status::Pending), task(3, "", Status::Pending)];
         let wanted = TaskId::number(3);
         assert_eq!(judge_load(&tasks, &wanted, &ana(), Rules::Strict), Ok(()));
@@ -337,12 +376,12 @@ mod tests {
         let full = ClaimRefusal::AgentBusy { with: vec![TaskId::number(1)] };
         assert_eq!(judge_load(&tasks, &wanted, &limited(1), Rules::Strict), Err(full));
         assert_eq!(judge_load(&tasks, &wanted, &limited(2), Rules::Strict), Ok(()));
-        // What it already has does not stand in its own way.
+        // A task that the agent already has does not count against its limit.
         assert_eq!(judge_load(&tasks, &TaskId::number(1), &limited(1), Rules::Strict), Ok(()));
     }
 
     #[test]
-    fn an_agent_with_as_much_in_progress_as_it_may_have_begins_nothing_else() {
+    fn agent_at_its_limit_cannot_begin_another_task() {
         let tasks = [task(1, "ana", Status::InProgress), task(2, "", Status::Pending), task(3, "ben", Status::Pending)];
         let start = |number: usize, owner, limit| {
             let after = Task { owner: Some(owner), status: Status::InProgress, ..tasks[number - 1].clone() };
@@ -357,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_begun_comes_first_then_what_was_reserved_then_the_best() {
+    fn begun_precedes_reserved_precedes_best() {
         let tasks = [
             with(task(1, "", Status::Pending), json!({ "priority": "high" })),
             task(2, "ana", Status::Pending),
@@ -401,7 +440,79 @@ mod tests {
         assert_eq!(order(&tasks, CLIENT), [1, 2, 3]);
         tasks[1].status = Status::Completed;
         assert_eq!(order(&tasks, Rules::Strict), [1]);
-        // By its id it may be had.
+        // It may be claimed by its id.
         assert_eq!(judge_claim(&tasks[2], &[], &ana(), Rules::Strict), Ok(()));
+    }
+}
+
+#[cfg(test)]
+mod assignment_tests {
+    use serde_json::{Value, json};
+
+    use super::may_take;
+    use crate::{AgentName, Task, TaskId};
+
+    fn may(assignable_to: &Value, agent: &str, roles: &[&str]) -> bool {
+        let metadata = json!({ "assignable_to": assignable_to }).as_object().cloned();
+        let task = Task { metadata, ..Task::new(TaskId::number(1), "x") };
+        may_take(&task, &AgentName::new(agent).unwrap(), &roles.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_task_that_names_nobody_is_for_everyone() {
+        let ana = AgentName::new("ana").unwrap();
+        assert!(may_take(&Task::new(TaskId::number(1), "x"), &ana, &[]));
+        for nobody in [json!(null), json!(""), json!("  "), json!([]), json!([""]), json!({}), json!(7)] {
+            assert!(may(&nobody, "ana", &[]), "{nobody}");
+        }
+    }
+
+    #[test]
+    fn an_agent_may_take_what_names_it_with_or_without_its_team() {
+        assert!(may(&json!("bob"), "bob", &[]));
+        assert!(may(&json!("bob"), "bob@alpha", &[]));
+        assert!(may(&json!(["ana", "bob@alpha"]), "bob", &[]));
+        assert!(!may(&json!("bob@alpha"), "bob@beta", &[]));
+        assert!(!may(&json!(["ana", "bob"]), "eve", &["bob"]));
+    }
+
+    #[test]
+    fn a_reviewer_may_take_reviews_and_no_build_work() {
+        assert!(may(&json!("role:review"), "ana", &["review", "docs"]));
+        assert!(may(&json!(["role:build", "role:review"]), "ana", &["review"]));
+        assert!(!may(&json!("role:build"), "ana", &["review"]));
+        assert!(!may(&json!("role:build"), "build", &[]));
+        assert!(!may(&json!("role:"), "ana", &["review"]));
+    }
+}
+
+#[cfg(test)]
+mod attempts_tests {
+    use serde_json::json;
+
+    use super::{failed_attempts, is_given_up, with_failed_attempt};
+    use crate::{Status, Task, TaskId};
+
+    fn task(metadata: serde_json::Value) -> Task {
+        Task { metadata: metadata.as_object().cloned(), ..Task::new(TaskId::number(1), "x") }
+    }
+
+    #[test]
+    fn task_is_given_up_after_all_retries_failed() {
+        let mut task = task(json!({}));
+        for (failed, given_up) in [(0, false), (1, false), (2, false), (3, true)] {
+            assert_eq!((failed_attempts(&task), is_given_up(&task, 2)), (failed, given_up));
+            task = with_failed_attempt(&task);
+        }
+        assert!(!is_given_up(&Task { status: Status::Completed, ..task }, 2));
+    }
+
+    #[test]
+    fn a_count_in_another_form_counts_as_none() {
+        for metadata in [json!({ "attempts": "3" }), json!({ "attempts": -1 }), json!({ "attempts": null })] {
+            let task = task(metadata);
+            assert_eq!(failed_attempts(&task), 0);
+            assert_eq!(failed_attempts(&with_failed_attempt(&task)), 1);
+        }
     }
 }

@@ -1,7 +1,4 @@
-//! Who gets which task next.
+//! Which agent gets which task next. Begin with `claiming.rs`.
 
-pub mod assignment;
-pub mod attempts;
-pub mod briefing;
 pub mod claiming;
 pub mod readiness;

@@ -1,43 +1,47 @@
-//! What can start now, best first, and why.
+//! Which tasks can start now, ranked best first with the reasons.
 
 use std::cmp::Reverse;
 
-use crate::rules::graph::chains::Chains;
-use crate::rules::graph::open_tasks::OpenTasks;
-use crate::rules::looking::ordering::NumberOrder;
-use crate::timing::span_in_speech;
-use crate::{Priority, Rules, Task, TaskId, Timestamp};
+use serde_json::Value;
 
-/// A task that can start now, and why it stands where it does.
+use crate::rules::graph::chains::Chains;
+use crate::rules::graph::dependencies::OpenTasks;
+use crate::rules::history::vanishing::Gone;
+use crate::rules::looking::listing::{count, is_blocked};
+use crate::rules::looking::ordering::NumberOrder;
+use crate::rules::worktrees::record::{REVIEWER, awaits_review};
+use crate::timing::span_in_speech;
+use crate::{Assignee, Priority, Rules, Status, Task, TaskId, Timestamp};
+
+/// A task that can start now, and the reason for its rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranked {
-    /// The task.
+    /// The ready task.
     pub task: Task,
-    /// Why, in words: "high priority; unblocks 3 tasks (chain of 2); only for role:review".
+    /// The reason, in words: "high priority; unblocks 3 tasks (chain of 2); only for role:review".
     pub why: String,
-    /// How many open tasks stand in the longest chain behind it.
+    /// Length of the longest chain of open tasks that depend on it.
     pub chain: usize,
-    /// The open tasks that wait for it: by their own word, because they wait for a task that it is a part of, or because it is a part of them;
-    /// and the parts of those that wait.
+    /// The open tasks that wait for it: its dependents and those of its ancestors, the parts of these dependents, and
+    /// the ancestors themselves.
     pub unblocks: Vec<TaskId>,
 }
 
-/// How long before its due date a task comes before others, in milliseconds: a week.
+/// How long before its due date a task is ranked by it, in milliseconds: one week.
 pub(crate) const SOON: i64 = 7 * 86_400_000;
 
-/// What ready tasks are ranked by, the best least: the priority; what is overdue or due soon, by date; the longest chain behind it; the
-/// due date.
+/// The sort key of ready tasks; the smallest value is the best. Compares priority, then the due date if it is past or
+/// near, then the longest chain of dependents, then the due date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RankKey {
     priority: Reverse<Priority>,
-    /// The due date if it is near, else the latest of all.
+    /// The due date if it is near or past, otherwise the maximum timestamp.
     due_soon: Timestamp,
     chain: Reverse<usize>,
     due: Timestamp,
 }
 
 impl RankKey {
-    /// Ranks a task of this priority and due date, with a chain behind it.
     pub(crate) fn of(priority: Priority, due: Option<Timestamp>, chain: usize, now: Timestamp) -> Self {
         let never = Timestamp(i64::MAX);
         let due_soon = due.filter(|due| is_soon(*due, now)).unwrap_or(never);
@@ -45,13 +49,14 @@ impl RankKey {
     }
 }
 
-/// Tells whether a due date is near, or has passed.
+/// Returns whether a due date is near or past.
 fn is_soon(due: Timestamp, now: Timestamp) -> bool {
     due.0.saturating_sub(SOON) <= now.0
 }
 
-/// Returns the tasks that can start now, at most `limit`: by priority; what is overdue or due within a week first, by date; then by the
-/// longest chain behind each, by due date, and by number. The client knows no due dates.
+/// Returns at most `limit` tasks that can start now. They are sorted by priority, then by due date if overdue or due
+/// within a week, then by longest chain of dependents, due date and number. Due dates are ignored under the client's
+/// rules.
 pub fn rank(tasks: &[Task], limit: Option<usize>, now: Timestamp, rules: Rules) -> Vec<Ranked> {
     let open = OpenTasks::of(tasks, rules);
     let chains = Chains::of(tasks, rules);
@@ -72,7 +77,7 @@ pub fn rank(tasks: &[Task], limit: Option<usize>, now: Timestamp, rules: Rules) 
     ready.into_iter().map(ranked).collect()
 }
 
-/// Says why a task stands where it does among those that can start.
+/// Returns the reason for a ready task's rank, in words.
 pub(crate) fn why(task: &Task, chain: usize, unblocks: usize, now: Timestamp) -> String {
     let mut reasons = Vec::new();
     if let Some(priority @ (Priority::High | Priority::Low)) = task.stated_priority() {
@@ -90,11 +95,66 @@ pub(crate) fn why(task: &Task, chain: usize, unblocks: usize, now: Timestamp) ->
         (count, 0 | 1) => reasons.push(format!("unblocks {count} tasks")),
         (count, chain) => reasons.push(format!("unblocks {count} tasks (chain of {chain})")),
     }
-    let assignees: Vec<String> = task.assignable_to().iter().map(ToString::to_string).collect();
+    let assignees: Vec<String> = assignees(task).iter().map(ToString::to_string).collect();
     if !assignees.is_empty() {
         reasons.push(format!("only for {}", assignees.join(", ")));
     }
     reasons.join("; ")
+}
+
+/// Number of ready tasks named in a brief.
+const BEST: usize = 3;
+
+/// The summary of a list for an agent that starts working on it. Excludes internal tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Brief {
+    /// Number of pending, in-progress and completed tasks, in this order.
+    pub counts: [usize; 3],
+    /// The tasks in progress, sorted by number.
+    pub in_progress: Vec<Task>,
+    /// The best of the tasks that can start now.
+    pub best: Vec<Ranked>,
+    /// Number of tasks that can start now.
+    pub ready: usize,
+    /// Number of open tasks that are blocked.
+    pub blocked: usize,
+    /// Set if no task file is left although no agent deleted the tasks.
+    pub gone: Option<Gone>,
+}
+
+impl Brief {
+    /// Returns the number of open tasks.
+    pub fn open(&self) -> usize {
+        self.counts[Status::Pending as usize] + self.counts[Status::InProgress as usize]
+    }
+}
+
+/// Summarizes a list. `gone` is left unset.
+pub fn brief(tasks: &[Task], now: Timestamp, rules: Rules) -> Brief {
+    let open = OpenTasks::of(tasks, rules);
+    let visible = || tasks.iter().filter(|task| !task.is_internal());
+    Brief {
+        counts: count(tasks),
+        in_progress: visible().filter(|task| task.status == Status::InProgress).cloned().collect(),
+        best: rank(tasks, Some(BEST), now, rules),
+        ready: visible().filter(|task| open.is_ready(task, now)).count(),
+        blocked: visible().filter(|task| is_blocked(task, &open.blockers(task))).count(),
+        gone: None,
+    }
+}
+
+/// Returns the agents and roles that may take a task, or nothing if every agent may. A task awaiting review is
+/// restricted to reviewers.
+pub(crate) fn assignees(task: &Task) -> Vec<Assignee> {
+    if awaits_review(task) {
+        return vec![Assignee::Role(REVIEWER.to_owned())];
+    }
+    let words: &[Value] = match task.meta("assignable_to") {
+        Some(Value::Array(words)) => words,
+        Some(word) => std::slice::from_ref(word),
+        None => &[],
+    };
+    words.iter().filter_map(Value::as_str).filter_map(Assignee::parse).collect()
 }
 
 #[cfg(test)]
@@ -115,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn priority_comes_before_the_chain_and_the_chain_before_the_number() {
+    fn priority_precedes_chain_and_chain_precedes_number() {
         let tasks = [
             task(1, &[], "medium"),
             task(2, &[], "medium"),
@@ -156,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_ready_when_its_last_part_is_closed_and_its_parts_when_it_could_be() {
+    fn parent_is_ready_when_last_part_closes() {
         let part_of =
             |parent: u64, task: Task| Task { metadata: json!({ "parent": parent }).as_object().cloned(), ..task };
         let mut tasks = [
@@ -237,5 +297,33 @@ mod tests {
         let ranked = rank(&tasks, None, NOW, Rules::Strict);
         assert_eq!(ranked[0].why, "unblocks 2 tasks (chain of 2)");
         assert_eq!(ranked[0].unblocks, [TaskId::number(1), TaskId::number(3)]);
+    }
+}
+
+#[cfg(test)]
+mod briefing_tests {
+    use super::brief;
+    use crate::{Rules, Status, Task, TaskId, Timestamp};
+
+    #[test]
+    fn a_list_is_summed_up() {
+        let task = |number, status, blocked_by: &[u64]| Task {
+            status,
+            blocked_by: blocked_by.iter().copied().map(TaskId::number).collect(),
+            ..Task::new(TaskId::number(number), "x")
+        };
+        let mut tasks = vec![
+            task(1, Status::Completed, &[]),
+            task(2, Status::InProgress, &[]),
+            task(3, Status::Pending, &[2]),
+            task(4, Status::InProgress, &[]),
+        ];
+        tasks.extend((5..10).map(|number| task(number, Status::Pending, &[])));
+        tasks[3].metadata = serde_json::json!({"_internal": true}).as_object().cloned();
+        let brief = brief(&tasks, Timestamp(0), Rules::Strict);
+        assert_eq!((brief.counts, brief.open(), brief.ready, brief.blocked), ([6, 1, 1], 7, 5, 1));
+        assert_eq!(brief.in_progress.len(), 1);
+        let best: Vec<&str> = brief.best.iter().map(|ranked| ranked.task.id.as_str()).collect();
+        assert_eq!(best, ["5", "6", "7"]);
     }
 }

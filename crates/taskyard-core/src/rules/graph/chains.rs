@@ -1,15 +1,15 @@
-//! How long the chains of open tasks are that come after each other.
+//! Chains of open tasks, each of which must be completed before the next.
 //!
-//! Every task has a beginning and an end. It ends after its blockers and its parts; its parts begin after its blockers, too. So what waits
-//! for a parent comes after each of its open parts. Circles, which foreign files may hold, end a chain.
+//! Every task has a start and an end. It ends after its blockers and its parts, and its parts start after its blockers.
+//! A task that waits for a parent therefore comes after each of the parent's open parts. A cycle, which files written
+//! by other programs may contain, ends a chain.
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::part_tree::Tree;
-use super::positions::Positions;
+use crate::rules::graph::parts::{Positions, Tree};
 use crate::{Rules, Task, TaskId};
 
-/// The open, visible tasks of a list, and what waits behind each.
+/// The chains among the open, visible tasks of a list.
 #[derive(Debug)]
 pub struct Chains<'a> {
     tasks: &'a [Task],
@@ -19,14 +19,15 @@ pub struct Chains<'a> {
 /// A chain of tasks, each of which comes after the one before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// The tasks, the first one first.
+    /// The tasks, in chain order.
     pub tasks: Vec<TaskId>,
-    /// The links it runs along, as a drawing has them: from a blocker to what waits for it, and from a parent to its part.
+    /// The links along the chain, in the direction in which they are drawn: from a blocker to its dependent, and from a
+    /// parent to its part.
     pub(crate) links: HashSet<(TaskId, TaskId)>,
 }
 
 impl<'a> Chains<'a> {
-    /// Works out the chains of a list. The client knows no parts.
+    /// Computes the chains of a list. Parts are ignored under the client's rules.
     pub fn of(tasks: &'a [Task], rules: Rules) -> Self {
         let positions = Positions::of(tasks, |_| true);
         let tree = if rules.is_client() { None } else { Tree::of(tasks) };
@@ -41,19 +42,19 @@ impl<'a> Chains<'a> {
         Self { tasks, steps: Steps::of(&members, is_below) }
     }
 
-    /// Returns the open tasks that wait for the task at this position, by number: those that wait for it or for a task that it is a part of,
-    /// their parts, and the tasks that it is a part of.
+    /// Returns the open tasks that wait for the task at `position`, in list order: those that depend on it or on one of
+    /// its ancestors, their parts, and its ancestors.
     pub fn behind(&self, position: usize) -> impl Iterator<Item = &'a Task> {
         let tasks = self.tasks;
         self.steps.behind(position).into_iter().map(move |other| &tasks[other])
     }
 
-    /// Returns how many tasks stand in the longest chain behind the task at this position.
+    /// Returns the length of the longest chain behind the task at `position`.
     pub fn length(&self, position: usize) -> usize {
         self.steps.lengths[position]
     }
 
-    /// Returns the longest chain of all. A task alone is no chain.
+    /// Returns the longest chain in the list. It is empty if every chain consists of a single task.
     pub fn longest(&self) -> Chain {
         let (steps, count) = (&self.steps, self.tasks.len());
         let by_length = |position: &usize| (steps.lengths[*position], std::cmp::Reverse(*position));
@@ -64,7 +65,7 @@ impl<'a> Chains<'a> {
         let mut chain = Chain { tasks: vec![id(start)], links: HashSet::new() };
         let mut at = start;
         let comes_next = |at: usize, next: usize| steps.lengths[next] + steps.weight(next) == steps.lengths[at];
-        // The length falls with every end, and beginnings lead down a tree, so that a circle cannot hold us.
+        // Terminates even if there is a cycle: the length decreases with every end, and starts lead down a tree.
         while let Some(next) = steps.after[at].iter().copied().find(|next| comes_next(at, *next)) {
             let is_parent = at < count && steps.parents[at] == Some(next);
             if next % count != at % count {
@@ -79,14 +80,14 @@ impl<'a> Chains<'a> {
     }
 }
 
-/// A task as chains see it.
+/// A task, reduced to what chains depend on.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) is_open: bool,
     pub(crate) is_visible: bool,
-    /// The positions of what it waits for.
+    /// The positions of its blockers.
     pub(crate) blockers: Vec<usize>,
-    /// The position of what it is a part of, in a tree without circles.
+    /// The position of its parent. Parents form a tree without cycles.
     pub(crate) parent: Option<usize>,
 }
 
@@ -96,22 +97,23 @@ impl Member {
     }
 }
 
-/// The ends of tasks, by their positions, and behind them the beginnings of those that have parts.
+/// The ends of tasks, at their positions, followed by the starts of the tasks that have parts.
 #[derive(Debug)]
 pub(crate) struct Steps {
     count: usize,
-    /// For each step, those that come after it.
+    /// The steps that come after each step.
     after: Vec<Vec<usize>>,
-    /// For each step, how many tasks end in the longest chain behind it.
+    /// The number of tasks that end in the longest chain behind each step.
     pub(crate) lengths: Vec<usize>,
-    /// For each task, the open one that it is a part of.
+    /// The open parent of each task.
     parents: Vec<Option<usize>>,
-    /// Whether steps come after each other in a circle.
+    /// Whether the steps contain a cycle.
     pub(crate) has_circle: bool,
 }
 
 impl Steps {
-    /// Puts the steps of tasks in order. `is_below` tells whether the task at one position is a part of the other, or of one of its parts.
+    /// Orders the steps of tasks. `is_below` returns whether the task at the first position is a direct or indirect
+    /// part of the one at the second.
     pub(crate) fn of(tasks: &[Member], mut is_below: impl FnMut(usize, usize) -> bool) -> Self {
         let count = tasks.len();
         let mut has_parts = vec![false; count];
@@ -124,7 +126,7 @@ impl Steps {
             let ends = Some(position).filter(|_| task.counts());
             let holds = |blocker: &&usize| **blocker != position && tasks[**blocker].counts();
             for blocker in task.blockers.iter().filter(holds).filter(|_| task.is_open) {
-                // A task that waits for its own part holds up none of the others.
+                // A task that waits for its own part does not delay its other parts.
                 let held_up = if has_parts[position] && is_below(*blocker, position) { ends } else { begins };
                 if let Some(step) = held_up.filter(|step| after[*blocker].last() != Some(step)) {
                     after[*blocker].push(step);
@@ -146,7 +148,7 @@ impl Steps {
         steps
     }
 
-    /// Returns how much a step adds to a chain.
+    /// Returns the number of tasks that a step adds to a chain.
     fn weight(&self, step: usize) -> usize {
         usize::from(step < self.count)
     }
@@ -158,7 +160,7 @@ impl Steps {
             if std::mem::replace(&mut entered[start], true) {
                 continue;
             }
-            // A walk in depth with a stack of our own: a chain may be longer than the thread's stack is deep.
+            // A depth-first search with an explicit stack: chains may be too long for recursion.
             let mut walk = vec![(start, 0)];
             while let Some((at, step)) = walk.last_mut() {
                 if let Some(next) = self.after[*at].get(*step) {
@@ -169,7 +171,7 @@ impl Steps {
                     continue;
                 }
                 let known = self.after[*at].iter().map(|next| Some(lengths[*next]? + self.weight(*next)));
-                // What was entered and has no length yet lies on the way here.
+                // A step that was entered but has no length yet is on the current path.
                 let meets_circle = known.clone().any(|length| length.is_none());
                 lengths[*at] = Some(known.flatten().max().unwrap_or(0));
                 self.has_circle |= meets_circle;
@@ -182,7 +184,7 @@ impl Steps {
     fn behind(&self, position: usize) -> BTreeSet<usize> {
         let mut behind = BTreeSet::new();
         let mut begun = HashSet::new();
-        // What waits for those that it is a part of waits for it, too.
+        // Whatever waits for an ancestor of the task also waits for the task.
         for end in std::iter::successors(Some(position), |at| self.parents[*at]) {
             let mut pending = self.after[end].clone();
             while let Some(step) = pending.pop() {
@@ -224,7 +226,7 @@ mod tests {
         assert_eq!(chains.behind(0).count(), 3);
     }
 
-    /// Storage (1) has the parts 2 and 3; Rollout (4) waits for Storage and has the parts 5 and 6, of which the last waits for the first.
+    /// Storage (1) has the parts 2 and 3. Rollout (4) waits for Storage and has the parts 5 and 6; 6 waits for 5.
     fn plan() -> Vec<Task> {
         let mut tasks = list(&[(1, &[]), (2, &[]), (3, &[]), (4, &[1]), (5, &[]), (6, &[5])]);
         for (part, parent) in [(1, 1), (2, 1), (4, 4), (5, 4)] {

@@ -1,19 +1,15 @@
-//! Circles in which nothing could ever be finished, through edges and parts together.
-//!
-//! A task begins when whatever it waits for is finished and when the task may begin that it is a part of; it is finished when its
-//! parts are. That a task waits for its own parts says nothing new.
+//! Detection of dependency cycles through edges and parts, in which no task could ever be finished.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::dependencies::Edge;
-use super::positions::Positions;
-use crate::rules::graph::order::peel;
+use crate::rules::graph::parts::Positions;
 use crate::{Task, TaskId};
 
-/// Returns a circle that new edges and parts close, each task held up by the next and the first again at the end.
+/// Returns a cycle closed by new edges and parts. Each task waits for the next, and the first is repeated at the end.
 ///
-/// `tasks` are those of the list as they are after the change; `parts` are the tasks that became a part of another. The first step
-/// of the circle is a new one. A circle that has no new step in it is none of this rule's business.
+/// `tasks` is the list after the change; `parts` are the tasks that were given a parent. The first step of the cycle is
+/// a new one. Existing cycles without a new step are ignored.
 pub fn find_circle(tasks: &[Task], edges: &[Edge], parts: &[TaskId]) -> Option<Vec<TaskId>> {
     let steps = Steps::of(tasks);
     let mut new = Vec::new();
@@ -37,22 +33,22 @@ pub fn find_circle(tasks: &[Task], edges: &[Edge], parts: &[TaskId]) -> Option<V
     Some(path)
 }
 
-/// What is next to a task in its list.
+/// Access to the tasks next to a given one in its list.
 pub trait Surroundings {
-    /// Returns the tasks that a task waits for, where they are there.
+    /// Returns the existing blockers of a task.
     fn waits_for(&self, task: &TaskId) -> Vec<TaskId>;
 
-    /// Returns the task that a task is a part of, where that is there.
+    /// Returns the parent of a task, or `None` if it has none or the parent does not exist.
     fn parent(&self, task: &TaskId) -> Option<TaskId>;
 
-    /// Returns the tasks that are parts of a task.
+    /// Returns the parts of a task.
     fn parts(&self, task: &TaskId) -> Vec<TaskId>;
 }
 
-/// Returns a circle as [`find_circle`] does, looking only at what the new edges and parts lead to.
+/// Returns a cycle as [`find_circle`] does, but reads only the tasks reachable from the new edges and parts.
 pub fn find_circle_around(list: &impl Surroundings, edges: &[Edge], parts: &[TaskId]) -> Option<Vec<TaskId>> {
     let mut new: Vec<(Step, Step)> = Vec::new();
-    // One that was taken away again, or leads to a part of the task that waits, is none.
+    // Ignore edges that were removed again and edges to a part of the waiting task.
     let is_new = |edge: &&Edge| list.waits_for(&edge.task).contains(&edge.on) && !is_above(list, &edge.on, &edge.task);
     for edge in edges.iter().filter(is_new) {
         new.push(((edge.task.clone(), Half::Begin), (edge.on.clone(), Half::End)));
@@ -69,7 +65,7 @@ pub fn find_circle_around(list: &impl Surroundings, edges: &[Edge], parts: &[Tas
     Some(path)
 }
 
-/// A task has two steps: it begins, and it is finished.
+/// The two steps of a task: it starts, and it is finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Half {
     Begin,
@@ -78,7 +74,7 @@ enum Half {
 
 type Step = (TaskId, Half);
 
-/// Returns the steps that come before a step.
+/// Returns the steps that must come before a step.
 fn steps_before(list: &impl Surroundings, (task, half): &Step) -> Vec<Step> {
     match half {
         Half::Begin => {
@@ -93,7 +89,8 @@ fn steps_before(list: &impl Surroundings, (task, half): &Step) -> Vec<Step> {
     }
 }
 
-/// Tells whether a task is a part of another or of its parts. Parts of each other are below each other, not below themselves.
+/// Returns whether `below` is a direct or indirect part of `above`. Tasks that are parts of each other are below each
+/// other, but not below themselves.
 fn is_above(list: &impl Surroundings, below: &TaskId, above: &TaskId) -> bool {
     let mut met = HashSet::from([below.clone()]);
     let mut at = list.parent(below);
@@ -109,7 +106,7 @@ fn is_above(list: &impl Surroundings, below: &TaskId, above: &TaskId) -> bool {
     false
 }
 
-/// Returns the shortest way from a step back to itself that begins with this other step.
+/// Returns the shortest path from `from` back to itself whose second step is `to`.
 fn way_around(list: &impl Surroundings, from: &Step, to: Step) -> Option<Vec<Step>> {
     let mut came_from: HashMap<Step, Step> = HashMap::from([(to.clone(), from.clone())]);
     let mut waiting = VecDeque::from([to]);
@@ -135,7 +132,7 @@ fn way_around(list: &impl Surroundings, from: &Step, to: Step) -> Option<Vec<Ste
     None
 }
 
-/// The step at which a task begins.
+/// The step at which a task starts.
 pub(crate) const fn begin(position: usize) -> usize {
     position * 2
 }
@@ -145,12 +142,12 @@ pub(crate) const fn end(position: usize) -> usize {
     position * 2 + 1
 }
 
-/// What comes after what in a list: every task has two steps.
+/// The order of steps in a list. Every task has two steps.
 struct Steps {
     positions: Positions,
-    /// The position of the task that each is a part of.
+    /// The position of each task's parent.
     parents: Vec<Option<usize>>,
-    /// For each step, those that come before it.
+    /// The steps that must come before each step.
     after: Vec<Vec<usize>>,
 }
 
@@ -178,7 +175,7 @@ impl Steps {
         self.after.iter().enumerate().flat_map(|(step, before)| before.iter().map(move |other| (step, *other)))
     }
 
-    /// Returns the shortest way from a step back to itself that begins with this other step.
+    /// Returns the shortest path from `from` back to itself whose second step is `to`.
     fn way(&self, from: usize, to: usize) -> Option<Vec<usize>> {
         let mut came_from = HashMap::from([(to, from)]);
         let mut waiting = VecDeque::from([to]);
@@ -205,7 +202,8 @@ impl Steps {
     }
 }
 
-/// Tells whether a task is a part of another or of its parts. Parts of each other are below each other, not below themselves.
+/// Returns whether the task at `position` is a direct or indirect part of the one at `other`. Tasks that are parts of
+/// each other are below each other, but not below themselves.
 fn is_below(position: usize, other: usize, parents: &[Option<usize>]) -> bool {
     let (mut at, mut steps) = (parents[position], 0);
     while let Some(above) = at.filter(|above| *above != position && steps <= parents.len()) {
@@ -215,6 +213,126 @@ fn is_below(position: usize, other: usize, parents: &[Option<usize>]) -> bool {
         (at, steps) = (parents[above], steps + 1);
     }
     false
+}
+
+/// A topological order of tasks, by index, that is maintained as edges are added. Each task comes after its blockers.
+#[derive(Debug)]
+pub(crate) struct Order {
+    /// The place of each task in the order.
+    place: Vec<usize>,
+    waits_for: Vec<Vec<usize>>,
+    waited_for_by: Vec<Vec<usize>>,
+}
+
+/// The edge was not added because it would close this cycle. Each task waits for the next, and the first is repeated at
+/// the end.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ClosesCircle(pub(crate) Vec<usize>);
+
+impl Order {
+    /// Returns an order of `count` tasks without edges. `edges`, each given as (dependent, blocker), are the ones that
+    /// may be added later; they determine the initial places.
+    pub(crate) fn of(count: usize, edges: &[(usize, usize)]) -> Self {
+        let mut place = vec![0; count];
+        for (index, at) in arrange(count, edges).into_iter().enumerate() {
+            place[at] = index;
+        }
+        Self { place, waits_for: vec![Vec::new(); count], waited_for_by: vec![Vec::new(); count] }
+    }
+
+    /// Adds an edge from a task to its blocker, unless it would close a cycle.
+    pub(crate) fn add(&mut self, task: usize, on: usize) -> Result<(), ClosesCircle> {
+        if self.place[on] >= self.place[task] {
+            let (lowest, highest) = (self.place[task], self.place[on]);
+            let came_from = reach(on, |at| &self.waits_for[at], |at| self.place[at] >= lowest);
+            if came_from.contains_key(&task) {
+                return Err(ClosesCircle(circle(task, on, &came_from)));
+            }
+            let behind = reach(task, |at| &self.waited_for_by[at], |at| self.place[at] <= highest);
+            self.rearrange(came_from.into_keys().collect(), behind.into_keys().collect());
+        }
+        self.waits_for[task].push(on);
+        self.waited_for_by[on].push(task);
+        Ok(())
+    }
+
+    /// Moves the tasks in `first` before those in `then`. Together they keep the same set of places.
+    fn rearrange(&mut self, mut first: Vec<usize>, mut then: Vec<usize>) {
+        first.sort_unstable_by_key(|at| self.place[*at]);
+        then.sort_unstable_by_key(|at| self.place[*at]);
+        first.extend(then);
+        let mut places: Vec<usize> = first.iter().map(|at| self.place[*at]).collect();
+        places.sort_unstable();
+        for (at, place) in first.into_iter().zip(places) {
+            self.place[at] = place;
+        }
+    }
+}
+
+/// Returns the tasks in an order that satisfies all edges except those in cycles and between cycles.
+fn arrange(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
+    let mut is_placed = vec![false; count];
+    let mut first = peel(edges.iter().copied(), &mut is_placed);
+    let left: Vec<(usize, usize)> =
+        edges.iter().copied().filter(|(task, on)| !is_placed[*task] && !is_placed[*on]).collect();
+    let last = peel(left.into_iter().map(|(task, on)| (on, task)), &mut is_placed);
+    first.extend((0..count).filter(|at| !is_placed[*at]));
+    first.extend(last.into_iter().rev());
+    first
+}
+
+/// Repeatedly removes the tasks that have no remaining blockers, and returns them in the order of removal.
+pub(in crate::rules) fn peel(edges: impl Iterator<Item = (usize, usize)>, is_placed: &mut [bool]) -> Vec<usize> {
+    let mut open = vec![0_usize; is_placed.len()];
+    let mut behind = vec![Vec::new(); is_placed.len()];
+    for (task, on) in edges {
+        open[task] += 1;
+        behind[on].push(task);
+    }
+    let mut peeled: Vec<usize> = (0..open.len()).filter(|at| open[*at] == 0 && !is_placed[*at]).collect();
+    let mut next = 0;
+    while let Some(&at) = peeled.get(next) {
+        next += 1;
+        is_placed[at] = true;
+        for &task in &behind[at] {
+            open[task] -= 1;
+            if open[task] == 0 {
+                peeled.push(task);
+            }
+        }
+    }
+    peeled
+}
+
+/// Returns everything reachable from `start`, each with its predecessor on a shortest path.
+fn reach<'a>(
+    start: usize,
+    next: impl Fn(usize) -> &'a Vec<usize>,
+    counts: impl Fn(usize) -> bool,
+) -> HashMap<usize, usize> {
+    let mut came_from = HashMap::from([(start, start)]);
+    let mut waiting = VecDeque::from([start]);
+    while let Some(at) = waiting.pop_front() {
+        for &to in next(at) {
+            if counts(to) && !came_from.contains_key(&to) {
+                came_from.insert(to, at);
+                waiting.push_back(to);
+            }
+        }
+    }
+    came_from
+}
+
+fn circle(task: usize, on: usize, came_from: &HashMap<usize, usize>) -> Vec<usize> {
+    let mut back = vec![task];
+    let mut at = task;
+    while at != on {
+        at = came_from[&at];
+        back.push(at);
+    }
+    back.push(task);
+    back.reverse();
+    back
 }
 
 #[cfg(test)]
@@ -231,7 +349,7 @@ mod tests {
         Task { metadata: json!({ "parent": parent.to_string() }).as_object().cloned(), ..task(number, blocked_by, &[]) }
     }
 
-    /// A list by its ids and by what its tasks are parts of.
+    /// A list indexed by ids and by parents.
     struct Indexed<'a> {
         tasks: HashMap<&'a TaskId, &'a Task>,
         parts: HashMap<TaskId, Vec<TaskId>>,
@@ -279,7 +397,7 @@ mod tests {
         let tasks = [task(1, &[], &[]), part(2, 1, &[1])];
         assert_eq!(circle(&tasks, &[(2, 1)], &[]), Some(vec![2, 1, 2]));
         assert_eq!(circle(&tasks, &[], &[2]), Some(vec![1, 2, 1]));
-        // No change is stopped by a circle that was there already.
+        // An existing cycle does not prevent other changes.
         assert_eq!(circle(&tasks, &[], &[]), None);
     }
 
@@ -293,7 +411,7 @@ mod tests {
     fn circles_may_go_through_several_families() {
         let tasks = [task(1, &[], &[]), task(2, &[], &[]), part(3, 1, &[2]), part(4, 2, &[1])];
         assert_eq!(circle(&tasks, &[(4, 1)], &[]), Some(vec![4, 1, 3, 2, 4]));
-        // 1 waits for 2 as a whole, whose part waits for a part of 1.
+        // 1 waits for the whole of 2, and a part of 2 waits for a part of 1.
         let tasks = [task(1, &[2], &[]), task(2, &[], &[]), part(3, 1, &[]), part(4, 2, &[3])];
         assert_eq!(circle(&tasks, &[(4, 3)], &[]), Some(vec![4, 3, 1, 2, 4]));
         let tasks = [task(1, &[2], &[]), task(2, &[], &[]), part(3, 1, &[2]), part(4, 2, &[])];
@@ -321,5 +439,56 @@ mod tests {
             (3..=30_000).filter(|number| number % 2 == 1).map(|number| (number, number - 1)).collect();
         assert_eq!(circle(&tasks[..2], &edges, &[2]), None);
         assert!(circle(&tasks, &edges, &[]).is_some(), "a part of 2 waits for 3, and 3 waits for 2");
+    }
+}
+
+#[cfg(test)]
+mod order_tests {
+    use super::{ClosesCircle, Order};
+
+    #[test]
+    fn only_an_edge_that_closes_a_circle_is_refused() {
+        let mut order = Order::of(5, &[(3, 0)]);
+        for (task, on) in [(0, 1), (1, 2), (4, 0), (2, 3)] {
+            order.add(task, on).unwrap();
+        }
+        assert_eq!(order.add(3, 0), Err(ClosesCircle(vec![3, 0, 1, 2, 3])));
+        assert_eq!(order.add(2, 2), Err(ClosesCircle(vec![2, 2])));
+        order.add(3, 4).unwrap_err();
+        order.add(4, 3).unwrap();
+    }
+
+    #[test]
+    fn edges_outside_of_circles_agree_from_the_beginning() {
+        let edges = [(0, 1), (1, 2), (2, 3), (3, 2), (4, 2), (5, 4), (3, 6)];
+        let order = Order::of(7, &edges);
+        for (task, on) in edges.into_iter().filter(|edge| ![(2, 3), (3, 2)].contains(edge)) {
+            assert!(order.place[on] < order.place[task], "{task} waits for {on}");
+        }
+    }
+
+    #[test]
+    fn the_order_always_agrees_with_the_edges() {
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(state >> 33).unwrap() % 60
+        };
+        let edges: Vec<(usize, usize)> = (0..600).map(|_| (random(), random())).collect();
+        let mut order = Order::of(60, &edges[..100]);
+        let mut refused = 0;
+        for (task, on) in edges {
+            if let Err(ClosesCircle(circle)) = order.add(task, on) {
+                refused += 1;
+                assert_eq!((circle[0], circle[1], circle[circle.len() - 1]), (task, on, task));
+                for pair in circle[1..].windows(2).filter(|_| task != on) {
+                    assert!(order.waits_for[pair[0]].contains(&pair[1]), "{circle:?}");
+                }
+            }
+            for (task, ons) in order.waits_for.iter().enumerate() {
+                assert!(ons.iter().all(|on| order.place[*on] < order.place[task]));
+            }
+        }
+        assert!(refused > 100, "{refused}");
     }
 }

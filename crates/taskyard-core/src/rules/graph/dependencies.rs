@@ -1,36 +1,38 @@
-//! What waits for what: circles, open blockers, and what becomes free.
+//! Dependencies between tasks: new cycles, open blockers, and which tasks a completion unblocks.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::{Status, Task, TaskId};
+use super::parts::OpenParts;
+use crate::rules::graph::parts::Positions;
+use crate::{Rules, Status, Task, TaskId, Timestamp};
 
-/// One task waiting for another.
+/// A dependency of one task on another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Edge {
     /// The task that waits.
     pub task: TaskId,
-    /// The task it waits for.
+    /// Its blocker.
     pub on: TaskId,
 }
 
 impl Edge {
-    /// Returns the edge by which the first task waits for the second.
+    /// Returns the edge by which `task` waits for `on`.
     pub fn new(task: TaskId, on: TaskId) -> Self {
         Self { task, on }
     }
 }
 
-/// Returns a circle that new edges would close, each task waiting for the next and the first again at the end.
+/// Returns a cycle that the new edges would close. Each task waits for the next, and the first is repeated at the end.
 ///
-/// The new edges are judged together, over the edges there are: `blockers_of` returns what a task waits for now. It is
-/// asked once for each task that can be reached from a new edge, and for no others. A circle that is there already and has
-/// no new edge in it is none of this rule's business.
+/// The new edges are judged together with the existing ones: `blockers_of` returns the current blockers of a task. It
+/// is called once for each task reachable from a new edge, and for no others. Existing cycles without a new edge are
+/// ignored.
 pub fn find_cycle<E>(
     new: &[Edge],
     blockers_of: impl FnMut(&TaskId) -> Result<Vec<TaskId>, E>,
 ) -> Result<Option<Vec<TaskId>>, E> {
     let mut search = Search { added: added_blockers(new), blockers_of, known: HashMap::new() };
-    // The edges of one change nearly always share an end; then one walk, or two, judges them all.
+    // The edges of one change nearly always share an end, so one or two searches judge all of them.
     let by_task = grouped(new.iter(), |edge| &edge.task);
     let (shared, single): (Vec<_>, Vec<_>) = by_task.into_iter().partition(|(_, edges)| edges.len() > 1);
     for (task, edges) in shared {
@@ -48,7 +50,8 @@ pub fn find_cycle<E>(
     Ok(None)
 }
 
-/// Tells whether completing `completed` made this dependent ready: it waited for that task, and now for nothing open.
+/// Returns whether completing `completed` has made this dependent ready: it waited for that task and has no other open
+/// blockers.
 pub fn is_freed(dependent: &Task, completed: &TaskId, open_blockers: &[TaskId]) -> bool {
     dependent.status == Status::Pending
         && !dependent.is_internal()
@@ -56,7 +59,8 @@ pub fn is_freed(dependent: &Task, completed: &TaskId, open_blockers: &[TaskId]) 
         && open_blockers.is_empty()
 }
 
-/// Returns the tasks that are in a circle or wait for one, by taking away, again and again, what waits for nothing.
+/// Returns the tasks that are in a cycle or wait for one. Repeatedly removes the tasks that have no blockers; the rest
+/// is the result.
 pub(crate) fn tangled(blockers: &HashMap<TaskId, Vec<TaskId>>) -> HashSet<TaskId> {
     let mut open: HashMap<&TaskId, usize> = blockers.iter().map(|(id, on)| (id, on.len())).collect();
     let mut behind: HashMap<&TaskId, Vec<&TaskId>> = HashMap::new();
@@ -87,8 +91,8 @@ struct Search<'a, F> {
 }
 
 impl<E, F: FnMut(&TaskId) -> Result<Vec<TaskId>, E>> Search<'_, F> {
-    /// Walks from the starts along what each task waits for. Where it comes to a target, it returns the way there, with the
-    /// target also in front: the targets wait for the starts. It is the shortest such way.
+    /// Searches breadth-first from the starts along blockers. If it reaches a target, returns the shortest path to it,
+    /// preceded by the target, because the targets wait for the starts.
     fn circle(&mut self, starts: Vec<TaskId>, targets: &HashSet<&TaskId>) -> Result<Option<Vec<TaskId>>, E> {
         let mut came_from: HashMap<TaskId, Option<TaskId>> = starts.iter().map(|id| (id.clone(), None)).collect();
         let mut waiting = VecDeque::from(starts);
@@ -137,7 +141,7 @@ fn added_blockers(new: &[Edge]) -> HashMap<&TaskId, Vec<&TaskId>> {
     added
 }
 
-/// Groups edges by one of their ends, in the order in which the ends first appear.
+/// Groups edges by one of their ends, in order of first appearance.
 fn grouped<'a>(edges: impl Iterator<Item = &'a Edge>, end: fn(&Edge) -> &TaskId) -> Vec<(&'a TaskId, Vec<&'a Edge>)> {
     let mut places: HashMap<&TaskId, usize> = HashMap::new();
     let mut groups: Vec<(&TaskId, Vec<&Edge>)> = Vec::new();
@@ -149,6 +153,90 @@ fn grouped<'a>(edges: impl Iterator<Item = &'a Edge>, end: fn(&Edge) -> &TaskId)
         groups[place].1.push(edge);
     }
     groups
+}
+
+/// The open tasks of a list, and which tasks they block.
+#[derive(Debug)]
+pub struct OpenTasks {
+    positions: Positions,
+    /// The effects of parts, or `None` if no task has a parent or the client's rules apply, which have no parts.
+    parts: Option<OpenParts>,
+    /// Whether deferral counts. Under the client's rules tasks can start at any time.
+    minds_time: bool,
+}
+
+impl OpenTasks {
+    /// Indexes the open tasks of a list and their parts.
+    pub fn of(tasks: &[Task], rules: Rules) -> Self {
+        let positions = Positions::of(tasks, |task| task.status.is_open());
+        let parts = if rules.is_client() { None } else { OpenParts::of(tasks, &positions) };
+        Self { positions, parts, minds_time: !rules.is_client() }
+    }
+
+    /// Returns the open blockers of a task, including those it inherits from its ancestors. A missing task is not open.
+    pub fn blockers(&self, task: &Task) -> Vec<TaskId> {
+        let mut blockers: Vec<TaskId> =
+            task.blocked_by.iter().filter(|id| self.positions.contains(id)).cloned().collect();
+        for id in self.of_parts(task, OpenParts::blockers) {
+            if !blockers.contains(id) {
+                blockers.push(id.clone());
+            }
+        }
+        blockers
+    }
+
+    /// Returns whether a task has open blockers, without collecting them.
+    pub(crate) fn has_blockers(&self, task: &Task) -> bool {
+        task.blocked_by.iter().any(|id| self.positions.contains(id))
+            || !self.of_parts(task, OpenParts::blockers).is_empty()
+    }
+
+    pub(crate) fn parts(&self, task: &Task) -> &[TaskId] {
+        self.of_parts(task, OpenParts::parts)
+    }
+
+    /// Returns whether a task can start now: it is pending, not deferred, not internal, and has no owner, no open
+    /// blockers and no open parts.
+    pub(crate) fn can_start(&self, task: &Task, open_blockers: &[TaskId], now: Timestamp) -> bool {
+        open_blockers.is_empty() && self.is_ready(task, now)
+    }
+
+    /// Returns whether a task can start now, if its open blockers are not known yet.
+    pub(crate) fn is_ready(&self, task: &Task, now: Timestamp) -> bool {
+        self.waits_for_time_alone(task) && self.deferred(task).is_none_or(|defer| defer <= now)
+    }
+
+    /// Returns when a task can start that waits only for its deferral to end. Returns `None` if it can start now or
+    /// waits for something else.
+    pub(crate) fn starts_at(&self, task: &Task, now: Timestamp) -> Option<Timestamp> {
+        let later = self.deferred(task).filter(|defer| *defer > now)?;
+        self.waits_for_time_alone(task).then_some(later)
+    }
+
+    fn waits_for_time_alone(&self, task: &Task) -> bool {
+        task.status == Status::Pending
+            && task.owner().is_none()
+            && !task.is_internal()
+            && !self.has_blockers(task)
+            && self.parts(task).is_empty()
+    }
+
+    /// Returns the latest time to which the task or one of its ancestors is deferred.
+    fn deferred(&self, task: &Task) -> Option<Timestamp> {
+        if !self.minds_time {
+            return None;
+        }
+        let parts = self.parts.as_ref();
+        let above = parts.and_then(|parts| parts.deferred(self.positions.get(&task.id)?));
+        task.defer().max(above)
+    }
+
+    fn of_parts(&self, task: &Task, wanted: fn(&OpenParts, usize) -> &[TaskId]) -> &[TaskId] {
+        match (&self.parts, self.parts.as_ref().and_then(|_| self.positions.get(&task.id))) {
+            (Some(parts), Some(position)) => wanted(parts, position),
+            _ => &[],
+        }
+    }
 }
 
 #[cfg(test)]

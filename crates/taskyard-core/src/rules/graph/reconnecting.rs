@@ -1,4 +1,4 @@
-//! What becomes of the edges of tasks that come back into a list, or come from another.
+//! Repairs the edges of tasks that are restored into a list or moved there from another one.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -6,23 +6,24 @@ use std::convert::Infallible;
 use super::dependencies::{Edge, find_cycle, tangled};
 use crate::{Rules, Task, TaskId};
 
-/// Tasks with their edges in order.
+/// The changes that make the edges of a list consistent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reconnected {
-    /// The tasks whose edges change, by number; those that arrive and those that were there.
+    /// The tasks whose edges change, sorted by id; arriving and present ones.
     pub changed: Vec<Task>,
-    /// The edges that cannot be: to a task that is not there or, in strict rules, into a circle.
+    /// The edges that were dropped because they lead to a missing task or, under strict rules, would close a cycle.
     pub dropped: Vec<Edge>,
 }
 
-/// Puts the edges between tasks that arrive and those present in order: each is known at both ends, or at none.
+/// Makes the edges between arriving and present tasks consistent: each edge is stored at both ends or at neither.
 ///
-/// What either end says of an edge counts. Edges between tasks that were present already are left as they are.
+/// An edge counts if either end states it. Edges between two present tasks are left unchanged.
 pub fn reconnect(present: &[Task], arrivals: &[Task], rules: Rules) -> Reconnected {
     reconnect_remembering(present, arrivals, &[], rules)
 }
 
-/// Does the same, where edges are known that neither end has any more. Those to tasks that are not there are passed over.
+/// Does the same as [`reconnect`], but also adds `remembered` edges that neither end states any more. Those with a
+/// missing end are ignored.
 pub fn reconnect_remembering(present: &[Task], arrivals: &[Task], remembered: &[Edge], rules: Rules) -> Reconnected {
     let there: HashMap<&TaskId, &Task> = present.iter().chain(arrivals).map(|task| (&task.id, task)).collect();
     let mut stated = StatedEdges::of(present, arrivals);
@@ -51,14 +52,14 @@ pub fn reconnect_remembering(present: &[Task], arrivals: &[Task], remembered: &[
     Reconnected { changed, dropped: dropped.into_iter().cloned().collect() }
 }
 
-/// Which ends of an edge know of it.
+/// Which ends of an edge state it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ends {
     waiting: bool,
     blocking: bool,
 }
 
-/// The edges with at least one arriving end, in a fixed order.
+/// The edges with at least one arriving end, in a deterministic order.
 struct StatedEdges {
     order: Vec<Edge>,
     ends: HashMap<Edge, Ends>,
@@ -89,7 +90,7 @@ impl StatedEdges {
     }
 }
 
-/// Splits edges into those that can all be and those that would close a circle.
+/// Splits edges into those that can be kept together and those that would close a cycle.
 fn without_circles<'a>(
     there: &HashMap<&TaskId, &Task>,
     stated: &StatedEdges,

@@ -1,17 +1,17 @@
-//! Looking the tasks of a list over.
+//! Examines the tasks of a list for defects and proposes repairs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+use std::time::Duration;
 
 use super::FindingCode;
-use super::examination::{Defect, Examination, Missing, shown};
-use super::families::{drawn_steps, ordered_parts};
-use crate::rules::graph::circles::{begin, end};
-use crate::rules::graph::order::ClosesCircle;
-use crate::rules::graph::part_tree::Tree;
-use crate::rules::health::mending::Mend;
-use crate::{Task, TaskId};
+use crate::rules::agents::is_same_agent;
+use crate::rules::graph::circles::{ClosesCircle, Order, begin, end};
+use crate::rules::graph::parts::Tree;
+use crate::rules::health::defects::Mend;
+use crate::{Entry, Image, Moment, Op, Status, Task, TaskId, Timestamp};
 
-/// Looks the tasks of a list over, given them by number and the names of what cannot be read.
+/// Returns the defects of a list. `tasks` must be sorted by id; `unreadable` are the ids whose files cannot be parsed.
 pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
     let there: HashMap<&TaskId, usize> = tasks.iter().enumerate().map(|(at, task)| (&task.id, at)).collect();
     let waits: HashSet<(&TaskId, &TaskId)> =
@@ -104,7 +104,7 @@ impl Examination<'_> {
         }
     }
 
-    /// Tells of a task that is not there where it is first named: once, however many tasks name it.
+    /// Reports a missing task at its first mention, only once even if several tasks name it.
     fn tell_missing(&mut self, id: &TaskId, named_by: &TaskId) {
         let Some(Missing { waiting, awaited }) = self.missing.remove(id) else { return };
         let those = |tasks: &[TaskId]| tasks.iter().map(|task| shown(task).to_string()).collect::<Vec<_>>().join(", ");
@@ -124,7 +124,8 @@ impl Examination<'_> {
         self.tell(FindingCode::DanglingEdge, named_by, message, Some(mend));
     }
 
-    /// Completes an edge that only the blocker knows of; where that would close a circle, the blocker forgets it.
+    /// Completes an edge that only the blocker states. If that would close a cycle, removes it from the blocker
+    /// instead.
     fn mend_of_unknown_blocker(&mut self, waiting: &TaskId, blocker: &TaskId) -> Mend {
         let (task, id) = (waiting.clone(), blocker.clone());
         match self.let_wait(self.there[waiting], self.there[blocker]) {
@@ -133,7 +134,7 @@ impl Examination<'_> {
         }
     }
 
-    /// Lets a task wait for another, unless that closes a circle. That a task waits for its own parts is so anyway.
+    /// Adds a dependency to the order unless it closes a cycle. A task waits for its own parts in any case.
     fn let_wait(&mut self, task: usize, on: usize) -> Result<(), ClosesCircle> {
         if self.tree.as_ref().is_some_and(|tree| tree.is_below(on, task)) {
             return Ok(());
@@ -141,10 +142,10 @@ impl Examination<'_> {
         self.order.add(begin(task), end(on))
     }
 
-    /// Puts the tasks into an order by what each says that it waits for, and returns the circles that stand in the way.
+    /// Orders the tasks by their stated blockers, and returns the cycles that prevent a complete order.
     ///
-    /// The lowest numbers come last, so that the lowest of a circle is the one to wait no longer: who made the tasks wrote the
-    /// first step first.
+    /// Lower numbers are processed last, so that the repair removes the dependency of the lowest task in a cycle:
+    /// authors usually create the first step first.
     fn put_in_order(&mut self, tasks: &[Task]) -> Vec<Defect> {
         let mut circles = Vec::new();
         for (at, task) in tasks.iter().enumerate().rev() {
@@ -165,7 +166,7 @@ impl Examination<'_> {
     }
 }
 
-/// Returns the tasks that are named in edges and not there. What cannot be read is there.
+/// Returns the tasks that are named in edges but missing. Tasks that cannot be parsed are not missing.
 fn missing(tasks: &[Task], there: &HashMap<&TaskId, usize>, unreadable: &HashSet<TaskId>) -> HashMap<TaskId, Missing> {
     let mut missing: HashMap<TaskId, Missing> = HashMap::new();
     let is_missing = |id: &&TaskId| !there.contains_key(id) && !unreadable.contains(*id);
@@ -190,6 +191,221 @@ fn once(ids: &[TaskId]) -> impl Iterator<Item = &TaskId> {
     ids.iter().filter(move |id| seen.insert(*id))
 }
 
+/// A defect of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defect {
+    /// The kind of defect.
+    pub code: FindingCode,
+    /// The task it concerns.
+    pub task: TaskId,
+    /// A description of the defect.
+    pub message: String,
+    /// The repair, or `None` if only a person can decide.
+    pub mend: Option<Mend>,
+}
+
+/// The tasks that name a missing task.
+#[derive(Debug, Default)]
+pub(crate) struct Missing {
+    /// The tasks that name it as a blocker.
+    pub(crate) waiting: Vec<TaskId>,
+    /// The tasks that name it as a dependent.
+    pub(crate) awaited: Vec<TaskId>,
+}
+
+/// The graph of a list, and the defects found in it.
+#[derive(Debug)]
+pub(crate) struct Examination<'a> {
+    /// The index of each task.
+    pub(crate) there: HashMap<&'a TaskId, usize>,
+    pub(crate) unreadable: &'a HashSet<TaskId>,
+    /// Stated dependencies, as (dependent, blocker).
+    pub(crate) waits: HashSet<(&'a TaskId, &'a TaskId)>,
+    /// Stated blocks, as (blocker, dependent).
+    pub(crate) blocks: HashSet<(&'a TaskId, &'a TaskId)>,
+    /// The missing tasks that are not reported yet.
+    pub(crate) missing: HashMap<TaskId, Missing>,
+    /// The number of files that claim each id. Empty if no file's id differs from its name.
+    pub(crate) claimants: HashMap<&'a str, usize>,
+    /// The parent of each part.
+    pub(crate) tree: Option<Tree>,
+    /// An order in which all tasks could be started and finished after the repairs.
+    pub(crate) order: Order,
+    pub(crate) defects: Vec<Defect>,
+}
+
+impl Examination<'_> {
+    /// Records a defect.
+    pub(crate) fn tell(&mut self, code: FindingCode, task: &TaskId, message: String, mend: Option<Mend>) {
+        self.defects.push(Defect { code, task: task.clone(), message, mend });
+    }
+}
+
+/// Escapes control characters in an id: ids in files written by other programs may contain anything.
+pub(crate) fn shown(id: &TaskId) -> impl fmt::Display {
+    id.as_str().escape_debug()
+}
+
+/// Returns an order of the tasks' steps, two for each task, that satisfies the parent relations.
+pub(crate) fn ordered_parts(count: usize, tree: Option<&Tree>, edges: &[(usize, usize)]) -> Order {
+    let mut steps: Vec<(usize, usize)> = (0..count).map(|place| (end(place), begin(place))).collect();
+    let parts = (0..count).filter_map(|place| Some((place, tree?.above(place)?)));
+    steps.extend(parts.flat_map(|(part, parent)| [(begin(part), begin(parent)), (end(parent), end(part))]));
+    let is_new = |(task, on): &&(usize, usize)| !tree.is_some_and(|tree| tree.is_below(*on, *task));
+    let all: Vec<(usize, usize)> =
+        steps.iter().copied().chain(edges.iter().filter(is_new).map(|(task, on)| (begin(*task), end(*on)))).collect();
+    let mut order = Order::of(count * 2, &all);
+    for (task, on) in steps {
+        // A tree has no cycles, so no edge is rejected.
+        let _ = order.add(task, on);
+    }
+    order
+}
+
+impl Examination<'_> {
+    /// Reports each missing parent once, however many parts it has.
+    pub(crate) fn look_for_missing_parents(&mut self, tasks: &[Task]) {
+        let mut orphans: BTreeMap<TaskId, Vec<&TaskId>> = BTreeMap::new();
+        for task in tasks {
+            if let Some(parent) = task.parent().filter(|parent| !self.there.contains_key(parent))
+                && !self.unreadable.contains(&parent)
+            {
+                orphans.entry(parent).or_default().push(&task.id);
+            }
+        }
+        for (parent, parts) in orphans {
+            let message = match &parts[..] {
+                [part] => format!("task {} is a part of {}, and there is no such task", shown(part), shown(&parent)),
+                parts => {
+                    let named: Vec<String> = parts.iter().map(|part| shown(part).to_string()).collect();
+                    let named = named.join(", ");
+                    format!("tasks {named} are parts of {}, and there is no such task", shown(&parent))
+                }
+            };
+            let first = parts[0].clone();
+            let mend = Mend::ForgetParent { parts: parts.into_iter().cloned().collect() };
+            self.tell(FindingCode::OrphanParent, &first, message, Some(mend));
+        }
+    }
+
+    /// Reports tasks that are parts of each other.
+    pub(crate) fn look_for_circular_parents(&mut self, tasks: &[Task]) {
+        let parent = |task: &Task| self.there.get(&task.parent()?).copied();
+        let parts: Vec<(usize, usize)> =
+            tasks.iter().enumerate().filter_map(|(at, task)| Some((at, parent(task)?))).collect();
+        let mut tree = Order::of(tasks.len(), &parts);
+        let mut circles = Vec::new();
+        for (at, parent) in parts.into_iter().rev() {
+            if let Err(ClosesCircle(circle)) = tree.add(at, parent) {
+                circles.push((&tasks[at], drawn(&circle, tasks, " is a part of ")));
+            }
+        }
+        for (task, circle) in circles.into_iter().rev() {
+            let mend = Mend::ForgetParent { parts: vec![task.id.clone()] };
+            let message = format!("tasks are parts of each other: {circle}");
+            self.tell(FindingCode::ParentCycle, &task.id, message, Some(mend));
+        }
+    }
+}
+
+/// Describes a cycle of steps: why each task waits for the next.
+pub(crate) fn drawn_steps(circle: &[usize], tasks: &[Task]) -> String {
+    let name = |step: usize| format!("#{}", shown(&tasks[step / 2].id));
+    let mut line = circle.first().map(|step| name(*step)).unwrap_or_default();
+    for pair in circle.windows(2).filter(|pair| pair[0] / 2 != pair[1] / 2) {
+        line.push_str(match (pair[0] % 2, pair[1] % 2) {
+            (0, 0) => " is a part of ",
+            (1, 1) => " has the part ",
+            _ => " waits for ",
+        });
+        line.push_str(&name(pair[1]));
+    }
+    line
+}
+
+fn drawn(circle: &[usize], tasks: &[Task], word: &str) -> String {
+    let path: Vec<String> = circle.iter().map(|at| format!("#{}", shown(&tasks[*at].id))).collect();
+    path.join(word)
+}
+
+/// How long the owner of a task may show no signs of life, by default.
+pub const OWNER_SILENCE: Duration = Duration::from_secs(24 * 3600);
+
+/// Returns whether a task could remain with an absent owner: it is open and has an owner. Only meaningful for tasks
+/// without a lease.
+pub fn may_be_abandoned(task: &Task) -> bool {
+    task.status.is_open() && !task.is_internal() && task.owner().is_some()
+}
+
+/// Returns whether a journal entry is a sign of life of the task's owner: the owner made the change, or received the
+/// task in it, or another program, which does not record its actor, changed the task.
+pub fn is_sign_of_owner(entry: &Entry, task: &Task) -> bool {
+    let Some(owner) = task.owner() else { return false };
+    let is_owners = |name: &str| is_same_agent(name, owner);
+    let has_it = |image: &Option<Image>| {
+        let task = image.as_ref().and_then(|image| image.task(&entry.task).ok());
+        task.is_some_and(|task| task.owner().is_some_and(is_owners))
+    };
+    if is_owners(entry.actor.as_str()) {
+        return entry.op != Op::Expire;
+    }
+    entry.task == task.id && (is_of_another_program(entry) || has_it(&entry.after) && !has_it(&entry.before))
+}
+
+/// Returns whether another program made the change. The entry's time is then when the change was noticed, not when it
+/// was made.
+pub fn is_of_another_program(entry: &Entry) -> bool {
+    matches!(entry.op, Op::CreatedElsewhere | Op::ChangedElsewhere)
+}
+
+/// Judges the owner of a task without a lease, given its last sign of life. Returns a defect if the owner has been
+/// silent for at least `silence`.
+pub fn judge_owner(task: &Task, last_sign: Timestamp, now: Timestamp, silence: Duration) -> Option<Defect> {
+    let owner = task.owner().filter(|_| may_be_abandoned(task))?;
+    let silent_for = Duration::from_millis(u64::try_from(now.0.saturating_sub(last_sign.0)).unwrap_or_default());
+    (silent_for >= silence).then(|| Defect {
+        code: FindingCode::StaleOwner,
+        task: task.id.clone(),
+        message: format!(
+            "task {} is {}'s, who has no lease on it and has shown no life since {last_sign}",
+            task.id.as_str().escape_debug(),
+            owner.escape_debug()
+        ),
+        mend: Some(Mend::Release { task: task.id.clone(), owner: Some(owner.to_owned()) }),
+    })
+}
+
+/// Returns whether a task may be in progress for a client session that is not recorded anywhere: the client's own tools
+/// set no owner and take no lease.
+pub fn may_be_of_ended_session(task: &Task) -> bool {
+    task.status == Status::InProgress && !task.is_internal() && task.owner().is_none()
+}
+
+/// How far, in milliseconds, two clocks of one machine may disagree about when a client started.
+const CLOCK_DIFFERENCE: i64 = 2_000;
+
+/// Returns whether one of the running clients was already running when a file was written, so that it may have written
+/// it. `clients` are their start times in milliseconds since boot.
+pub fn ran_when_written(written: Timestamp, now: &Moment, clients: &[i64]) -> bool {
+    let age = now.wall.0.saturating_sub(written.0);
+    let then = now.since_boot.saturating_sub(age).saturating_add(CLOCK_DIFFERENCE);
+    clients.iter().any(|started| *started <= then)
+}
+
+/// Returns the defect of a task that is in progress for a session that has ended. It is repaired automatically only if
+/// `is_free`.
+pub fn of_ended_session(task: &Task, written: Timestamp, is_free: bool) -> Defect {
+    let id = task.id.as_str().escape_debug();
+    Defect {
+        code: FindingCode::StaleOwner,
+        task: task.id.clone(),
+        message: format!(
+            "task {id} is in progress for a session that has ended: it was last written at {written}, and no Claude Code that ran then runs now"
+        ),
+        mend: is_free.then(|| Mend::Release { task: task.id.clone(), owner: None }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, HashSet};
@@ -198,7 +414,7 @@ mod tests {
 
     use super::examine;
     use crate::rules::health::FindingCode;
-    use crate::rules::health::mending::{Mend, mend};
+    use crate::rules::health::defects::{Mend, mend};
     use crate::rules::health::told::{one, told};
     use crate::rules::samples::{id, task};
     use crate::{Task, TaskId};
@@ -218,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_known_at_one_end_that_would_close_a_circle_is_forgotten() {
+    fn one_sided_edge_that_would_close_a_cycle_is_dropped() {
         let (_, _, fix) = one(&[task(1, &[2], &[2]), task(2, &[], &[1])]);
         assert_eq!(fix, "take 2 out of the blocks of 1");
         let fixes: Vec<String> =
@@ -309,13 +525,13 @@ mod tests {
         let fixes: Vec<String> = told(&tasks).into_iter().map(|(_, _, fix)| fix).collect();
         assert_eq!(fixes.len(), 30_000);
         assert_eq!(fixes[29_999], "take 1 out of the blocks of 30000");
-        // And the wrong way round.
+        // The same in reverse order.
         let tasks: Vec<Task> = (first..last).map(|number| task(number + 1, &[], &[number])).collect();
         assert_eq!(told(&tasks).len(), 29_999);
     }
 
     #[test]
-    fn an_id_that_is_anothers_is_told_apart_from_one_that_is_nobodys() {
+    fn taken_id_is_told_apart_from_unused_one() {
         let mut tasks = [task(1, &[], &[]), task(2, &[], &[]), task(3, &[], &[]), task(4, &[], &[])];
         tasks[1].stated_id = Some("1".into());
         tasks[2].stated_id = Some("9".into());
@@ -335,5 +551,99 @@ mod tests {
         tasks[3].metadata = json!({ "parent": 8 }).as_object().cloned();
         let codes: Vec<&str> = told(&tasks).iter().map(|(code, _, _)| code.as_str()).collect();
         assert_eq!(codes, ["double_edge", "id_mismatch", "orphan_parent", "parent_cycle"]);
+    }
+}
+
+#[cfg(test)]
+mod families_tests {
+    use serde_json::json;
+
+    use crate::Task;
+    use crate::rules::health::FindingCode;
+    use crate::rules::health::told::{one, told};
+    use crate::rules::samples::task;
+
+    fn part(number: u64, parent: u64, blocked_by: &[u64], blocks: &[u64]) -> Task {
+        Task { metadata: json!({ "parent": parent }).as_object().cloned(), ..task(number, blocked_by, blocks) }
+    }
+
+    #[test]
+    fn a_part_that_waits_for_its_parent_is_one_finding() {
+        let (code, message, fix) = one(&[task(1, &[], &[2]), part(2, 1, &[1], &[])]);
+        assert_eq!((code.as_str(), fix.as_str()), ("cycle", "let 2 no longer wait for 1"));
+        assert_eq!(message, "tasks wait for each other: #2 waits for #1 has the part #2");
+        assert_eq!(told(&[task(1, &[2], &[]), part(2, 1, &[], &[1])]), []);
+    }
+
+    #[test]
+    fn a_circle_through_two_families_is_one_finding() {
+        let tasks = [task(1, &[2], &[]), task(2, &[], &[1]), part(3, 1, &[], &[4]), part(4, 2, &[3], &[])];
+        let (code, message, _) = one(&tasks);
+        assert_eq!(code, FindingCode::Cycle);
+        assert_eq!(message, "tasks wait for each other: #1 waits for #2 has the part #4 waits for #3 is a part of #1");
+    }
+
+    #[test]
+    fn a_parent_that_is_not_there_is_told_once_for_all_its_parts() {
+        let tasks = [part(1, 9, &[], &[]), part(2, 9, &[], &[]), part(3, 8, &[], &[]), part(4, 9, &[], &[])];
+        let told = told(&tasks);
+        let messages: Vec<&str> = told.iter().map(|(_, message, _)| message.as_str()).collect();
+        assert_eq!(
+            messages,
+            [
+                "task 3 is a part of 8, and there is no such task",
+                "tasks 1, 2, 4 are parts of 9, and there is no such task"
+            ]
+        );
+        assert_eq!(told[1].2, "take the parent out of the metadata of 1, 2, 4");
+    }
+}
+
+#[cfg(test)]
+mod owners_tests {
+    use super::{OWNER_SILENCE, judge_owner, may_be_of_ended_session, ran_when_written};
+    use crate::rules::health::FindingCode;
+    use crate::{Moment, Status, Task, TaskId, Timestamp};
+
+    fn owned(status: Status) -> Task {
+        Task { owner: Some("ana".into()), status, ..Task::new(TaskId::number(1), "one") }
+    }
+
+    #[test]
+    fn an_owner_is_stale_after_a_day_without_a_sign_of_life() {
+        let day = i64::try_from(OWNER_SILENCE.as_millis()).unwrap();
+        for status in [Status::Pending, Status::InProgress] {
+            let judge = |now| judge_owner(&owned(status), Timestamp(5), Timestamp(now), OWNER_SILENCE);
+            assert_eq!(judge(day + 4), None);
+            let defect = judge(day + 5).unwrap();
+            assert_eq!(defect.code, FindingCode::StaleOwner);
+            assert_eq!(defect.mend.unwrap().describe(), "release 1: it is pending again, and nobody's");
+        }
+    }
+
+    #[test]
+    fn client_that_started_later_did_not_write_it() {
+        let now = Moment { wall: Timestamp(1_000_000), boot: "b".into(), since_boot: 500_000 };
+        let written = Timestamp(900_000);
+        assert!(!ran_when_written(written, &now, &[]));
+        assert!(ran_when_written(written, &now, &[450_000, 399_000]), "started a second before");
+        assert!(!ran_when_written(written, &now, &[450_000]), "started fifty seconds after");
+        assert!(ran_when_written(written, &now, &[401_000]), "clocks differ");
+    }
+
+    #[test]
+    fn only_unowned_work_in_progress_may_be_of_a_session() {
+        let unowned = |status| Task { status, ..Task::new(TaskId::number(1), "one") };
+        assert!(may_be_of_ended_session(&unowned(Status::InProgress)));
+        assert!(!may_be_of_ended_session(&unowned(Status::Pending)));
+        assert!(!may_be_of_ended_session(&owned(Status::InProgress)));
+    }
+
+    #[test]
+    fn what_is_done_or_nobodys_has_no_stale_owner() {
+        let never = Timestamp(i64::MAX);
+        assert_eq!(judge_owner(&owned(Status::Completed), Timestamp(0), never, OWNER_SILENCE), None);
+        assert_eq!(judge_owner(&Task::new(TaskId::number(1), "one"), Timestamp(0), never, OWNER_SILENCE), None);
+        assert_eq!(judge_owner(&owned(Status::Pending), never, Timestamp(0), OWNER_SILENCE), None, "clocks go back");
     }
 }

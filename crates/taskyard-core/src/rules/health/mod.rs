@@ -1,20 +1,14 @@
-//! What is wrong with a list, what that means, and how it can be mended.
+//! Defects of a list: kinds, consequences and repairs. Begin with `examining.rs`.
 //!
-//! Looking at files, locks, jobs and teams is not done here: the library brings what it found there under these codes.
+//! Files, locks, jobs and teams are not examined here; the library reports what it finds there under these codes.
 
-mod examination;
+pub mod defects;
 mod examining;
-mod families;
-mod finding_code;
-pub mod mending;
-mod owners;
 #[cfg(test)]
 mod told;
 
-pub use examination::Defect;
-pub use examining::examine;
-pub use finding_code::FindingCode;
-pub use owners::{
-    OWNER_SILENCE, is_of_another_program, is_sign_of_owner, judge_owner, may_be_abandoned, may_be_of_ended_session,
-    of_ended_session, ran_when_written,
+pub use defects::FindingCode;
+pub use examining::{
+    Defect, OWNER_SILENCE, examine, is_of_another_program, is_sign_of_owner, judge_owner, may_be_abandoned,
+    may_be_of_ended_session, of_ended_session, ran_when_written,
 };

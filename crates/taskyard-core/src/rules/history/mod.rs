@@ -1,13 +1,10 @@
-//! What the journal knows of tasks: what can be taken back, and what is not there any more.
+//! What the journal knows about tasks: undo, restore, retention and overwritten changes. Begin with `vanishing.rs`.
 
-pub mod edges_lost;
-pub mod elapsed;
-pub mod presence;
-pub mod removed;
 pub mod replacing;
 pub mod restoring;
-pub mod restoring_copies;
 pub mod retention;
 pub mod taking_back;
+#[cfg(test)]
+mod taking_back_tests;
 pub mod undoing;
 pub mod vanishing;

@@ -1,26 +1,26 @@
-//! When a file holds another task than before, and not the same one changed.
+//! Detects whether a file now contains a different task rather than a changed one.
 
 use std::collections::HashSet;
 
-use super::removed::{Absence, Removed};
 use crate::dialect::macf::{Block, Subject};
+use crate::rules::history::vanishing::{Absence, Removed};
 use crate::{Entry, Image, Op, Revision, Status, Task, TaskId, Verdict};
 
-/// The key under which a block of facts says when and where its task was made.
+/// The key in a facts block that records when and where its task was created.
 const MADE: &str = "creation_breadcrumb";
 
-/// Tells whether what stands under a number now is another task than the one before: a program that takes no lock gave the number out
-/// a second time.
+/// Returns whether `after` is a different task than `before`, because a program that takes no lock reused the number.
 ///
-/// Nothing of the old one is left in the new one: neither a word of its title nor one of its description, no edge, no
-/// metadata, no owner, and what is there has not begun. A program that renames a task, rewrites its text or works on it
-/// leaves something as it was. If neither has a description, a new title is a rename, unless the old task had begun.
+/// They are different if they have nothing in common, neither a word of the title or description nor an edge, metadata
+/// value or owner, and if the new task has not been started. A program that renames, rewrites or works on a task leaves
+/// something unchanged. If neither has a description, a new title counts as a rename unless the old task had been
+/// started.
 pub fn is_another_task(before: &Task, after: &Task) -> bool {
     let is_new = after.status == Status::Pending && after.owner().is_none();
     is_new && !shares_texts(before, after) && !shares_life(before, after)
 }
 
-/// Tells whether an entry put a different task in the place of the one before: its writer was judged so when it was recorded, or the two
+/// Returns whether an entry replaced a task with a different one: it was judged so when it was recorded, or the two
 /// have nothing in common.
 pub fn replaces(entry: &Entry) -> bool {
     if entry.op != Op::ChangedElsewhere {
@@ -34,16 +34,16 @@ pub fn replaces(entry: &Entry) -> bool {
     }
 }
 
-/// The tasks in whose place another program put a different one. One that came back since, there or under another number, is none of
-/// them.
+/// The tasks that another program replaced with different ones. Excludes tasks that have come back since, under the
+/// same number or another.
 #[derive(Clone, Debug, Default)]
 pub struct Replacements(Vec<Removed>);
 
 impl Replacements {
-    /// The verb of the entries that put a task in the place of another.
+    /// The operation of entries that can replace a task.
     pub const OP: Op = Op::ChangedElsewhere;
 
-    /// Takes the next entry of the journal, oldest first.
+    /// Processes the next journal entry. Entries must be given oldest first.
     pub fn add(&mut self, entry: &Entry) {
         if !replaces(entry) {
             return;
@@ -60,13 +60,13 @@ impl Replacements {
         });
     }
 
-    /// Returns the first revision in which one of them may have come back; none where there is none.
+    /// Returns the first revision in which one of them may have come back, or `None` if there are none.
     pub fn first(&self) -> Option<Revision> {
         self.0.iter().map(|removed| removed.since).min()
     }
 
-    /// Takes an entry by which a task came that was not there before. What is made with the same texts is the same task, whichever program
-    /// brought it back.
+    /// Processes an entry that adds a task. A new task with the same texts as a replaced one is the same task,
+    /// whichever program added it.
     pub fn add_arrival(&mut self, entry: &Entry) {
         if self.first().is_none_or(|first| entry.revision < first) || entry.before.is_some() {
             return;
@@ -75,7 +75,8 @@ impl Replacements {
         self.0.retain(|removed| entry.revision < removed.since || !says_the_same(&removed.task, &made));
     }
 
-    /// Takes what the journal says that their tasks are now.
+    /// Removes the tasks that are back under their own number. `now` returns their current state according to the
+    /// journal.
     pub fn add_last(&mut self, mut now: impl FnMut(&TaskId) -> Option<Image>) {
         self.0.retain(|removed| {
             let id = &removed.task.id;
@@ -85,30 +86,30 @@ impl Replacements {
         });
     }
 
-    /// Returns the tasks of which a task was replaced.
+    /// Returns the ids of the replaced tasks.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskId> {
         self.0.iter().map(|removed| &removed.task.id)
     }
 
-    /// Returns the tasks, in the order in which they were replaced.
+    /// Returns the replaced tasks, in the order in which they were replaced.
     pub fn into_removed(self) -> Vec<Removed> {
         self.0
     }
 }
 
-/// Tells whether a task that was replaced stands under its number again, given the task that replaced it. Its texts show that, unless the two
-/// have the same.
+/// Returns whether a replaced task is back under its number. `by` is the task that replaced it. The texts decide,
+/// unless both tasks have the same; then the whole task must match.
 pub fn is_back(replaced: &Task, by: Option<&Task>, now: &Task) -> bool {
     let shared = by.is_some_and(|by| says_the_same(replaced, by));
     says_the_same(replaced, now) && (!shared || replaced == now)
 }
 
-/// Tells whether two tasks say the same: where one of them was replaced, it is back with the other.
+/// Returns whether two tasks have the same title and description, so that one counts as the other restored.
 pub fn says_the_same(one: &Task, other: &Task) -> bool {
     one.shown_subject() == other.shown_subject() && one.description == other.description
 }
 
-/// Returns a task as it is under another number: what speaks of its own follows.
+/// Returns the task under another number, with its references to itself updated.
 pub fn under_number(task: &Task, id: &TaskId) -> Task {
     let mut moved = Task { id: id.clone(), stated_id: None, ..task.clone() };
     for edge in moved.blocks.iter_mut().chain(&mut moved.blocked_by).filter(|edge| **edge == task.id) {
@@ -120,7 +121,8 @@ pub fn under_number(task: &Task, id: &TaskId) -> Task {
     moved
 }
 
-/// Tells whether two tasks have a text in common, or words of one. Descriptions that both say nothing tell nothing apart.
+/// Returns whether two tasks share a word of the title or of the description. Two empty descriptions count as shared
+/// unless the old task has been started.
 fn shares_texts(one: &Task, other: &Task) -> bool {
     let description = |task: &Task| words(&without_block(&task.description));
     let (old, new) = (description(one), description(other));
@@ -130,7 +132,7 @@ fn shares_texts(one: &Task, other: &Task) -> bool {
     say_nothing || share(&old, &new) || share(&words(&one.shown_subject()), &words(&other.shown_subject()))
 }
 
-/// Tells whether two tasks have an edge, a metadata value or what is shown while they are worked on in common.
+/// Returns whether two tasks share an edge, a metadata value, the active form or the moment of creation.
 fn shares_life(one: &Task, other: &Task) -> bool {
     let shares_edge = |old: &[TaskId], new: &[TaskId]| {
         let old: HashSet<&TaskId> = old.iter().collect();
@@ -145,20 +147,21 @@ fn shares_life(one: &Task, other: &Task) -> bool {
         || shares_making(one, other)
 }
 
-/// Tells whether two tasks say that they were made in the same moment.
+/// Returns whether two tasks record the same moment of creation.
 fn shares_making(one: &Task, other: &Task) -> bool {
     let made = |task: &Task| Some(Block::find(&task.description)?.get(MADE)?.to_owned());
     made(one).is_some_and(|made_then| made(other) == Some(made_then))
 }
 
-/// Returns a description without the block of facts that every task of some tools has: its keys are the same in all.
+/// Returns a description without the facts block that some tools add to every task, because its keys are the same in
+/// all of them.
 fn without_block(description: &str) -> String {
     let Some(block) = Block::find(description) else { return description.to_owned() };
     let (before, after) = block.around();
     format!("{before} {after}")
 }
 
-/// Returns the words of a text that say something: small ones are in every text, and count only where there are no others.
+/// Returns the significant words of a text. Short words occur in every text and count only if there are no others.
 fn words(text: &str) -> HashSet<String> {
     let all = || text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
     let long: HashSet<String> = all().filter(|word| word.chars().count() > 3).map(str::to_lowercase).collect();
@@ -173,8 +176,8 @@ mod tests {
 
     use super::{is_another_task, under_number};
     use crate::dialect::native;
-    use crate::rules::history::removed::Removed;
     use crate::rules::history::restoring::removed;
+    use crate::rules::history::vanishing::Removed;
     use crate::{AgentName, Entry, Op, Remark, Revision, Rules, Status, Task, TaskId, Timestamp};
 
     fn task(subject: &str, description: &str) -> Task {
@@ -194,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_renames_or_rewrites_a_task_leaves_something_of_it() {
+    fn renaming_or_rewriting_keeps_part_of_the_task() {
         let old = Task { active_form: Some("Writing".into()), ..task("Write the parser", "For the new grammar") };
         let renamed = |after: Task| assert!(!is_another_task(&old, &after), "{after:?}");
         renamed(Task { active_form: None, ..task("Deploy docs", "For the new grammar") });

@@ -1,28 +1,29 @@
-//! Which revisions can be taken back, and what that makes of the tasks.
+//! Which revisions can be undone, and the effect on the tasks.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::rules::agents::naming::is_same_agent;
+use crate::rules::agents::is_same_agent;
 use crate::rules::refusal::Refusal;
 use crate::{AgentName, Entry, Image, Op, Revision, SignedRevision, TaskId};
 
-/// What taking revisions back does to one task.
+/// The effect of undoing revisions on one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenBack {
-    /// The task.
+    /// The affected task.
     pub task: TaskId,
     /// The newest of the revisions that changed it.
     pub revision: Revision,
-    /// How it must stand now; where it does not, a writer has changed it since.
+    /// The state that it must have now. If it has another, a writer has changed it since.
     pub expected: Option<Image>,
-    /// How it stood before, and will stand again.
+    /// The state to restore.
     pub before: Option<Image>,
 }
 
-/// Looks for the newest revision of ours that is no undo and is not itself taken back, from the newest entry backwards.
+/// Searches backwards from the newest entry for the newest revision made through Taskyard that is neither an undo nor
+/// undone.
 ///
-/// What other programs did is passed over: it may have been recorded long after it happened, as when a list is looked
-/// at for the first time, and a user who undoes means what was done here. It can be taken back by its number.
+/// Changes by other programs are skipped: they may have been recorded long after they happened, for example when a list
+/// is read for the first time, and a user who calls undo means a change made here. They can still be undone by number.
 #[derive(Clone, Debug, Default)]
 pub struct NewestToUndo {
     actor: Option<AgentName>,
@@ -31,30 +32,32 @@ pub struct NewestToUndo {
 }
 
 impl NewestToUndo {
-    /// Looks for the newest revision of one actor. Undos count whoever made them.
+    /// Searches for the newest revision of one actor. Undos count whoever made them.
     pub fn of(actor: AgentName) -> Self {
         Self { actor: Some(actor), ..Self::of_anyone() }
     }
 
-    /// Looks for the newest revision of all actors.
+    /// Searches for the newest revision of any actor.
     pub fn of_anyone() -> Self {
         Self::default()
     }
 
-    /// Tells whether a revision of this verb may be the one, or says what is taken back; others need not be looked at.
+    /// Returns whether entries of this operation are relevant to the search. Others need not be passed to
+    /// [`NewestToUndo::look`].
     pub fn is_of_interest(op: Op) -> bool {
-        // A lease that ended is no agent's doing.
+        // A lease expiry is not an agent's action.
         !op.is_elsewhere() && op != Op::Expire
     }
 
-    /// Looks at entries, oldest first, that stand before all it has looked at; returns the revision if it is among them.
+    /// Processes earlier entries, given oldest first. Batches must be passed from the newest to the oldest. Returns the
+    /// revision if it is among them.
     pub fn look(&mut self, entries: &[Entry]) -> Option<Revision> {
         for entry in entries.iter().rev() {
             if self.looked_at == Some(entry.revision) {
                 continue;
             }
             self.looked_at = Some(entry.revision);
-            // An undo that was itself taken back no longer takes anything back.
+            // An undo that was itself undone has no effect.
             if self.taken_back.remove(&entry.revision) || !Self::is_of_interest(entry.op) {
                 continue;
             }
@@ -72,16 +75,17 @@ impl NewestToUndo {
     }
 }
 
-/// The revisions that are taken back, each with the undo that did so.
+/// The undone revisions, each with the undo that reverted it.
 #[derive(Clone, Debug, Default)]
 pub struct UndoneRevisions(HashMap<Revision, SignedRevision>);
 
 impl UndoneRevisions {
-    /// Reads the entries of undos, oldest first. The newest entries of the journal must be among them.
+    /// Collects the undone revisions from journal entries, given oldest first. The newest entries of the journal must
+    /// be among them.
     pub fn of(undos: &[Entry]) -> Self {
         let mut undone: HashMap<Revision, SignedRevision> = HashMap::new();
         for entry in undos.iter().rev().filter(|entry| entry.op == Op::Undo) {
-            // An undo that was itself taken back no longer takes anything back.
+            // An undo that was itself undone has no effect.
             if undone.contains_key(&entry.revision) {
                 continue;
             }
@@ -92,13 +96,14 @@ impl UndoneRevisions {
         Self(undone)
     }
 
-    /// Returns the undo that took a revision back, or `None` if the revision is in effect.
+    /// Returns the undo that reverted a revision, or `None` if the revision is in effect.
     pub fn undo_of(&self, revision: Revision) -> Option<&SignedRevision> {
         self.0.get(&revision)
     }
 }
 
-/// What taking revisions back does, gathered from their entries, oldest first. No entry of their tasks between them is missing.
+/// The effect of undoing revisions, collected from their entries, oldest first. No entry of their tasks within the
+/// range may be missing.
 #[derive(Clone, Debug, Default)]
 pub struct TakingBack {
     tasks: BTreeMap<TaskId, TakenBack>,
@@ -108,16 +113,16 @@ pub struct TakingBack {
 }
 
 impl TakingBack {
-    /// Takes the next entry.
+    /// Adds the next entry.
     ///
-    /// Refused where a task did not stay between two of the revisions as the first left it: then another writer changed it, and that change
-    /// would be lost.
+    /// Fails with [`Refusal::ChangedSince`] if a task changed between two of the revisions: another writer changed it,
+    /// and that change would be lost.
     pub fn add(&mut self, entry: &Entry) -> Result<(), Refusal> {
         if self.revisions.last().map(|newest| newest.revision) != Some(entry.revision) {
             self.revisions.push(SignedRevision::of(entry));
         }
         self.does_more_than_mend |= entry.op != Op::Mend;
-        // A task is after the renaming of its list as it was before.
+        // Renaming a list leaves its tasks unchanged, so the state before equals the state after.
         let before = if entry.op == Op::Rename { &entry.after } else { &entry.before };
         if entry.before.is_none() && entry.after.is_none() && entry.op != Op::Rename {
             self.noted.push(entry.task.clone());
@@ -140,7 +145,7 @@ impl TakingBack {
         Ok(())
     }
 
-    /// Returns what becomes of each task, by number.
+    /// Returns the effect on each task, sorted by id.
     pub fn plan(&self) -> Vec<TakenBack> {
         self.tasks.values().cloned().collect()
     }
@@ -150,47 +155,47 @@ impl TakingBack {
         self.revisions.iter().rev().cloned().collect()
     }
 
-    /// Returns the tasks of which it was noted that they are not there, as often as that was.
+    /// Returns the tasks recorded as absent both before and after, once per entry.
     pub fn noted(&self) -> &[TaskId] {
         &self.noted
     }
 
-    /// Tells whether every task is after the undo as it was before.
+    /// Returns whether the undo would leave every task unchanged.
     pub fn is_without_effect(&self) -> bool {
         self.noted.is_empty() && self.tasks.values().all(|step| step.expected == step.before)
     }
 
-    /// Tells whether all that is taken back is what `doctor` mended.
+    /// Returns whether all of the revisions are repairs by `doctor`.
     pub fn is_all_mending(&self) -> bool {
         !self.does_more_than_mend
     }
 }
 
-/// What it takes to undo a revision at present.
+/// What is needed to undo a revision now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UndoOffer {
-    /// The revision can be taken back by itself.
+    /// The revision can be undone by itself.
     Alone,
-    /// The revision can be taken back in a range that ends with `last` and has `later` revisions besides it.
+    /// The revision can be undone together with later ones.
     WithLater {
-        /// The last revision of the range.
+        /// The last revision of the range to undo.
         last: Revision,
-        /// How many revisions the range has besides the first.
+        /// The number of revisions in the range, without the first.
         later: usize,
     },
-    /// The revision is taken back already, by this undo.
+    /// The revision has already been undone, by this undo.
     Undone(SignedRevision),
-    /// Taking it back would be refused.
+    /// Undoing it would be refused.
     Refused,
 }
 
-/// The maximum number of later revisions that are offered to be taken back together with one.
+/// Maximum number of later revisions offered to be undone together with one.
 const LATER_OFFERED: usize = 10;
 
-/// Works out what it takes to undo `revision`.
+/// Determines what is needed to undo `revision`.
 ///
-/// `journal` holds the entries from that revision on, oldest first; entries at its end may be missing, and then no range is offered that
-/// would need them. `is_possible` tells whether the tasks and leases of the list allow to take revisions back.
+/// `journal` contains the entries from that revision on, oldest first. Entries at its end may be missing; ranges that
+/// would need them are not offered. `is_possible` returns whether the tasks and leases of the list allow an undo.
 pub fn offer_undo(
     revision: Revision,
     journal: &[Entry],
@@ -255,7 +260,7 @@ mod tests {
         Entry { actor: AgentName::new(actor).unwrap(), ..entry }
     }
 
-    /// Looks for it one entry after the other, and in one go.
+    /// Searches entry by entry and in one go, and asserts that the results agree.
     fn found_by(search: &NewestToUndo, journal: &[Entry]) -> Option<Revision> {
         let mut step_by_step = search.clone();
         let found = journal.iter().rev().find_map(|entry| step_by_step.look(std::slice::from_ref(entry)));
@@ -332,7 +337,7 @@ mod tests {
         assert_eq!(plan[0].before, Some(Image::new(b"p".as_slice())));
     }
 
-    /// Offers to undo a revision on a list whose tasks are as the journal left them.
+    /// Offers to undo a revision of a list whose tasks are as the journal left them.
     fn offer(revision: u64, journal: &[Entry]) -> UndoOffer {
         let current = |task: &TaskId| journal.iter().rev().find(|entry| entry.task == *task)?.after.clone();
         let is_possible = |taken: &TakingBack| taken.plan().iter().all(|step| step.expected == current(&step.task));
@@ -373,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_in_between_that_is_not_in_the_journal_stands_in_the_way() {
+    fn unjournaled_change_in_between_prevents_undo() {
         let refused = take_back(&[entry(1, 2, "", "a"), entry(3, 2, "z", "b")]);
         let task = TaskId::number(2);
         assert_eq!(refused, Err(Refusal::ChangedSince { revision: Revision(1), task, later: vec![], range_end: None }));

@@ -1,58 +1,57 @@
-//! Whether a process lives, and for how long what lives with it still counts.
-//!
-//! This is the one place where leases, the seats of teams, jobs and the locks of our own processes are judged by.
+//! Whether a process is alive, and whether a given moment has passed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::expiry::is_past;
-use crate::process_mark::{is_known_boot, is_other_machine, names_data_directory};
+use crate::agent::{is_known_boot, is_other_machine, names_data_directory};
 use crate::{Holder, Moment, ProcessMark};
 
-/// How long a process that cannot be seen counts as alive after its last sign of life.
+/// How long a process that is not visible counts as alive after its last sign of life.
 pub const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 
-/// Whether a process lives.
+/// Whether a process is alive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Liveness {
-    /// The judging process sees it run.
+    /// The process is visible and running.
     Alive,
-    /// The judging process sees that it has ended, or knows that the run of this machine it belonged to is over.
+    /// The process is known to have ended, or the boot of this machine in which it ran is over.
     Dead,
-    /// It cannot be seen from where the judge stands, or it was not told what to look at.
+    /// The process is not visible from here, or it is not known which process to look for.
     #[default]
     Unknown,
 }
 
-/// Where the judging process stands: on which machine, in which run of it, and among which processes.
+/// The location of the judging process: its machine, boot and pid namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standpoint {
-    /// The machine, as [`ProcessMark::machine`] names it.
+    /// The machine, in the form of [`ProcessMark::machine`].
     pub machine: String,
     /// The pid namespace.
     pub pid_space: String,
-    /// The run of the machine.
+    /// The boot id.
     pub boot: String,
-    /// Runs of this machine that are proven to be over; empty where nothing proves it. Machines made from one image share their id, so
-    /// a run that is merely another one may be that of a machine that is on.
+    /// Boots of this machine that are proven to be over. Machines cloned from one image share their machine id, so a
+    /// boot id that merely differs may belong to another machine that is running.
     pub ended_boots: Arc<[String]>,
 }
 
-/// What a look at the process table says of a process id.
+/// What the process table says about a process id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// A process of that id runs, since that time; 0 where the system does not tell.
+    /// A process with that id has been running since this time; 0 if the system does not report it.
     RunningSince(u64),
-    /// There is none, or only what its parent has not noticed the end of.
+    /// There is no such process, or only a zombie.
     Gone,
-    /// The system does not let us see: no process table is mounted, or it hides the processes of other users.
+    /// The process table is not readable: it is not mounted, or it hides other users' processes.
     Hidden,
 }
 
-/// Judges a process from where the judging process stands. `look` is asked only where the id means the same to both.
+/// Judges a process from the location of the judging process. Calls `look` only if the process id means the same in
+/// both places.
 ///
-/// Two machine ids that differ say that nothing can be known, whatever else is the same: containers have ids of their own and
-/// share the run of their machine. Two runs that differ say nothing either, unless that of the process is proven to be over.
+/// If the machine ids differ, nothing can be known, whatever else matches: containers have their own machine ids but
+/// share the host's boot id. Different boot ids prove nothing either, unless the boot of the process is known to be
+/// over.
 pub fn judge_process(mark: &ProcessMark, here: &Standpoint, look: impl FnOnce(u32) -> Sight) -> Liveness {
     if is_other_machine(&mark.machine, &here.machine) {
         return Liveness::Unknown;
@@ -71,14 +70,15 @@ pub fn judge_process(mark: &ProcessMark, here: &Standpoint, look: impl FnOnce(u3
         Sight::Hidden => Liveness::Unknown,
         Sight::Gone => Liveness::Dead,
         Sight::RunningSince(started) if started == mark.started => Liveness::Alive,
-        // One of the two could not tell when it started.
+        // At least one side could not determine the start time.
         Sight::RunningSince(started) if started == 0 || mark.started == 0 => Liveness::Unknown,
         Sight::RunningSince(_) => Liveness::Dead,
     }
 }
 
-/// Judges a process that holds something on a store that several machines share. Only one of the same run and the same data directory can
-/// be seen: a machine made from a copy of another's disk knows that one's run as an earlier run of its own.
+/// Judges a process that holds something on a store shared by several machines. Only processes of the same boot and
+/// data directory are visible: a machine cloned from another's disk would take the other's boot for an earlier boot of
+/// its own.
 pub fn judge_process_on_shared_store(
     mark: &ProcessMark,
     here: &Standpoint,
@@ -89,48 +89,49 @@ pub fn judge_process_on_shared_store(
     if is_same_run && is_same_machine { judge_process(mark, here, look) } else { Liveness::Unknown }
 }
 
-/// What is known of a process at a moment.
+/// What is known about a process at a given time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessSeen {
-    /// Whether it lives, as far as it can be seen.
+    /// Whether the process is alive, as far as can be seen.
     pub liveness: Liveness,
-    /// When it left its last sign of life, where it left any.
+    /// The time of its last sign of life, if any.
     pub last_sign: Option<Moment>,
-    /// How long it counts as alive after that, where it cannot be seen.
+    /// How long it counts as alive after that while it is not visible.
     pub longest_silence: Duration,
-    /// Whether a process that has left signs of life must go on leaving them even if it is seen to run. On a store that several machines
-    /// share this is `true`, so that machines that can see the process and machines that cannot agree.
+    /// Whether a process that has left signs of life must keep doing so even while it is visible. This is `true` on a
+    /// store shared by several machines, so that machines that can see the process agree with those that cannot.
     pub must_show_life: bool,
 }
 
-/// How something stands that lives with a process.
+/// The state of something whose lifetime is tied to a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The process is seen alive.
+    /// The process is known to be alive.
     Lives,
-    /// The process has ended; what lives with it counts until then.
+    /// The process has ended; what is tied to it remains valid until the given time.
     Lapses(Moment),
-    /// The process cannot be seen from here; it counts as alive until then, and longer when it leaves another sign of life.
+    /// The process is not visible from here. It counts as alive until the given time, or longer if it leaves another
+    /// sign of life.
     LivesUnseen(Moment),
     /// The process has ended.
     Ended,
-    /// The process cannot be seen from here, and has left no sign of life for too long.
+    /// The process is not visible from here and has left no sign of life for too long.
     Silent,
 }
 
-/// What counts where a process has left no sign of life at all.
+/// What to assume about a process that has left no sign of life at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WithoutSigns {
-    /// When it was last known to be alive.
+    /// When the process was last known to be alive.
     pub known_alive: Moment,
-    /// Until when it counts as alive while it cannot be seen.
+    /// Until when the process counts as alive while it is not visible.
     pub unseen_until: Moment,
 }
 
-/// Judges what lives with a process.
+/// Judges something whose lifetime is tied to a process.
 ///
-/// A process that is seen alive keeps what it has, however old its last sign of life: the machine may have slept. Only where other machines
-/// share what it has ([`ProcessSeen::must_show_life`]) it loses it by its silence.
+/// A process known to be alive keeps what it holds, however old its last sign of life is: the machine may have been
+/// suspended. It loses it by silence only if other machines share the store ([`ProcessSeen::must_show_life`]).
 pub fn judge_holder(holder: &Holder, now: &Moment, seen: ProcessSeen, without_signs: &WithoutSigns) -> Standing {
     let until = |end: Moment, before: fn(Moment) -> Standing, after: Standing| {
         if is_past(&end, now) { after } else { before(end) }
@@ -157,15 +158,27 @@ pub fn judge_holder(holder: &Holder, now: &Moment, seen: ProcessSeen, without_si
     }
 }
 
+/// Extra time a lease stays valid if only the wall clock can be compared. The clocks of two machines, or of one machine
+/// before and after a reboot, agree only approximately.
+pub const CLOCK_MARGIN: Duration = Duration::from_secs(30);
+
+/// Returns whether a moment has passed.
+pub(crate) fn is_past(moment: &Moment, now: &Moment) -> bool {
+    if moment.boot == now.boot {
+        return now.since_boot >= moment.since_boot;
+    }
+    now.wall >= moment.after(CLOCK_MARGIN).wall
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
+    use super::CLOCK_MARGIN;
     use super::{
         Liveness, ProcessSeen, Sight, Standing, Standpoint, WithoutSigns, judge_holder, judge_process,
         judge_process_on_shared_store,
     };
-    use crate::rules::leases::expiry::CLOCK_MARGIN;
     use crate::{Holder, Moment, ProcessMark, Timestamp, UNKNOWN_BOOT};
 
     const MINUTE: Duration = Duration::from_secs(60);
@@ -193,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_of_another_machine_whatever_else_is_the_same() {
+    fn nothing_is_known_about_another_machine() {
         for boot in ["b", "c", UNKNOWN_BOOT] {
             let there = Standpoint { machine: "n".into(), boot: boot.into(), ..here() };
             for sight in [Sight::RunningSince(5), Sight::Gone, Sight::Hidden] {
@@ -203,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_on_this_machine_before_it_was_off_is_dead_whichever_process_has_its_number() {
+    fn process_of_earlier_boot_is_dead_whatever_its_pid() {
         for pid_space in ["p", "q", ""] {
             let ended_boots = ["a".to_owned(), "b".to_owned()].into();
             let later = Standpoint { boot: "c".into(), pid_space: pid_space.into(), ended_boots, ..here() };
@@ -304,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_process_ends_at_once_and_a_connection_a_grace_after_its_last_sign() {
+    fn dead_process_ends_at_once_and_connection_after_grace() {
         let (process, now) = (Holder::Process(mark()), at("b", 159));
         assert_eq!(standing(&process, &now, Liveness::Dead, Some(at("b", 158))), Standing::Ended);
         let connection = Holder::Connection { process: mark(), grace: MINUTE };
@@ -315,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_lives_by_its_signs_and_without_those_by_its_time() {
+    fn invisible_process_lives_by_its_signs_then_by_ttl() {
         for holder in [Holder::Process(mark()), Holder::Connection { process: mark(), grace: MINUTE }] {
             let sign = Some(at("b", 100));
             let judge = |second, sign| standing(&holder, &at("b", second), Liveness::Unknown, sign);
@@ -327,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_of_another_run_are_compared_by_the_wall_clock_with_a_margin() {
+    fn signs_of_another_boot_compare_by_wall_clock_with_margin() {
         let margin = i64::try_from(CLOCK_MARGIN.as_secs()).unwrap();
         let judge =
             |second| standing(&Holder::Process(mark()), &at("c", second), Liveness::Unknown, Some(at("b", 100)));

@@ -1,7 +1,4 @@
-//! For how long an agent holds a task or a job, and whether the holder lives.
+//! Leases on tasks and jobs, and whether their holder is alive. Begin with `leasing.rs`.
 
-pub mod expiry;
-pub mod fate;
-pub mod job_fate;
 pub mod leasing;
 pub mod liveness;

@@ -1,4 +1,4 @@
-//! Which tasks a listing shows, and what it says of them.
+//! Which tasks a listing contains, and what it says about them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,60 +7,60 @@ use super::query::{ListSurroundings, Query, SortOrder, Surroundings as _, Times}
 use crate::rules::graph::parts::{Progress, progress};
 use crate::{ClientVersion, Priority, Rules, Status, Task, TaskId};
 
-/// Which tasks are wanted; everything visible where nothing is said.
+/// Selects tasks. By default all visible tasks are selected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only tasks in one of these states; any state where there are none.
+    /// Only tasks with one of these statuses; any status if empty.
     pub statuses: Vec<Status>,
-    /// Beside those states also open tasks that wait for others, which some dialects call a state.
+    /// In addition to these statuses, blocked open tasks, which some dialects treat as a status of their own.
     pub or_blocked: bool,
     /// Only tasks of this owner.
     pub owner: Option<String>,
-    /// Only tasks that can start now: pending, without an owner, nothing open before them.
+    /// Only tasks that can start now.
     pub ready: bool,
-    /// Only open tasks that wait for others.
+    /// Only open tasks with open blockers.
     pub blocked: bool,
     /// Only tasks with this tag.
     pub tag: Option<String>,
-    /// Only tasks of this priority; those that state none are of medium priority.
+    /// Only tasks of this priority. Tasks without a stated priority count as medium.
     pub priority: Option<Priority>,
     /// Only parts of this task.
     pub parent: Option<TaskId>,
-    /// Only tasks of which this is true.
+    /// Only tasks that match this query.
     pub query: Query,
-    /// In this order; in display order where nothing is said.
+    /// The sort order; display order if empty.
     pub sort: Vec<SortOrder>,
-    /// No more than so many, the first of them.
+    /// At most this many tasks, from the start of the sorted list.
     pub limit: Option<usize>,
-    /// With when they were made and last changed.
+    /// Whether to include when tasks were created and last changed.
     pub with_times: bool,
-    /// Internal tasks too.
+    /// Whether to include internal tasks.
     pub internal: bool,
 }
 
-/// What a filter chose from a list.
+/// The tasks selected by a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The tasks, in display order.
+    /// The tasks, in the requested order.
     pub tasks: Vec<Task>,
-    /// How many tasks the whole list holds: pending, in progress, completed. Internal ones are not counted.
+    /// Number of pending, in-progress and completed tasks in the whole list, without internal ones.
     pub counts: [usize; 3],
-    /// The open tasks each chosen task waits for. Tasks that wait for none are left out.
+    /// The open blockers of each selected task. Tasks without any have no entry.
     pub blockers: HashMap<TaskId, Vec<TaskId>>,
-    /// How far the parts are of each task of the whole list that has some.
+    /// The progress of each task in the whole list that has parts.
     pub progress: HashMap<TaskId, Progress>,
-    /// When chosen tasks were made and last changed, where that was asked for and is known.
+    /// When selected tasks were created and last changed, if requested and known.
     pub times: HashMap<TaskId, Times>,
 }
 
 impl Filter {
-    /// Tells whether the answer depends on when tasks were made or changed, which only the journal knows.
+    /// Returns whether the result depends on creation or change times, which only the journal knows.
     pub fn asks_for_times(&self) -> bool {
         self.with_times || self.query.asks_for_times() || self.sort.iter().any(|order| order.key.asks_for_times())
     }
 }
 
-/// Chooses from the tasks of a list, given that list as queries see it.
+/// Applies a filter to the tasks of a list. `around` is the same list as seen by queries.
 pub fn select(mut tasks: Vec<Task>, filter: &Filter, around: &ListSurroundings, rules: Rules) -> Selection {
     let counts = count(&tasks);
     let progress = progress(&tasks, rules);
@@ -77,7 +77,7 @@ pub fn select(mut tasks: Vec<Task>, filter: &Filter, around: &ListSurroundings, 
     Selection { tasks, counts, blockers, progress, times }
 }
 
-/// Returns how many tasks are pending, in progress and completed, internal ones left out.
+/// Returns the number of pending, in-progress and completed tasks, without internal ones.
 pub(crate) fn count(tasks: &[Task]) -> [usize; 3] {
     let mut counts = [0; 3];
     for task in tasks.iter().filter(|task| !task.is_internal()) {
@@ -86,7 +86,7 @@ pub(crate) fn count(tasks: &[Task]) -> [usize; 3] {
     counts
 }
 
-/// Tells whether a task is open and waits for others that are.
+/// Returns whether a task is open and has open blockers.
 pub(crate) fn is_blocked(task: &Task, open_blockers: &[TaskId]) -> bool {
     task.status.is_open() && !open_blockers.is_empty()
 }
@@ -94,19 +94,16 @@ pub(crate) fn is_blocked(task: &Task, open_blockers: &[TaskId]) -> bool {
 /// A line of the client's `TaskList`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClientLine {
-    /// The id shown: the one written in the file.
+    /// The id shown: the one stored in the file.
     pub(crate) id: String,
-    /// The title.
     pub(crate) subject: String,
-    /// Where in its life it is.
     pub(crate) status: Status,
-    /// Its owner.
     pub(crate) owner: Option<String>,
-    /// What it waits for, as the client shows it: completed tasks are left out if they are visible, unknown ids are not.
+    /// The blockers as the client shows them. Visible completed tasks are left out; unknown ids are not.
     pub(crate) blocked_by: Vec<TaskId>,
 }
 
-/// Returns what the client's `TaskList` shows of a list.
+/// Returns the lines that the client's `TaskList` shows.
 pub(crate) fn as_the_client_lists(tasks: Vec<Task>, version: ClientVersion) -> Vec<ClientLine> {
     let mut visible: Vec<Task> = tasks.into_iter().filter(|task| !task.is_internal()).collect();
     sort_as_the_client(&mut visible, version);
@@ -216,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_keeps_unknown_and_internal_blockers_and_drops_visible_completed_ones() {
+    fn client_keeps_hidden_blockers_and_drops_completed_ones() {
         let mut tasks = list();
         tasks.push(with(task(7, Status::Completed, &[]), &json!({ "_internal": true })));
         tasks.push(task(8, Status::Pending, &[1, 2, 7, 99]));

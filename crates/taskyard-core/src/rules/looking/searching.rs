@@ -1,68 +1,69 @@
-//! Which tasks answer to a query, and how well.
+//! Full-text search in tasks, with ranking.
 //!
-//! A word that occurs in no task was mistyped: whatever is spelt nearly so is found in its place.
+//! A word that occurs in no task is treated as misspelt: similar words match instead.
 
 use std::cmp::Reverse;
 
 use serde_json::Value;
 
-use super::near_words::NearWords;
 use super::ordering::NumberOrder;
 use super::query::{Needle, Query, Surroundings};
+use crate::near_words::NearWords;
 use crate::rules::changes::patching::Field;
 use crate::{Task, TaskId};
 
-/// How many characters of a field an excerpt shows.
+/// Maximum number of characters in an excerpt.
 const EXCERPT: usize = 80;
 
-/// How many of them stand before the word that was found.
+/// Maximum number of characters before the match in an excerpt.
 const BEFORE: usize = 24;
 
-/// A task in which everything was found.
+/// A task that matches the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
-    /// The task.
+    /// The matching task.
     pub task: Task,
-    /// The field that answers best.
+    /// The field with the best match.
     pub field: Field,
-    /// The part of that field around the first word found in it.
+    /// The part of that field around the first match.
     pub excerpt: String,
-    /// How well the task answers; more is better.
+    /// The rank; higher is better.
     pub score: u32,
 }
 
-/// A search: what is asked for, and which of its words are in no task, so that they may be mistyped.
+/// A running search: the query, and which of its words occur in no task and may be misspelt.
 #[derive(Debug)]
 pub struct Search<'a> {
     query: &'a Query,
     words: Vec<SearchedWord<'a>>,
 }
 
-/// A word that is searched for.
+/// A word of the search.
 #[derive(Debug)]
 struct SearchedWord<'a> {
     needle: &'a Needle,
-    /// Whether it occurs in a task that was looked at.
+    /// Whether it occurs in any task examined.
     occurs: bool,
-    /// What finds words that it may have been meant for.
+    /// Finds similar words, if it may be misspelt.
     near: Option<NearWords>,
 }
 
 impl<'a> Search<'a> {
-    /// Begins a search.
+    /// Starts a search.
     pub fn new(query: &'a Query) -> Self {
         let word = |needle: &'a Needle| SearchedWord { needle, occurs: false, near: None };
         Self { query, words: query.texts().into_iter().map(word).collect() }
     }
 
-    /// Looks which words occur in tasks. Those that occur in none of all that are shown to it count as mistyped.
+    /// Registers which words occur in these tasks. Call it with all tasks before [`Search::hits`]: words that occur in
+    /// none of them count as misspelt.
     pub fn look_at(&mut self, tasks: &[Task]) {
         for word in self.words.iter_mut().filter(|word| !word.occurs) {
             word.occurs = tasks.iter().any(|task| word.needle.is_in_task(task));
         }
     }
 
-    /// Returns the tasks that answer, the best first: by where the words are, then by number.
+    /// Returns the matching tasks, best first, then by number.
     pub fn hits(&mut self, tasks: Vec<Task>, around: &impl Surroundings) -> Vec<Hit> {
         for word in self.words.iter_mut().filter(|word| !word.occurs && word.near.is_none()) {
             word.near = NearWords::to(word.needle.as_str());
@@ -95,7 +96,7 @@ impl<'a> Search<'a> {
             }
         }
         let finds = |needle: &Needle| found.iter().any(|(other, _)| *other == needle);
-        // A word that must not occur is never taken for another.
+        // An excluded word is only matched exactly.
         let mut finds = |needle: &Needle| finds(needle) || needle.is_in_task(&task);
         if !self.query.is_true_with(&task, around, &mut finds) {
             return None;
@@ -108,11 +109,11 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What a word that occurs counts more than one that was mistyped.
+/// The weight of an exact match relative to a similar word.
 const EXACT: u32 = 4;
 
 impl SearchedWord<'_> {
-    /// Weighs how a lowered text answers, and returns the word it answers with.
+    /// Returns the score of a lower-cased text and the word that matches.
     fn closeness(&mut self, text: &str) -> (u32, String) {
         let word = self.needle.as_str();
         match (closeness(text, word), &mut self.near) {
@@ -123,7 +124,7 @@ impl SearchedWord<'_> {
     }
 }
 
-/// Returns everything there is to find in a task, field by field, the subject first.
+/// Returns the searchable texts of a task by field, subject first.
 fn texts(task: &Task) -> Vec<(Field, String)> {
     let mut fields =
         vec![(Field::Subject, task.shown_subject().into_owned()), (Field::Description, task.description.clone())];
@@ -144,7 +145,7 @@ fn joined(ids: &[TaskId]) -> String {
     ids.iter().map(|id| format!("#{id}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Writes the words of a metadata value one after the other, with their key before them.
+/// Appends the words of a metadata value, preceded by its key.
 fn gather(key: &str, value: &Value, text: &mut String) {
     let mut push = |word: &str| {
         if !text.is_empty() {
@@ -173,7 +174,7 @@ fn gather(key: &str, value: &Value, text: &mut String) {
     }
 }
 
-/// Tells whether a word is the task's number, with or without the mark before it.
+/// Returns whether a word is the task's id, with or without a leading `#`.
 fn names(id: &TaskId, word: &str) -> bool {
     word.strip_prefix('#').unwrap_or(word) == id.as_str().to_lowercase()
 }
@@ -189,7 +190,8 @@ const fn weight(field: Field) -> u32 {
     }
 }
 
-/// Returns 3 where the word stands alone in the text, 2 where something begins with it, 1 where it is inside another word.
+/// Returns 3 if the word is a whole word of the text, 2 if it is a prefix of one, 1 if it is elsewhere inside one, or 0
+/// if it does not occur.
 fn closeness(text: &str, word: &str) -> u32 {
     let is_inside = |c: char| c.is_alphanumeric();
     let places = text.match_indices(word).map(|(start, found)| {
@@ -204,7 +206,7 @@ fn closeness(text: &str, word: &str) -> u32 {
     places.max().unwrap_or(0)
 }
 
-/// Cuts the part of a text around a word, on one line.
+/// Returns the part of a text around a word, on one line.
 fn excerpt(text: &str, word: &str) -> String {
     let line: Vec<char> = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().collect();
     if line.len() <= EXCERPT {
@@ -224,7 +226,7 @@ fn excerpt(text: &str, word: &str) -> String {
 }
 
 fn find_in_any_case(line: &[char], word: &str) -> Option<usize> {
-    // Lower-casing may change how many characters a text has, so each place is tried in the original.
+    // Lower-casing may change the number of characters, so every position is tried in the original.
     let begins = |start: &usize| {
         let mut rest = line[*start..].iter().flat_map(|c| c.to_lowercase());
         word.chars().all(|c| rest.next() == Some(c))

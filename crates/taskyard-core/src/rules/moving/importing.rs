@@ -1,56 +1,56 @@
-//! What becomes of tasks that come from another program's files.
+//! Imports tasks from another program's files into a list.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 
 use serde_json::{Map, Value};
 
-use super::import_circles::cut_circles;
 use crate::dialect::foreign::{ImportFormat, Imported, Loss};
 use crate::dialect::macf::{set_parent, with_marks};
-use crate::rules::changes::numbering::LARGEST_NUMBER;
+use crate::rules::changes::numbering::keep_numbers;
+use crate::rules::graph::circles::find_circle;
 use crate::rules::graph::dependencies::{Edge, find_cycle, tangled};
 use crate::{Metadata, Task, TaskId};
 
-/// Under which name a task says where it came from.
+/// The metadata key under which a task records its origin.
 pub(crate) const MARK: &str = "imported";
 
-/// Under which name, in that, a task carries those it waits for in its source and that did not come.
+/// The key in that record for the task's blockers in the source that were not imported.
 pub(crate) const ABSENT: &str = "waitsFor";
 
-/// Tells whether a task came from a format.
+/// Returns whether a task was imported from a format.
 pub fn came_from(task: &Task, format: &str) -> bool {
     task.meta(MARK).and_then(|mark| mark.get("from")).and_then(Value::as_str) == Some(format)
 }
 
-/// Where tasks come from.
+/// The origin of imported tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// What it is written in.
+    /// The format of the source.
     pub format: ImportFormat,
-    /// The name it is remembered by: its path, or what the user calls it.
+    /// The name that identifies the source: its path, or a name given by the user.
     pub name: String,
 }
 
-/// What an import does to a list.
+/// The changes that an import makes to a list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImportPlan {
-    /// The tasks that are new, with their ids here.
+    /// The new tasks, with their ids in this list.
     pub created: Vec<Task>,
     /// The tasks that were imported before and change.
     pub updated: Vec<Task>,
-    /// The tasks that were imported before and are as the source says.
+    /// The tasks that were imported before and already match the source.
     pub unchanged: Vec<TaskId>,
-    /// Each task's id in the source and here, in the source's order.
+    /// Each task's id in the source and in this list, in the order of the source.
     pub mapping: Vec<(TaskId, TaskId)>,
-    /// What could not be carried.
+    /// What could not be imported.
     pub losses: Vec<Loss>,
 }
 
-/// Works out an import, given the tasks of the list and as many new ids as tasks come.
+/// Plans an import, given the tasks of the list and one new id for each incoming task.
 ///
-/// A task that came from the same source before is changed to what the source says now; what the source does not speak of stays,
-/// and so do edges to tasks from elsewhere. A number that this list has not used yet is kept.
+/// A task that was imported from the same source before is updated. Anything that the source does not mention is kept,
+/// including edges to tasks from elsewhere. A number that this list has not used yet is kept.
 pub fn plan_import(tasks: &[Task], imported: &Imported, source: &Source, new_ids: &[TaskId]) -> ImportPlan {
     let here: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
     let known: HashMap<&str, &TaskId> = tasks.iter().filter_map(|task| Some((source.id_of(task)?, &task.id))).collect();
@@ -66,7 +66,7 @@ pub fn plan_import(tasks: &[Task], imported: &Imported, source: &Source, new_ids
         after.insert(id.clone(), arriving);
     }
     let came: HashSet<&TaskId> = new_id.values().copied().collect();
-    // A checklist that never speaks of edges does not mean that there are none.
+    // A checklist without any edges does not state that there are none.
     if !(edges.is_empty() && source.may_be_without_edges()) {
         connect(&mut after, &came, &edges);
     }
@@ -86,7 +86,7 @@ pub fn plan_import(tasks: &[Task], imported: &Imported, source: &Source, new_ids
 }
 
 impl Source {
-    /// Returns the id a task of the list has in this source, where it came from there.
+    /// Returns the id that a task has in this source, or `None` if it was not imported from it.
     pub fn id_of<'a>(&self, task: &'a Task) -> Option<&'a str> {
         let mark = task.meta(MARK)?;
         let is_here = mark.get("from")?.as_str() == Some(self.format.as_str())
@@ -94,13 +94,13 @@ impl Source {
         is_here.then(|| mark.get("id")?.as_str()).flatten()
     }
 
-    /// Returns what a task says of where it came from, and of where that came from.
+    /// Returns the record of a task's origin, including the origin recorded before.
     fn mark(&self, task: &Task, new_id: &HashMap<&TaskId, &TaskId>) -> Value {
         let mut mark = Map::new();
         mark.insert("from".to_owned(), self.format.as_str().into());
         mark.insert("source".to_owned(), self.name.as_str().into());
         mark.insert("id".to_owned(), task.id.as_str().into());
-        // What waits for a task that did not come waits for it again when it goes back.
+        // When the task is exported back, it depends again on blockers that were not imported.
         let absent: Vec<&str> =
             task.blocked_by.iter().filter(|on| !new_id.contains_key(on)).map(TaskId::as_str).collect();
         if !absent.is_empty() {
@@ -113,32 +113,17 @@ impl Source {
     }
 }
 
-/// Returns which id each task gets: the one it has here already, its own number where that is free, or a new one.
+/// Maps each task to its id in this list: the one it already has here, its own number if that is free, or a new one.
 fn mapping(imported: &Imported, known: &HashMap<&str, &TaskId>, new_ids: &[TaskId]) -> Vec<(TaskId, TaskId)> {
-    let first_free = new_ids.first().and_then(TaskId::as_number);
-    // A number far above the others would raise every number after it, and one near the end would leave no room for the rest.
-    let end = LARGEST_NUMBER.saturating_sub(imported.tasks.len() as u64);
-    let is_near = |number: u64, first: u64| number >= first && number - first < 1_000_000 && number <= end;
-    let keeps = |task: &Task| match (task.id.as_number(), first_free) {
-        (Some(number), Some(first)) => is_near(number, first) && !known.contains_key(task.id.as_str()),
-        _ => false,
-    };
-    let kept: HashSet<&TaskId> = imported.tasks.iter().filter(|task| keeps(task)).map(|task| &task.id).collect();
-    let highest = kept.iter().filter_map(|id| id.as_number()).max();
-    let mut counted = highest.into_iter().flat_map(|highest| highest + 1..).map(TaskId::number);
-    let mut given = new_ids.iter().cloned();
-    let pairs = imported.tasks.iter().filter_map(|task| {
-        let id = match known.get(task.id.as_str()) {
-            Some(id) => (*id).clone(),
-            None if kept.contains(&task.id) => task.id.clone(),
-            None => counted.next().or_else(|| given.next())?,
-        };
-        Some((task.id.clone(), id))
-    });
+    let here = |task: &Task| known.get(task.id.as_str()).map(|id| (*id).clone());
+    let new: Vec<Option<&TaskId>> =
+        imported.tasks.iter().filter(|task| here(task).is_none()).map(|task| Some(&task.id)).collect();
+    let mut given = keep_numbers(&new, new_ids).into_iter();
+    let pairs = imported.tasks.iter().filter_map(|task| Some((task.id.clone(), here(task).or_else(|| given.next())?)));
     pairs.collect()
 }
 
-/// Returns the edges by their ids here, without those that cannot be.
+/// Returns the edges in terms of this list's ids, without invalid ones.
 fn edges(imported: &Imported, new_id: &HashMap<&TaskId, &TaskId>, tasks: &[Task], losses: &mut Vec<Loss>) -> Vec<Edge> {
     let mut edges: Vec<Edge> = Vec::new();
     let mut seen: HashSet<Edge> = HashSet::new();
@@ -180,7 +165,7 @@ fn edges(imported: &Imported, new_id: &HashMap<&TaskId, &TaskId>, tasks: &[Task]
     edges
 }
 
-/// Returns the tasks among which circles can be: in nearly every import none, which is found out in one pass.
+/// Returns the tasks that may be in a cycle. For nearly every import there are none, which one pass finds out.
 fn in_or_behind_circles(there: &HashMap<&TaskId, Vec<TaskId>>, edges: &[Edge]) -> HashSet<TaskId> {
     let mut blockers: HashMap<TaskId, Vec<TaskId>> = there
         .iter()
@@ -193,7 +178,7 @@ fn in_or_behind_circles(there: &HashMap<&TaskId, Vec<TaskId>>, edges: &[Edge]) -
     tangled(&blockers)
 }
 
-/// Returns a task as it arrives, without its edges to others that come.
+/// Returns a task as it arrives. Its edges to other incoming tasks are added later.
 fn arriving(
     task: &Task,
     id: &TaskId,
@@ -221,7 +206,8 @@ fn arriving(
     let mut said: Metadata = moved.metadata.take().unwrap_or_default();
     said.insert(MARK.to_owned(), source.mark(task, new_id));
     let mut metadata = before.and_then(|before| before.metadata.clone()).unwrap_or_default();
-    // What is no longer cancelled there is not cancelled here; and what is carried for the source is the source's alone.
+    // A task no longer cancelled in the source is not cancelled here, and data kept for the source is replaced by the
+    // source.
     for key in ["cancelled", source.format.as_str()] {
         if !said.contains_key(key) {
             metadata.shift_remove(key);
@@ -242,7 +228,7 @@ fn arriving(
         extra,
         ..moved
     };
-    // What stands before the title names tasks by their numbers.
+    // The marks before the title contain task numbers.
     if let Some(subject) = with_marks(task, &arrived, None) {
         arrived.subject = subject;
     }
@@ -250,18 +236,18 @@ fn arriving(
 }
 
 impl Source {
-    /// Tells whether the format has no word for who works on a task, so that its silence means nothing.
+    /// Returns whether the format cannot express an owner, so that a missing owner means nothing.
     fn is_without_owners(&self) -> bool {
         matches!(self.format, ImportFormat::Markdown | ImportFormat::Todos | ImportFormat::Taskwarrior)
     }
 
-    /// Tells whether the format is mostly written without a word of what waits for what.
+    /// Returns whether files in this format usually contain no dependencies.
     fn may_be_without_edges(&self) -> bool {
         matches!(self.format, ImportFormat::Markdown | ImportFormat::Todos)
     }
 }
 
-/// Puts edges on both sides: those among the tasks that came are what the source says, all others stay.
+/// Writes the edges to both ends. Edges among imported tasks are replaced by those of the source; all others are kept.
 fn connect(after: &mut HashMap<TaskId, Task>, came: &HashSet<&TaskId>, edges: &[Edge]) {
     let said: HashSet<(&TaskId, &TaskId)> = edges.iter().map(|edge| (&edge.task, &edge.on)).collect();
     for task in after.values_mut() {
@@ -282,6 +268,52 @@ fn connect(after: &mut HashMap<TaskId, Task>, came: &HashSet<&TaskId>, edges: &[
 fn add(ids: &mut Vec<TaskId>, id: &TaskId) {
     if !ids.contains(id) {
         ids.push(id.clone());
+    }
+}
+
+/// Removes the edges and parents that close a cycle through edges and parts together, and records each as a loss.
+pub(crate) fn cut_circles(
+    tasks: &[Task],
+    after: &mut HashMap<TaskId, Task>,
+    edges: &[Edge],
+    mapping: &[(TaskId, TaskId)],
+    losses: &mut Vec<Loss>,
+) {
+    let parts: Vec<TaskId> = mapping
+        .iter()
+        .map(|(_, id)| id)
+        .filter(|id| after.get(id).is_some_and(|task| task.parent().is_some()))
+        .cloned()
+        .collect();
+    if parts.is_empty() && tasks.iter().all(|task| task.parent().is_none()) {
+        return;
+    }
+    loop {
+        let stay = tasks.iter().filter(|task| !after.contains_key(&task.id));
+        let all: Vec<Task> = stay.chain(after.values()).cloned().collect();
+        let Some(circle) = find_circle(&all, edges, &parts) else { return };
+        // The first step of the cycle is a new one.
+        let [first, second, ..] = &circle[..] else { return };
+        let waits = after.get(first).is_some_and(|task| task.blocked_by.contains(second));
+        let is_part = |part: &TaskId, of: &TaskId| after.get(part).and_then(Task::parent).as_ref() == Some(of);
+        let way = circle.iter().map(|id| format!("#{id}")).collect::<Vec<_>>().join(" -> ");
+        let (of, what) = if waits {
+            (first.clone(), format!("waiting for #{second} would close the circle {way}"))
+        } else if is_part(first, second) {
+            (first.clone(), format!("being a part of #{second} would close the circle {way}"))
+        } else {
+            (second.clone(), format!("being a part of #{first} would close the circle {way}"))
+        };
+        let Some(task) = after.get_mut(&of) else { return };
+        match waits {
+            true => task.blocked_by.retain(|id| id != second),
+            false => set_parent(task, None),
+        }
+        if waits && let Some(blocker) = after.get_mut(second) {
+            blocker.blocks.retain(|id| *id != of);
+        }
+        let source = mapping.iter().find(|(_, id)| *id == of).map_or(&of, |(from, _)| from);
+        losses.push(Loss { of: source.as_str().to_owned(), what });
     }
 }
 
@@ -321,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_is_updated_and_keeps_what_the_source_does_not_speak_of() {
+    fn import_updates_known_tasks_and_keeps_other_fields() {
         let mut here = plan(&[], &[task("a", &[]), task("b", &["a"])], ImportFormat::Beads).created;
         here.push(task("3", &[]));
         here[1].blocked_by.push(TaskId::number(3));
@@ -383,5 +415,53 @@ mod tests {
         here[0].blocks.push(TaskId::number(2));
         let plan = plan(&here, &[task("a", &[]), task("b", &[])], ImportFormat::Todos);
         assert_eq!(plan.unchanged.len(), 2, "{plan:?}");
+    }
+}
+
+#[cfg(test)]
+mod import_circles_tests {
+    use serde_json::json;
+
+    use crate::dialect::foreign::{ImportFormat, Imported};
+    use crate::rules::moving::importing::{ImportPlan, Source, plan_import};
+    use crate::{Task, TaskId};
+
+    fn part(id: &str, parent: &str, on: &[&str]) -> Task {
+        Task {
+            blocked_by: on.iter().copied().map(TaskId::stored).collect(),
+            metadata: (!parent.is_empty())
+                .then(|| json!({ "parent": parent }))
+                .and_then(|value| value.as_object().cloned()),
+            ..Task::new(TaskId::stored(id), id)
+        }
+    }
+
+    fn plan(tasks: Vec<Task>) -> ImportPlan {
+        let new_ids: Vec<TaskId> = (1..).map(TaskId::number).take(tasks.len()).collect();
+        let source = Source { format: ImportFormat::Beads, name: "/tasks".to_owned() };
+        plan_import(&[], &Imported::of(tasks), &source, &new_ids)
+    }
+
+    fn losses(plan: &ImportPlan) -> Vec<(&str, &str)> {
+        plan.losses.iter().map(|loss| (loss.of.as_str(), loss.what.as_str())).collect()
+    }
+
+    #[test]
+    fn a_part_that_waits_for_its_parent_does_so_no_longer() {
+        let plan = plan(vec![part("a", "", &[]), part("b", "a", &["a"])]);
+        assert_eq!(losses(&plan), [("b", "waiting for #1 would close the circle #2 -> #1 -> #2")]);
+        assert_eq!((&plan.created[1].blocked_by, &plan.created[0].blocks), (&vec![], &vec![]));
+        assert_eq!(plan.created[1].parent(), Some(TaskId::number(1)));
+    }
+
+    #[test]
+    fn nobody_is_a_part_of_itself_or_of_its_parts() {
+        let plan = plan(vec![part("a", "b", &[]), part("b", "a", &[]), part("c", "c", &[])]);
+        assert_eq!(
+            losses(&plan),
+            [("c", "it is a part of itself"), ("a", "being a part of #2 would close the circle #1 -> #2 -> #1")]
+        );
+        let parents: Vec<Option<TaskId>> = plan.created.iter().map(Task::parent).collect();
+        assert_eq!(parents, [None, Some(TaskId::number(1)), None]);
     }
 }

@@ -1,6 +1,4 @@
-//! Tasks that come from another list or program, or go there.
+//! Moving tasks between lists and importing them from other programs. Begin with `list_moves.rs`.
 
-pub(crate) mod import_circles;
 pub mod importing;
-pub mod merging;
-pub mod returning;
+pub mod list_moves;

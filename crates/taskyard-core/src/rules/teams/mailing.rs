@@ -1,37 +1,37 @@
-//! Who can be written to, and which messages of an inbox are still to be had.
+//! Team messages: who can receive one, which are unread, their delivery state, and which job notifications are due.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::dialect::inbox::read_protocol;
-use crate::rules::agents::naming::name_of;
-use crate::{Member, Message, MessageKey, Protocol, Team};
+use crate::rules::agents::name_of;
+use crate::{JobEnding, JobFate, JobId, Member, Message, MessageKey, Protocol, Team};
 
 /// Why a message cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreachable {
-    /// There is no member of that name.
+    /// The team has no member with that name.
     #[error("there is nobody called `{}` in team {team}", .name.escape_debug())]
     NoSuchMember {
-        /// The name that was given.
+        /// The given name.
         name: String,
         /// The team.
         team: String,
-        /// The members that can be reached.
+        /// The members who can be reached.
         reachable: Vec<String>,
     },
-    /// The name is of another team.
+    /// The name belongs to another team.
     #[error("`{}` is in another team than {team}", .name.escape_debug())]
     AnotherTeam {
-        /// The name that was given.
+        /// The given name.
         name: String,
         /// The team.
         team: String,
     },
 }
 
-/// Returns the member a name means: `bob`, or `bob@alpha` in team alpha.
+/// Returns the member with the given name: `bob`, or `bob@alpha` in team alpha.
 pub fn recipient<'a>(team: &'a Team, to: &str) -> Result<&'a Member, Unreachable> {
-    // A member may have an `@` in its name; then the whole of it counts.
+    // A member's own name may contain an `@`, so try the whole name first.
     if let Some(member) = team.member(to) {
         return Ok(member);
     }
@@ -48,34 +48,35 @@ pub fn recipient<'a>(team: &'a Team, to: &str) -> Result<&'a Member, Unreachable
     }
 }
 
-/// Tells whether a member's program reads no messages yet: 2.1.325 leads a team from the start of a session, and looks into the lead's
-/// inbox only once it has a teammate of its own. Members that joined with us are none.
+/// Returns whether a member's program does not read messages yet. Client 2.1.325 leads a team from the start of each
+/// session, but reads the lead's inbox only once it has a teammate of its own. Members who joined through Taskyard do
+/// not count as such.
 pub fn reads_no_messages_yet(team: &Team, name: &str, joined_with_us: impl Fn(&Member) -> bool) -> bool {
     let is_such_a_lead = name == team.lead() && team.lead_process.is_some();
     is_such_a_lead && team.others(name).all(joined_with_us)
 }
 
-/// A message that is to be had, and how many it stands for.
+/// A message to deliver, and the messages that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// The message.
+    /// The message to deliver.
     pub message: Message,
-    /// The messages that are done with once this one is: itself, and older ones it makes needless.
+    /// The messages to acknowledge together with this one: itself and the older ones that it replaces.
     pub keys: Vec<MessageKey>,
 }
 
 impl Delivery {
-    /// Returns the id that tools and answers give the message: its own, or its sender and time if it has none.
+    /// Returns the message id used by tools and in output: its own id, or its sender and time if it has none.
     pub fn id(&self) -> String {
         let Message { msg_id, from, timestamp, .. } = &self.message;
         msg_id.clone().unwrap_or_else(|| format!("{from}@{timestamp}"))
     }
 }
 
-/// Returns the messages of an inbox that are still to be had, in its order: unread, not acknowledged before, each once, and of
-/// an agent's notices that it is idle and nothing more only the last.
+/// Returns the messages of an inbox that are still to be delivered, in inbox order. Messages that are read,
+/// acknowledged or duplicates are left out. Of an agent's bare idle notices only the last is returned.
 ///
-/// The order is that of the inbox, which keeps each sender's; times are not looked at, because clocks jump.
+/// Inbox order preserves the order of each sender's messages. Timestamps are ignored because clocks can jump.
 pub fn to_deliver(messages: &[Message], acknowledged: impl Fn(&MessageKey) -> bool) -> Vec<Delivery> {
     let mut seen = HashSet::new();
     let mut deliveries: Vec<Delivery> = Vec::new();
@@ -89,7 +90,7 @@ pub fn to_deliver(messages: &[Message], acknowledged: impl Fn(&MessageKey) -> bo
         if is_bare_idle_notice(message)
             && let Some(earlier) = idle.insert(message.from.as_str(), deliveries.len())
         {
-            // The earlier one stays as a place in the order, and goes below.
+            // The earlier delivery keeps its place with no keys, so that indices stay valid; it is removed below.
             delivery.keys.append(&mut deliveries[earlier].keys);
         }
         deliveries.push(delivery);
@@ -103,21 +104,21 @@ fn is_bare_idle_notice(message: &Message) -> bool {
         && matches!(read_protocol(&message.text), Some(Protocol::IdleNotification(idle)) if idle.is_bare())
 }
 
-/// Where a message is on its way, as far as its sender can tell.
+/// The delivery state of a message, as far as its sender can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryState {
-    /// It lies in the inbox.
+    /// It is in the inbox.
     Sent,
-    /// The one it is for has been shown it, and has not said that it has it.
+    /// It was shown to the recipient but is not acknowledged.
     Delivered,
-    /// The one it is for has it.
+    /// The recipient has read it.
     Read,
-    /// The one it is for left, or the team ended, before it was read.
+    /// The recipient left, or the team ended, before it was read.
     Expired,
 }
 
 impl DeliveryState {
-    /// Returns the word in JSON.
+    /// Returns the name used in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Sent => "sent",
@@ -128,20 +129,21 @@ impl DeliveryState {
     }
 }
 
-/// What is known of a message that was sent.
+/// What is known about a sent message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traces {
-    /// The team is there, and the one it is for is in it.
+    /// Whether the team exists and the recipient is a member.
     pub has_recipient: bool,
-    /// It lies in the inbox; whether it is marked as read there.
+    /// Whether the message is marked as read in the inbox, or `None` if it is not in the inbox.
     pub in_inbox: Option<bool>,
-    /// It was shown to the one it is for.
+    /// Whether it was shown to the recipient.
     pub was_delivered: bool,
-    /// The one it is for said that it has it.
+    /// Whether the recipient acknowledged it.
     pub was_acknowledged: bool,
 }
 
-/// Judges how far a message came. One that is no longer in the inbox was taken by a client, which is how it reads.
+/// Determines the delivery state of a message. A message that is no longer in the inbox counts as read, because clients
+/// remove the messages they read.
 pub fn judge_delivery(traces: Traces) -> DeliveryState {
     match traces {
         Traces { was_acknowledged: true, .. } | Traces { in_inbox: Some(true), .. } => DeliveryState::Read,
@@ -152,6 +154,60 @@ pub fn judge_delivery(traces: Traces) -> DeliveryState {
     }
 }
 
+/// Returns whether a job's state is worth a notification: the job has ended or was lost. If an agent stopped it, that
+/// agent already knows.
+pub fn is_told_of(fate: &JobFate) -> bool {
+    match fate {
+        JobFate::Pending | JobFate::Running { .. } | JobFate::Ended { how: JobEnding::Stopped(_), .. } => false,
+        JobFate::Ended { .. } | JobFate::Lost { .. } => true,
+    }
+}
+
+/// The job notifications that one server has sent to one agent and that are not yet recorded as acknowledged. The state
+/// is lost when the server ends; the next server then repeats them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnheardJobs {
+    /// Notifications sent with an answer that are not acknowledged yet, each with the id of the call that was answered.
+    unheard: Vec<(JobId, Option<String>)>,
+    /// Notifications that are acknowledged, but not yet recorded as such.
+    heard: Vec<JobId>,
+}
+
+impl UnheardJobs {
+    /// Registers the start of a call, and returns the notifications that the agent has thereby acknowledged.
+    ///
+    /// A call repeated under the same id does not acknowledge the notifications sent with its answer: that answer was
+    /// lost, so they must be sent again.
+    pub fn call_begins(&mut self, call: Option<&str>) -> &[JobId] {
+        for (job, with) in self.unheard.drain(..) {
+            if with.is_none() || with.as_deref() != call {
+                self.heard.push(job);
+            }
+        }
+        &self.heard
+    }
+
+    /// Forgets these notifications after they were recorded as acknowledged.
+    pub fn acknowledged(&mut self, jobs: &[JobId]) {
+        self.heard.retain(|job| !jobs.contains(job));
+    }
+
+    /// Returns whether a notification is to be sent: it is neither in flight nor acknowledged.
+    pub fn is_new(&self, job: &JobId) -> bool {
+        !self.heard.contains(job) && self.unheard.iter().all(|(unheard, _)| unheard != job)
+    }
+
+    /// Registers that a notification is sent with the answer to a call.
+    pub fn goes_out(&mut self, job: JobId, call: Option<&str>) {
+        self.unheard.push((job, call.map(str::to_owned)));
+    }
+
+    /// Returns whether nothing is in flight or left to record.
+    pub fn is_empty(&self) -> bool {
+        self.unheard.is_empty() && self.heard.is_empty()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{DeliveryState, Traces, Unreachable, judge_delivery, reads_no_messages_yet, recipient, to_deliver};
@@ -159,7 +215,7 @@ mod tests {
     use crate::{LeadProcess, Message, MessageKey};
 
     #[test]
-    fn a_lead_of_the_newer_client_reads_nothing_before_it_has_a_teammate_of_its_own() {
+    fn newer_client_lead_reads_nothing_before_first_teammate() {
         let mut team = team(&["team-lead", "ana", "bob"]);
         let is_ours = |member: &crate::Member| member.name == "ana";
         assert!(!reads_no_messages_yet(&team, "team-lead", |_| true), "the lead says nothing of a process");
@@ -205,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_idle_notices_are_one_and_those_that_say_something_stay() {
+    fn repeated_idle_notices_collapse_and_others_stay() {
         let idle =
             |from: &str, more: &str| format!(r#"{{"type":"idle_notification","from":"{from}","timestamp":"t"{more}}}"#);
         let messages = [
@@ -222,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_means_a_member_with_or_without_the_team_and_others_are_told_who_there_is() {
+    fn unknown_recipient_error_lists_the_members() {
         let team = team(&["team-lead", "bob", "a@b"]);
         for name in ["bob", "bob@alpha", "bob@"] {
             assert_eq!(recipient(&team, name).unwrap().name, "bob");
@@ -250,5 +306,65 @@ mod tests {
         ] {
             assert_eq!(judge_delivery(traces), state, "{traces:?}");
         }
+    }
+}
+
+#[cfg(test)]
+mod notifying_tests {
+    use super::{UnheardJobs, is_told_of};
+    use crate::{CommandEnd, JobEnding, JobFate, JobId, JobUsage, Timestamp};
+
+    fn job(id: &str) -> JobId {
+        id.parse().unwrap()
+    }
+
+    fn ended(how: JobEnding) -> JobFate {
+        JobFate::Ended { how, at: Timestamp(0), usage: JobUsage::default() }
+    }
+
+    #[test]
+    fn every_end_is_told_of_but_one_that_somebody_wished() {
+        for how in [
+            JobEnding::Exited(0),
+            JobEnding::Exited(3),
+            JobEnding::Signalled(9),
+            JobEnding::TimedOut(CommandEnd::Unseen),
+            JobEnding::NotStarted { code: 127, why: "no such file".into() },
+        ] {
+            assert!(is_told_of(&ended(how.clone())), "{how:?}");
+        }
+        assert!(is_told_of(&JobFate::Lost { at: Timestamp(0) }));
+        assert!(!is_told_of(&ended(JobEnding::Stopped(CommandEnd::Signalled(15)))));
+        assert!(!is_told_of(&JobFate::Pending));
+    }
+
+    #[test]
+    fn the_next_call_acknowledges_what_went_out_before_it_began() {
+        let mut told = UnheardJobs::default();
+        assert!(told.call_begins(Some("1")).is_empty());
+        told.goes_out(job("b000001"), Some("1"));
+        assert!(!told.is_new(&job("b000001")) && told.is_new(&job("b000002")));
+        assert_eq!(told.call_begins(Some("2")), [job("b000001")]);
+        // Until the acknowledgement is recorded, the notification is neither sent again nor forgotten.
+        assert!(!told.is_new(&job("b000001")) && !told.is_empty());
+        assert_eq!(told.call_begins(Some("3")), [job("b000001")]);
+        told.acknowledged(&[job("b000001")]);
+        assert!(told.is_empty());
+    }
+
+    #[test]
+    fn repeated_call_acknowledges_nothing_of_its_first_answer() {
+        let mut told = UnheardJobs::default();
+        told.goes_out(job("b000001"), Some("1"));
+        told.goes_out(job("b000002"), Some("2"));
+        assert_eq!(told.call_begins(Some("1")), [job("b000002")]);
+        assert!(told.is_new(&job("b000001")));
+    }
+
+    #[test]
+    fn calls_without_an_id_follow_each_other() {
+        let mut told = UnheardJobs::default();
+        told.goes_out(job("b000001"), None);
+        assert_eq!(told.call_begins(None), [job("b000001")]);
     }
 }

@@ -1,21 +1,21 @@
 //! The tools of other dialects: the same list in other words, specified in `docs/formats/tools.md`.
 
-pub mod document;
-pub mod export;
-pub mod teaching;
+pub mod document_tools;
+pub mod export_tools;
+pub mod teaching_tools;
 
 use super::Tool;
 
-/// Every tool of another dialect. Which system each belongs to stands with it.
+/// Every tool of another dialect.
 pub const TOOLS: [&Tool; 10] = [
-    &document::WRITE,
-    &document::READ,
-    &teaching::CREATE,
-    &teaching::LIST,
-    &teaching::GET,
-    &teaching::CLAIM,
-    &teaching::COMPLETE,
-    &export::CREATE,
-    &export::UPDATE,
-    &export::LIST,
+    &document_tools::WRITE,
+    &document_tools::READ,
+    &teaching_tools::CREATE,
+    &teaching_tools::LIST,
+    &teaching_tools::GET,
+    &teaching_tools::CLAIM,
+    &teaching_tools::COMPLETE,
+    &export_tools::CREATE,
+    &export_tools::UPDATE,
+    &export_tools::LIST,
 ];

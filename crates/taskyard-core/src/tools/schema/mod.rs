@@ -1,13 +1,9 @@
-//! What a tool takes, described once: the same description checks input as the client does and is written as JSON Schema.
+//! Shapes of tool inputs: one description is used to check input as the client does and to generate JSON Schema.
 
-mod checking;
-mod issue;
-mod json_schema;
-mod shape;
+mod input_checking;
+mod input_shape;
 
-pub use checking::check;
-pub(crate) use issue::Step;
-pub use issue::{Issue, Received, Wrong};
-pub(crate) use json_schema::json_schema;
-pub use shape::Object;
-pub(crate) use shape::{Field, Preset, Shape, Unknown};
+pub(crate) use input_checking::Step;
+pub use input_checking::{Issue, Received, Wrong, check};
+pub use input_shape::Object;
+pub(crate) use input_shape::{Field, Preset, Shape, Unknown, json_schema};

@@ -1,11 +1,7 @@
-//! What waits for what, as a picture of ranks: each task stands to the right of everything it waits for, and lines join them.
+//! The dependency graph in ranks: each task is to the right of its blockers, and lines connect them.
 
-mod box_lines;
-mod drawing;
-mod folding;
-mod picture;
-mod ranks;
-mod wiring;
+mod graph_drawing;
+mod ranked_graph;
 
-pub use drawing::{GraphLine, GraphWindow, graph_lines};
-pub use picture::{GraphNode, GraphPicture, Neighbour};
+pub use graph_drawing::{GraphLine, GraphWindow, graph_lines};
+pub use ranked_graph::{GraphNode, GraphPicture, Neighbour};

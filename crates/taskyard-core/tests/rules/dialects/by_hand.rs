@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn an_element_that_is_written_over_keeps_its_order_and_what_it_does_without(given in document_element()) {
+    fn overwritten_element_keeps_its_order_and_unknown_keys(given in document_element()) {
         let task = document::read(&given, &[]).unwrap();
         let (created, updated) = document::times(given.as_object().unwrap());
         let times = document::Times { created: created.unwrap().into(), updated: updated.unwrap().into() };

@@ -5,3 +5,4 @@ mod blocks;
 mod by_hand;
 mod lists;
 mod pages;
+mod plans;

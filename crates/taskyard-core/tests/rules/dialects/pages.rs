@@ -69,7 +69,7 @@ fn a_task_without_times_gets_them_and_nothing_else() {
 }
 
 #[test]
-fn an_older_release_said_of_a_task_without_times_that_it_has_none() {
+fn older_release_task_without_times_has_none() {
     let element = serde_json::json!({"id": "1", "description": "x", "status": "pending", "created_at": "t", "updated_at": "t",
         "metadata": {"custom_fields": {"taskyard": {"untimed": true}}}});
     let found = document::read_tasks(&document::Document::new().with_elements(vec![element], "now"));
@@ -100,7 +100,7 @@ fn the_example_of_an_export_is_read_and_written_to_the_letter() {
 }
 
 #[test]
-fn the_examples_of_a_teaching_folder_are_read_and_written_to_the_letter() {
+fn teaching_examples_are_read_and_written_to_the_letter() {
     let page = include_str!("../../../../../docs/formats/teaching.md");
     let (file, carried) = (&examples(page, "json example")[0], &examples(page, "json example carried")[0]);
     let id = TaskId::stored("task_1738950000_a1b2");
@@ -115,7 +115,7 @@ fn the_examples_of_a_teaching_folder_are_read_and_written_to_the_letter() {
 }
 
 #[test]
-fn the_examples_of_the_conventions_are_read_and_written_to_the_letter() {
+fn convention_examples_are_read_and_written_to_the_letter() {
     let page = include_str!("../../../../../docs/formats/macf.md");
     let plain = native::read(&TaskId::number(88), examples(page, "json example")[0].as_bytes()).unwrap();
     assert_eq!(plain.active_form.as_deref(), Some("Working on My Task"));
@@ -132,7 +132,7 @@ fn the_examples_of_the_conventions_are_read_and_written_to_the_letter() {
 }
 
 #[test]
-fn the_example_of_what_is_carried_is_believed_only_beside_what_was_said() {
+fn carried_example_is_used_only_beside_its_statement() {
     let page = include_str!("../../../../../docs/formats/carrying.md");
     let carried = value(&examples(page, "json example")[0]);
     let element = |status: &str| serde_json::json!({"id": "1", "description": "x", "status": status, "metadata": {"custom_fields": {"taskyard": carried}}});

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::core::dialect::inbox::{self, Manner};
-use taskyard::core::dialect::team_file;
-use taskyard::core::rules::agents::departing::Departure;
-use taskyard::core::rules::hooks::gate::System;
+use taskyard::core::dialect::inbox::Manner;
+use taskyard::core::dialect::{inbox, team_file};
+use taskyard::core::rules::agents::Departure;
+use taskyard::core::rules::hooks::System;
 use taskyard::core::tools::inbox_read::tagged;
 use taskyard::core::{AgentName, ClientVersion, ListId, Member, Message, Rules, Timestamp};
 use taskyard::operations::NewTask;

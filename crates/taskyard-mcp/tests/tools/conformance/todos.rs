@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use taskyard::Yard;
-use taskyard::core::rules::hooks::gate::System;
+use taskyard::core::rules::hooks::System;
 use taskyard::core::{AgentName, ListId, Rules};
 use taskyard::store::MemoryStore;
 use taskyard::todos::{FileTodos, TodoLists};

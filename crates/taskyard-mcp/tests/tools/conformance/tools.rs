@@ -1,7 +1,7 @@
 //! The client's tools, called as the recording calls them.
 
 use taskyard::Yard;
-use taskyard::core::rules::hooks::gate::System;
+use taskyard::core::rules::hooks::System;
 use taskyard::core::tools::Answer;
 use taskyard_mcp::calls::Toolbox;
 

@@ -1,4 +1,4 @@
-//! Who may use the server.
+//! Operations on access: tokens, browsers and links.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,22 +11,19 @@ use crate::tokens::{LinkTerms, Scope, TokenBook, TokenProblem, token_created, to
 use crate::web::call::{Call, now};
 use crate::web::security::{Identity, Refused};
 
-/// The operation that makes a link.
 pub(crate) const MAKE_LINK: &str = "makeLink";
-/// The operation that logs a browser out.
 pub(crate) const LOG_OUT: &str = "logOut";
 
-/// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<answers::access::Tokens<'_>>(
+        Operation::get::<answers::maintenance_answers::Tokens<'_>>(
             "listTokens",
             "/tokens",
             "The tokens by name and the browsers, without their secrets",
         )
         .only_for(Scope::All)
         .runs(list),
-        Operation::post::<answers::access::TokenCreated<'_>>(
+        Operation::post::<answers::maintenance_answers::TokenCreated<'_>>(
             "createToken",
             "/tokens",
             "Make a token; its secret is shown once",
@@ -34,22 +31,26 @@ pub(super) fn operations() -> Vec<Operation> {
         .makes("/tokens/{name}")
         .only_for(Scope::All)
         .with(create),
-        Operation::delete::<answers::access::TokenRevoked<'_>>(
+        Operation::delete::<answers::maintenance_answers::TokenRevoked<'_>>(
             "revokeToken",
             "/tokens/{name}",
             "Let a token or a browser no longer count",
         )
         .only_for(Scope::All)
         .runs(revoke),
-        Operation::post::<answers::access::LinkCreated<'_>>(
+        Operation::post::<answers::maintenance_answers::LinkCreated<'_>>(
             MAKE_LINK,
             "/links",
             "Make a link that opens the pages once, in any browser, and acts under the caller's name",
         )
         .makes("/links")
         .takes::<NewLink>(),
-        Operation::post::<answers::access::TokenRevoked<'_>>(LOG_OUT, "/logout", "Log the browser out that asks")
-            .only_for(Scope::Read),
+        Operation::post::<answers::maintenance_answers::TokenRevoked<'_>>(
+            LOG_OUT,
+            "/logout",
+            "Log the browser out that asks",
+        )
+        .only_for(Scope::Read),
     ]
 }
 
@@ -64,7 +65,7 @@ pub(crate) struct NewLink {
 }
 
 impl NewLink {
-    /// Returns the terms of the link that a caller may make, or why it may not.
+    /// Returns the terms of the link that the caller may create, or why it may not.
     pub(crate) fn terms(self, caller: &Identity) -> Result<LinkTerms, Refused> {
         let scope = self.scope.unwrap_or(caller.scope);
         let is_own = self.name.is_none() || self.name == caller.name;
@@ -75,7 +76,7 @@ impl NewLink {
     }
 }
 
-/// Returns the book of tokens.
+/// Returns the token book of the data directory.
 fn book(call: &Call) -> Result<TokenBook, Problem> {
     let no_data = || Problem::new(ProblemKind::CouldNot, "no_place", "there is no place for tokens");
     Ok(TokenBook::of(call.served.data().ok_or_else(no_data)?))
@@ -115,6 +116,6 @@ fn revoke(parts: &Parts) -> Result<Asked, Problem> {
     let name = parts.text("name").to_owned();
     Ok(Asked::to(move |call| {
         book(call)?.revoke(&name).map_err(|problem| problem.about(&name))?;
-        Reply::of(answers::access::TokenRevoked { name: &name, revoked: true })
+        Reply::of(answers::maintenance_answers::TokenRevoked { name: &name, revoked: true })
     }))
 }

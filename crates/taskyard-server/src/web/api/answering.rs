@@ -1,4 +1,4 @@
-//! Answering one request: who asks, for what, when it is its turn, and with which status.
+//! Answering one API request: authenticating its caller, reading its input, scheduling it, and choosing the status.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use taskyard::Outcome;
-use taskyard::core::answers::access::ErrorAnswer;
+use taskyard::core::answers::maintenance_answers::ErrorAnswer;
 use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard::core::{AgentName, ListId, TaskId, Token, json_text};
 use taskyard::machine::Recording;
@@ -32,28 +32,28 @@ use crate::web::paths::filled;
 use crate::web::security::{Identity, Means, Refused};
 use crate::web::site::Site;
 
-/// The header that says who acts.
+/// The header that names the acting agent.
 const AGENT: &str = "taskyard-agent";
-/// The header that says which revisions a request made.
+/// The header that lists the revisions a request created.
 const REVISION: &str = "taskyard-revision";
-/// The header by which a request that is sent again is known.
+/// The header that identifies retries of a request.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// The maximum length of an `Idempotency-Key` in bytes.
+/// Maximum length of an `Idempotency-Key` in bytes.
 const LONGEST_KEY: usize = 255;
-/// So long a body may take to come.
+/// Timeout for receiving a body.
 const BODY: Duration = Duration::from_secs(30);
 const JSON: &str = "application/json";
 
-/// The caller of a request, and the agent it acts as.
+/// The caller of a request and the agent it acts as.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) identity: Identity,
-    /// The name it gave, or that of its token; none where it is the user who runs the server.
+    /// The name it gave, or that of its token; `None` for the user who runs the server.
     pub(crate) agent: Option<AgentName>,
 }
 
 impl Caller {
-    /// Reads who asks from a request that was let in.
+    /// Reads the caller of an authenticated request.
     pub(crate) fn of(head: &Head) -> Result<Self, Problem> {
         let Some(identity) = head.extensions.get::<Identity>().cloned() else {
             return Err(Problem::usage(Refused::Token.code(), Refused::Token.advice()));
@@ -68,7 +68,7 @@ impl Caller {
         Ok(Self { identity, agent: named })
     }
 
-    /// Refuses what is beyond the caller's scope. Every operation asks here.
+    /// Refuses a request beyond the caller's scope. Every operation calls this.
     pub(crate) fn within(&self, needed: Scope) -> Result<(), Refused> {
         match self.identity.is_proved {
             _ if self.identity.scope >= needed => Ok(()),
@@ -78,7 +78,6 @@ impl Caller {
     }
 }
 
-/// Answers a request for an operation.
 pub(crate) async fn answer(site: Arc<Site>, operation: Arc<(Operation, Value)>, request: Request) -> Response {
     let id = operation.0.id;
     let response = judge_and_answer(Arc::clone(&site), operation, request).await;
@@ -108,7 +107,7 @@ async fn judge_and_answer(site: Arc<Site>, operation: Arc<(Operation, Value)>, r
     }
 }
 
-/// Reads what is asked for.
+/// Reads and checks the request.
 async fn ask(
     site: &Site,
     operation: &(Operation, Value),
@@ -155,7 +154,7 @@ fn object_of(headers: &HeaderMap, body: &[u8]) -> Result<Value, Problem> {
 }
 
 const NOT_JSON: &str = "not_json";
-/// The task is not as the caller expects it.
+/// The code of the problem that a task is not in the state the caller expects.
 const NOT_AS_EXPECTED: &str = "not_as_expected";
 
 async fn read_body(site: &Site, operation: &Operation, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
@@ -189,7 +188,7 @@ fn too_large(largest: usize) -> Response {
     ([(CONNECTION, "close")], problem_with(StatusCode::PAYLOAD_TOO_LARGE, &problem)).into_response()
 }
 
-/// Does what was asked for when it is its turn. What was done before with the same key is not done again.
+/// Runs the request when a thread is available. A repeated `Idempotency-Key` returns the earlier answer instead.
 async fn make(
     site: Arc<Site>,
     operation: Arc<(Operation, Value)>,
@@ -238,7 +237,7 @@ async fn make(
     let run = {
         let (site, operation, parts) = (Arc::clone(&site), Arc::clone(&operation), Arc::clone(&parts));
         move || {
-            // The client may have given it up by the time it is its turn, and nothing has happened yet.
+            // The client may have disconnected while the request was queued. Nothing has been changed yet.
             let answered = match cancel.is_cancelled() {
                 true => (problem_answer(&no_longer_wanted()), None),
                 false => run(&site, &operation.0, &parts, (asked, expected), caller, cancel, (key, recorder)),
@@ -261,7 +260,8 @@ fn no_longer_wanted() -> Problem {
     Problem::new(ProblemKind::Stopped, "cancelled", "nobody waits for it any longer")
 }
 
-/// Does what was asked for on this thread. The answer to a claim has to reach its caller, and comes with what undoes the claim if it does not.
+/// Runs the request on this thread. The answer to a claim comes with a [`Delivery`] that releases the claim if the
+/// answer does not reach the caller.
 fn run(
     site: &Arc<Site>,
     operation: &Operation,
@@ -315,7 +315,7 @@ fn run(
     (answered, delivery)
 }
 
-/// Gives tasks back that were claimed for a caller which has left before it heard of them.
+/// Releases tasks claimed for a caller that disconnected before it received the answer.
 fn give_back(site: &Site, list: Option<ListId>, agent: Option<AgentName>, claims: &[(TaskId, Token)]) {
     let requested = Requested { list, agent, ..Requested::default() };
     let call = site.call(requested, site.cancel().clone());
@@ -323,7 +323,7 @@ fn give_back(site: &Site, list: Option<ListId>, agent: Option<AgentName>, claims
         let released = call.as_ref().map(|call| call.yard.proving(*token).release(task));
         match released {
             Ok(Ok(Outcome::Done(_))) => tracing::info!(%task, "given back: the caller that claimed it has left"),
-            // It ended, or another agent has it.
+            // The lease has ended, or another agent has the task.
             Ok(Ok(Outcome::Refused(_))) => {}
             Ok(Err(error)) => tracing::warn!(%task, %error, "a claim of a caller that has left stays"),
             Err(problem) => {
@@ -333,7 +333,7 @@ fn give_back(site: &Site, list: Option<ListId>, agent: Option<AgentName>, claims
     }
 }
 
-/// Adds the task as the caller knew it to the refusal of a change that expected it, if the journal still has it.
+/// Adds the state of the task that the caller knew to the problem, if the journal still has it.
 fn with_base(problem: Problem, expected: Option<NamedTags>, task: Option<&TaskId>, call: &Call) -> Problem {
     if problem.report().code != NOT_AS_EXPECTED {
         return problem;
@@ -342,7 +342,7 @@ fn with_base(problem: Problem, expected: Option<NamedTags>, task: Option<&TaskId
     base.into_iter().fold(problem, |problem, base| problem.detail("base", base))
 }
 
-/// Returns the status of an answer: that of a lost claim says so, all others are answers.
+/// Returns the status of an answer: a refused claim is an error, all others succeed.
 fn status_of_answer(refusal: Option<ProblemKind>, operation: &Operation) -> StatusCode {
     match refusal.filter(|_| operation.refusal.is_some()) {
         Some(ProblemKind::NotFound) => StatusCode::NOT_FOUND,
@@ -351,7 +351,6 @@ fn status_of_answer(refusal: Option<ProblemKind>, operation: &Operation) -> Stat
     }
 }
 
-/// Returns the status of a problem.
 pub(crate) fn status_of(problem: &Problem) -> StatusCode {
     let report = problem.report();
     match (report.kind, report.code) {
@@ -362,7 +361,7 @@ pub(crate) fn status_of(problem: &Problem) -> StatusCode {
         (ProblemKind::Usage, _) => StatusCode::BAD_REQUEST,
         (ProblemKind::Refused, _) => StatusCode::CONFLICT,
         (ProblemKind::NotFound, _) => StatusCode::NOT_FOUND,
-        // The change is made, and asking for it again would make it twice.
+        // The change was made, so the client must not retry.
         (ProblemKind::Unfinished, _) => StatusCode::ACCEPTED,
         (ProblemKind::CouldNot | ProblemKind::GaveUp | ProblemKind::Stopped | ProblemKind::EndUnknown, _) => {
             StatusCode::SERVICE_UNAVAILABLE
@@ -375,12 +374,11 @@ fn problem_answer(problem: &Problem) -> Answered {
     Answered { status: status_of(problem), body: body.into(), revisions: Vec::new() }
 }
 
-/// Returns the answer that tells of a problem.
 pub(crate) fn problem_response(problem: &Problem) -> Response {
     problem_with(status_of(problem), problem)
 }
 
-/// Returns the answer to a client that is turned away.
+/// Returns the response to a request that is not allowed.
 pub(crate) fn refusal(refused: Refused) -> Response {
     let problem = Problem::usage(refused.code(), refused.advice());
     let problem = refused.hint().into_iter().fold(problem, Problem::hint);
@@ -403,7 +401,7 @@ fn too_busy() -> Response {
     problem_with(StatusCode::SERVICE_UNAVAILABLE, &problem)
 }
 
-/// Returns the answer of an operation; that of one that made something says where.
+/// Returns the response of an operation, with a `Location` if it created something.
 fn response_of(site: &Site, operation: &Operation, head: &Head, parts: &Parts, answered: Answered) -> Response {
     let Answered { status, body, revisions } = answered;
     let tag = tag_of(operation, status, &body);
@@ -429,7 +427,8 @@ fn response_of(site: &Site, operation: &Operation, head: &Head, parts: &Parts, a
     response
 }
 
-/// Returns the tag of the task that an answer has: the one that was shown or changed, or the one that is not as the caller expects it.
+/// Returns the entity tag of the task in an answer: the one shown or changed, or the one that did not match the
+/// caller's expectation.
 fn tag_of(operation: &Operation, status: StatusCode, body: &[u8]) -> Option<EntityTag> {
     match status {
         _ if !operation.is_about_one_task() => None,
@@ -439,7 +438,8 @@ fn tag_of(operation: &Operation, status: StatusCode, body: &[u8]) -> Option<Enti
     }
 }
 
-/// Returns where that is found which an operation made: the parts of its path, and of its answer, fill the template.
+/// Returns the path of a created resource. The template's variables are filled from the request's path and from the
+/// answer.
 fn location_of(template: &str, parts: &Parts, body: &[u8]) -> Option<String> {
     let answer: OnceCell<Value> = OnceCell::new();
     let of_answer = |name: &str| {

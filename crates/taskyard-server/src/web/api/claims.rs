@@ -1,4 +1,4 @@
-//! Claims: taking tasks, keeping them, giving them back.
+//! Operations on claims: claiming, renewing and releasing tasks.
 
 use std::time::{Duration, Instant};
 
@@ -8,59 +8,62 @@ use taskyard::Error;
 use taskyard::answers::{rehearsed, renewed};
 use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard::core::{Token, answers};
-use taskyard::leases::Alarm;
+use taskyard::lease_watch::Alarm;
 use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, DEFAULT_LEASE, LostClaim, Possible, RefusedClaim};
 
 use super::inputs::{Chosen, Departure, Proof, SeveralTasks, lifetime, none_chosen, pause, where_query};
 use super::operation::{Asked, Operation, Parts, Reply};
 use crate::web::call::Call;
 
-/// So long a request sleeps at most until there is something to take; then it is told that there is nothing, and asks again.
+/// How long a request may wait for a ready task. After that it returns without one, and the client asks again.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::post::<answers::claims::ClaimWon<'_>>("claimTask", "/lists/{list}/tasks/{id}/claim", "Take a task")
-            .or_refuses::<answers::claims::ClaimLost<'_>>()
-            .with(claim),
-        Operation::post::<answers::claims::ClaimWon<'_>>(
+        Operation::post::<answers::claim_answers::ClaimWon<'_>>(
+            "claimTask",
+            "/lists/{list}/tasks/{id}/claim",
+            "Take a task",
+        )
+        .or_refuses::<answers::claim_answers::ClaimLost<'_>>()
+        .with(claim),
+        Operation::post::<answers::claim_answers::ClaimWon<'_>>(
             "claimNextTask",
             "/lists/{list}/claim-next",
             "Take what comes next: one's own unfinished task, else the best that is ready",
         )
-        .or_refuses::<answers::claims::ClaimLost<'_>>()
+        .or_refuses::<answers::claim_answers::ClaimLost<'_>>()
         .with(claim_next),
-        Operation::post::<answers::claims::ClaimedTogether<'_>>(
+        Operation::post::<answers::claim_answers::ClaimedTogether<'_>>(
             "claimTasks",
             "/lists/{list}/claim",
             "Take tasks, all or none",
         )
-        .or_refuses::<answers::claims::ClaimLost<'_>>()
-        .or::<answers::claims::ClaimWon<'_>>()
-        .or::<answers::tasks::Unchanged<'_>>()
+        .or_refuses::<answers::claim_answers::ClaimLost<'_>>()
+        .or::<answers::claim_answers::ClaimWon<'_>>()
+        .or::<answers::task_answers::Unchanged<'_>>()
         .with(claim_several),
-        Operation::post::<answers::claims::Renewed<'_>>(
+        Operation::post::<answers::claim_answers::Renewed<'_>>(
             "renewClaim",
             "/lists/{list}/tasks/{id}/renew",
             "Keep a task for longer",
         )
         .with(renew),
-        Operation::post::<answers::claims::Released<'_>>(
+        Operation::post::<answers::claim_answers::Released<'_>>(
             "releaseTask",
             "/lists/{list}/tasks/{id}/release",
             "Give a task back",
         )
         .with(release),
-        Operation::post::<answers::claims::ReleasedTogether<'_>>(
+        Operation::post::<answers::claim_answers::ReleasedTogether<'_>>(
             "releaseTasks",
             "/lists/{list}/release",
             "Give tasks back",
         )
-        .or::<answers::claims::Released<'_>>()
-        .or::<answers::tasks::Unchanged<'_>>()
+        .or::<answers::claim_answers::Released<'_>>()
+        .or::<answers::task_answers::Unchanged<'_>>()
         .with(release_several),
-        Operation::post::<answers::claims::Departed<'_>>(
+        Operation::post::<answers::claim_answers::Departed<'_>>(
             "releaseAgent",
             "/lists/{list}/agents/{agent}/release",
             "Give back all that an agent has",
@@ -90,7 +93,7 @@ impl Terms {
     }
 }
 
-/// The terms that all requests for tasks have, as they are meant.
+/// The claim options common to all claiming requests, parsed.
 struct ClaimTerms {
     if_idle: bool,
     reserve: bool,
@@ -99,7 +102,7 @@ struct ClaimTerms {
 }
 
 impl ClaimTerms {
-    /// Returns the terms of a claim by the caller.
+    /// Returns the caller's claim.
     fn of(self, call: &Call) -> Claim {
         let config = &call.served.config;
         let mut roles = self.roles;
@@ -116,12 +119,12 @@ impl ClaimTerms {
     }
 }
 
-/// Answers with what became of a claim.
+/// Returns the answer for the outcome of a claim.
 fn claimed(outcome: ClaimOutcome, claim: &Claim, call: &Call) -> Result<Reply, Problem> {
     match outcome {
         ClaimOutcome::Claimed(claimed) => {
             call.note_claim(&claimed);
-            Reply::of(answers::claims::ClaimWon::from(&*claimed))
+            Reply::of(answers::claim_answers::ClaimWon::from(&*claimed))
         }
         ClaimOutcome::Refused { refusal, task } => lost(call.yard.explain_lost_claim(claim, refusal, task)?),
     }
@@ -129,7 +132,7 @@ fn claimed(outcome: ClaimOutcome, claim: &Claim, call: &Call) -> Result<Reply, P
 
 fn lost(lost: LostClaim) -> Result<Reply, Problem> {
     let refusal = kind_of(&lost.refusal);
-    Ok(Reply::of(answers::claims::ClaimLost::from(&lost))?.refused(Some(refusal)))
+    Ok(Reply::of(answers::claim_answers::ClaimLost::from(&lost))?.refused(Some(refusal)))
 }
 
 fn kind_of(refusal: &ClaimRefusal) -> ProblemKind {
@@ -224,7 +227,7 @@ fn claim_several(_: &Parts, given: SeveralTerms) -> Result<Asked, Problem> {
             return Ok(Reply::of(rehearsed(tasks, &[]))?.refused(refusal));
         }
         outcome.claimed.iter().for_each(|claimed| call.note_claim(claimed));
-        Ok(Reply::of(answers::claims::ClaimedTogether::from(&outcome))?.refused(refusal))
+        Ok(Reply::of(answers::claim_answers::ClaimedTogether::from(&outcome))?.refused(refusal))
     }))
 }
 
@@ -273,8 +276,8 @@ fn releasing(chosen: Chosen, (token, force): (Option<u64>, bool)) -> Result<Aske
             _ if chosen.dry_run => {
                 Reply::of(rehearsed(possible.done.iter().map(|released| &released.task), &possible.refused))
             }
-            [one] if chosen.is_one => Reply::of(answers::claims::Released::from(one)),
-            _ => Reply::of(answers::claims::ReleasedTogether::from(&possible)),
+            [one] if chosen.is_one => Reply::of(answers::claim_answers::Released::from(one)),
+            _ => Reply::of(answers::claim_answers::ReleasedTogether::from(&possible)),
         }
     }))
 }
@@ -283,6 +286,6 @@ fn release_agent(parts: &Parts, departure: Departure) -> Result<Asked, Problem> 
     let agent = parts.agent()?;
     Ok(Asked::to(move |call| {
         let departed = call.yard.depart(&agent, departure.reason.into())?;
-        Reply::of(answers::claims::Departed::from(&departed))
+        Reply::of(answers::claim_answers::Departed::from(&departed))
     }))
 }

@@ -1,7 +1,8 @@
-//! Entity tags: which state of a task a caller has, so that no change is made over one it has not seen.
+//! Entity tags: they identify the state of a task that a caller has seen, so that it cannot overwrite a newer one.
 //!
-//! A tag is a digest of the task. The answer to `GET` appends a dot and a digest of the whole answer, because blockers, jobs and the lease are
-//! part of the answer and not of the task. `If-None-Match` compares the whole tag, `If-Match` only the digest of the task.
+//! A tag is a digest of the task. The answer to a `GET` appends a dot and a digest of the whole answer, because
+//! blockers, jobs and the lease belong to the answer but not to the task. `If-None-Match` compares the whole tag,
+//! `If-Match` only the digest of the task.
 
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -9,25 +10,25 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use taskyard::Yard;
-use taskyard::core::answers::values::Shape;
+use taskyard::core::answers::answer_values::Shape;
 use taskyard::core::{Task, TaskId, answers};
-use taskyard::random::hexadecimal;
 use taskyard::store::HistoryQuery;
+use taskyard::system::hexadecimal;
 
-/// Number of revisions in which the state that a caller has is looked for.
+/// Number of revisions searched for the state that a caller has seen.
 const SEARCHED: usize = 1_000;
 
-/// The tags that a request names.
+/// The tags in a request's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NamedTags {
-    /// Any will do.
+    /// `*`.
     Any,
-    /// One of these. Weak ones are left out: they say that something is much the same.
+    /// Any of these. Weak tags are omitted, since they never match `If-Match`.
     OneOf(Vec<String>),
 }
 
 impl NamedTags {
-    /// Reads what has to match for a change to be made.
+    /// Reads `If-Match`.
     pub(crate) fn to_match(headers: &HeaderMap) -> Option<Self> {
         Self::of(headers, IF_MATCH)
     }
@@ -45,13 +46,13 @@ impl NamedTags {
         Some(Self::OneOf(tags))
     }
 
-    /// Returns what has to be true of a task for a change to be made; `None` if nothing has to be.
+    /// Returns the condition that a task must meet for a change; `None` if there is none.
     pub(crate) fn expectation(&self) -> Option<impl Fn(&Task) -> bool + Send + Sync + use<>> {
         let Self::OneOf(tags) = self.clone() else { return None };
         Some(move |task: &Task| are_of(&tags, &digest_of_task(task)))
     }
 
-    /// Returns the state of a task that the caller has, as far back as it is looked for.
+    /// Returns the state of the task that the caller has seen, if it is recent enough.
     pub(crate) fn base(&self, yard: &Yard, task: &TaskId) -> Option<Value> {
         let Self::OneOf(tags) = self else { return None };
         let query = HistoryQuery { task: Some(task.clone()), newest: Some(SEARCHED), ..HistoryQuery::default() };
@@ -59,22 +60,21 @@ impl NamedTags {
         let mut states = entries
             .iter()
             .rev()
-            .filter_map(|entry| Some(as_shown(answers::values::Entry::from(entry)).get("after")?.clone()));
+            .filter_map(|entry| Some(as_shown(answers::answer_values::Entry::from(entry)).get("after")?.clone()));
         states.find(|state| state.is_object() && are_of(tags, &digest(state.to_string().as_bytes())))
     }
 }
 
-/// Tells whether one of some tags is of a task with this digest.
+/// Returns whether one of the tags belongs to a task with this digest.
 fn are_of(tags: &[String], digest: &str) -> bool {
     tags.iter().any(|tag| tag.split('.').next() == Some(digest))
 }
 
-/// The tag of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EntityTag(String);
 
 impl EntityTag {
-    /// Returns the tag of an answer that has a task under a key; that of a look at the task is of the whole answer.
+    /// Returns the tag of an answer with a task at `pointer`. For a `GET`, the tag covers the whole answer.
     pub(crate) fn of(body: &[u8], pointer: &str, is_look: bool) -> Option<Self> {
         let answer: Value = serde_json::from_slice(body).ok()?;
         let task = answer.pointer(pointer).filter(|task| task.is_object())?;
@@ -82,7 +82,7 @@ impl EntityTag {
         Some(Self(if is_look { format!("{task}.{}", digest(body)) } else { task }))
     }
 
-    /// Tells whether the caller has this answer already.
+    /// Returns whether the caller already has this answer.
     pub(crate) fn is_known(&self, headers: &HeaderMap) -> bool {
         match NamedTags::of(headers, IF_NONE_MATCH) {
             Some(NamedTags::Any) => true,
@@ -91,7 +91,6 @@ impl EntityTag {
         }
     }
 
-    /// Returns the value of the header.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         HeaderValue::from_str(&format!("\"{}\"", self.0)).ok()
     }
@@ -102,7 +101,7 @@ fn digest_of_task(task: &Task) -> String {
     digest(as_shown(Shape(task)).to_string().as_bytes())
 }
 
-/// Returns something as a caller reads it, so that it does not matter in which way a number was written.
+/// Returns a value as a client would parse it, so that different spellings of a number give the same digest.
 fn as_shown(shape: impl Serialize) -> Value {
     let text = serde_json::to_vec(&shape).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_as_expected_by_the_tag_of_any_answer_that_showed_it() {
+    fn etag_of_any_answer_matches_the_task() {
         let tags = [shown("One", "a"), shown("One", "b")].map(|body| EntityTag::of(&body, "/task", true).unwrap());
         assert_ne!(tags[0], tags[1], "the answers differ");
         let changed = EntityTag::of(&shown("One", "a"), "/task", false).unwrap();

@@ -1,13 +1,11 @@
-//! The streams of events, as operations. What they send is found in `events/`.
+//! The event streams as operations. `events/` produces them.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::operation::Operation;
 
-/// The operation that follows one list.
 pub(crate) const FOLLOW_LIST: &str = "followList";
-/// The operation that follows everything.
 pub(crate) const FOLLOW_ALL: &str = "followAll";
 
 /// From where on events are wanted.
@@ -18,7 +16,6 @@ struct Since {
     since: Option<u64>,
 }
 
-/// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::events(FOLLOW_LIST, "/lists/{list}/events", "What happens on a list, as server-sent events")

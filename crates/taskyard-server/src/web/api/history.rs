@@ -1,4 +1,4 @@
-//! What happened, and taking it back.
+//! Operations on history: reading the journal and undoing changes.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,39 +11,38 @@ use taskyard::store::HistoryQuery;
 
 use super::operation::{Asked, Operation, Parts, Reply, id, ids};
 
-/// So many of the newest revisions are told where the request does not say how many.
+/// Default number of revisions returned, the newest.
 const NEWEST: usize = 100;
-/// So many are told at most.
+/// Maximum number of revisions returned.
 const MOST: usize = 10_000;
 
-/// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<answers::history::History<Vec<answers::values::Entry<'_>>>>(
+        Operation::get::<answers::history_answers::History<Vec<answers::answer_values::Entry<'_>>>>(
             "showHistory",
             "/lists/{list}/history",
             "The journal of a list",
         )
         .with(history),
-        Operation::get::<answers::history::History<Vec<answers::values::Entry<'_>>>>(
+        Operation::get::<answers::history_answers::History<Vec<answers::answer_values::Entry<'_>>>>(
             "showTaskHistory",
             "/lists/{list}/tasks/{id}/history",
             "What the journal has of one task",
         )
         .with(history_of_task),
-        Operation::post::<answers::history::Undone<'_>>(
+        Operation::post::<answers::history_answers::Undone<'_>>(
             "undo",
             "/lists/{list}/undo",
             "Take whole revisions back; taking the revision of an undo back is a redo",
         )
         .with(undo),
-        Operation::get::<answers::history::Restorable<'_>>(
+        Operation::get::<answers::history_answers::Restorable<'_>>(
             "listRestorable",
             "/lists/{list}/restorable",
             "What could be brought back",
         )
         .with(list_restorable),
-        Operation::post::<answers::history::Restored<'_>>(
+        Operation::post::<answers::history_answers::Restored<'_>>(
             "restoreTasks",
             "/lists/{list}/restore",
             "Bring back what was removed",
@@ -84,7 +83,7 @@ fn history(_: &Parts, wanted: HowMuch) -> Result<Asked, Problem> {
             return Err(Refusal::NoSuchTask { task }.into());
         }
         let entries = StreamedEntries::of(first.map(Ok).into_iter().chain(pages));
-        let reply = Reply::of(answers::history::History { entries: &entries });
+        let reply = Reply::of(answers::history_answers::History { entries: &entries });
         match entries.into_failure() {
             Some(error) => Err(error.into()),
             None => reply,
@@ -139,7 +138,7 @@ fn undo(_: &Parts, undoing: Undoing) -> Result<Asked, Problem> {
     };
     Ok(Asked::to(move |call| {
         let undone = call.proving(None, undoing.force).undo(range)?.done()?;
-        Reply::of(answers::history::Undone::from(&undone))
+        Reply::of(answers::history_answers::Undone::from(&undone))
     }))
 }
 
@@ -177,6 +176,6 @@ fn restore(_: &Parts, wanted: Return) -> Result<Asked, Problem> {
     Ok(Asked::to(move |call| {
         let yard = &call.yard;
         let restored = if wanted.deleted { yard.restore_with_deleted(which) } else { yard.restore(which) };
-        Reply::of(answers::history::Restored::from(&restored?.done()?))
+        Reply::of(answers::history_answers::Restored::from(&restored?.done()?))
     }))
 }

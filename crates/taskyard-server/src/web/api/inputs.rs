@@ -1,4 +1,4 @@
-//! What several operations take.
+//! Inputs shared by several operations.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use taskyard::config::{BadQuantity, parse_duration, parse_lifetime};
-use taskyard::core::answers::tasks::Unchanged;
-use taskyard::core::forms::extras::{Extras, parse_defer, parse_due};
-use taskyard::core::forms::id_range::IdRange;
+use taskyard::core::answers::task_answers::Unchanged;
+use taskyard::core::forms::one_line::{Extras, IdRange, parse_defer, parse_due};
 use taskyard::core::problem::Problem;
 use taskyard::core::{Priority, Status, TaskId};
-use taskyard::operations::{self, Query};
+use taskyard::operations;
+use taskyard::operations::Query;
 
 use super::operation::{Parts, Reply, id};
 use crate::web::call::{Call, clock_of_machine};
@@ -103,32 +103,31 @@ pub(crate) struct Departure {
     pub(crate) reason: DepartureReason,
 }
 
-/// The tasks that a request is about.
+/// The tasks that a request selects.
 #[derive(Debug)]
 pub(crate) struct Chosen {
     named: Vec<IdRange>,
     query: Option<String>,
-    /// Whether those are changed that can be, and the others reported.
+    /// Whether to change the tasks that can be changed and report the others, rather than change none.
     pub(crate) keep_going: bool,
-    /// Whether nothing is done.
     pub(crate) dry_run: bool,
-    /// Whether the answer is about one task.
+    /// Whether the answer describes a single task.
     pub(crate) is_one: bool,
 }
 
 impl Chosen {
-    /// Chooses the one task that the path names.
+    /// Selects the task named in the path.
     pub(crate) fn only(parts: &Parts) -> Result<Self, Problem> {
         let named = vec![IdRange::One(parts.task()?)];
         Ok(Self { named, query: None, keep_going: false, dry_run: false, is_one: true })
     }
 
-    /// Says whether nothing is done.
+    /// Sets `dry_run`.
     pub(crate) fn rehearsed(self, dry_run: bool) -> Self {
         Self { dry_run, ..self }
     }
 
-    /// Chooses the tasks that a body names.
+    /// Selects the tasks named in a body.
     pub(crate) fn several(
         texts: &[String],
         query: Option<String>,
@@ -146,7 +145,7 @@ impl Chosen {
         }
     }
 
-    /// Returns the ids, in the order in which they were given or by number; those of a query as the list is now.
+    /// Returns the ids, in the order given or by number. A query is evaluated on the current list.
     pub(crate) fn ids(&self, call: &Call) -> Result<Vec<TaskId>, Problem> {
         match where_query(self.query.as_deref(), call)? {
             Some(query) => Ok(call.yard.chosen(&query)?.into_iter().map(|task| task.id).collect()),
@@ -155,7 +154,8 @@ impl Chosen {
     }
 }
 
-/// Reads the query of `where`. An empty one is true of every task, and no more than a variable that is not set.
+/// Parses `where`. An empty query would match every task, and is rejected because it is most likely an unset
+/// variable.
 pub(crate) fn where_query(text: Option<&str>, call: &Call) -> Result<Option<Query>, Problem> {
     match text.map(|text| call.query(Some(text))).transpose()? {
         Some(query) if query.is_empty() => Err(Problem::usage("bad_query", "`where` stands without a query")
@@ -164,17 +164,17 @@ pub(crate) fn where_query(text: Option<&str>, call: &Call) -> Result<Option<Quer
     }
 }
 
-/// Answers that no task matches, so that nothing has changed.
+/// Returns the answer if no task matches and nothing has changed.
 pub(crate) fn none_chosen() -> Result<Reply, Problem> {
     Reply::of(Unchanged { dry_run: None, tasks: Vec::new(), refused: Vec::new() })
 }
 
-/// Reads how long something takes.
+/// Parses a duration.
 pub(crate) fn pause(text: Option<&str>) -> Result<Option<Duration>, Problem> {
     text.map(|text| parse_duration(text).map_err(bad_duration)).transpose()
 }
 
-/// Reads how long a lease or a token counts.
+/// Parses the lifetime of a lease or a token.
 pub(crate) fn lifetime(text: Option<&str>) -> Result<Option<Duration>, Problem> {
     text.map(|text| parse_lifetime(text).map_err(bad_duration)).transpose()
 }
@@ -183,7 +183,7 @@ fn bad_duration(why: BadQuantity) -> Problem {
     Problem::usage("bad_duration", why.to_string())
 }
 
-/// What a body says of a task besides its texts.
+/// The fields of a task in a body, other than its texts.
 #[derive(Debug, Default)]
 pub(crate) struct ExtrasGiven {
     pub(crate) priority: Option<PriorityWord>,
@@ -197,7 +197,6 @@ pub(crate) struct ExtrasGiven {
 }
 
 impl ExtrasGiven {
-    /// Reads it.
     pub(crate) fn read(self) -> Result<Extras, Problem> {
         fn time<T>(text: Option<String>, read: impl Fn(&str) -> Result<T, String>) -> Result<Option<T>, Problem> {
             text.map(|text| read(&text).map_err(|why| Problem::usage("bad_time", why))).transpose()
@@ -211,6 +210,7 @@ impl ExtrasGiven {
             due: time(self.due, |text| parse_due(text, &clock))?,
             defer: time(self.defer, |text| parse_defer(text, &clock))?,
             estimate: time(self.estimate, str::parse)?,
+            every: None,
             metadata: self.metadata.into_iter().collect(),
         })
     }

@@ -1,4 +1,4 @@
-//! Other formats.
+//! Operations that import and export other formats.
 
 use std::path::Path;
 
@@ -14,16 +14,15 @@ use taskyard::operations::Source;
 use super::operation::{Asked, Operation, Parts, Reply};
 use crate::tokens::Scope;
 
-/// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<answers::lists::Exported<'_>>(
+        Operation::get::<answers::list_answers::Exported<'_>>(
             "exportTasks",
             "/lists/{list}/export",
             "Tasks in another format",
         )
         .with(export),
-        Operation::post::<answers::lists::Imported<'_>>(
+        Operation::post::<answers::list_answers::Imported<'_>>(
             "importTasks",
             "/lists/{list}/import",
             "Take tasks in from another format",
@@ -89,7 +88,7 @@ fn import(_: &Parts, given: Given) -> Result<Asked, Problem> {
     }))
 }
 
-/// What a source is called that was given no name: as one that comes on stdin.
+/// The name of a source that was given none, as for stdin.
 const NO_NAME: &str = "-";
 
 fn no_format(word: &str) -> Problem {

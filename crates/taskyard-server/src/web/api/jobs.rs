@@ -1,4 +1,4 @@
-//! Background commands: which there are, what they write, starting and stopping them.
+//! Operations on background jobs: listing, output, starting and stopping.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use taskyard::Error;
 use taskyard::config::parse_size;
 use taskyard::core::problem::{Problem, ProblemKind};
-use taskyard::core::rules::history::elapsed::ClockTrust;
+use taskyard::core::rules::history::retention::ClockTrust;
 use taskyard::core::{Job, ListId, answers};
 use taskyard::jobs::JobError;
 use taskyard_jobs::{Jobs, NewJob, Waited};
@@ -17,21 +17,24 @@ use super::operation::{Asked, Operation, Parts, Reply, id};
 use crate::tokens::Scope;
 use crate::web::call::Call;
 
-/// So long a request sleeps at most until a job ends.
+/// How long a request may wait for a job to end.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<answers::jobs::Jobs<'_>>(
+        Operation::get::<answers::claim_answers::Jobs<'_>>(
             "listJobs",
             "/jobs",
             "The jobs of the server's machine, and of others that share its database",
         )
         .with(list_all),
-        Operation::get::<answers::jobs::Jobs<'_>>("listJobsOfList", "/lists/{list}/jobs", "The jobs of a list")
-            .with(list_here),
-        Operation::post::<answers::jobs::JobStarted<'_>>(
+        Operation::get::<answers::claim_answers::Jobs<'_>>(
+            "listJobsOfList",
+            "/lists/{list}/jobs",
+            "The jobs of a list",
+        )
+        .with(list_here),
+        Operation::post::<answers::claim_answers::JobStarted<'_>>(
             "startJob",
             "/lists/{list}/jobs",
             "Run a command in the background",
@@ -40,18 +43,22 @@ pub(super) fn operations() -> Vec<Operation> {
         .only_for(Scope::All)
         .starts_commands()
         .with(start),
-        Operation::get::<answers::jobs::JobOutput<'_>>(
+        Operation::get::<answers::claim_answers::JobOutput<'_>>(
             "readJob",
             "/jobs/{job}/output",
             "What a job is and what it wrote",
         )
         .with(output),
-        Operation::post::<answers::jobs::JobStopped<'_>>("stopJob", "/jobs/{job}/stop", "Stop a job")
+        Operation::post::<answers::claim_answers::JobStopped<'_>>("stopJob", "/jobs/{job}/stop", "Stop a job")
             .only_for(Scope::All)
             .runs(stop),
-        Operation::post::<answers::jobs::JobsTidied<'_>>("tidyJobs", "/jobs/tidy", "Forget jobs that ended long ago")
-            .only_for(Scope::All)
-            .with(tidy),
+        Operation::post::<answers::claim_answers::JobsTidied<'_>>(
+            "tidyJobs",
+            "/jobs/tidy",
+            "Forget jobs that ended long ago",
+        )
+        .only_for(Scope::All)
+        .with(tidy),
     ]
 }
 
@@ -67,7 +74,7 @@ fn list_all(_: &Parts, wanted: Wanted) -> Result<Asked, Problem> {
     listing(wanted.running, |jobs, _| jobs.list())
 }
 
-/// Lists the jobs that a look finds.
+/// Returns the request that lists the jobs which `look` finds.
 fn listing(
     only_running: bool,
     look: impl Fn(&Jobs, &ListId) -> Result<Vec<Job>, JobError> + Send + 'static,
@@ -84,7 +91,7 @@ fn listing(
         };
         call.host.reopen_tasks_everywhere(&jobs)?;
         found.retain(|job| !only_running || !job.state().is_over());
-        Reply::of(answers::jobs::Jobs { jobs: found.iter().map(Into::into).collect() })
+        Reply::of(answers::claim_answers::Jobs { jobs: found.iter().map(Into::into).collect() })
     }))
 }
 
@@ -148,7 +155,7 @@ fn start(_: &Parts, new: NewJobGiven) -> Result<Asked, Problem> {
         jobs.reconcile_few()?;
         call.host.reopen_tasks_everywhere(&jobs)?;
         if let Some(task) = &task {
-            // A job for a task that is not there is a mistake, and the best time to say so is now.
+            // A job for a task that does not exist is a mistake; report it before starting.
             call.yard.show(task)?.done()?;
         }
         let no_directory = || Problem::new(ProblemKind::CouldNot, "no_directory", "the server has no directory");
@@ -165,7 +172,7 @@ fn start(_: &Parts, new: NewJobGiven) -> Result<Asked, Problem> {
             max_output,
             ..NewJob::command(new.command, directory, actor, list)
         })?;
-        Reply::of(answers::jobs::JobStarted { job: (&job).into(), timed_out: None })
+        Reply::of(answers::claim_answers::JobStarted { job: (&job).into(), timed_out: None })
     }))
 }
 
@@ -207,7 +214,8 @@ fn output(parts: &Parts, wanted: HowMuch) -> Result<Asked, Problem> {
         let end = answer.next_offset;
         let reply = Reply::of(answer)?;
         if *call.yard.actor() == job.agent {
-            // A caller that asks for output that is not there yet has read nothing. If it cannot be remembered, it was read all the same.
+            // Asking for output that does not exist yet reads nothing. A failure to record the read position is
+            // ignored.
             if end > start && end > job.output_offset {
                 let _ = jobs.note_read(&job.id, end);
             }
@@ -218,7 +226,7 @@ fn output(parts: &Parts, wanted: HowMuch) -> Result<Asked, Problem> {
     Ok(asked.sleeping(wait.is_some()))
 }
 
-/// Finds a job by its id, or the newest of a name, as it truly stands.
+/// Finds a job by id, or the newest by name, after updating the state of jobs.
 fn find(name: &str, call: &Call) -> Result<(Jobs, Job), Problem> {
     let jobs = call.shared_jobs();
     let job = jobs.find(name.trim())?;
@@ -226,7 +234,7 @@ fn find(name: &str, call: &Call) -> Result<(Jobs, Job), Problem> {
     Ok((jobs, job))
 }
 
-/// Acknowledges the end of a job that its agent is shown: the agent needs no notification any more.
+/// Acknowledges the end of a job that is shown to its agent, which then needs no notice.
 fn acknowledge_end(job: &Job, call: &Call) -> Result<(), Problem> {
     if job.state().is_over()
         && let Err(error) = call.notices()?.acknowledge(std::slice::from_ref(&job.id))
@@ -241,7 +249,7 @@ fn stop(parts: &Parts) -> Result<Asked, Problem> {
     Ok(Asked::to(move |call| {
         let (jobs, job) = find(&name, call)?;
         let job = jobs.stop(&job.id, call.yard.actor())?.stopped()?;
-        Reply::of(answers::jobs::JobStopped { job: (&job).into(), stopped: true })
+        Reply::of(answers::claim_answers::JobStopped { job: (&job).into(), stopped: true })
     }))
 }
 
@@ -259,12 +267,12 @@ fn tidy(_: &Parts, wanted: Tidying) -> Result<Asked, Problem> {
     let older_than = pause(wanted.older_than.as_deref())?;
     Ok(Asked::to(move |call| {
         let jobs = call.shared_jobs();
-        // What a job still has to do for its task is done before it is forgotten.
+        // Apply the effects of ended jobs on their tasks before removing the jobs.
         jobs.reconcile()?;
         call.host.reopen_tasks_everywhere(&jobs)?;
         let age = older_than.unwrap_or(jobs.options().settings.keep);
         let count = call.household().map(|household| household.try_to_count_time(ClockTrust::Plausible));
-        // What does not have to be old goes whatever the clock says.
+        // With an age of zero, the clock does not matter.
         let doubt = count.and_then(|count| count.elapsed.in_doubt()).filter(|_| !age.is_zero());
         let (removed, bytes) = match doubt {
             Some(doubt) => {
@@ -281,6 +289,6 @@ fn tidy(_: &Parts, wanted: Tidying) -> Result<Asked, Problem> {
             }
         };
         let jobs = removed.iter().map(Into::into).collect();
-        Reply::of(answers::jobs::JobsTidied { jobs, bytes, dry_run: wanted.dry_run })
+        Reply::of(answers::claim_answers::JobsTidied { jobs, bytes, dry_run: wanted.dry_run })
     }))
 }

@@ -1,13 +1,13 @@
-//! Lists, and what can be said of one as a whole.
+//! Operations on lists as a whole.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use taskyard::Yard;
 use taskyard::answers::{found, graph, ignored_setting, list_summary, merged, shared_list, stats, unknown_settings};
-use taskyard::core::answers::lists::OtherTeam;
+use taskyard::core::answers::list_answers::OtherTeam;
 use taskyard::core::problem::{Problem, ProblemKind};
-use taskyard::core::rules::agents::naming::is_same_agent;
-use taskyard::core::rules::lists::list_choice::Reason;
+use taskyard::core::rules::agents::is_same_agent;
+use taskyard::core::rules::lists::Reason;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::view::AgentRow;
 use taskyard::core::{ListId, answers, render};
@@ -19,75 +19,101 @@ use super::operation::{Asked, Operation, Parts, Reply};
 use crate::tokens::Scope;
 use crate::web::call::Call;
 
-/// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<answers::lists::Lists<'_>>("listLists", "/lists", "The lists of the store").with(lists),
-        Operation::get::<answers::lists::ListShown<'_>>(
+        Operation::get::<answers::list_answers::Lists<'_>>("listLists", "/lists", "The lists of the store").with(lists),
+        Operation::get::<answers::list_answers::ListShown<'_>>(
             "showList",
             "/lists/{list}",
             "One list: how many tasks it has, how far it is",
         )
         .runs(list),
-        Operation::get::<answers::lists::Agents<'_>>(
+        Operation::get::<answers::list_answers::Agents<'_>>(
             "listAgents",
             "/lists/{list}/agents",
             "The agents of a list and what they hold",
         )
         .runs(agents),
-        Operation::get::<answers::lists::AgentShown<'_>>(
+        Operation::get::<answers::list_answers::AgentShown<'_>>(
             "showAgent",
             "/lists/{list}/agents/{agent}",
             "One agent of a list",
         )
         .runs(agent),
-        Operation::get::<answers::lists::Where<'_>>("showServer", "/where", "The list and the store that are served")
-            .runs(where_is),
-        Operation::get::<answers::lists::Whoami<'_>>("whoami", "/whoami", "As whom the caller acts").runs(whoami),
-        Operation::get::<answers::lists::Stats<'_>>(
+        Operation::get::<answers::list_answers::Where<'_>>(
+            "showServer",
+            "/where",
+            "The list and the store that are served",
+        )
+        .runs(where_is),
+        Operation::get::<answers::list_answers::Whoami<'_>>("whoami", "/whoami", "As whom the caller acts")
+            .runs(whoami),
+        Operation::get::<answers::list_answers::Stats<'_>>(
             "showStats",
             "/lists/{list}/stats",
             "How a list stands, in numbers",
         )
         .runs(show_stats),
-        Operation::get::<answers::tasks::Ready<'_>>(
+        Operation::get::<answers::task_answers::Ready<'_>>(
             "listReady",
             "/lists/{list}/ready",
             "What can start now, best first, with why",
         )
         .with(ready),
-        Operation::get::<answers::tasks::Found<'_>>("searchList", "/lists/{list}/search", "Full text over all fields")
-            .with(search),
-        Operation::get::<answers::tasks::Found<'_>>("searchEverywhere", "/search", "Full text over all lists")
+        Operation::get::<answers::task_answers::Found<'_>>(
+            "searchList",
+            "/lists/{list}/search",
+            "Full text over all fields",
+        )
+        .with(search),
+        Operation::get::<answers::task_answers::Found<'_>>("searchEverywhere", "/search", "Full text over all lists")
             .with(search_all),
-        Operation::get::<answers::tasks::Graph<'_>>("showGraph", "/lists/{list}/graph", "What waits for what")
+        Operation::get::<answers::task_answers::Graph<'_>>("showGraph", "/lists/{list}/graph", "What waits for what")
             .with(show_graph),
         Operation::file("drawGraph", "/lists/{list}/graph.svg", "The same as a picture", ("graph", "image/svg+xml"))
             .runs(picture),
-        Operation::post::<answers::tasks::Cleared<'_>>(
+        Operation::post::<answers::task_answers::Cleared<'_>>(
             "clearList",
             "/lists/{list}/clear",
             "Remove every task of a list",
         )
         .only_for(Scope::All)
         .with(clear),
-        Operation::post::<answers::lists::Merged<'_>>(
+        Operation::post::<answers::list_answers::Merged<'_>>(
             "mergeLists",
             "/lists/{list}/merge",
             "Move the tasks of another list here",
         )
         .only_for(Scope::All)
         .with(merge),
-        Operation::get::<answers::maintenance::Findings>(
+        Operation::post::<answers::list_answers::ListRenamed<'_>>(
+            "renameList",
+            "/lists/{list}/rename",
+            "Give a list another name; the directories that use it use the new one",
+        )
+        .only_for(Scope::All)
+        .with(rename),
+        Operation::delete::<answers::list_answers::ListRemoved<'_>>(
+            "removeList",
+            "/lists/{list}",
+            "Remove a list: its tasks go to the journal",
+        )
+        .only_for(Scope::All)
+        .with(remove),
+        Operation::get::<answers::maintenance_answers::Findings>(
             "examineList",
             "/lists/{list}/doctor",
             "What is wrong with a list",
         )
         .runs(examine),
-        Operation::post::<answers::maintenance::Mended>("mendList", "/lists/{list}/doctor", "Mend what can be mended")
-            .only_for(Scope::All)
-            .or::<answers::maintenance::Findings>()
-            .runs(mend),
+        Operation::post::<answers::maintenance_answers::Mended>(
+            "mendList",
+            "/lists/{list}/doctor",
+            "Mend what can be mended",
+        )
+        .only_for(Scope::All)
+        .or::<answers::maintenance_answers::Findings>()
+        .runs(mend),
     ]
 }
 
@@ -112,7 +138,7 @@ fn lists(_: &Parts, wanted: HowMany) -> Result<Asked, Problem> {
         let (lists, has_more) = call.yard.some_lists(after.as_ref(), limit)?;
         let names = call.list_names()?;
         let name = |known: &KnownList| names.get(known.info.list.directory()).map(String::as_str);
-        Reply::of(answers::lists::Lists {
+        Reply::of(answers::list_answers::Lists {
             lists: lists.iter().map(|known| list_summary(known, call.yard.list_id(), name(known))).collect(),
             more: (wanted.limit.is_some() || after.is_some()).then_some(has_more),
         })
@@ -128,7 +154,7 @@ fn list(_: &Parts) -> Result<Asked, Problem> {
         }
         let path = call.served.address.path_of_list(yard.list_id(), &call.served.places);
         let newest = yard.history(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
-        Reply::of(answers::lists::ListShown {
+        Reply::of(answers::list_answers::ListShown {
             list: yard.list_id().as_str(),
             path: path.map(|path| path.display().to_string()),
             counts: listing.counts.into(),
@@ -146,7 +172,7 @@ fn rows(yard: &Yard) -> Result<Vec<AgentRow>, Problem> {
 
 fn agents(_: &Parts) -> Result<Asked, Problem> {
     Ok(Asked::to(|call| {
-        Reply::of(answers::lists::Agents { agents: rows(&call.yard)?.iter().map(Into::into).collect() })
+        Reply::of(answers::list_answers::Agents { agents: rows(&call.yard)?.iter().map(Into::into).collect() })
     }))
 }
 
@@ -161,14 +187,14 @@ fn agent(parts: &Parts) -> Result<Asked, Problem> {
                 .hint("an agent is on a list while it holds a task or is a member of its team")
                 .detail("agent", name.as_str())
         })?;
-        Reply::of(answers::lists::AgentShown { agent: row.into() })
+        Reply::of(answers::list_answers::AgentShown { agent: row.into() })
     }))
 }
 
 fn whoami(_: &Parts) -> Result<Asked, Problem> {
     Ok(Asked::to(|call| {
         let agent = call.yard.actor().as_str();
-        Reply::of(answers::lists::Whoami { agent, source: call.source, person: call.is_person })
+        Reply::of(answers::list_answers::Whoami { agent, source: call.source, person: call.is_person })
     }))
 }
 
@@ -177,7 +203,7 @@ fn where_is(_: &Parts) -> Result<Asked, Problem> {
         let (served, list) = (&call.served, call.yard.list_id());
         let path = served.address.path_of_list(list, &served.places);
         let other_teams = other_teams(call)?;
-        Reply::of(answers::lists::Where {
+        Reply::of(answers::list_answers::Where {
             list: list.as_str(),
             store: served.address.to_string(),
             reason: Reason::Flag.words(),
@@ -196,7 +222,7 @@ fn where_is(_: &Parts) -> Result<Asked, Problem> {
     }))
 }
 
-/// Returns the teams that the caller is in and whose lists are not the one that is served: the name, the list, and where it joined.
+/// Returns the caller's teams whose list is not the one served: name, list, and the directory in which it joined.
 fn other_teams(call: &Call) -> Result<Vec<(String, ListId, Option<String>)>, Problem> {
     let (Ok(teams), Some(agent)) = (call.teams(), call.named_agent()) else { return Ok(Vec::new()) };
     let of_seat = |seat: Seat| {
@@ -210,7 +236,7 @@ fn show_stats(_: &Parts) -> Result<Asked, Problem> {
     Ok(Asked::to(|call| {
         let counted = call.yard.stats()?;
         let spent = call.yard.past(&mut KnownPast::default())?.time_spent();
-        // What a newer Taskyard has is not told as if nothing had happened.
+        // Changes in a newer Taskyard's journal are unknown rather than absent.
         let is_known = call.yard.store().care().is_none_or(|care| care.newer_journals().is_empty());
         Reply::of(stats(&counted, &spent, is_known))
     }))
@@ -226,7 +252,7 @@ struct Best {
 }
 
 fn ready(_: &Parts, wanted: Best) -> Result<Asked, Problem> {
-    Ok(Asked::to(move |call| Reply::of(answers::tasks::Ready::from(&call.yard.ready(wanted.limit)?))))
+    Ok(Asked::to(move |call| Reply::of(answers::task_answers::Ready::from(&call.yard.ready(wanted.limit)?))))
 }
 
 /// What is searched for.
@@ -316,7 +342,7 @@ struct Clearing {
 fn clear(_: &Parts, clearing: Clearing) -> Result<Asked, Problem> {
     Ok(Asked::to(move |call| {
         let cleared = call.proving(None, clearing.force).clear()?.done()?;
-        Reply::of(answers::tasks::Cleared::from(&cleared))
+        Reply::of(answers::task_answers::Cleared::from(&cleared))
     }))
 }
 
@@ -342,6 +368,106 @@ fn merge(_: &Parts, merging: Merging) -> Result<Asked, Problem> {
     }))
 }
 
+/// A new name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Renaming {
+    /// A name that no list has
+    to: String,
+    /// Also while agents work on its tasks
+    #[serde(default)]
+    force: bool,
+}
+
+fn rename(_: &Parts, renaming: Renaming) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let from = call.yard.list_id();
+        let to = call.list_named(&renaming.to)?;
+        refuse_if_used(call, renaming.force)?;
+        if has_branches(call)? {
+            return Err(Problem::new(
+                ProblemKind::Refused,
+                "list_in_use",
+                format!("list {from} has lists of branches"),
+            )
+            .hint("rename them together with `taskyard lists rename`"));
+        }
+        let tasks = call.proving(None, renaming.force).rename_list(from, &to)?.done()?.len();
+        let directories = call.rename_uses(from, &to)?;
+        let left = removed_place(call)?;
+        Reply::of(answers::list_answers::ListRenamed {
+            from: from.as_str(),
+            list: to.as_str(),
+            tasks,
+            directories,
+            branches: Vec::new(),
+            left: left.iter().map(String::as_str).collect(),
+        })
+    }))
+}
+
+/// Whether a list goes that is in use.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Removing {
+    /// Also if agents work on its tasks or a directory uses it
+    force: bool,
+}
+
+fn remove(_: &Parts, removing: Removing) -> Result<Asked, Problem> {
+    Ok(Asked::to(move |call| {
+        let list = call.yard.list_id();
+        if !call.yard.store().has(list)? {
+            return Err(Refusal::NoSuchList { list: list.to_string() }.into());
+        }
+        refuse_if_used(call, removing.force)?;
+        if let Some(directory) = call.directories()?.first().filter(|_| !removing.force) {
+            return Err(in_use(list, &format!("`{}` uses it", directory.display())));
+        }
+        let cleared = call.proving(None, removing.force).clear()?.done()?;
+        let left = removed_place(call)?;
+        let revision = cleared.revision.map(|revision| revision.0);
+        Reply::of(answers::list_answers::ListRemoved {
+            list: list.as_str(),
+            tasks: cleared.tasks.len(),
+            revision,
+            left: &left,
+        })
+    }))
+}
+
+/// Refuses to remove or rename a list that a team, a job or an active agent uses.
+fn refuse_if_used(call: &Call, force: bool) -> Result<(), Problem> {
+    let (yard, list) = (&call.yard, call.yard.list_id());
+    if let Some(team) = yard.teams().map(|teams| teams.team_of(list)).transpose()?.flatten() {
+        return Err(in_use(list, &format!("it is the list of team {}", team.name)));
+    }
+    if let Some(job) = call.shared_jobs().of_list(list)?.into_iter().find(|job| !job.state().is_over()) {
+        return Err(in_use(list, &format!("job {} runs on it", job.id)));
+    }
+    match yard.live_leases()?.first().filter(|_| !force) {
+        Some(lease) => Err(in_use(list, &format!("{} works on #{}", lease.agent, lease.task))),
+        None => Ok(()),
+    }
+}
+
+fn in_use(list: &ListId, why: &str) -> Problem {
+    Problem::new(ProblemKind::Refused, "list_in_use", format!("list {list} is in use: {why}"))
+        .detail("list", list.as_str())
+}
+
+/// Returns whether the list has lists of branches, whose names begin with its own.
+fn has_branches(call: &Call) -> Result<bool, Problem> {
+    let start = format!("{}@", call.yard.list_id());
+    Ok(call.yard.store().list_names()?.iter().any(|list| list.as_str().starts_with(&start)))
+}
+
+/// Removes the directory of the list, which has no tasks left. Returns what other files are in it.
+fn removed_place(call: &Call) -> Result<Vec<String>, Problem> {
+    let care = call.yard.store().care();
+    Ok(care.map(|care| care.remove_empty_place(call.yard.list_id())).transpose()?.unwrap_or_default())
+}
+
 fn examine(_: &Parts) -> Result<Asked, Problem> {
     Ok(Asked::to(|call| check(call, false)))
 }
@@ -350,7 +476,7 @@ fn mend(_: &Parts) -> Result<Asked, Problem> {
     Ok(Asked::to(|call| check(call, true)))
 }
 
-/// Looks for what is wrong with the list, and mends what can be mended if it shall.
+/// Checks the list, and repairs it if `mends` is set.
 fn check(call: &Call, mends: bool) -> Result<Reply, Problem> {
     let (config, jobs) = (&call.served.config, call.jobs());
     let mut checkup = Checkup::of(&call.yard).with_jobs(&jobs);
@@ -366,10 +492,10 @@ fn check(call: &Call, mends: bool) -> Result<Reply, Problem> {
     let around = unknown_settings(config).into_iter().chain(shared_list(call.yard.list_id(), &call.repositories()?));
     if !mends || findings.iter().all(|finding| finding.fix.is_none()) {
         let findings = findings.iter().map(Into::into).chain(around).collect();
-        return Reply::of(answers::maintenance::Findings { findings });
+        return Reply::of(answers::maintenance_answers::Findings { findings });
     }
     let mended = checkup.mend(&findings)?;
-    Reply::of(answers::maintenance::Mended {
+    Reply::of(answers::maintenance_answers::Mended {
         findings: mended.left.iter().map(Into::into).chain(around).collect(),
         fixed: mended.fixed.iter().map(Into::into).collect(),
         revision: mended.revision.map(|revision| revision.0),

@@ -1,5 +1,5 @@
-//! The JSON API under `/api/v1`: one file per resource. A request calls an operation of the library; what it answers is the type that
-//! `--json` serialises, too.
+//! The JSON API under `/api/v1`, one file per resource. Begin with `operation.rs`. A request calls an operation of
+//! the library, and its answer has the type that `--json` serializes.
 
 mod access;
 mod answering;
@@ -23,8 +23,9 @@ pub(crate) use answering::{Caller, answer, problem_response, refusal, status_of}
 pub(crate) use following::{FOLLOW_ALL, FOLLOW_LIST};
 pub(crate) use operation::{AnswerForm, Does, Operation, ROOT, SchemaOf};
 pub(crate) use repeats::RepeatedRequests;
+pub(crate) use tasks::session_of_owner;
 
-/// Returns every operation of the API.
+/// Returns all operations of the API.
 pub(crate) fn operations() -> Vec<Operation> {
     let all = [
         lists::operations(),

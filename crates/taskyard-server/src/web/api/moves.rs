@@ -1,4 +1,4 @@
-//! The moves people make with tasks: start, done, cancel, reopen; one, or several at once. And what waits for what.
+//! Operations that change the status of one or several tasks (start, done, cancel, reopen), and their dependencies.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,73 +12,72 @@ use super::inputs::{Chosen, Proof, SeveralTasks, SeveralWithParts, WithParts, no
 use super::operation::{Asked, Operation, Parts, Reply, ids};
 use crate::web::call::Call;
 
-/// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::post::<answers::tasks::Updated<'_>>(
+        Operation::post::<answers::task_answers::Updated<'_>>(
             "startTask",
             "/lists/{list}/tasks/{id}/start",
             "Put a task in progress",
         )
         .with(start),
-        Operation::post::<answers::tasks::Updated<'_>>(
+        Operation::post::<answers::task_answers::Updated<'_>>(
             "completeTask",
             "/lists/{list}/tasks/{id}/done",
             "Complete a task",
         )
         .with(done),
-        Operation::post::<answers::tasks::Updated<'_>>(
+        Operation::post::<answers::task_answers::Updated<'_>>(
             "cancelTask",
             "/lists/{list}/tasks/{id}/cancel",
             "Close a task without doing it",
         )
-        .or::<answers::tasks::UpdatedTogether<'_>>()
+        .or::<answers::task_answers::UpdatedTogether<'_>>()
         .with(cancel),
-        Operation::post::<answers::tasks::Updated<'_>>(
+        Operation::post::<answers::task_answers::Updated<'_>>(
             "reopenTask",
             "/lists/{list}/tasks/{id}/reopen",
             "Open a closed task again",
         )
         .with(reopen),
-        Operation::post::<answers::tasks::UpdatedTogether<'_>>(
+        Operation::post::<answers::task_answers::UpdatedTogether<'_>>(
             "startTasks",
             "/lists/{list}/start",
             "Put tasks in progress, all or none",
         )
-        .or::<answers::tasks::Updated<'_>>()
-        .or::<answers::tasks::Unchanged<'_>>()
+        .or::<answers::task_answers::Updated<'_>>()
+        .or::<answers::task_answers::Unchanged<'_>>()
         .with(start_several),
-        Operation::post::<answers::tasks::UpdatedTogether<'_>>(
+        Operation::post::<answers::task_answers::UpdatedTogether<'_>>(
             "completeTasks",
             "/lists/{list}/done",
             "Complete tasks, all or none",
         )
-        .or::<answers::tasks::Updated<'_>>()
-        .or::<answers::tasks::Unchanged<'_>>()
+        .or::<answers::task_answers::Updated<'_>>()
+        .or::<answers::task_answers::Unchanged<'_>>()
         .with(done_several),
-        Operation::post::<answers::tasks::UpdatedTogether<'_>>(
+        Operation::post::<answers::task_answers::UpdatedTogether<'_>>(
             "cancelTasks",
             "/lists/{list}/cancel",
             "Close tasks without doing them",
         )
-        .or::<answers::tasks::Updated<'_>>()
-        .or::<answers::tasks::Unchanged<'_>>()
+        .or::<answers::task_answers::Updated<'_>>()
+        .or::<answers::task_answers::Unchanged<'_>>()
         .with(cancel_several),
-        Operation::post::<answers::tasks::UpdatedTogether<'_>>(
+        Operation::post::<answers::task_answers::UpdatedTogether<'_>>(
             "reopenTasks",
             "/lists/{list}/reopen",
             "Open closed tasks again",
         )
-        .or::<answers::tasks::Updated<'_>>()
-        .or::<answers::tasks::Unchanged<'_>>()
+        .or::<answers::task_answers::Updated<'_>>()
+        .or::<answers::task_answers::Unchanged<'_>>()
         .with(reopen_several),
-        Operation::post::<answers::tasks::Updated<'_>>(
+        Operation::post::<answers::task_answers::Updated<'_>>(
             "addDependencies",
             "/lists/{list}/tasks/{id}/dependencies",
             "Let a task wait for others",
         )
         .with(depend),
-        Operation::delete::<answers::tasks::Updated<'_>>(
+        Operation::delete::<answers::task_answers::Updated<'_>>(
             "removeDependencies",
             "/lists/{list}/tasks/{id}/dependencies",
             "Let a task no longer wait for others",
@@ -87,7 +86,7 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// Makes a move with the tasks that were chosen.
+/// Applies a status change to the selected tasks.
 pub(super) fn make_move(yard: &Yard, wanted: &Move, chosen: &Chosen, call: &Call) -> Result<Reply, Problem> {
     move_these(yard, wanted, &chosen.ids(call)?, chosen)
 }
@@ -106,12 +105,12 @@ fn move_these(yard: &Yard, wanted: &Move, ids: &[TaskId], chosen: &Chosen) -> Re
         _ if chosen.dry_run => {
             Reply::of(rehearsed(possible.done.iter().map(|updated| &updated.task), &possible.refused))
         }
-        [one] if chosen.is_one => Reply::of(answers::tasks::Updated::from(one)),
-        _ => Reply::of(answers::tasks::UpdatedTogether::from(&possible)),
+        [one] if chosen.is_one => Reply::of(answers::task_answers::Updated::from(one)),
+        _ => Reply::of(answers::task_answers::UpdatedTogether::from(&possible)),
     }
 }
 
-/// Makes a move of which nothing but the proof of a lease is said.
+/// Returns a request for a status change whose only options are the lease's token and `force`.
 fn simply(wanted: Move, chosen: Chosen, (token, force): (Option<u64>, bool)) -> Result<Asked, Problem> {
     Ok(Asked::to(move |call| make_move(&call.proving(token, force), &wanted, &chosen, call)))
 }
@@ -231,7 +230,7 @@ fn undepend(parts: &Parts, edges: Edges) -> Result<Asked, Problem> {
     tying(parts, edges, Yard::undepend)
 }
 
-/// Changes what a task waits for.
+/// Adds or removes dependencies of a task.
 type TiesTasks = fn(&Yard, &TaskId, &[TaskId]) -> Result<Outcome<Updated>, Error>;
 
 fn tying(parts: &Parts, edges: Edges, ties: TiesTasks) -> Result<Asked, Problem> {
@@ -242,7 +241,7 @@ fn tying(parts: &Parts, edges: Edges, ties: TiesTasks) -> Result<Asked, Problem>
         let updated = ties(&yard, &id, &on)?.done()?;
         match edges.dry_run {
             true => Reply::of(rehearsed([&updated.task], &[])),
-            false => Reply::of(answers::tasks::Updated::from(&updated)),
+            false => Reply::of(answers::task_answers::Updated::from(&updated)),
         }
     }))
 }

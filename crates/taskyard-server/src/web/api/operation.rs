@@ -1,14 +1,14 @@
-//! One operation of the API: where it is found, what it takes, what it answers, who may call it, and what does it.
+//! One operation of the API: its path, input, answer, required scope and implementation.
 //!
-//! The router and the OpenAPI document are both made from these, so that there is no route without a description.
+//! The router and the OpenAPI document are both generated from these, so every route is documented.
 
 use axum::http::{Method, StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use taskyard::core::answers::document::{Document, write_line};
-use taskyard::core::forms::id_range::parse_id;
+use taskyard::core::answers::answer_document::{Document, write_line};
+use taskyard::core::forms::one_line::parse_id;
 use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard::core::{AgentName, ListId, TaskId};
 use taskyard_mcp::serving::Work;
@@ -17,164 +17,152 @@ use super::query;
 use crate::tokens::Scope;
 use crate::web::call::Call;
 
-/// Where the API begins.
+/// The base path of the API.
 pub(crate) const ROOT: &str = "/api/v1";
 
-/// Returns the schema of a type.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-/// One operation of the API.
 pub(crate) struct Operation {
-    /// The name that generated clients give it.
+    /// The operation id in the OpenAPI document, which generated clients use as a name.
     pub(crate) id: &'static str,
     pub(crate) method: Method,
-    /// The path below `/api/v1`.
     pub(crate) path: &'static str,
-    /// What it does, in one line.
+    /// One line about what it does.
     pub(crate) summary: &'static str,
-    /// The tokens that may call it.
+    /// The scope that a caller needs.
     pub(crate) scope: Scope,
-    /// The status where it succeeds.
+    /// The status of a successful answer.
     pub(crate) success: StatusCode,
     /// The path of the resource it creates, or `None` if it creates nothing.
     pub(crate) location: Option<&'static str>,
-    /// What it takes, in the query of a GET or DELETE and in the body of all others.
+    /// The schema of its input: the query of a GET or DELETE, otherwise the body.
     pub(crate) input: Option<SchemaOf>,
-    /// The form of what it answers.
     pub(crate) answer: AnswerForm,
-    /// The schemas of JSON objects it may answer if it succeeds.
+    /// The schemas of its successful JSON answers.
     pub(crate) answers: Vec<SchemaOf>,
-    /// The schema of what it answers if a rule refuses, if that is not an error.
+    /// The schema of the answer if a rule refuses the change; `None` if that is an error.
     pub(crate) refusal: Option<SchemaOf>,
-    /// What does it.
     pub(crate) does: Does,
-    /// What it needs of the threads.
+    /// The kind of thread it needs.
     pub(crate) work: Work,
-    /// So many bytes its body may have.
+    /// Maximum size of its body in bytes.
     pub(crate) largest_body: usize,
-    /// Whether it starts commands of the caller's.
+    /// Whether it starts commands given by the caller.
     pub(crate) starts_commands: bool,
 }
 
-/// The form of an answer.
 #[derive(Clone, Copy)]
 pub(crate) enum AnswerForm {
-    /// A JSON object.
     Json,
-    /// What stands under a key of the JSON object, as a file of this kind.
+    /// The value under a key of the JSON object, as a file of this media type.
     File(&'static str, &'static str),
-    /// Events, one after the other.
+    /// Server-sent events.
     Events,
 }
 
-/// Reads what is asked for from the parts of the path and what the operation takes.
+/// Reads a request from the variables of the path and the input.
 type ReadsRequest = Box<dyn Fn(&Parts, Value) -> Result<Asked, Problem> + Send + Sync>;
 
-/// What does an operation.
+/// The implementation of an operation.
 pub(crate) enum Does {
-    /// What is read from a request, on a thread that may wait for the disk.
+    /// Reads the request and returns what to run on a thread that may block.
     Call(ReadsRequest),
-    /// A handler of its own, which `routes` knows by the name of the operation.
+    /// A handler of its own, which `routes` looks up by the operation's id.
     Itself,
 }
 
-/// Does what a request asks for.
+/// Runs a request.
 type Runs = Box<dyn FnOnce(&Call) -> Result<Reply, Problem> + Send>;
 
-/// What a request asks for.
+/// A request that was read.
 pub(crate) struct Asked {
-    /// Does it.
     pub(crate) run: Runs,
-    /// Whether it may sleep until something happens.
+    /// Whether it may wait for an event.
     pub(crate) sleeps: bool,
-    /// What the caller has to be allowed to do besides what the operation needs.
+    /// The scope this request needs in addition to the operation's.
     pub(crate) scope: Scope,
 }
 
 impl Asked {
-    /// Asks for something.
+    /// Returns a request that runs `run`.
     pub(crate) fn to(run: impl FnOnce(&Call) -> Result<Reply, Problem> + Send + 'static) -> Self {
         Self { run: Box::new(run), sleeps: false, scope: Scope::Read }
     }
 
-    /// Lets only those ask who may do this.
+    /// Requires a scope.
     pub(crate) fn only_for(self, scope: Scope) -> Self {
         Self { scope, ..self }
     }
 
-    /// Says whether it may sleep until something happens.
+    /// Sets whether it may wait for an event.
     pub(crate) fn sleeping(self, sleeps: bool) -> Self {
         Self { sleeps, ..self }
     }
 }
 
-/// An answer, as the bytes of its JSON.
+/// An answer as serialized JSON.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) body: Vec<u8>,
-    /// The kind of refusal that the answer tells of, if it does.
+    /// The kind of refusal that the answer reports, if any.
     pub(crate) refusal: Option<ProblemKind>,
 }
 
 impl Reply {
-    /// Serialises an answer.
+    /// Serializes an answer.
     pub(crate) fn of(answer: impl Serialize) -> Result<Self, Problem> {
         let mut body = Vec::new();
         write_line(Document::new(answer, None), &mut body)?;
         Ok(Self { body, refusal: None })
     }
 
-    /// Says that the answer tells of a refusal.
+    /// Sets the kind of refusal that the answer reports.
     pub(crate) fn refused(self, refusal: Option<ProblemKind>) -> Self {
         Self { refusal, ..self }
     }
 }
 
-/// The variable parts of a path.
+/// The variables of a path.
 #[derive(Debug, Default)]
 pub(crate) struct Parts(pub(crate) Vec<(String, String)>);
 
 impl Parts {
-    /// Returns a part as text; empty where the path has none of that name.
+    /// Returns a variable; empty if the path does not have it.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.named(name).unwrap_or_default()
     }
 
-    /// Returns a part as text, or `None` if the path has none of that name.
+    /// Returns a variable, or `None` if the path does not have it.
     pub(crate) fn named(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the task.
     pub(crate) fn task(&self) -> Result<TaskId, Problem> {
         id(self.text("id"))
     }
 
-    /// Returns the agent.
     pub(crate) fn agent(&self) -> Result<AgentName, Problem> {
         AgentName::new(self.text("agent")).map_err(|why| Problem::usage("bad_agent", why.to_string()))
     }
 
-    /// Returns the list; none where the path names none.
+    /// Returns the list, or `None` if the path names none.
     pub(crate) fn list(&self) -> Result<Option<ListId>, Problem> {
         let named = self.0.iter().find(|(known, _)| known == "list");
         Ok(named.map(|(_, list)| ListId::new(list.as_str())).transpose()?)
     }
 }
 
-/// Reads the id of a task.
 pub(crate) fn id(text: &str) -> Result<TaskId, Problem> {
     parse_id(text).map_err(|why| Problem::usage("bad_id", why))
 }
 
-/// Reads the ids of tasks.
 pub(crate) fn ids(texts: &[String]) -> Result<Vec<TaskId>, Problem> {
     texts.iter().map(|text| id(text)).collect()
 }
 
-/// So many bytes a body may have.
+/// Maximum size of a body in bytes.
 const LARGEST_BODY: usize = 1024 * 1024;
-/// So many one that carries many tasks.
+/// Maximum size of a body with many tasks.
 const LARGEST_FILE: usize = 16 * 1024 * 1024;
 
 impl Operation {
@@ -202,32 +190,32 @@ impl Operation {
         }
     }
 
-    /// An operation that looks at something.
+    /// An operation that reads.
     pub(crate) fn get<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
         Self::new(id, Method::GET, path, summary, AnswerForm::Json).or::<A>()
     }
 
-    /// An operation that does something.
+    /// An operation that performs an action.
     pub(crate) fn post<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
         Self::new(id, Method::POST, path, summary, AnswerForm::Json).or::<A>()
     }
 
-    /// An operation that replaces something.
+    /// An operation that replaces a resource.
     pub(crate) fn put<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
         Self::new(id, Method::PUT, path, summary, AnswerForm::Json).or::<A>()
     }
 
-    /// An operation that changes something.
+    /// An operation that changes a resource.
     pub(crate) fn patch<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
         Self::new(id, Method::PATCH, path, summary, AnswerForm::Json).or::<A>()
     }
 
-    /// An operation that takes something away.
+    /// An operation that removes a resource.
     pub(crate) fn delete<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
         Self::new(id, Method::DELETE, path, summary, AnswerForm::Json).or::<A>()
     }
 
-    /// A file, which the answer has under a key.
+    /// An operation that returns a file, whose content is under a key of the answer.
     pub(crate) fn file(
         id: &'static str,
         path: &'static str,
@@ -237,49 +225,50 @@ impl Operation {
         Self::new(id, Method::GET, path, summary, AnswerForm::File(key, kind))
     }
 
-    /// Events.
+    /// An operation that returns an event stream.
     pub(crate) fn events(id: &'static str, path: &'static str, summary: &'static str) -> Self {
         Self::new(id, Method::GET, path, summary, AnswerForm::Events)
     }
 
-    /// Lets only those call it who may do this.
+    /// Requires a scope.
     pub(crate) fn only_for(self, scope: Scope) -> Self {
         Self { scope, ..self }
     }
 
-    /// Says that something is made, and under which path below `/api/v1` it is found: with parts of the path, and of the answer
-    /// (`{task.id}`).
+    /// Marks the operation as creating a resource, and sets its path below `/api/v1`. The template's variables come
+    /// from the request's path and from the answer (`{task.id}`).
     pub(crate) fn makes(self, location: &'static str) -> Self {
         Self { success: StatusCode::CREATED, location: Some(location), ..self }
     }
 
-    /// Says that a whole file comes with it.
+    /// Allows bodies as large as files.
     pub(crate) fn takes_files(self) -> Self {
         Self { largest_body: LARGEST_FILE, ..self }
     }
 
-    /// Says that it starts commands of the caller's, which a server does only where it was told so.
+    /// Marks the operation as starting commands given by the caller. A server refuses it unless it was told to allow
+    /// this.
     pub(crate) fn starts_commands(self) -> Self {
         Self { starts_commands: true, ..self }
     }
 
-    /// Says what else it may answer.
+    /// Adds a schema of a successful answer.
     pub(crate) fn or<A: JsonSchema>(mut self) -> Self {
         self.answers.push(schema_of::<Document<'_, A>>);
         self
     }
 
-    /// Says what it answers if a rule refuses.
+    /// Sets the schema of the answer if a rule refuses the change.
     pub(crate) fn or_refuses<R: JsonSchema>(self) -> Self {
         Self { refusal: Some(schema_of::<Document<'_, R>>), ..self }
     }
 
-    /// Says what it takes, where a handler of its own reads it.
+    /// Sets the input's schema, for an operation with a handler of its own.
     pub(crate) fn takes<I: JsonSchema>(self) -> Self {
         Self { input: Some(schema_of::<I>), ..self }
     }
 
-    /// Says what does it, of what it takes.
+    /// Sets the implementation, which takes an input.
     pub(crate) fn with<I>(self, read: fn(&Parts, I) -> Result<Asked, Problem>) -> Self
     where
         I: JsonSchema + DeserializeOwned + 'static,
@@ -288,30 +277,30 @@ impl Operation {
         Self { input: Some(schema_of::<I>), does: Does::Call(Box::new(read)), ..self }
     }
 
-    /// Says what does it, if it takes nothing.
+    /// Sets the implementation, which takes no input.
     pub(crate) fn runs(self, read: fn(&Parts) -> Result<Asked, Problem>) -> Self {
         Self { does: Does::Call(Box::new(move |parts: &Parts, _: Value| read(parts))), ..self }
     }
 
-    /// Tells whether it is about one task, which its path names.
+    /// Returns whether its path names a single task.
     pub(crate) fn is_about_one_task(&self) -> bool {
         self.path.contains("/tasks/{id}")
     }
 
-    /// Tells whether it changes a task only if that is as the caller expects it, if the caller says so. What takes or keeps a task judges its
-    /// owner and its lease instead.
+    /// Returns whether it honours `If-Match`. Claiming and renewing do not: they check the owner and the lease
+    /// instead.
     pub(crate) fn takes_expectations(&self) -> bool {
         let is_claim = self.path.ends_with("/claim") || self.path.ends_with("/renew");
         self.is_about_one_task() && self.method != Method::GET && !is_claim
     }
 
-    /// Tells whether what it takes is in the query.
+    /// Returns whether its input is in the query.
     pub(crate) fn asks_by_query(&self) -> bool {
         self.method == Method::GET || self.method == Method::DELETE
     }
 }
 
-/// Returns the schema of a type, by its name where it has one.
+/// Returns the schema of a type, as a reference if the type has a name.
 pub(crate) fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }

@@ -1,10 +1,10 @@
-//! From what stands in a query or a body to what an operation takes.
+//! Converting a query or body into the input of an operation.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use taskyard::core::problem::Problem;
 
-/// Reads what an operation takes.
+/// Deserializes the input of an operation.
 pub(crate) fn read<T: DeserializeOwned>(input: Value) -> Result<T, Problem> {
     serde_json::from_value(input).map_err(|error| {
         Problem::usage("bad_input", format!("the request cannot be understood: {error}"))
@@ -12,8 +12,8 @@ pub(crate) fn read<T: DeserializeOwned>(input: Value) -> Result<T, Problem> {
     })
 }
 
-/// Turns a query into the JSON object that it stands for: by the schema of what an operation takes, which says what is a number, what is
-/// yes or no, and what may be given several times.
+/// Converts a query string into a JSON object. The input's schema determines which parameters are numbers, booleans
+/// or repeatable.
 pub(crate) fn as_object(query: &str, schema: &Value) -> Result<Value, Problem> {
     let mut object = Map::new();
     for (name, text) in form_urlencoded::parse(query.as_bytes()) {
@@ -33,7 +33,7 @@ pub(crate) fn as_object(query: &str, schema: &Value) -> Result<Value, Problem> {
     Ok(Value::Object(object))
 }
 
-/// What a parameter of a query is.
+/// The type of a query parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Text,

@@ -1,4 +1,4 @@
-//! Tasks: listing, making, showing, changing, deleting them.
+//! Operations on tasks: listing, creating, showing, changing and deleting.
 
 use std::iter;
 use std::path::Path;
@@ -10,31 +10,31 @@ use taskyard::answers::{created_batch, deleted, listing, rehearsed, shown};
 use taskyard::config::Marks;
 use taskyard::core::dialect::macf::{Kind, describe_making, stated_parent};
 use taskyard::core::forms::batch::{BatchMistake, read};
-use taskyard::core::forms::extras::without_taken_times;
+use taskyard::core::forms::one_line::{Extras, InlineTask, without_taken_times};
 use taskyard::core::problem::Problem;
 use taskyard::core::{Status, Task, answers};
 use taskyard::liveness::ClientNames;
 use taskyard::machine::Checkout;
-use taskyard::operations::{self, Filter, Move, OwnerChange, OwnerSession, Patch, TagChange, TaskMessage, Update};
+use taskyard::operations;
+use taskyard::operations::{Filter, Move, OwnerChange, OwnerSession, Patch, TagChange, TaskMessage, Update};
 
 use super::inputs::{Chosen, ExtrasGiven, PriorityWord, SeveralWithParts, StatusWord, WithParts, none_chosen};
 use super::moves::make_move;
 use super::operation::{Asked, Operation, Parts, Reply, id, ids};
-use crate::web::call::Call;
+use crate::web::call::{Call, clock_of_machine};
 
-/// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<answers::tasks::Listing<'_>>(
+        Operation::get::<answers::task_answers::Listing<'_>>(
             "listTasks",
             "/lists/{list}/tasks",
             "The tasks of a list, chosen by a query",
         )
         .with(list),
-        Operation::post::<answers::tasks::Created<'_>>("createTask", "/lists/{list}/tasks", "Make a task")
+        Operation::post::<answers::task_answers::Created<'_>>("createTask", "/lists/{list}/tasks", "Make a task")
             .makes("/lists/{list}/tasks/{task.id}")
             .with(create),
-        Operation::post::<answers::tasks::CreatedTogether<'_>>(
+        Operation::post::<answers::task_answers::CreatedTogether<'_>>(
             "createTasks",
             "/lists/{list}/batch",
             "Make many tasks in one revision",
@@ -42,33 +42,37 @@ pub(super) fn operations() -> Vec<Operation> {
         .makes("/lists/{list}/tasks")
         .takes_files()
         .with(create_batch),
-        Operation::get::<answers::tasks::Shown<'_>>("showTask", "/lists/{list}/tasks/{id}", "One task in full")
+        Operation::get::<answers::task_answers::Shown<'_>>("showTask", "/lists/{list}/tasks/{id}", "One task in full")
             .runs(show),
-        Operation::patch::<answers::tasks::Updated<'_>>(
+        Operation::patch::<answers::task_answers::Updated<'_>>(
             "updateTask",
             "/lists/{list}/tasks/{id}",
             "Change any field of a task",
         )
-        .or::<answers::tasks::Unchanged<'_>>()
+        .or::<answers::task_answers::Unchanged<'_>>()
         .with(update),
-        Operation::patch::<answers::tasks::UpdatedTogether<'_>>(
+        Operation::patch::<answers::task_answers::UpdatedTogether<'_>>(
             "updateTasks",
             "/lists/{list}/tasks",
             "Change tasks, all in one revision or none",
         )
-        .or::<answers::tasks::Updated<'_>>()
-        .or::<answers::tasks::Unchanged<'_>>()
+        .or::<answers::task_answers::Updated<'_>>()
+        .or::<answers::task_answers::Unchanged<'_>>()
         .with(update_several),
-        Operation::delete::<answers::tasks::Deleted<'_>>("deleteTask", "/lists/{list}/tasks/{id}", "Delete a task")
-            .with(delete),
-        Operation::post::<answers::tasks::Deleted<'_>>(
+        Operation::delete::<answers::task_answers::Deleted<'_>>(
+            "deleteTask",
+            "/lists/{list}/tasks/{id}",
+            "Delete a task",
+        )
+        .with(delete),
+        Operation::post::<answers::task_answers::Deleted<'_>>(
             "deleteTasks",
             "/lists/{list}/delete",
             "Delete tasks, all in one revision or none",
         )
-        .or::<answers::tasks::Unchanged<'_>>()
+        .or::<answers::task_answers::Unchanged<'_>>()
         .with(delete_several),
-        Operation::post::<answers::tasks::Noted<'_>>(
+        Operation::post::<answers::task_answers::Noted<'_>>(
             "noteOnTask",
             "/lists/{list}/tasks/{id}/notes",
             "Add a dated, signed remark",
@@ -119,7 +123,7 @@ enum StateWord {
 }
 
 impl StateWord {
-    /// Returns the status; `None` if that does not say it.
+    /// Returns the status; `None` for `blocked`, which is not a status.
     const fn status(self) -> Option<Status> {
         match self {
             Self::Pending => Some(Status::Pending),
@@ -160,6 +164,9 @@ fn list(_: &Parts, wanted: Wanted) -> Result<Asked, Problem> {
 struct NewTask {
     /// The title
     subject: String,
+    /// Whether the title may have attributes in it, as `taskyard add` has them: `Write docs +docs due:fri pri:high parent:3`
+    #[serde(default)]
+    inline: bool,
     /// What there is to do
     #[serde(default)]
     description: Option<String>,
@@ -198,29 +205,40 @@ struct NewTask {
     metadata: Map<String, Value>,
 }
 
-fn create(_: &Parts, new: NewTask) -> Result<Asked, Problem> {
+fn create(_: &Parts, mut new: NewTask) -> Result<Asked, Problem> {
+    let mut written = Extras::default();
+    let mut after = Vec::new();
+    if new.inline {
+        let line = InlineTask::of_line(&new.subject, &clock_of_machine())
+            .map_err(|bad| Problem::usage("bad_attribute", format!("`{}`: {}", bad.word.escape_debug(), bad.why)))?;
+        (new.subject, after, written) = (line.title, line.after, line.extras);
+        new.owner = new.owner.or(line.owner);
+        new.kind = new.kind.or_else(|| written.kind.clone());
+    }
     if new.subject.trim().is_empty() {
         return Err(Problem::usage("empty_subject", "a task needs a title"));
     }
     let kind = new.kind.as_deref().and_then(|word| word.parse::<Kind>().ok());
     let description = new.description.unwrap_or_default();
-    let has_parent = new.parent.is_some() || stated_parent(&description).is_some();
+    let has_parent = new.parent.is_some() || written.parent.is_some() || stated_parent(&description).is_some();
     if let Some(kind) = kind.filter(|kind| kind.needs_parent() && !has_parent) {
         return Err(Problem::usage("no_parent", format!("a {kind} is always a part of another task"))
             .hint("say which with `parent`"));
     }
-    let (blocked_by, blocks) = (ids(&new.blocked_by)?, ids(&new.blocks)?);
+    let (mut blocked_by, blocks) = (ids(&new.blocked_by)?, ids(&new.blocks)?);
+    blocked_by.extend(after);
     let extras = ExtrasGiven {
         priority: new.priority,
         tags: new.tags,
         parent: new.parent,
-        kind: new.kind,
+        kind: new.kind.filter(|_| written.kind.is_none()),
         due: new.due,
         defer: new.defer,
         estimate: new.estimate,
         metadata: new.metadata,
     };
-    let extras = extras.read()?;
+    let twice = |name: &str| Problem::usage("bad_input", format!("`{name}` is given twice"));
+    let extras = extras.read()?.and(written).map_err(twice)?;
     Ok(Asked::to(move |call| {
         let mut metadata = extras.metadata(call.served.config.working_day());
         metadata.iter_mut().for_each(without_taken_times);
@@ -242,7 +260,7 @@ fn create(_: &Parts, new: NewTask) -> Result<Asked, Problem> {
         })?;
         let created = created.done()?;
         let block_left = block_left.as_ref().map(ToString::to_string);
-        Reply::of(answers::tasks::Created { block_left, ..(&created).into() })
+        Reply::of(answers::task_answers::Created { block_left, ..(&created).into() })
     }))
 }
 
@@ -281,7 +299,7 @@ fn show(parts: &Parts) -> Result<Asked, Problem> {
     let id = parts.task()?;
     Ok(Asked::to(move |call| {
         let found = call.yard.show(&id)?.done()?;
-        // If the records of jobs are out of reach, the task is shown all the same.
+        // If the job records cannot be read, the task is shown without them.
         let jobs = call.jobs().of_task(call.yard.list_id(), &id).unwrap_or_default();
         let made = call.yard.making_of(&id)?;
         let session = session_of_owner(call, &found.task);
@@ -289,8 +307,8 @@ fn show(parts: &Parts) -> Result<Asked, Problem> {
     }))
 }
 
-/// Finds the session of the client in which the owner of a task works. If its files cannot be read, the task is shown all the same.
-fn session_of_owner(call: &Call, task: &Task) -> Option<OwnerSession> {
+/// Finds the client session in which a task's owner works. Returns `None` if the client's files cannot be read.
+pub(crate) fn session_of_owner(call: &Call, task: &Task) -> Option<OwnerSession> {
     let places = &call.served.places;
     let directory = places.directory.as_deref()?;
     let top = Checkout::around(directory).map(|checkout| checkout.top).filter(|top| top != directory);
@@ -454,6 +472,6 @@ fn note(parts: &Parts, remark: Remark) -> Result<Asked, Problem> {
                 tracing::warn!(to, %why, "an agent is not told of a note");
             }
         }
-        Reply::of(answers::tasks::Noted::from(&noted))
+        Reply::of(answers::task_answers::Noted::from(&noted))
     }))
 }

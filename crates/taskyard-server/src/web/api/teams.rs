@@ -1,4 +1,4 @@
-//! Teams, messages and todo lists.
+//! Operations on teams, messages and todo lists.
 
 use std::collections::HashSet;
 
@@ -19,46 +19,54 @@ use super::operation::{Asked, Operation, Parts, Reply, id};
 use crate::tokens::Scope;
 use crate::web::call::Call;
 
-/// Returns the operations.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get::<answers::teams::Teams<'_>>("listTeams", "/teams", "The teams").runs(list),
-        Operation::post::<answers::teams::TeamCreated<'_>>("createTeam", "/teams", "Make a team and lead it")
+        Operation::get::<answers::team_answers::Teams<'_>>("listTeams", "/teams", "The teams").runs(list),
+        Operation::post::<answers::team_answers::TeamCreated<'_>>("createTeam", "/teams", "Make a team and lead it")
             .makes("/teams/{team}")
             .with(create),
-        Operation::get::<answers::teams::TeamShown<'_>>(
+        Operation::get::<answers::team_answers::TeamShown<'_>>(
             "showTeam",
             "/teams/{team}",
             "Who is in a team, and what they do",
         )
         .runs(show),
-        Operation::delete::<answers::teams::TeamDeleted<'_>>("deleteTeam", "/teams/{team}", "End a team")
+        Operation::delete::<answers::team_answers::TeamDeleted<'_>>("deleteTeam", "/teams/{team}", "End a team")
             .only_for(Scope::All)
             .with(delete),
-        Operation::post::<answers::teams::TeamJoined<'_>>("joinTeam", "/teams/{team}/members", "Join a team")
+        Operation::post::<answers::team_answers::TeamJoined<'_>>("joinTeam", "/teams/{team}/members", "Join a team")
             .makes("/teams/{team}")
             .with(join),
-        Operation::delete::<answers::teams::TeamLeft<'_>>(
+        Operation::delete::<answers::team_answers::TeamLeft<'_>>(
             "leaveTeam",
             "/teams/{team}/members/{agent}",
             "Leave a team, or take a member out",
         )
         .with(leave),
-        Operation::post::<answers::teams::Sent<'_>>("sendMessage", "/messages", "Write to a member of one's team")
-            .makes("/messages")
-            .or::<answers::teams::SentToAll<'_>>()
-            .with(send),
-        Operation::post::<answers::teams::Inbox<'_>>("readInbox", "/inbox", "What waits for the caller").with(inbox),
-        Operation::get::<answers::teams::Outbox<'_>>(
+        Operation::post::<answers::team_answers::Sent<'_>>(
+            "sendMessage",
+            "/messages",
+            "Write to a member of one's team",
+        )
+        .makes("/messages")
+        .or::<answers::team_answers::SentToAll<'_>>()
+        .with(send),
+        Operation::post::<answers::team_answers::Inbox<'_>>("readInbox", "/inbox", "What waits for the caller")
+            .with(inbox),
+        Operation::get::<answers::team_answers::Outbox<'_>>(
             "listSent",
             "/messages",
             "What the caller has written, and how far it came",
         )
         .with(sent),
-        Operation::get::<answers::teams::Todos<'_>>("readTodos", "/todos", "The todo list of the caller")
+        Operation::get::<answers::team_answers::Todos<'_>>("readTodos", "/todos", "The todo list of the caller")
             .runs(read_todos),
-        Operation::put::<answers::teams::Todos<'_>>("writeTodos", "/todos", "Replace the todo list of the caller")
-            .with(write_todos),
+        Operation::put::<answers::team_answers::Todos<'_>>(
+            "writeTodos",
+            "/todos",
+            "Replace the todo list of the caller",
+        )
+        .with(write_todos),
     ]
 }
 
@@ -66,7 +74,7 @@ fn list(_: &Parts) -> Result<Asked, Problem> {
     Ok(Asked::to(|call| {
         let TeamsFound { teams, unreadable } = call.teams()?.look_around()?;
         unreadable.iter().for_each(|team| tracing::warn!(error = %team.error, "a team cannot be read"));
-        Reply::of(answers::teams::Teams { teams: teams.iter().map(Into::into).collect() })
+        Reply::of(answers::team_answers::Teams { teams: teams.iter().map(Into::into).collect() })
     }))
 }
 
@@ -94,7 +102,7 @@ fn create(_: &Parts, new: NewTeamGiven) -> Result<Asked, Problem> {
         let teams = call.teams()?;
         let (seat, team_list) = call.yard.create_team(teams, &team, new.reset)??;
         let list = call.host.list_of_member(call.yard.actor())?;
-        Reply::of(answers::teams::TeamCreated {
+        Reply::of(answers::team_answers::TeamCreated {
             team: seat.team.name.as_str(),
             list: list.as_str(),
             team_list: team_list.as_str(),
@@ -113,7 +121,7 @@ fn show(parts: &Parts) -> Result<Asked, Problem> {
         for problem in shown.members.iter().filter_map(|member| member.inbox_problem.as_ref()) {
             tracing::warn!("{problem}");
         }
-        Reply::of(answers::teams::TeamShown::from(&shown))
+        Reply::of(answers::team_answers::TeamShown::from(&shown))
     }))
 }
 
@@ -135,7 +143,7 @@ fn delete(parts: &Parts, ending: Ending) -> Result<Asked, Problem> {
             return Err(TeamRefusal::MembersLeft { team: team.name.to_string(), members }.into());
         }
         call.yard.end_team(teams, &team)?;
-        Reply::of(answers::teams::TeamDeleted { team: team.name.as_str(), deleted: true })
+        Reply::of(answers::team_answers::TeamDeleted { team: team.name.as_str(), deleted: true })
     }))
 }
 
@@ -154,7 +162,7 @@ fn join(parts: &Parts, joining: Joining) -> Result<Asked, Problem> {
     Ok(Asked::to(move |call| {
         let teams = call.teams()?;
         let team = teams.find(&name)??;
-        // The dead leave first: one of them may have had this name, or this colour.
+        // Prune dead members first: one of them may have this name or colour.
         let pruned = call.yard.prune_team(teams, &team)?;
         pruned.iter().for_each(|ghost| tracing::warn!(name = ghost.name, "a member that no longer lives is taken out"));
         let team = if pruned.is_empty() { team } else { teams.find(&name)?? };
@@ -170,7 +178,7 @@ fn join(parts: &Parts, joining: Joining) -> Result<Asked, Problem> {
         let seat = teams.join(&team, &new)??;
         let team_list = teams.list_of(&seat.team.name)?;
         let list = call.host.list_of_member(call.yard.actor())?;
-        Reply::of(answers::teams::TeamJoined {
+        Reply::of(answers::team_answers::TeamJoined {
             team: seat.team.name.as_str(),
             agent: &seat.name,
             color: seat.member().and_then(|member| member.color.as_deref()),
@@ -261,11 +269,11 @@ fn send(_: &Parts, message: NewMessage) -> Result<Asked, Problem> {
                 teams.send(&seat, to, &letter)??
             }
         };
-        Reply::of(answers::teams::Sent::from(&sent))
+        Reply::of(answers::team_answers::Sent::from(&sent))
     }))
 }
 
-/// Answers a request to end, or to approve a plan.
+/// Answers a request to shut down or to approve a plan.
 fn answer_request(request: &str, to: &str, rejection: Option<&str>, seat: &Seat, call: &Call) -> Result<Sent, Problem> {
     let teams = call.teams()?;
     if !request.starts_with(SHUTDOWN) {
@@ -281,7 +289,7 @@ fn answer_request(request: &str, to: &str, rejection: Option<&str>, seat: &Seat,
     Ok(sent)
 }
 
-/// What the ids of requests to end begin with.
+/// Prefix of the ids of shutdown requests.
 const SHUTDOWN: &str = "shutdown-";
 
 /// How an inbox is read.
@@ -301,7 +309,8 @@ fn inbox(_: &Parts, reading: Reading) -> Result<Asked, Problem> {
         let actor = call.yard.actor();
         let seat = teams.seat(actor, reading.team.as_deref())?;
         if let Ok(seat) = &seat {
-            // The reader hears of agents whose leases have ended, though no process has looked at the list since.
+            // Release expired leases first, so that the reader is notified even if no process has looked at the list
+            // since.
             call.yard.on(teams.list_of(&seat.team.name)?).return_ended_leases()?;
         }
         let version = call.yard.rules().client_version();
@@ -312,14 +321,14 @@ fn inbox(_: &Parts, reading: Reading) -> Result<Asked, Problem> {
             None => (jobs.take(&HashSet::new())?, jobs.unfinished()?),
         };
         let seat = match seat {
-            // An agent in no team has jobs all the same.
+            // An agent without a team can still have jobs.
             Err(TeamRefusal::NotInATeam { .. }) if reading.team.is_none() => None,
             seat => Some(seat?),
         };
         let mut received = seat.as_ref().map(|seat| teams.receive(seat)).transpose()?.unwrap_or_default();
         received.deliveries.retain(|delivery| reading.from.as_ref().is_none_or(|from| delivery.message.from == *from));
         let (team, agent) = seat.as_ref().map(|seat| (seat.team.name.as_str(), seat.name.as_str())).unzip();
-        let reply = Reply::of(answers::teams::Inbox {
+        let reply = Reply::of(answers::team_answers::Inbox {
             team,
             agent,
             notifications: ended.iter().map(|notice| jobs.notification(notice)).collect(),
@@ -330,7 +339,7 @@ fn inbox(_: &Parts, reading: Reading) -> Result<Asked, Problem> {
         if reading.acknowledge {
             jobs.acknowledge(&ended)?;
             let keys: Vec<MessageKey> = received.deliveries.iter().flat_map(|delivery| delivery.keys.clone()).collect();
-            // The caller has the messages all the same; what is not acknowledged comes again.
+            // The caller still gets the messages; unacknowledged ones are delivered again.
             if let Some(Err(error)) = seat.as_ref().map(|seat| teams.acknowledge(seat, &keys)) {
                 tracing::warn!(%error, "messages are not acknowledged");
             }
@@ -359,14 +368,14 @@ fn sent(_: &Parts, within: InTeam) -> Result<Asked, Problem> {
     }))
 }
 
-/// How many sent messages are told of.
+/// Maximum number of sent messages returned.
 const MOST_SENT: usize = 50;
 
 fn read_todos(_: &Parts) -> Result<Asked, Problem> {
     Ok(Asked::to(|call| {
         let todos = call.todo_list()?.read().map_err(Error::from)?;
         let todos = todos.iter().map(Into::into).collect();
-        Reply::of(answers::teams::Todos { todos, old_todos: None, cleared: None })
+        Reply::of(answers::team_answers::Todos { todos, old_todos: None, cleared: None })
     }))
 }
 
@@ -381,7 +390,7 @@ struct NewTodos {
 fn write_todos(_: &Parts, new: NewTodos) -> Result<Asked, Problem> {
     let input = json!({ "todos": new.todos });
     Ok(Asked::to(move |call| {
-        // The file is the client's, so that the request takes what the client takes.
+        // The file belongs to the client, so its rules apply.
         let rules = Rules::Client(call.yard.rules().client_version());
         let given = todo_write::read(&input, rules).map_err(|error| {
             Problem::usage("bad_input", "that is no todo list")
@@ -389,7 +398,7 @@ fn write_todos(_: &Parts, new: NewTodos) -> Result<Asked, Problem> {
                 .detail("feedback", error.to_string())
         })?;
         let Replaced { before, after } = call.todo_list()?.replace(&given).map_err(Error::from)?;
-        Reply::of(answers::teams::Todos {
+        Reply::of(answers::team_answers::Todos {
             todos: given.iter().map(Into::into).collect(),
             old_todos: Some(before.iter().map(Into::into).collect()),
             cleared: (after.is_empty() && !given.is_empty()).then_some(true),

@@ -167,15 +167,15 @@ export function forgetRefusals() {
 
 /**
  * Makes a request that changes tasks and shows the result. Returns the answer, or undefined if the request was refused. What it did, by the answers
- * of the API that it returns, can be taken back.
+ * of the API that it returns, can be taken back; with `shows: false` nothing is drawn anew.
  */
-export async function attempt(words, ids, does, { undo = true } = {}) {
+export async function attempt(words, ids, does, { undo = true, shows = true } = {}) {
   forgetRefusals();
   try {
     const answer = await does();
     const text = typeof words === "function" ? words(answer) : words;
     if (text) undo ? sayDone(text, answer) : say(text);
-    refresh(["truth", "view", "task", "agents"]);
+    if (shows) refresh(["truth", "view", "task", "agents"]);
     return answer;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

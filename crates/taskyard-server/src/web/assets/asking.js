@@ -1,8 +1,12 @@
 // Asking people for something: a dialog with a few fields, one task among many, or anything by its name.
 
-import { Refusal, call, ofList } from "./acts.js";
+import { Refusal } from "./acts.js";
 import { askToDiscard, draftOf, keepDraft } from "./drafts.js";
-import { go, here, whenDrawn } from "./parts.js";
+import { tasksEverywhere, tasksLike } from "./looking.js";
+import { ranked } from "./matching.js";
+import { button, go, here, whenDrawn } from "./parts.js";
+import { option, pick, walk } from "./picker.js";
+import { base } from "./server.js";
 import { shownSubject } from "./texts.js";
 
 const dialog = document.getElementById("ask");
@@ -11,6 +15,7 @@ const fields = document.getElementById("ask-fields");
 const refused = document.getElementById("ask-refused");
 /** What is being asked: on which list, what to do with the answer, what the fields began with, and for what drafts of them are kept. */
 let asked = {};
+const DAYS = ["today", "tomorrow", "mon", "fri", "7d", "30d"].map((value) => ({ value, text: { "7d": "in a week", "30d": "in a month" }[value] ?? value }));
 
 /**
  * Asks for some fields; `does` is given what was typed and may refuse, which is said in the dialog. What it returns is called afterwards. What was
@@ -46,7 +51,8 @@ fields.addEventListener("input", () => asked.target && keepDraft(asked.target, t
 // Whoever left the list by the browser's own buttons does not mean the next one.
 whenDrawn(() => dialog.open && asked.list !== here().list && dialog.close());
 
-function field({ name, label, kind = "text", value = "", list, required = false, options, hint = "" }) {
+function field({ name, label, kind = "text", value = "", list, required = false, options, hint = "", text = "" }) {
+  if (kind === "words") return Object.assign(document.createElement("p"), { className: "wide", textContent: text });
   const around = document.createElement("label");
   around.textContent = label;
   const tag = kind === "long" ? "textarea" : options ? "select" : "input";
@@ -59,8 +65,31 @@ function field({ name, label, kind = "text", value = "", list, required = false,
   if (list) input.setAttribute("list", list);
   input.autocomplete = "off";
   around.append(input);
+  if (["long", "task", "wide"].includes(kind)) around.classList.add("wide");
   if (kind === "task") around.append(found(input));
-  return around;
+  const chooses = { date: chooseDay, tags: chooseTags }[kind];
+  if (!chooses) return around;
+  // What belongs to the field is no part of its name.
+  const both = document.createElement("div");
+  both.className = "with-choice";
+  const choice = Object.assign(button(kind === "date" ? "▾" : "+", () => chooses(input, label)), { ariaLabel: `Choose: ${label}` });
+  both.append(around, choice);
+  return both;
+}
+
+function write(input, text) {
+  input.value = text;
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+const chooseDay = (input, label) => pick({ heading: label, anchor: input, days: true, options: DAYS, other: (words) => ({ value: words, text: words, hint: "as typed" }), does: (day) => write(input, day) });
+
+function chooseTags(input, label) {
+  const chosen = () => input.value.split(/[\s,]+/).filter(Boolean);
+  const known = [...document.querySelectorAll("#tags option")].map(({ value }) => value);
+  const options = (words) => [...new Set([...chosen(), ...known])].filter((tag) => tag.toLowerCase().includes(words.toLowerCase())).map((tag) => ({ value: tag, text: tag, isSet: chosen().includes(tag) }));
+  const does = (tag) => write(input, (chosen().includes(tag) ? chosen().filter((one) => one !== tag) : [...chosen(), tag]).join(", "));
+  return pick({ heading: label, anchor: input, several: true, options, other: (words) => ({ value: words, text: words, hint: "new tag" }), does });
 }
 
 /**
@@ -112,22 +141,6 @@ form.addEventListener("keydown", (event) => {
   cancel();
 });
 
-/** Returns the open tasks that some words mean. */
-async function tasksLike(words, limit) {
-  const query = new URLSearchParams({ limit });
-  const number = words.match(/^#?(\d+)$/);
-  if (number) query.set("query", `id:${number[1]}`);
-  else {
-    if (words) query.set("query", JSON.stringify(words));
-    for (const status of ["pending", "in_progress"]) query.append("status", status);
-  }
-  try {
-    return (await call("GET", `${ofList("/tasks")}?${query}`)).tasks;
-  } catch {
-    return [];
-  }
-}
-
 /** Shows below a field the tasks that are meant; choosing one writes its number into the field. */
 function found(input) {
   const list = document.createElement("ul");
@@ -151,42 +164,8 @@ function found(input) {
   return list;
 }
 
-function option(text, data, isSelected) {
-  const item = document.createElement("li");
-  item.setAttribute("role", "option");
-  item.setAttribute("aria-selected", isSelected);
-  Object.assign(item.dataset, data);
-  const words = document.createElement("span");
-  words.textContent = text;
-  item.append(words);
-  return item;
-}
-
-/** Lets arrows walk through the options of a list while somebody types. */
-function walk(input, list, choose) {
-  const shown = () => [...list.children].filter((one) => !one.hidden);
-  const select = (one) => {
-    for (const other of list.children) other.setAttribute("aria-selected", other === one);
-    one?.scrollIntoView({ block: "nearest" });
-  };
-  input.addEventListener("keydown", (event) => {
-    const all = shown();
-    const at = all.findIndex((one) => one.getAttribute("aria-selected") === "true");
-    if (event.key === "ArrowDown") select(all[Math.min(at + 1, all.length - 1)]);
-    else if (event.key === "ArrowUp") select(all[Math.max(at - 1, 0)]);
-    else if (event.key === "Enter" && all[at]) choose(all[at]);
-    else return;
-    event.preventDefault();
-  });
-  list.addEventListener("click", (event) => {
-    const one = event.target.closest('[role="option"]');
-    if (one) choose(one);
-  });
-  return select;
-}
-
-/** Opens the palette: whatever there is, by its name. */
-export function setUpPalette(perform, isPossible) {
+/** Opens the palette: whatever there is, by what people type of it. `settings` returns the properties that the meant tasks may have. */
+export function setUpPalette(perform, isPossible, settings) {
   const palette = document.getElementById("palette");
   const text = document.getElementById("palette-text");
   const list = document.getElementById("palette-list");
@@ -195,25 +174,32 @@ export function setUpPalette(perform, isPossible) {
   const choose = (one) => {
     palette.close();
     if (one.dataset.act) perform(one.dataset.act);
+    else if (one.does) one.does();
     else if (one.dataset.task) go(withTask(one.dataset.task));
     else if (one.dataset.href) go(one.dataset.href);
   };
   const select = walk(text, list, choose);
+  const textOf = (one) => `${one.textContent} ${one.dataset.also ?? ""}`;
+  const draw = (words, found) => {
+    const ones = words ? ranked(words, found, textOf).slice(0, MOST_FOUND) : found;
+    list.replaceChildren(...ones);
+    select(list.firstElementChild);
+  };
   const filter = async () => {
-    const words = text.value.trim().toLowerCase();
-    list.querySelectorAll(".other").forEach((other) => other.remove());
-    for (const command of commands) command.hidden = !command.textContent.toLowerCase().includes(words) || (command.dataset.act && !isPossible(command.dataset.act));
-    for (const link of document.querySelectorAll("#lists li a")) {
-      const name = link.querySelector(".name").textContent.trim();
-      if (words && name.toLowerCase().includes(words)) list.append(other(option(`list ${name}`, { href: link.getAttribute("href") })));
-    }
-    select([...list.children].find((one) => !one.hidden));
-    if (!words) return;
+    const words = text.value.trim();
+    const possible = commands.filter(({ dataset: { act } }) => !act || isPossible(act));
+    if (!words) return draw("", possible);
+    const lists = [...document.querySelectorAll("#lists li a[data-list]")].map((link) => other(option(`List ${link.dataset.list}`, { href: link.getAttribute("href") })));
+    const set = settings().map(({ text: said, does }) => Object.assign(other(option(said, {})), { does }));
     const now = ++asked;
-    const tasks = here().list ? await tasksLike(words, 8) : [];
+    draw(words, [...possible, ...set, ...lists]);
+    const found = await tasksFound(words);
     if (now !== asked) return;
-    tasks.forEach((task) => list.append(other(option(`#${task.id}  ${shownSubject(task)}`, { task: task.id }))));
-    if (!list.querySelector('[aria-selected="true"]:not([hidden])')) select([...list.children].find((one) => !one.hidden));
+    // What the server found may be like the words in other ways than the titles are.
+    const known = [...possible, ...set, ...lists];
+    const like = ranked(words, [...known, ...found], textOf);
+    list.replaceChildren(...[...like.slice(0, MOST_FOUND), ...found.filter((one) => !like.includes(one))]);
+    select(list.firstElementChild);
   };
   text.addEventListener("input", filter);
   return () => {
@@ -223,6 +209,22 @@ export function setUpPalette(perform, isPossible) {
     filter();
     text.focus();
   };
+}
+
+const MOST_FOUND = 14;
+
+/** Returns what can be chosen of the tasks that words mean: of this list by number, and of all lists by their words. */
+async function tasksFound(words) {
+  const ownList = here().list;
+  if (/^#?\d+$/.test(words)) return ownList ? (await tasksLike(words, 1)).map((task) => other(option(`#${task.id}  ${shownSubject(task)}`, { task: task.id }))) : [];
+  const found = await tasksEverywhere(words, 10);
+  return found.map(({ task, list }) => {
+    const data = list === ownList ? { task: task.id } : { href: `${base}/lists/${encodeURIComponent(list)}?task=${encodeURIComponent(task.id)}` };
+    const made = other(option(`#${task.id}  ${shownSubject(task)}`, data));
+    const where = [list === ownList ? "" : list, task.status === "completed" ? "done" : ""].filter(Boolean).join(", ");
+    if (where) made.append(Object.assign(document.createElement("span"), { className: "dim", textContent: where }));
+    return made;
+  });
 }
 
 function other(item) {

@@ -2,6 +2,8 @@
 // Without it every page can be read.
 
 import { Refusal, call, refuse } from "./acts.js";
+import { setUpFilter } from "./completing.js";
+import { selectedOr } from "./cursor.js";
 import { forms, perform, useTheme } from "./deeds.js";
 import { keepDraft } from "./drafts.js";
 import "./dragging.js";
@@ -101,6 +103,8 @@ document.addEventListener("click", (event) => {
   });
 });
 
+document.addEventListener("taskyard-act", ({ detail }) => perform(detail));
+
 document.addEventListener("dblclick", (event) => {
   if (event.target.closest("#task h2.subject")) perform("edit");
   else if (event.target.closest("#task .prose#description")) perform("describe");
@@ -134,6 +138,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 let typed = null;
+let completed = null;
 let explained = null;
 document.addEventListener("input", (event) => {
   if (event.target.id !== "query") return;
@@ -150,8 +155,10 @@ async function choose(pause = PAUSE) {
   for (const name of ["needs", "from"]) address.searchParams.delete(name);
   if (query) address.searchParams.set("q", query);
   else address.searchParams.delete("q");
-  const mistake = address.href === location.href ? null : await tryGo(address.pathname + address.search, ["views", "truth", "view"]);
+  const mistake = address.href === location.href ? null : await tryGo(address.pathname + address.search, ["truth", "view"]);
   if (mistake === undefined) return;
+  clearTimeout(completed);
+  completed = setTimeout(() => refresh(["views", "view"], { quiet: true }), PAUSE);
   const explain = () => {
     document.querySelectorAll("#chosen .mistake").forEach((old) => old.remove());
     if (mistake) document.getElementById("chosen")?.append(mistake);
@@ -161,7 +168,16 @@ async function choose(pause = PAUSE) {
   else explain();
 }
 
+// What can be done with a task, where the pointer is.
+document.addEventListener("contextmenu", (event) => {
+  const item = event.target.closest?.("#view .card, #view .group-head, #view tr[data-task], #picture a[data-task]");
+  if (!item || event.shiftKey || document.documentElement.dataset.scope === "read") return;
+  event.preventDefault();
+  perform("menu", { ids: selectedOr(item.dataset.task), place: { left: event.clientX, top: event.clientY, bottom: event.clientY, width: 1 } });
+});
+
 useTheme();
+setUpFilter();
 setUpKeys();
 setUpPicture();
 keepUp();

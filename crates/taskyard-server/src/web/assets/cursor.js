@@ -3,8 +3,11 @@
 
 import { button, here, whenDrawn } from "./parts.js";
 
-const ITEMS = "#view .card, #view tr[data-task], #picture a[data-task]";
-const BULK = [["start", "Start"], ["done", "Done"], ["assign", "Assign"], ["blocked-by", "Blocked by"], ["cancel", "Cancel"], ["delete", "Delete"], ["select-every", ""], ["select-none", "None"]];
+const ITEMS = "#view .card, #view .group-head, #view tr[data-task], #picture a[data-task]";
+const BULK = [
+  ["start", "Start"], ["done", "Done"], ["reopen", "Reopen"], ["assign", "Owner"], ["set-priority", "Priority"], ["set-tags", "Tags"], ["set-due", "Due"], ["blocked-by", "Blocked by"],
+  ["delete", "Delete"], ["menu", "More"], ["select-every", ""], ["select-none", "None"],
+];
 
 let selection = { of: "", ids: new Set() };
 /** The list, the task, and where it stood: in which list of cards or rows, and how far down. */
@@ -19,8 +22,9 @@ function selected() {
   return selection.ids;
 }
 
-/** Returns the tasks that are meant by what is done next; by a button beside an open task, that task. */
+/** Returns the tasks that are meant by what is done next; by a button beside an open task, that task; by a menu, those it was opened for. */
 export function targets(source) {
+  if (source?.ids) return source.ids;
   const pane = source?.closest?.("#task");
   if (pane) return [pane.dataset.task];
   if (selected().size) return [...selected()];
@@ -54,7 +58,8 @@ function setCursor(id) {
 
 document.addEventListener("focusin", ({ target }) => {
   const item = target.closest?.("[data-task]");
-  if (item) setCursor(item.dataset.task);
+  // What has it already keeps its place, though a page that is drawn anew gives it the focus again.
+  if (item && !(isHere() && cursor.id === item.dataset.task)) setCursor(item.dataset.task);
 });
 document.addEventListener("pointerdown", ({ target }) => {
   const item = target.closest?.("[data-task]");
@@ -62,6 +67,47 @@ document.addEventListener("pointerdown", ({ target }) => {
   // Empty ground: nothing is meant any more.
   else if (!target.closest?.("a, button, input, textarea, select, dialog, #selected, #said")) setCursor(null);
 });
+
+let pointed = [0, 0];
+// What the mouse is moved over is under the cursor. A page that moves under a mouse that stands still changes nothing.
+document.addEventListener("pointermove", ({ target, pointerType, clientX, clientY, buttons }) => {
+  const isMoved = clientX !== pointed[0] || clientY !== pointed[1];
+  pointed = [clientX, clientY];
+  if (!isMoved || pointerType !== "mouse" || buttons || document.activeElement?.matches("input, textarea, select") || document.querySelector("dialog[open]")) return;
+  const item = target.closest?.(ITEMS);
+  if (!item || (isHere() && cursor.id === item.dataset.task)) return;
+  document.activeElement?.blur();
+  setCursor(item.dataset.task);
+});
+
+let stays = false;
+
+/** Does something after which the cursor stays where it is, though the task under it goes elsewhere; with the open task it goes along. */
+export async function stayInPlace(source, does) {
+  stays = !source && isHere() && document.getElementById("task").dataset.task !== cursor.id;
+  return does();
+}
+
+const foldedIn = () => `taskyard-folded ${here().list}`;
+const folded = () => JSON.parse(sessionStorage.getItem(foldedIn()) ?? "[]");
+
+/** Folds the parts of a task away, or shows them again. */
+export function fold({ dataset: { parent } }) {
+  const now = folded();
+  sessionStorage.setItem(foldedIn(), JSON.stringify(now.includes(parent) ? now.filter((one) => one !== parent) : [...now, parent]));
+  drawFolds();
+}
+
+function drawFolds() {
+  const now = folded();
+  for (const group of document.querySelectorAll("#view .group")) {
+    const isFolded = now.includes(group.dataset.parent);
+    group.classList.toggle("is-folded", isFolded);
+    group.querySelector(".fold").setAttribute("aria-expanded", !isFolded);
+  }
+}
+drawFolds();
+whenDrawn(drawFolds);
 
 /** Selects a task, or no longer. */
 export function select(id, isSelected = !selected().has(id)) {
@@ -135,16 +181,19 @@ whenDrawn(() => {
   if (key !== opened && key) cursor = { list: here().list, id: task };
   opened = key;
   // The row of a task that is no longer shown keeps the cursor.
-  if (isHere() && !underCursor()) {
-    const next = [...(document.getElementById(cursor.among)?.children ?? [])].slice(0, cursor.place + 1).at(-1);
+  const at = isHere() ? underCursor() : undefined;
+  const went = stays && at && cursor.among && at.parentElement.id !== cursor.among;
+  if (isHere() && (!at || went)) {
+    const next = [...(document.getElementById(cursor.among)?.querySelectorAll(":scope > [data-task]") ?? [])].slice(0, cursor.place + 1).at(-1);
     if (next) cursor.id = next.dataset.task;
-    if (next && document.activeElement === document.body) next.querySelector(".open").focus({ preventScroll: true });
+    if (next && (document.activeElement === document.body || at?.contains(document.activeElement))) next.querySelector(".open").focus({ preventScroll: true });
   }
+  if (went) stays = false;
   draw();
 });
 
-const LINKS = "#view .card .open, #view tr .open, #picture a[data-task], #view [data-item] a";
-const holderOf = (link) => link?.closest?.(".card, tr, [data-item], a[data-task]");
+const LINKS = "#view .card .open, #view .group-head .open, #view tr .open, #picture a[data-task], #view [data-item] a";
+const holderOf = (link) => link?.closest?.(".card, .group-head, tr, [data-item], a[data-task]");
 
 /** Moves the cursor: up and down among what stands below each other, left and right among columns, in the picture to what is near. */
 export function moveCursor(way) {
@@ -167,7 +216,7 @@ function beside(columns, at, way) {
   const step = way === "right" ? 1 : -1;
   const top = at.getBoundingClientRect().top;
   for (let place = all.indexOf(at.closest(".column")) + step; all[place]; place += step) {
-    const cards = [...all[place].querySelectorAll(".card .open")];
+    const cards = [...all[place].querySelectorAll(".card .open")].filter((card) => card.getClientRects().length);
     const far = (card) => Math.abs(card.getBoundingClientRect().top - top);
     if (cards.length) return cards.reduce((one, two) => (far(two) < far(one) ? two : one));
   }
@@ -190,7 +239,7 @@ function nearest(items, at, way) {
 
 function focus(item) {
   item.focus({ preventScroll: true });
-  item.closest(".card, tr, [data-item]")?.scrollIntoView({ block: "nearest" });
+  item.closest(".card, .group-head, tr, [data-item]")?.scrollIntoView({ block: "nearest" });
 }
 
 /** Puts the cursor on a task, once it is shown. */

@@ -1,7 +1,7 @@
 // Dragging cards with the pointer: into another column; by the handle at the right edge, or with Alt held, onto another card, for which the first
 // then waits.
 
-import { putIn, waitFor } from "./acts.js";
+import { change, numbers, putIn, waitFor } from "./acts.js";
 import { selectedOr } from "./cursor.js";
 
 const FAR = 6;
@@ -49,8 +49,19 @@ addEventListener("pointerup", () => {
   setTimeout(() => removeEventListener("click", swallow, { capture: true }), 0);
   const ids = selectedOr(done.card.dataset.task);
   if (done.on) waitFor(ids.filter((id) => id !== done.on), done.on);
-  else if (done.status && done.status !== done.card.dataset.status) putIn(done.status, ids);
+  else drop(done, ids);
 });
+
+/** Puts tasks where they were dropped: into the column, and into the lane. */
+async function drop({ card, status, lane }, ids) {
+  const from = card.closest(".columns").dataset;
+  if (lane && lane.value !== from.value) {
+    const { lane: field, value } = lane;
+    const fields = field === "tag" ? { addTags: value ? [value] : [], removeTags: from.value ? [from.value] : [] } : value || field === "owner" ? { [field]: value } : { metadata: { [field]: null } };
+    if (!(await change(`${numbers(ids)}: ${field} ${value || "none"}`, ids, fields))) return;
+  }
+  if (status && status !== card.dataset.status) putIn(status, ids);
+}
 
 addEventListener("pointercancel", end);
 addEventListener("keydown", (event) => event.key === "Escape" && drag?.ghost && (event.stopPropagation(), end()), true);
@@ -83,7 +94,8 @@ function aim(event) {
   const binds = drag.binds || event.altKey;
   drag.on = binds && card && card !== drag.card ? card.dataset.task : null;
   drag.status = binds ? null : (column?.dataset.status ?? null);
-  const moves = drag.status && drag.status !== drag.card.dataset.status;
+  drag.lane = binds ? null : (column?.closest(".columns[data-lane]")?.dataset ?? null);
+  const moves = drag.status && (drag.status !== drag.card.dataset.status || (drag.lane && drag.lane.value !== drag.card.closest(".columns").dataset.value));
   (drag.on ? card : moves ? column : null)?.classList.add("is-target");
   const name = { pending: "Pending", in_progress: "In progress", completed: "Done" }[drag.status];
   drag.word.textContent = drag.on ? `#${drag.card.dataset.task} waits for #${drag.on}` : moves ? name : "";

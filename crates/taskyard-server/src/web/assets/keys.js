@@ -5,7 +5,7 @@ import { perform } from "./deeds.js";
 const KEYS = {
   j: "down", k: "up", h: "left", l: "right", ArrowDown: "down", ArrowUp: "up", ArrowLeft: "left", ArrowRight: "right", c: "create", p: "create-part", e: "edit", E: "edit-all", n: "note", s: "start", d: "done", o: "reopen",
   C: "cancel", t: "claim", r: "release", a: "assign", b: "blocked-by", B: "unblock-pick", "<": "move-left", ">": "move-right", x: "select",
-  X: "select-none", Delete: "delete", "/": "filter", u: "undo", U: "redo", ":": "palette", "!": "next-need", "?": "help", Escape: "close",
+  X: "select-none", Delete: "delete", P: "set-priority", T: "set-tags", D: "set-due", m: "menu", f: "focus", "/": "filter", u: "undo", U: "redo", ":": "palette", "!": "next-need", "?": "help", Escape: "close",
   "+": "zoom-in", "=": "zoom-in", "-": "zoom-out",
 };
 const VIEWS = { l: "table", c: "columns", g: "graph", h: "history", t: "charts", a: "agents", j: "jobs", m: "messages", s: "lists" };

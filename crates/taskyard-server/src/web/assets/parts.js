@@ -5,7 +5,7 @@ import { fetchAgain, isUpToDate, warn } from "./fetching.js";
 
 const ALL = ["lists", "views", "truth", "view", "task", "agents"];
 // What scripts add to elements, which the server knows nothing of.
-const OWN_CLASSES = ["is-selected", "is-cursor", "is-dragged", "is-target", "glow", "moves", "is-moved", "lights", "lit"];
+const OWN_CLASSES = ["is-folded", "is-selected", "is-cursor", "is-dragged", "is-target", "glow", "moves", "is-moved", "lights", "lit"];
 const ITEMS = ".card, tr[data-task], [data-item]";
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -61,7 +61,7 @@ export function go(address, { replace = false, parts = ALL } = {}) {
 export async function tryGo(address, parts) {
   trying?.abort();
   const control = (trying = new AbortController());
-  const got = await fetchAgain(address, { headers: { "taskyard-parts": parts.join(",") }, signal: control.signal }).catch(() => null);
+  const got = await fetchAgain(`${address}${address.includes("?") ? "&" : "?"}rows=${FEW}`, { headers: { "taskyard-parts": parts.join(",") }, signal: control.signal }).catch(() => null);
   if (!got || control.signal.aborted) return undefined;
   const mistake = new DOMParser().parseFromString(got.text, "text/html").querySelector(".mistake");
   if (mistake) {
@@ -73,6 +73,8 @@ export async function tryGo(address, parts) {
   return null;
 }
 
+/** How many rows are asked for with every letter of a query; the rest comes when nothing more is typed. */
+const FEW = 8;
 const addressNow = () => location.pathname + location.search;
 
 async function fetchWanted() {

@@ -4,8 +4,13 @@
 import { here, whenDrawn } from "./parts.js";
 
 const LARGEST = 2.5;
+const SMALLEST = 0.42;
+/** From which size on titles can be read. */
+const READABLE = 1;
+const MARGIN = 16;
 let view = null;
 let shownFor = "";
+let openTask = null;
 
 /** Makes the picture move, where there is one. */
 export function setUpPicture() {
@@ -17,9 +22,14 @@ export function setUpPicture() {
   document.addEventListener("wheel", (event) => {
     if (!event.target.closest?.(".picture.moves")) return;
     event.preventDefault();
-    zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15, event.clientX, event.clientY);
+    // A pinch on a touchpad is a wheel with Ctrl.
+    if (event.ctrlKey || event.metaKey) return zoom(Math.exp(-event.deltaY / 300), event.clientX, event.clientY);
+    view.x += (event.shiftKey ? event.deltaY : event.deltaX) / view.scale;
+    view.y += (event.shiftKey ? 0 : event.deltaY) / view.scale;
+    apply();
   }, { passive: false });
-  addEventListener("resize", () => picture() && fit());
+  document.addEventListener("focusin", ({ target }) => target.closest?.("#picture a[data-task]") && keepInView(target.closest("a")));
+  addEventListener("resize", () => picture() && begin());
 }
 
 const picture = () => document.querySelector("#picture > svg");
@@ -37,21 +47,45 @@ function draw() {
     svg.removeAttribute("height");
     around.classList.add("moves");
   }
-  const address = `${here().list} ${new URLSearchParams(location.search).get("q") ?? ""}`;
-  if (shownFor !== address || !view) fit();
+  const query = new URLSearchParams(location.search);
+  const address = `${here().list} ${["q", "focus", "done"].map((name) => query.get(name) ?? "").join(" ")}`;
+  if (shownFor !== address || !view) begin();
   else apply();
   shownFor = address;
+  if (query.get("task") !== openTask) keepInView(svg.querySelector(`a[data-task="${CSS.escape(query.get("task") ?? "")}"]`));
+  openTask = query.get("task");
 }
 
-/** Shows all of it, or as much as can be read. */
+/** Shows all of it if it can be read then, else its beginning in full size. */
+function begin() {
+  fit();
+  if (!view || view.scale >= READABLE) return;
+  view = { x: -MARGIN, y: -MARGIN, scale: 1 };
+  apply();
+  const open = picture().querySelector("a.is-open");
+  if (open) keepInView(open);
+}
+
+/** Moves the picture until a task is in view. */
+function keepInView(item) {
+  const around = picture()?.parentElement;
+  if (!item || !around?.classList.contains("moves")) return;
+  const [box, frame] = [item.querySelector(".card").getBoundingClientRect(), around.getBoundingClientRect()];
+  const over = (from, to, low, high) => (from < low + MARGIN ? from - low - MARGIN : to > high - MARGIN ? Math.min(to - high + MARGIN, from - low - MARGIN) : 0);
+  view.x += over(box.left, box.right, frame.left, frame.right) / view.scale;
+  view.y += over(box.top, box.bottom, frame.top, frame.bottom) / view.scale;
+  apply();
+}
+
+/** Shows all of it. */
 export function fit() {
   const svg = picture();
   if (!svg?.whole) return;
   const { clientWidth: width, clientHeight: height } = svg.parentElement;
-  const scale = Math.min(1.4, Math.max(0.55, Math.min(width / (svg.whole.width + 40), height / (svg.whole.height + 40))));
+  const scale = Math.min(1.2, Math.max(SMALLEST, Math.min(width / (svg.whole.width + 2 * MARGIN), height / (svg.whole.height + 2 * MARGIN))));
   const [w, h] = [width / scale, height / scale];
-  const left = svg.whole.width + 40 < w ? (svg.whole.width - w) / 2 : -20;
-  const top = svg.whole.height + 40 < h ? Math.max((svg.whole.height - h) / 2, -60) : -20;
+  const left = svg.whole.width < w ? (svg.whole.width - w) / 2 : -MARGIN;
+  const top = svg.whole.height < h ? Math.max((svg.whole.height - h) / 2, -60) : -MARGIN;
   view = { x: left, y: top, scale };
   apply();
 }
@@ -59,6 +93,9 @@ export function fit() {
 function apply() {
   const svg = picture();
   const { clientWidth: width, clientHeight: height } = svg.parentElement;
+  // Letters never have less than 12 pixels: from afar there is room for the numbers alone.
+  svg.classList.toggle("is-far", view.scale < READABLE);
+  svg.style.setProperty("--far", `${Math.min(30, 12.5 / view.scale)}px`);
   svg.setAttribute("viewBox", `${view.x} ${view.y} ${width / view.scale} ${height / view.scale}`);
 }
 
@@ -68,16 +105,21 @@ export function zoom(by, clientX, clientY) {
   if (!svg) return;
   const box = svg.parentElement.getBoundingClientRect();
   const [x, y] = [(clientX ?? box.left + box.width / 2) - box.left, (clientY ?? box.top + box.height / 2) - box.top];
-  const scale = Math.min(LARGEST, Math.max(0.1, view.scale * by));
+  const scale = Math.min(LARGEST, Math.max(SMALLEST, view.scale * by));
   view = { x: view.x + x / view.scale - x / scale, y: view.y + y / view.scale - y / scale, scale };
   apply();
 }
 
+const fingers = new Map();
+
 function grab(event) {
   const around = event.target.closest?.(".picture.moves");
   if (!around || event.button !== 0) return;
+  fingers.set(event.pointerId, event);
   let [x, y, far] = [event.clientX, event.clientY, 0];
   const move = (event) => {
+    if (!fingers.has(event.pointerId)) return;
+    if (fingers.size > 1) return pinch(event);
     far += Math.abs(event.clientX - x) + Math.abs(event.clientY - y);
     view.x -= (event.clientX - x) / view.scale;
     view.y -= (event.clientY - y) / view.scale;
@@ -85,7 +127,9 @@ function grab(event) {
     if (far > 4) around.classList.add("is-moved");
     apply();
   };
-  const drop = () => {
+  const drop = (event) => {
+    fingers.delete(event.pointerId);
+    if (fingers.size) return addEventListener("pointerup", drop, { once: true });
     removeEventListener("pointermove", move);
     if (far > 4) addEventListener("click", (event) => (event.preventDefault(), event.stopPropagation()), { capture: true, once: true });
     setTimeout(() => around.classList.remove("is-moved"), 0);
@@ -93,6 +137,15 @@ function grab(event) {
   event.target.closest("a")?.addEventListener("dragstart", (event) => event.preventDefault(), { once: true });
   addEventListener("pointermove", move);
   addEventListener("pointerup", drop, { once: true });
+}
+
+/** Makes it larger or smaller as two fingers go apart or come together. */
+function pinch(event) {
+  const [, other] = [...fingers].find(([id]) => id !== event.pointerId);
+  const before = fingers.get(event.pointerId);
+  const far = (one) => Math.max(1, Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY));
+  zoom(far(event) / far(before), (event.clientX + other.clientX) / 2, (event.clientY + other.clientY) / 2);
+  fingers.set(event.pointerId, event);
 }
 
 /** Lights up everything that leads to a task and everything behind it. */

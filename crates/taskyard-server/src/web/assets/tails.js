@@ -22,7 +22,7 @@ async function grow(tail) {
     // Drawn anew meanwhile, it has more already.
     if (tail.dataset.next !== from) return;
     const isAtEnd = endIsSeen(tail);
-    if (output) tail.append(shown(output));
+    if (output) tail.append(...shown(output));
     tail.dataset.next = nextOffset;
     if (isAtEnd) tail.scrollTop = tail.scrollHeight;
     if (["completed", "failed", "killed", "lost"].includes(job.status)) {
@@ -36,9 +36,29 @@ async function grow(tail) {
   }
 }
 
-/** Leaves out what steers a terminal. */
+const COLOURS = ["", "in-red", "in-green", "in-yellow", "in-blue", "in-purple", "in-cyan", ""];
+const unseen = (text) => text.replace(/[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
+
+/** Returns the pieces of what a program wrote, with their colours as classes and without what else steers a terminal. */
 function shown(text) {
-  return text.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").replace(/[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
+  const all = [];
+  let [colour, weight] = ["", ""];
+  for (const [at, piece] of text.split(/\x1b\[([0-9;?:]*)([A-Za-z])/).entries()) {
+    // Texts, and after each of them the codes and the letter of a sequence.
+    if (at % 3 === 0 && piece) {
+      const classes = [colour, weight].filter(Boolean).join(" ");
+      all.push(classes ? Object.assign(document.createElement("span"), { className: `ansi ${classes}`, textContent: unseen(piece) }) : unseen(piece));
+    } else if (at % 3 === 1 && !/[34]8;/.test(piece)) {
+      for (const code of piece.split(";").map(Number)) {
+        if (code === 0) [colour, weight] = ["", ""];
+        else if (code === 1) weight = "strong";
+        else if (code === 2) weight = "dim";
+        else if ((code >= 30 && code < 38) || (code >= 90 && code < 98)) colour = COLOURS[code % 10];
+        else if (code === 39) colour = "";
+      }
+    }
+  }
+  return all;
 }
 
 const endIsSeen = (tail) => tail.scrollTop + tail.clientHeight > tail.scrollHeight - NEAR_THE_END;

@@ -1,17 +1,16 @@
-//! The id of an event, by which a browser resumes.
+//! The id of an event, with which a browser resumes a stream.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The id of an event: how far its list had come, which reader told of it, and its number there. The same reader goes on with the next
-/// one; another, of this server or of one more, goes on with the next revision.
+/// The id of an event: the revision of its list, the reader that produced it, and its number there. The same reader
+/// resumes with the next event; any other reader resumes with the next revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventId {
-    /// The revision of the list; zero where all lists are followed.
+    /// The revision of the list; zero if all lists are followed.
     pub(crate) revision: u64,
-    /// The reader that told of it.
+    /// Identifies the reader.
     pub(crate) epoch: String,
-    /// The number of the event there.
     pub(crate) number: u64,
 }
 
@@ -21,7 +20,7 @@ impl fmt::Display for EventId {
     }
 }
 
-/// A text that is no id.
+/// The text is not an event id.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoEventId;
 
@@ -31,7 +30,7 @@ impl FromStr for EventId {
     fn from_str(text: &str) -> Result<Self, NoEventId> {
         let mut parts = text.trim().splitn(3, '.');
         let revision = parts.next().and_then(|part| part.parse().ok()).ok_or(NoEventId)?;
-        // A revision alone is one, too: a reader that has it from elsewhere goes on from there.
+        // A revision alone is valid: a client that has it from elsewhere resumes there.
         let epoch = parts.next().unwrap_or_default().to_owned();
         let number = parts.next().map_or(Ok(0), str::parse).map_err(|_| NoEventId)?;
         Ok(Self { revision, epoch, number })

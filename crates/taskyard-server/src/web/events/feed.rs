@@ -1,14 +1,15 @@
-//! The one reader of a list's stream, and the events it has made.
+//! The single reader of a list's events, shared by all its streams.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use taskyard::Yard;
-use taskyard::core::answers::document::to_vec;
-use taskyard::core::answers::history::ListEvent;
+use taskyard::core::answers::answer_document::to_vec;
+use taskyard::core::answers::history_answers::ListEvent;
+use taskyard::core::problem::Problem;
 use taskyard::core::{AgentName, Event, ListId, Revision, Timestamp};
-use taskyard::leases::Warden;
+use taskyard::lease_watch::Warden;
 use taskyard::store::HistoryQuery;
 use taskyard::stream::{Cursor, Happening, Interest, Listening};
 use tokio::sync::watch;
@@ -17,25 +18,23 @@ use super::event_id::EventId;
 use super::frame::{EventText, Frame, commit, event_text, written};
 use super::ring::{After, Ring};
 use crate::web::tally::Tally;
-use taskyard::core::problem::Problem;
 
-/// So many events are taken at once.
+/// Maximum number of events taken at once.
 const AT_ONCE: usize = 64;
-/// A reader that is further behind than so many revisions is told to read the list anew.
+/// A client that is further behind than this many revisions is told to read the list again.
 const REPLAYED: u64 = 1_000;
-/// The messages of so many agents are told.
+/// Maximum number of agents whose messages are followed.
 const INBOXES: usize = 256;
 
-/// What is followed.
+/// The subject of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Topic {
-    /// One list: its commits, its jobs, its team, and the messages of the caller.
+    /// One list: its commits, jobs and team, and the caller's messages.
     List(ListId),
-    /// All lists of the store, and the messages of the caller.
+    /// All lists of the store, and the caller's messages.
     All,
 }
 
-/// The one reader of a stream.
 pub(crate) struct Feed {
     topic: Topic,
     yard: Yard,
@@ -43,11 +42,11 @@ pub(crate) struct Feed {
     agents: Mutex<BTreeSet<AgentName>>,
     listening: Listening,
     _warden: Option<Warden>,
-    /// How many listen to it.
+    /// The number of streams attached.
     pub(super) streams: AtomicUsize,
 }
 
-/// The events that were made.
+/// The events produced so far.
 struct Events {
     epoch: String,
     kept: Mutex<Kept>,
@@ -58,23 +57,23 @@ struct Events {
 #[derive(Default)]
 struct Kept {
     ring: Ring,
-    /// The revision that was told last.
+    /// The last revision announced.
     revision: u64,
 }
 
-/// From where on a browser begins.
+/// Where a stream starts.
 #[derive(Debug)]
 pub(super) struct Start {
-    /// What is sent before anything else.
+    /// Frames to send before any others.
     pub(super) first: Vec<axum::body::Bytes>,
-    /// The last event that was told.
+    /// The last event already sent.
     pub(super) after: u64,
-    /// Commits up to this revision were told already.
+    /// Commits up to this revision were already sent.
     pub(super) told: u64,
 }
 
 impl Feed {
-    /// Begins to follow. May wait for the disk.
+    /// Starts following. May access the disk.
     pub(super) fn follow(yard: Yard, topic: Topic, epoch: &str, tally: &Arc<Tally>) -> Result<Arc<Self>, Problem> {
         let agents = BTreeSet::from([yard.actor().clone()]);
         let (interest, cursor, revision, warden) = match &topic {
@@ -82,7 +81,7 @@ impl Feed {
                 let revision = yard.store().read(list)?.revision();
                 let mut cursor = Cursor::now();
                 cursor.lists.insert(list.clone(), revision);
-                // What the dead held comes back as soon as they are dead, and not when an agent next writes.
+                // Release the tasks of dead agents immediately, not when an agent next writes.
                 let warden = Warden::over(&yard)?;
                 (Interest::in_all_of(list, agents.clone()), cursor, revision.0, Some(warden))
             }
@@ -103,17 +102,17 @@ impl Feed {
         Ok(Arc::new(Self { topic, yard, events, agents, listening, _warden: warden, streams }))
     }
 
-    /// Returns what wakes the readers that wait for events.
+    /// Returns a receiver that is notified of new events.
     pub(super) fn newest(&self) -> watch::Receiver<u64> {
         self.events.newest.subscribe()
     }
 
-    /// Returns what comes after an event.
+    /// Returns the events after a number.
     pub(super) fn after(&self, number: u64) -> After {
         self.events.kept().ring.after(number, AT_ONCE)
     }
 
-    /// Has the messages of an agent told, from now on.
+    /// Also follows the messages of an agent from now on.
     pub(super) fn tell_messages_of(&self, agent: &AgentName) {
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         if agents.len() < INBOXES && agents.insert(agent.clone()) {
@@ -122,7 +121,7 @@ impl Feed {
         }
     }
 
-    /// Decides where a listener begins that has an event already. May wait for the disk.
+    /// Determines where a stream starts, given the last event the client has. May access the disk.
     pub(super) fn start(&self, last: Option<&EventId>, agent: Option<&AgentName>) -> Result<Start, Problem> {
         agent.iter().for_each(|agent| self.tell_messages_of(agent));
         let (newest, revision, is_kept) = {
@@ -151,7 +150,7 @@ impl Feed {
         for entries in entries.chunk_by(|one, two| one.revision == two.revision) {
             let revision = entries[0].revision;
             let event = Event { list: list.clone(), revision, entries: entries.to_vec() };
-            // It has no number here: a reader that leaves after it goes on with the next revision.
+            // It has no number here: a client that disconnects after it resumes with the next revision.
             let id = EventId { revision: revision.0, epoch: String::new(), number: 0 };
             first.push(written(Some(&id), "commit", &commit(&event)));
             told = revision.0;
@@ -160,8 +159,8 @@ impl Feed {
         Ok(Start { first, after: newest, told })
     }
 
-    /// Returns the event that tells a new reader how far the list is: `ready` where it begins, `resumed` where nothing
-    /// was left out, and `reset` where it has to look at everything anew.
+    /// Returns the first event of a stream, with the list's revision: `ready` for a new stream, `resumed` if nothing
+    /// was missed, and `reset` if the client must read everything again.
     fn greeting(&self, name: &str, revision: u64, number: u64) -> axum::body::Bytes {
         let list = match &self.topic {
             Topic::List(list) => Some(list.as_str()),
@@ -175,13 +174,12 @@ impl Feed {
         EventId { revision, epoch: self.events.epoch.clone(), number }
     }
 
-    /// Returns the id of the newest event.
     pub(super) fn newest_id(&self) -> EventId {
         let kept = self.events.kept();
         self.id(kept.revision, kept.ring.newest())
     }
 
-    /// Returns how many listen to it.
+    /// Returns the number of streams attached.
     pub(crate) fn streams(&self) -> usize {
         self.streams.load(Ordering::Relaxed)
     }
@@ -192,7 +190,7 @@ impl Events {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes an event of what happened. The writer does not wait: this is the reader's own thread, and it does not wait either.
+    /// Produces an event. Runs on the reader's own thread, so writers never wait, and does not block.
     fn tell(&self, happening: &Happening, is_all: bool) {
         if let Happening::Commit(event) = happening {
             self.tally.note_commit(event, Timestamp(jiff::Timestamp::now().as_millisecond()));

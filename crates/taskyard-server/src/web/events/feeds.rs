@@ -1,4 +1,4 @@
-//! The readers of a server: one for each list that a client follows.
+//! The event readers of a server: one for each list that a client follows.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,27 +13,26 @@ use crate::web::tally::Tally;
 use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard_mcp::serving::spawn;
 
-/// So many lists are followed at once.
+/// Maximum number of lists followed at once.
 const MOST: usize = 256;
-/// So long a list is followed on after the last who listened to it left: a page that is loaded anew comes back at once.
+/// How long a list is followed after its last stream closed. A reloaded page comes back immediately.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// The readers of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Feeds(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     epoch: String,
-    /// How many readers there have been.
+    /// The number of readers started so far.
     begun: AtomicU64,
     tally: Arc<Tally>,
     feeds: Mutex<HashMap<Topic, Arc<OnceCell<Arc<Feed>>>>>,
-    /// What is followed whether or not a client listens to it.
+    /// The topic that is followed even without streams.
     kept: OnceLock<Topic>,
 }
 
-/// A feed that a client listens to, until this is dropped.
+/// A client's subscription to a feed, until dropped.
 #[derive(Debug)]
 pub(super) struct FeedSubscription {
     feed: Option<Arc<Feed>>,
@@ -42,7 +41,7 @@ pub(super) struct FeedSubscription {
 }
 
 impl Feeds {
-    /// Returns the readers of a server process, which is told from all others by its epoch.
+    /// Returns the readers of a server process, which `epoch` identifies.
     pub(crate) fn new(epoch: String, tally: Arc<Tally>) -> Self {
         Self(Arc::new(Shared {
             epoch,
@@ -53,7 +52,7 @@ impl Feeds {
         }))
     }
 
-    /// Returns the reader of a list, which begins now where no client follows that yet.
+    /// Returns the reader of a topic, starting it if there is none yet.
     pub(super) async fn of(
         &self,
         topic: Topic,
@@ -67,7 +66,8 @@ impl Feeds {
             Arc::clone(feeds.entry(topic.clone()).or_default())
         };
         let begin = || {
-            // A reader counts its events from one: an id of the one before it, which was forgotten, must not be taken for its own.
+            // Each reader numbers its events from one. The epoch keeps an id of an earlier, forgotten reader from
+            // being taken for its own.
             let epoch = format!("{}{:x}", self.0.epoch, self.0.begun.fetch_add(1, Ordering::Relaxed));
             let (tally, topic) = (Arc::clone(&self.0.tally), topic.clone());
             spawn(move || Feed::follow(yard()?, topic, &epoch, &tally))
@@ -86,7 +86,7 @@ impl Feeds {
         }
     }
 
-    /// Follows something from now on, whether or not a client listens to it: what happens there is counted.
+    /// Follows a topic from now on, even without streams, so that its events are counted.
     pub(crate) async fn keep(&self, topic: Topic, yard: impl FnOnce() -> Result<Yard, Problem> + Send + 'static) {
         if self.0.kept.set(topic.clone()).is_ok()
             && let Err(problem) = self.of(topic, yard).await
@@ -95,14 +95,14 @@ impl Feeds {
         }
     }
 
-    /// Returns how many lists are followed, and by how many streams.
+    /// Returns the number of lists followed and of streams.
     pub(crate) fn count(&self) -> (usize, usize) {
         let feeds = self.feeds();
         let streams = feeds.values().filter_map(|cell| cell.get()).map(|feed| feed.streams()).sum();
         (feeds.len(), streams)
     }
 
-    /// Forgets a reader to which no client listens.
+    /// Removes a reader without streams.
     fn forget_idle(&self, topic: &Topic) {
         if self.0.kept.get() == Some(topic) {
             return;
@@ -112,7 +112,7 @@ impl Feeds {
         let idle = if is_idle { feeds.remove(topic) } else { None };
         drop(feeds);
         if idle.is_some() && tokio::runtime::Handle::try_current().is_ok() {
-            // Its thread is waited for.
+            // Dropping it waits for its thread.
             spawn(move || drop(idle));
         }
     }
@@ -123,7 +123,6 @@ impl Feeds {
 }
 
 impl FeedSubscription {
-    /// Returns the reader.
     pub(super) fn feed(&self) -> Option<&Arc<Feed>> {
         self.feed.as_ref()
     }
@@ -158,7 +157,7 @@ mod tests {
     use crate::web::tally::Tally;
 
     #[test]
-    fn an_event_of_a_reader_that_was_forgotten_is_none_of_the_next_one() {
+    fn event_of_forgotten_reader_is_not_given_to_the_next() {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Rules::Strict));
         let list = ListId::new("L").unwrap();
         let yard = || Yard::new(Arc::clone(&store), list.clone(), AgentName::new("ana").unwrap());

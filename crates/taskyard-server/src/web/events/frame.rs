@@ -1,45 +1,43 @@
-//! One event, as it is sent. It is written once for all readers.
+//! Events as sent over the wire. Each is serialized once for all clients.
 
 use axum::body::Bytes;
-use taskyard::core::answers::document::to_vec;
-use taskyard::core::answers::history::{AgentEvent, CommitEvent, JobEvent, ListEvent, MessageEvent};
+use taskyard::core::answers::answer_document::to_vec;
+use taskyard::core::answers::history_answers::{AgentEvent, CommitEvent, JobEvent, ListEvent, MessageEvent};
 use taskyard::core::{AgentName, Event};
 use taskyard::stream::Happening;
 
 use super::event_id::EventId;
 
-/// A commit of more tasks than this is told without them.
+/// A commit with more entries than this is sent without them.
 const ENTRIES: usize = 200;
-/// ... and one that would have more bytes.
+/// So is one whose serialized entries exceed this many bytes.
 const LARGEST: usize = 256 * 1024;
 
-/// One event.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
-    /// Its number on this server.
+    /// Its number within its reader.
     pub(crate) number: u64,
-    /// The revision of the list that was told last.
+    /// The last revision announced.
     pub(crate) revision: u64,
-    /// Whether it tells of a commit.
+    /// Whether it announces a commit.
     pub(crate) is_commit: bool,
-    /// Whether the list went back to its revision: commits after it are told again.
+    /// Whether the list went back to this revision. Commits after it are sent again.
     pub(crate) is_reset: bool,
-    /// The agent it is for; none means every client.
+    /// The agent it is for; `None` for all clients.
     pub(crate) audience: Option<AgentName>,
-    /// What is sent.
     pub(crate) bytes: Bytes,
 }
 
-/// What an event says, and what it is called.
+/// The name and content of an event.
 pub(super) struct EventText {
     pub(super) name: &'static str,
     pub(super) data: Vec<u8>,
     pub(super) audience: Option<AgentName>,
-    /// The revision, where it tells of a commit.
+    /// The revision, if it announces a commit.
     pub(super) revision: Option<u64>,
 }
 
-/// Says what happened; none where no client wants to know.
+/// Returns the event for something that happened, or `None` if it does not concern clients.
 pub(super) fn event_text(happening: &Happening) -> Option<EventText> {
     let to_all = |name, data| Some(EventText { name, data, audience: None, revision: None });
     match happening {
@@ -76,7 +74,7 @@ pub(super) fn event_text(happening: &Happening) -> Option<EventText> {
     }
 }
 
-/// Says what a commit did.
+/// Serializes a commit.
 pub(super) fn commit(event: &Event) -> Vec<u8> {
     let count = event.entries.len();
     let told = |entries: Vec<_>| {
@@ -92,14 +90,14 @@ pub(super) fn commit(event: &Event) -> Vec<u8> {
     told(Vec::new())
 }
 
-/// Returns an event as it is sent.
+/// Returns an event as sent over the wire.
 pub(super) fn written(id: Option<&EventId>, name: &str, data: &[u8]) -> Bytes {
     let mut text = Vec::with_capacity(data.len() + 64);
     if let Some(id) = id {
         text.extend_from_slice(format!("id: {id}\n").as_bytes());
     }
     text.extend_from_slice(format!("event: {name}\ndata: ").as_bytes());
-    // One line: JSON has no line ends but those between its tokens.
+    // A single line: serialized JSON has line breaks only between tokens.
     text.extend_from_slice(data.trim_ascii_end());
     text.extend_from_slice(b"\n\n");
     Bytes::from(text)

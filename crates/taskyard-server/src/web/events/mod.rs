@@ -1,5 +1,5 @@
-//! What happens, as server-sent events: one reader per list and server, and any number of browsers that listen to it. No writer ever
-//! waits for a browser, and one that is too slow is cut off and resumes by the id of the last event it has.
+//! Server-sent events: one reader per list and any number of streams. Begin with `streaming.rs`. Writers never wait
+//! for a browser; one that is too slow is disconnected and resumes by the id of its last event.
 
 mod event_id;
 mod feed;

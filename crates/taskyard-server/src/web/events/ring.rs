@@ -1,41 +1,38 @@
-//! The newest events, so many and no more.
+//! A bounded buffer of the newest events.
 
 use std::collections::VecDeque;
 
 use super::frame::Frame;
 
-/// So many events are kept for listeners that are behind.
+/// Maximum number of events kept for streams that are behind.
 const FRAMES: usize = 1_024;
-/// So many bytes they have at most, together.
+/// Maximum total size of these events in bytes.
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// The newest events, by number.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     frames: VecDeque<Frame>,
     bytes: usize,
-    /// The number of the newest event; zero where there was none.
+    /// The number of the newest event; zero if there was none.
     newest: u64,
 }
 
-/// What comes after an event.
+/// The result of asking for later events.
 #[derive(Debug)]
 pub(super) enum After {
-    /// Nothing yet.
     Nothing,
-    /// These, in their order.
+    /// The next events, in order.
     Frames(Vec<Frame>),
-    /// What came next is no longer kept.
+    /// The next event has already been dropped.
     Behind,
 }
 
 impl Ring {
-    /// Returns the number of the newest event.
     pub(super) fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// Adds an event, which is made knowing its number; the oldest go where there are too many.
+    /// Adds an event, which `make` builds from its number, and drops the oldest ones if there are too many.
     pub(super) fn push(&mut self, make: impl FnOnce(u64) -> Frame) {
         self.newest += 1;
         let frame = make(self.newest);
@@ -48,12 +45,12 @@ impl Ring {
         }
     }
 
-    /// Tells whether everything after an event is still kept.
+    /// Returns whether all events after a number are still kept.
     pub(super) fn reaches_back_to(&self, number: u64) -> bool {
         number <= self.newest && number >= self.newest - self.frames.len() as u64
     }
 
-    /// Returns what comes after an event, no more than so many.
+    /// Returns at most `most` events after a number.
     pub(super) fn after(&self, number: u64, most: usize) -> After {
         if number == self.newest {
             return After::Nothing;
@@ -96,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_is_behind_gets_what_comes_next_and_no_more_at_once_than_it_asks_for() {
+    fn lagging_reader_gets_next_events_up_to_its_limit() {
         let ring = filled(5, 1);
         assert_eq!(numbers(ring.after(2, 10)), [3, 4, 5]);
         assert_eq!(numbers(ring.after(0, 2)), [1, 2]);
@@ -106,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_events_and_bytes_are_kept_and_a_reader_that_is_further_behind_is_told() {
+    fn buffer_is_bounded_and_lagging_reader_is_told() {
         let ring = filled(FRAMES as u64 + 10, 1);
         assert_eq!(ring.frames.len(), FRAMES);
         assert!(matches!(ring.after(9, 1), After::Behind));

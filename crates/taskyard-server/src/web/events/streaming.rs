@@ -1,4 +1,4 @@
-//! Sending events to one browser for as long as it listens.
+//! Streaming events to one browser.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -24,14 +24,14 @@ use crate::web::site::Site;
 use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard_mcp::serving::Work;
 
-/// How often a browser to which nothing is told hears that the server lives.
+/// Interval of keep-alive comments on a quiet stream.
 const HEARTBEAT: Duration = Duration::from_secs(25);
-/// A comment, which browsers pass over.
+/// A comment, which browsers ignore.
 const ALIVE: Bytes = Bytes::from_static(b":\n\n");
-/// How long a browser waits before it connects anew.
+/// How long a browser waits before it reconnects.
 const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 
-/// Streams what happens to a client that has heard of everything up to an event.
+/// Streams the events after `last` to a client.
 pub(crate) async fn stream(site: Arc<Site>, topic: Topic, last: Option<EventId>, agent: Option<AgentName>) -> Response {
     match begin(&site, topic, last, agent).await {
         Ok(state) => {
@@ -42,7 +42,7 @@ pub(crate) async fn stream(site: Arc<Site>, topic: Topic, last: Option<EventId>,
             let headers = [
                 (CONTENT_TYPE, "text/event-stream"),
                 (CACHE_CONTROL, "no-store, no-transform"),
-                // Else nginx keeps events until it has many.
+                // Otherwise nginx buffers events.
                 (HeaderName::from_static("x-accel-buffering"), "no"),
             ];
             (headers, Body::from_stream(stream)).into_response()
@@ -51,25 +51,25 @@ pub(crate) async fn stream(site: Arc<Site>, topic: Topic, last: Option<EventId>,
     }
 }
 
-/// Returns the id of the newest event of all lists, from which a page that is drawn afterwards can follow what happens next. `None` if that is
-/// not followed.
+/// Returns the id of the newest event of all lists, from which a page rendered afterwards can follow. Returns `None`
+/// if following fails.
 pub(crate) async fn newest_event(site: &Arc<Site>, agent: Option<&AgentName>) -> Option<String> {
     let yard = yard_of(site, &Topic::All);
-    // Followed for a while after this is dropped: the page comes for it soon.
+    // The feed stays alive for a while after this subscription is dropped; the page connects soon.
     let subscription = site.feeds().of(Topic::All, yard).await.ok()?;
     let feed = subscription.feed()?;
     agent.iter().for_each(|agent| feed.tell_messages_of(agent));
     Some(feed.newest_id().to_string())
 }
 
-/// What one browser is told next.
+/// The state of one stream.
 struct ListenerStream {
     subscription: FeedSubscription,
     newest: watch::Receiver<u64>,
     first: VecDeque<Bytes>,
     after: u64,
     told: u64,
-    /// Whose messages it is told.
+    /// The agent whose messages are included.
     agent: AgentName,
     stop: CancellationToken,
 }
@@ -101,7 +101,7 @@ async fn begin(
     })
 }
 
-/// Returns what opens the yard that a topic is followed on. That may wait for the disk.
+/// Returns a function that opens the yard for a topic. It may access the disk.
 fn yard_of(site: &Arc<Site>, topic: &Topic) -> impl FnOnce() -> Result<Yard, Problem> + Send + 'static {
     let site = Arc::clone(site);
     let list = match topic {
@@ -114,7 +114,7 @@ fn yard_of(site: &Arc<Site>, topic: &Topic) -> impl FnOnce() -> Result<Yard, Pro
     }
 }
 
-/// Follows the served list from now on, though no client listens: a reader of the metrics wants to know what happens there.
+/// Follows the served list from now on, even without streams, for the metrics.
 pub(crate) async fn keep_following(site: &Arc<Site>) {
     let topic = Topic::List(site.list().clone());
     let yard = yard_of(site, &topic);
@@ -122,14 +122,14 @@ pub(crate) async fn keep_following(site: &Arc<Site>) {
 }
 
 impl ListenerStream {
-    /// Returns what is sent next; none where the server ends, or where it was so slow that what came next is no longer kept.
+    /// Returns what to send next, or `None` if the server ends or the client was so slow that events were dropped.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(bytes) = self.first.pop_front() {
                 return Some(bytes);
             }
             let feed: Arc<Feed> = Arc::clone(self.subscription.feed()?);
-            // Looked at before the events, so that what comes in between wakes.
+            // Reset the receiver before reading the events, so that an event in between wakes us.
             self.newest.borrow_and_update();
             match feed.after(self.after) {
                 After::Behind => return None,

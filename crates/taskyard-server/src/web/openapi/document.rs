@@ -5,20 +5,21 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use schemars::transform::ReplaceBoolSchemas;
 use serde_json::{Map, Value, json};
-use taskyard::core::answers::access::ErrorAnswer;
-use taskyard::core::answers::document::{Document, schema_settings, words_as_enum};
+use taskyard::core::answers::answer_document::{Document, schema_settings, words_as_enum};
+use taskyard::core::answers::maintenance_answers::ErrorAnswer;
 
-use crate::web::api::{self, AnswerForm, Operation, SchemaOf};
+use crate::web::api;
+use crate::web::api::{AnswerForm, Operation, SchemaOf};
 
 const ABOUT: &str = "Task lists for people, agents and programs. Answers have the shapes of `taskyard --json`; errors are `error` objects with \
                      `code`, `message` and `hint`. `Taskyard-Agent` says who acts; a request that is sent again with the same \
                      `Idempotency-Key` is not done again.";
 
-/// What a stream of events has.
+/// The description of an event stream.
 const EVENTS: &str = "Server-sent events: `ready`, `resumed` or `reset` first, then `commit`, `job_ended`, `message`, `agent_came`, \
                       `agent_went`, `list_came` and `list_went`, each with JSON in its data";
 
-/// Returns the schema of what an operation takes, with everything in its place.
+/// Returns the schema of an operation's input, with all subschemas inlined.
 pub(crate) fn schema_of_input(input: Option<SchemaOf>) -> Value {
     let mut generator = SchemaGenerator::new(SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -31,7 +32,7 @@ pub(crate) fn schema_of_input(input: Option<SchemaOf>) -> Value {
     })
 }
 
-/// Returns the document of a server, with its address where a proxy shows it under another.
+/// Returns the OpenAPI document; `public_url` is the server's address behind a proxy.
 pub(crate) fn document(public_url: Option<&str>) -> Value {
     let mut schemas = Schemas {
         taken: generator(SchemaSettings::draft2020_12().with_transform(words_as_enum)),
@@ -68,7 +69,7 @@ pub(crate) fn document(public_url: Option<&str>) -> Value {
     document
 }
 
-/// The schemas of what operations take and of what they answer. A key that may be absent is described in another way for each.
+/// The schemas of inputs and of answers. They are generated separately, because they treat optional keys differently.
 struct Schemas {
     taken: SchemaGenerator,
     answered: SchemaGenerator,
@@ -86,7 +87,7 @@ impl Schemas {
 }
 
 fn generator(settings: SchemaSettings) -> SchemaGenerator {
-    // What may be anything is `true`, which generators of clients do not all know.
+    // A value of any type has the schema `true`, which some client generators do not support.
     let mut anything = ReplaceBoolSchemas::default();
     anything.skip_additional_properties = true;
     let settings = settings.with(|settings| {
@@ -96,7 +97,7 @@ fn generator(settings: SchemaSettings) -> SchemaGenerator {
     SchemaGenerator::new(settings.with_transform(anything))
 }
 
-/// What a browser is opened by, which is no operation of the API.
+/// The path of single-use links, which is not part of the API.
 const OPEN_PATH: &str = "/open/{code}";
 
 /// Describes how a link opens the pages in a browser.
@@ -260,7 +261,7 @@ fn query_parameters(schema: &Value) -> Vec<Value> {
     properties.into_iter().flatten().map(parameter).collect()
 }
 
-/// A query has no null: what may be absent is absent.
+/// A query has no null, so optional parameters are simply absent.
 fn without_null(mut schema: Value) -> Value {
     if let Some(Value::Array(types)) = schema.get("type").cloned() {
         let types: Vec<Value> = types.into_iter().filter(|one| one != "null").collect();
@@ -274,7 +275,7 @@ fn without_null(mut schema: Value) -> Value {
     schema
 }
 
-/// Returns the operations as words, for tests of completeness: method and path.
+/// Returns the method, path and scope of all operations, for tests of completeness.
 #[cfg(test)]
 fn routes() -> Vec<(axum::http::Method, String, crate::tokens::Scope)> {
     let of = |operation: Operation| (operation.method, format!("{}{}", api::ROOT, operation.path), operation.scope);
@@ -292,7 +293,7 @@ mod tests {
     use crate::tokens::Scope;
 
     #[test]
-    fn every_operation_is_described_once_and_under_a_name_of_its_own() {
+    fn every_operation_is_described_once_under_its_own_name() {
         let document = document(None);
         let mut names = HashSet::new();
         let routes = routes();
@@ -307,9 +308,9 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_may_only_read_changes_nothing_and_a_look_needs_no_more() {
+    fn read_only_token_changes_nothing_and_suffices_to_look() {
         for (method, path, scope) in routes() {
-            // Whatever a browser may do, it can log itself out.
+            // Any browser may log itself out.
             assert!(method == Method::GET || scope > Scope::Read || path.ends_with("/logout"), "{method} {path}");
         }
     }

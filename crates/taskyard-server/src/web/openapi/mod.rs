@@ -1,4 +1,4 @@
-//! The description of the API, made from its operations.
+//! The OpenAPI document, generated from the operations.
 
 mod document;
 

@@ -1,15 +1,17 @@
-//! The agents that work on a list: along the bottom of every page, and as a page.
+//! The agents working on a list: a strip along the bottom of every page, and a page.
 
 use maud::{Markup, html};
 use taskyard::core::render::shown_subject;
+use taskyard::core::rules::changes::notes::{notes_of, read_note};
 use taskyard::core::view::{AgentRow, HeldTask, LeaseShown};
 use taskyard::teams::MemberState;
 
+use super::card::doing;
 use super::page_address::{PageAddress, View};
 use super::seen::Seen;
 use super::texts::{ago, colour_class, count, one_line, since, span_in_words};
 
-/// So many stand along the bottom.
+/// Maximum number of agents in the strip.
 const STRIP: usize = 12;
 
 fn state(row: &AgentRow) -> (&'static str, &'static str, &'static str) {
@@ -22,7 +24,7 @@ fn state(row: &AgentRow) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// Draws the agents along the bottom: name, state, what, how long the lease lasts.
+/// Renders the strip.
 pub(super) fn strip(seen: &Seen) -> Markup {
     let mut rows: Vec<&AgentRow> = seen.agents.iter().collect();
     rows.sort_by_key(|row| (!row.needs_a_person(), row.holds.is_empty(), row.state != MemberState::Running));
@@ -68,7 +70,38 @@ fn lease(seen: &Seen, held: &HeldTask) -> Markup {
     }
 }
 
-/// Draws them as a page.
+/// Renders the remaining time of a lease.
+fn lease_bar(seen: &Seen, held: &HeldTask) -> Markup {
+    let LeaseShown::Lives(Some(ends)) = held.lease else { return html! {} };
+    let Some(since) = held.since else { return html! {} };
+    let (left, whole) = (ends.0 - seen.now().0, (ends.0 - since.0).max(1));
+    let per_mille = (left.max(0) * 1000 / whole).min(1000);
+    html! {
+        svg.bar viewBox="0 0 1000 4" preserveAspectRatio="none" role="img" aria-label={ (per_mille / 10) " percent of the lease left" } {
+            rect.rest width="1000" height="4" {}
+            rect.active width=(per_mille) height="4" {}
+        }
+    }
+}
+
+/// Renders an agent's current work: its activity, its job's last line, its last note, and the path of its transcript.
+fn work(seen: &Seen, held: &HeldTask) -> Markup {
+    let Some(task) = seen.task(&held.task) else { return html! {} };
+    let notes = notes_of(task);
+    html! {
+        div.work {
+            (doing(seen, task))
+            @if let Some(note) = notes.last().map(read_note) {
+                p.last-note { span.dim { (note.author.unwrap_or("somebody")) ": " } (one_line(&note.text)) }
+            }
+            @if let Some(transcript) = seen.transcripts.get(&held.task) {
+                p.dim { "transcript " code { (one_line(&transcript.display().to_string())) } }
+            }
+        }
+    }
+}
+
+/// Renders the page.
 pub(super) fn view(seen: &Seen) -> Markup {
     html! {
         @if seen.agents.is_empty() {
@@ -95,12 +128,20 @@ pub(super) fn view(seen: &Seen) -> Markup {
                                 a.open href=(seen.href(&held.task)) { span.id { "#" (held.task) } " " (one_line(&shown_subject(&held.task, &held.subject))) }
                                 span.dim { @if let Some(taken) = held.since { (since(taken, seen.now())) } }
                                 (lease(seen, held))
+                                (lease_bar(seen, held))
+                                (work(seen, held))
                             }
                         }
                     }
                     @if row.state == MemberState::Ghost && !row.holds.is_empty() {
                         p.alarm { "Its process has ended and it has tasks still. "
                             @if seen.may_change() { button type="button" data-act="release-agent" data-agent=(row.name) { "Give them back" } } }
+                    }
+                    @if let Some(request) = seen.mail.plans.get(&row.name).filter(|_| row.state == MemberState::AwaitingApproval && seen.may_change()) {
+                        p.tools {
+                            button.primary type="button" data-act="approve" data-agent=(row.name) data-request=(request) { "Approve its plan" }
+                            button type="button" data-act="reject" data-agent=(row.name) data-request=(request) { "Reject it" }
+                        }
                     }
                     div.facts { (remarks(seen, row)) }
                 }

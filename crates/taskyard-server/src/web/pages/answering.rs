@@ -1,4 +1,4 @@
-//! Answering a request for a page: the whole of it, or those parts that a browser asks for that has it already.
+//! Answering requests for pages, completely or in the parts that a browser asks for.
 
 use std::sync::Arc;
 
@@ -19,17 +19,16 @@ use crate::web::site::Site;
 use taskyard::core::problem::{Problem, ProblemKind};
 use taskyard_mcp::serving::Work;
 
-/// The header that names the parts that are wanted; the whole page where it is missing.
+/// The header that names the requested parts; without it, the whole page is sent.
 const PARTS: &str = "taskyard-parts";
 const HTML: &str = "text/html; charset=utf-8";
 
-/// Leads to the served list.
+/// Redirects to the served list.
 pub(crate) async fn go_home(State(site): State<Arc<Site>>) -> Response {
     let home = PageAddress::first(site.entrance().base(), site.list().clone(), View::Columns).href();
     (StatusCode::SEE_OTHER, [(LOCATION, home)]).into_response()
 }
 
-/// Answers with a page.
 pub(crate) async fn page(State(site): State<Arc<Site>>, request: Request) -> Response {
     let (mut head, _) = request.into_parts();
     let raw = head.extract::<RawPathParams>().await;
@@ -42,7 +41,7 @@ pub(crate) async fn page(State(site): State<Arc<Site>>, request: Request) -> Res
         Err(problem) => return not_shown(&site, &problem),
     };
     let parts = parts_of(&head.headers);
-    // Before the look at the list: what happens after that is told.
+    // Before reading the list, so that no later event is missed.
     let since = if parts.is_none() { newest_event(&site, caller.agent.as_ref()).await } else { None };
     let look = {
         let site = Arc::clone(&site);
@@ -59,7 +58,7 @@ pub(crate) async fn page(State(site): State<Arc<Site>>, request: Request) -> Res
     }
 }
 
-/// Returns the parts that are asked for; none where it is the whole page.
+/// Returns the requested parts, or `None` for the whole page.
 fn parts_of(headers: &HeaderMap) -> Option<Vec<Part>> {
     let named = headers.get(PARTS)?.to_str().ok()?;
     let wanted: Vec<&str> = named.split(',').map(str::trim).collect();

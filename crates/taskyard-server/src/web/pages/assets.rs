@@ -1,5 +1,5 @@
-//! What pages are made of besides HTML: one stylesheet, the modules of one script, a sign. They are part of the program, and their
-//! address says which version they are, so that browsers may keep them for good.
+//! The static assets: a stylesheet, script modules and an icon. They are compiled into the program, and their URLs
+//! contain a version, so browsers may cache them indefinitely.
 
 use std::sync::OnceLock;
 
@@ -8,9 +8,9 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
 use sha2::{Digest as _, Sha256};
-use taskyard::random::hexadecimal;
+use taskyard::system::hexadecimal;
 
-/// Where they are found.
+/// The route of assets.
 pub(crate) const ASSETS: &str = "/assets/{version}/{name}";
 
 const STYLE: &str = "text/css; charset=utf-8";
@@ -23,11 +23,12 @@ macro_rules! asset {
     };
 }
 
-const FILES: [(&str, &str, &str); 19] = [
+const FILES: [(&str, &str, &str); 25] = [
     asset!("board.css", STYLE),
     asset!("board.js", SCRIPT),
     asset!("acts.js", SCRIPT),
     asset!("asking.js", SCRIPT),
+    asset!("completing.js", SCRIPT),
     asset!("cursor.js", SCRIPT),
     asset!("deeds.js", SCRIPT),
     asset!("drafts.js", SCRIPT),
@@ -35,17 +36,22 @@ const FILES: [(&str, &str, &str); 19] = [
     asset!("editing.js", SCRIPT),
     asset!("fetching.js", SCRIPT),
     asset!("keys.js", SCRIPT),
+    asset!("listing.js", SCRIPT),
     asset!("live.js", SCRIPT),
+    asset!("looking.js", SCRIPT),
+    asset!("matching.js", SCRIPT),
     asset!("opening.js", SCRIPT),
     asset!("server.js", SCRIPT),
     asset!("parts.js", SCRIPT),
+    asset!("picker.js", SCRIPT),
     asset!("picture.js", SCRIPT),
+    asset!("setting.js", SCRIPT),
     asset!("tails.js", SCRIPT),
     asset!("texts.js", SCRIPT),
     asset!("icon.svg", PICTURE),
 ];
 
-/// Returns which version they are: the same for the same bytes.
+/// Returns the version, a digest of all assets.
 fn version() -> &'static str {
     static VERSION: OnceLock<String> = OnceLock::new();
     VERSION.get_or_init(|| {
@@ -55,17 +61,17 @@ fn version() -> &'static str {
     })
 }
 
-/// Returns the address of one, given what paths begin with.
+/// Returns the URL of an asset below a path prefix.
 pub(super) fn address(base: &str, name: &str) -> String {
     format!("{base}/assets/{}/{name}", version())
 }
 
-/// Tells whether a path is that of the stylesheet.
+/// Returns whether a path is that of the stylesheet.
 pub(crate) fn is_style(path: &str) -> bool {
     path.starts_with("/assets/") && path.ends_with("/board.css")
 }
 
-/// Answers with one. One of another version is not kept: a page that was loaded before the server was replaced asks for it.
+/// Answers with an asset. Another version is not cacheable: a page loaded before the server was replaced asks for it.
 pub(crate) async fn asset(Path((asked, name)): Path<(String, String)>) -> Response {
     let Some((_, kind, text)) = FILES.iter().find(|(known, ..)| *known == name) else {
         return StatusCode::NOT_FOUND.into_response();
@@ -74,7 +80,7 @@ pub(crate) async fn asset(Path((asked, name)): Path<(String, String)>) -> Respon
     ([(CONTENT_TYPE, *kind), (CACHE_CONTROL, kept)], *text).into_response()
 }
 
-/// Answers with our sign, for browsers that ask for it without having been told where it is.
+/// Answers with the icon at its conventional path.
 pub(crate) async fn icon() -> Response {
     asset(Path((version().to_owned(), "icon.svg".to_owned()))).await
 }

@@ -1,4 +1,4 @@
-//! What became of a list over time: how much was done when, how long tasks take, who was at work over the day.
+//! Charts of a list: completions over time, durations of tasks, and agents at work over the day.
 
 use jiff::tz::TimeZone;
 use maud::{Markup, PreEscaped, html};
@@ -9,13 +9,12 @@ use taskyard::core::rules::looking::past::{agents_at_work, burn_up, time_in_stat
 use super::lists;
 use super::seen::Seen;
 
-/// So many moments the line of what is done has.
+/// Number of points in the line of completed tasks.
 const MOMENTS: usize = 96;
-/// So many tasks are shown with how long they took.
+/// Maximum number of tasks shown with their duration.
 const LONGEST: usize = 12;
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// Draws it.
 pub(super) fn view(seen: &Seen) -> Markup {
     if seen.survey.tasks.is_empty() {
         return lists::nothing_here(seen);

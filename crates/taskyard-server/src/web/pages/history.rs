@@ -1,4 +1,4 @@
-//! What happened on a list, newest first, and taking it back.
+//! The history of a list, newest first, with undo.
 
 use std::collections::HashMap;
 
@@ -13,35 +13,63 @@ use taskyard::store::HistoryQuery;
 
 use super::page_address::PageAddress;
 use super::seen::Seen;
-use super::texts::{ago, line, one_line};
+use super::texts::{ago, day, day_in_words, line, one_line};
 
-/// So many revisions a page has.
+/// Maximum number of revisions on a page.
 const STEPS: usize = 100;
 
-/// Draws it.
+/// Maximum number of revisions searched for those of one agent.
+const LOOKED_AT: usize = 2_000;
+
 pub(super) fn view(seen: &Seen) -> Markup {
+    let of = seen.address.open.as_deref();
+    let task = of.and_then(|of| of.strip_prefix('#')).map(TaskId::sanitized);
+    let actor = of.filter(|_| task.is_none());
     let until = seen.address.from.map(|from| Revision(from.saturating_sub(1)));
-    let query = HistoryQuery { until, newest: Some(STEPS), ..HistoryQuery::default() };
-    let steps = match seen.yard.history(&query) {
+    let newest = Some(if actor.is_some() { LOOKED_AT } else { STEPS });
+    let query = HistoryQuery { task: task.clone(), until, newest, ..HistoryQuery::default() };
+    let mut steps = match seen.yard.history(&query) {
         Ok(entries) => steps(entries),
         Err(error) => return html! { p.alarm role="alert" { "▲ The journal cannot be read: " (error) } },
     };
+    if let Some(actor) = actor {
+        steps.retain(|step| step.entries.first().is_some_and(|entry| entry.actor.as_str() == actor));
+        steps.truncate(STEPS);
+    }
     let offers = offers(seen, &steps);
     let own_newest = match seen.yard.entries_to_undo(UndoRange::OwnNewest) {
         Ok(Outcome::Done(entries)) => entries.first().map(|entry| entry.revision),
         Ok(Outcome::Refused(_)) | Err(_) => None,
     };
     let last = steps.last().map(|step| step.revision.0).filter(|revision| *revision > 1 && steps.len() >= STEPS);
+    let day_of = |step: &Step| step.entries.first().map(|entry| day(entry.at));
     html! {
-        @if steps.is_empty() { div.empty { h2 { "Nothing has happened yet" } p { "Everything that anybody does to a task is written down here, and can be taken back." } } }
-        ol.history {
-            @for step in &steps { (shown(seen, step, offers.get(&step.revision), own_newest == Some(step.revision))) }
+        div.above.tools {
+            button type="button" data-act="history-of" aria-haspopup="dialog" { "Of " b { (of.map_or_else(|| "everybody".to_owned(), one_line)) } " ▾" }
+            @if seen.may_change() && !steps.is_empty() { button type="button" data-act="undo-range" { "Take several back" } }
+        }
+        @if steps.is_empty() {
+            div.empty {
+                @if of.is_some() {
+                    h2 { "Nothing of that kind has happened" }
+                    p { a href=(PageAddress { open: None, from: None, ..seen.address.clone() }.href()) { "Show everything" } }
+                } @else {
+                    h2 { "Nothing has happened yet" }
+                    p { "Everything that anybody does to a task is written down here, and can be taken back." }
+                }
+            }
+        }
+        @for of_day in steps.chunk_by(|one, other| day_of(one) == day_of(other)) {
+            @if let Some(first) = of_day.first().and_then(|step| step.entries.first()) { h2.day { (day_in_words(first.at, seen.now())) } }
+            ol.history {
+                @for step in of_day { (shown(seen, step, offers.get(&step.revision), own_newest == Some(step.revision))) }
+            }
         }
         @if let Some(last) = last { a.more href=(PageAddress { from: Some(last), ..seen.address.clone() }.href()) { "Earlier" } }
     }
 }
 
-/// Returns what it takes to undo each step; nothing where that cannot be found out.
+/// Returns what undoing each revision involves; empty if that cannot be determined.
 fn offers(seen: &Seen, steps: &[Step]) -> HashMap<Revision, UndoOffer> {
     let revisions: Vec<Revision> = steps.iter().rev().map(|step| step.revision).collect();
     let offers = seen.yard.undo_offers(&revisions).unwrap_or_default();
@@ -77,7 +105,7 @@ fn shown(seen: &Seen, step: &Step, offer: Option<&UndoOffer>, is_own_newest: boo
 
 const LOOK: Look = Look { width: Some(160), ..Look::PIPE };
 
-/// Draws what one entry did to its task: who, what, and each field that changed.
+/// Renders an entry: actor, operation, and each field that changed.
 pub(super) fn entry_shown(entry: &Entry, seen: &Seen, who: &str) -> Markup {
     let lines = entry_lines(entry, &LOOK);
     let href = |id: &TaskId| seen.href(id);
@@ -92,7 +120,7 @@ pub(super) fn entry_shown(entry: &Entry, seen: &Seen, who: &str) -> Markup {
     }
 }
 
-/// Leaves out of a line of the terminal what stands before it here already: the revision, the time, the actor.
+/// Omits from a terminal line what the page already shows before it: revision, time and actor.
 fn behind_actor(whole: &taskyard::core::render::Line, entry: &Entry, href: &dyn Fn(&TaskId) -> String) -> Markup {
     let skipped = if entry.op.is_elsewhere() { 4 } else { 6 };
     let mut rest = taskyard::core::render::Line::new();

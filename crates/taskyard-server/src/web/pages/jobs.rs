@@ -1,37 +1,44 @@
-//! Background commands and what they write.
+//! Background jobs and their output.
 
 use maud::{Markup, html};
-use taskyard::core::JobId;
 use taskyard::core::JobState;
-use taskyard::core::render::escaping;
 use taskyard::core::view::JobRow;
-use taskyard_jobs::Jobs;
 
+use super::job_output::{coloured, tail_of};
 use super::page_address::{PageAddress, View};
 use super::seen::Seen;
 use super::texts::{ago, one_line, since, span_in_words};
 
-/// So many jobs a page shows.
+/// Maximum number of jobs on a page.
 const JOBS: usize = 100;
-/// So much of the end of what a job wrote is shown.
+/// Maximum number of bytes shown from the end of a job's output.
 const TAIL: u64 = 32 * 1024;
 
-/// Draws it: the jobs, and the output of the one that is open.
+/// Renders the jobs, and the output of the open one.
 pub(super) fn view(seen: &Seen) -> Markup {
     if seen.job_rows.is_empty() {
         return html! {
             div.empty {
                 h2 { "No background commands" }
                 p { "Start one for a task and its output is here, live: " code { "taskyard job run --task 7 -- cargo test" } }
+                @if seen.may_run_commands { p { button.primary type="button" data-act="job" { "Run a command" } } }
             }
         };
     }
     let open = seen.address.open.as_deref();
-    let chosen = seen.job_rows.iter().find(|row| Some(row.id.as_str()) == open).or_else(|| seen.job_rows.first());
+    // Running and failed jobs come first.
+    let mut rows: Vec<&JobRow> = seen.job_rows.iter().collect();
+    rows.sort_by_key(|row| match row.state {
+        state if !state.is_over() => 0,
+        JobState::Failed | JobState::Lost => 1,
+        _ => 2,
+    });
+    let chosen = rows.iter().copied().find(|row| Some(row.id.as_str()) == open).or(rows.first().copied());
     html! {
+        @if seen.may_run_commands { div.above { button type="button" data-act="job" { "Run a command" } } }
         div.split {
             ul.jobs {
-                @for row in seen.job_rows.iter().take(JOBS) { (row_shown(seen, row, "job", chosen.is_some_and(|chosen| chosen.id == row.id))) }
+                @for row in rows.iter().copied().take(JOBS) { (row_shown(seen, row, "job", chosen.is_some_and(|chosen| chosen.id == row.id))) }
             }
             @if let Some(row) = chosen { (output(seen, row)) }
         }
@@ -47,7 +54,7 @@ fn sign(state: JobState) -> (&'static str, &'static str) {
     }
 }
 
-/// Draws a job on a row, whose id in the page begins with a word.
+/// Renders a job's row; `word` is the prefix of its HTML id.
 pub(super) fn row_shown(seen: &Seen, row: &JobRow, word: &str, is_open: bool) -> Markup {
     let (mark, class) = sign(row.state);
     let address = PageAddress {
@@ -73,9 +80,9 @@ pub(super) fn row_shown(seen: &Seen, row: &JobRow, word: &str, is_open: bool) ->
     }
 }
 
-/// Draws what a job is, and the end of what it wrote; a script adds what it writes next.
+/// Renders a job and the end of its output, which a script continues.
 pub(super) fn output(seen: &Seen, row: &JobRow) -> Markup {
-    let tail = seen.jobs.as_ref().map(|jobs| tail(jobs, &row.id));
+    let tail = seen.jobs.as_ref().map(|jobs| tail_of(jobs, &row.id, TAIL));
     let (text, next) = match tail {
         Some(Ok(tail)) => tail,
         Some(Err(why)) => (format!("what it wrote cannot be read: {why}"), 0),
@@ -88,22 +95,8 @@ pub(super) fn output(seen: &Seen, row: &JobRow) -> Markup {
                 @if row.is_going_on() && seen.may_change() { button type="button" data-act="stop-job" data-job=(row.id) { "Stop" } }
             }
             pre.tail id={ "tail-" (row.id) } data-job=(row.id) data-next=(next) data-runs[row.is_going_on()] tabindex="0"
-                aria-label="What it wrote" { (text) }
+                aria-label="What it wrote" { (coloured(&text)) }
             @if text.is_empty() && !row.is_going_on() { p.dim { "It wrote nothing." } }
         }
     }
-}
-
-/// Returns the last lines of what a job wrote, and where what follows begins.
-fn tail(jobs: &Jobs, id: &JobId) -> Result<(String, u64), taskyard::jobs::JobError> {
-    let reader = jobs.output(&jobs.get(id)?)?;
-    let from = reader.output()?.written.saturating_sub(TAIL);
-    let part = reader.read(from, TAIL)?;
-    let text = String::from_utf8_lossy(&part.bytes);
-    let text = escaping::program_output(&text);
-    let text = match (from > 0, text.split_once('\n')) {
-        (true, Some((_, rest))) => rest.to_owned(),
-        _ => text.into_owned(),
-    };
-    Ok((text, part.next))
 }

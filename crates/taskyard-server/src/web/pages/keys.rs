@@ -1,4 +1,4 @@
-//! The keys of the pages, what they do in words, and the dialogs in which people type.
+//! Keyboard shortcuts, their descriptions, and the dialogs.
 
 use maud::{Markup, html};
 use taskyard::core::view::{Action, info};
@@ -6,7 +6,7 @@ use taskyard::core::view::{Action, info};
 use super::page_address::View;
 use super::seen::Seen;
 
-/// What can be done on a page: the key, the word by which a script knows it, and what the board in the terminal calls it.
+/// The actions shared with the terminal board: key, identifier in scripts, and action.
 const KEYS: [(&str, &str, Action); 25] = [
     ("j", "down", Action::Down),
     ("k", "up", Action::Up),
@@ -35,21 +35,54 @@ const KEYS: [(&str, &str, Action); 25] = [
     ("/", "filter", Action::Filter),
 ];
 
-/// What is done to the page or the list as a whole.
-const WHOLE: [(&str, &str, &str); 10] = [
+/// Actions that the terminal board lacks or describes differently.
+const MORE: [(&str, &str, &str); 25] = [
     ("E", "edit-all", "change every field of it"),
+    ("m", "menu", "show everything that can be done with it"),
+    ("P", "set-priority", "choose its priority"),
+    ("T", "set-tags", "choose its tags"),
+    ("D", "set-due", "choose when it is due"),
+    ("", "set-defer", "choose before when it is not ready"),
+    ("", "set-estimate", "choose how long it will take"),
+    ("", "set-parent", "choose what it is a part of"),
+    ("", "set-blocks", "choose what waits for it"),
+    ("", "set-kind", "choose its kind"),
+    ("f", "focus", "show it in the graph, with what it waits for and what waits for it"),
+    ("", "copy-link", "copy its link"),
+    ("", "take-back", "take back its newest change"),
     ("u", "undo", "take back your newest change, in the history the one that has the focus"),
     ("U", "redo", "take the last undo back"),
     (":", "palette", "find anything by its name; Ctrl-K, too"),
     ("!", "next-need", "show what needs you"),
     ("?", "help", "explain the keys"),
     ("", "create-list", "make a list and its first task"),
+    ("", "list-menu", "rename, export, merge, clear or remove the list"),
+    ("", "save-filter", "keep this filter beside the lists"),
+    ("", "job", "run a command"),
     ("", "invite", "make a link that lets another browser in"),
     ("", "theme", "switch between light, dark and what the system says"),
     ("", "log-out", "log this browser out"),
 ];
 
-/// What changes nothing: all that is offered to a browser that may only read.
+/// The keys by group.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Move around", &["down", "up", "left", "right", "open", "close", "filter", "next-need", "palette", "help"]),
+    ("Make and write", &["create", "create-part", "edit", "edit-all", "note", "undo", "redo"]),
+    ("Move a task on", &["start", "done", "reopen", "cancel", "claim", "release", "move-left", "move-right", "delete"]),
+    (
+        "Its properties",
+        &["menu", "assign", "set-priority", "set-tags", "set-due", "blocked-by", "unblock-pick", "focus"],
+    ),
+    ("Several at once", &["select", "select-none"]),
+];
+
+/// Returns the key and the description of an action.
+fn explained(act: &str) -> Option<(&'static str, &'static str)> {
+    let known = KEYS.iter().find(|(_, word, _)| *word == act).map(|(key, _, action)| (*key, info(*action).help));
+    known.or_else(|| MORE.iter().find(|(_, word, _)| *word == act).map(|(key, _, words)| (*key, *words)))
+}
+
+/// Actions that change nothing, the only ones offered to a read-only browser.
 const READ_ONLY: [&str; 17] = [
     "down",
     "up",
@@ -70,27 +103,38 @@ const READ_ONLY: [&str; 17] = [
     "zoom-fit",
 ];
 
-/// Returns what a page offers, for its scripts; `None` if that is everything.
+/// Returns the actions that a page offers to its scripts; `None` for all.
 pub(super) fn offered(seen: &Seen) -> Option<String> {
     (!seen.may_change()).then(|| READ_ONLY.join(" "))
 }
 
 fn is_offered(seen: &Seen, act: &str) -> bool {
-    seen.may_change() || READ_ONLY.contains(&act)
+    (seen.may_change() && (act != "job" || seen.may_run_commands)) || READ_ONLY.contains(&act)
 }
 
-/// Draws the dialogs that a script opens.
+/// Renders the dialogs that scripts open.
 pub(super) fn dialogs(seen: &Seen) -> Markup {
     html! {
         dialog #help aria-labelledby="help-title" {
             h2 #help-title { "Keys" }
-            dl.keys {
-                @for (key, _, action) in KEYS.iter().filter(|(_, act, _)| is_offered(seen, act)) {
-                    dt { kbd { (key) } } dd { (info(*action).help) }
+            div.key-groups {
+                @for (title, acts) in GROUPS {
+                    section {
+                        h3 { (title) }
+                        dl.keys {
+                            @for (key, words) in acts.iter().filter(|act| is_offered(seen, act)).filter_map(|act| explained(act)) {
+                                dt { kbd { (key) } } dd { (words) }
+                            }
+                        }
+                    }
                 }
-                @for (key, _, words) in WHOLE.iter().filter(|(key, act, _)| !key.is_empty() && is_offered(seen, act)) { dt { kbd { (key) } } dd { (words) } }
-                @for view in View::OF_LIST.into_iter().chain([View::Lists]) {
-                    dt { @for key in view.keys().split(' ') { kbd { (key) } " " } } dd { "show " (view.name()) }
+                section {
+                    h3 { "Show" }
+                    dl.keys {
+                        @for view in View::OF_LIST.into_iter().chain([View::Lists]) {
+                            dt { @for key in view.keys().split(' ') { kbd { (key) } " " } } dd { (view.name()) }
+                        }
+                    }
                 }
             }
             @if seen.may_change() { p.dim { "Cards can be dragged into another column; by the handle at their right edge, or with Alt held, onto the card that they wait for." } }
@@ -103,13 +147,20 @@ pub(super) fn dialogs(seen: &Seen) -> Markup {
                 @for (key, act, action) in KEYS.iter().skip(6).filter(|(_, act, _)| is_offered(seen, act)) {
                     (command(act, info(*action).name, info(*action).help, key))
                 }
-                @for (key, act, words) in WHOLE.iter().filter(|(_, act, _)| is_offered(seen, act)) {
+                @for (key, act, words) in MORE.iter().filter(|(_, act, _)| is_offered(seen, act)) {
                     (command(act, act, words, key))
                 }
                 @for view in View::OF_LIST.into_iter().chain([View::Lists]) {
-                    li role="option" data-href=(seen.address.at(seen.address.list.clone(), view).href()) { b { "show " (view.name()) } kbd { (view.keys()) } }
+                    li role="option" data-href=(seen.address.at(seen.address.list.clone(), view).href()) { span { "Show " (view.name().to_lowercase()) } kbd { (view.keys()) } }
                 }
             }
+        }
+        dialog #picker aria-labelledby="picker-title" {
+            div.head { h2 #picker-title {} button #picker-close type="button" aria-label="Close" { "×" } }
+            input #picker-text type="text" role="combobox" aria-expanded="true" aria-controls="picker-list" aria-labelledby="picker-title"
+                autocomplete="off" spellcheck="false";
+            ul #picker-list role="listbox" aria-labelledby="picker-title" {}
+            div #picker-days hidden {}
         }
         dialog #ask aria-labelledby="ask-title" {
             form #ask-form {
@@ -125,15 +176,12 @@ pub(super) fn dialogs(seen: &Seen) -> Markup {
             input #invited-link type="text" readonly aria-label="The link";
             form method="dialog" { button.primary type="submit" { "Close" } }
         }
-        datalist #people {
-            @for row in &seen.agents { option value=(row.name) {} }
-            option value=(seen.yard.actor()) {}
-        }
     }
 }
 
 fn command(act: &str, name: &str, words: &str, key: &str) -> Markup {
+    let (first, rest) = words.split_at(words.chars().next().map_or(0, char::len_utf8));
     html! {
-        li role="option" data-act=(act) { b { (name) } " " span.dim { (words) } @if !key.is_empty() { kbd { (key) } } }
+        li role="option" data-act=(act) data-also=(name.replace('-', " ")) { span { (first.to_uppercase()) (rest) } @if !key.is_empty() { kbd { (key) } } }
     }
 }

@@ -1,4 +1,4 @@
-//! The frame of every page: the lists on the left, the views above, the line of truth, the agents below; and its parts, by their ids.
+//! The layout of every page: lists on the left, views and status line above, agents below.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -6,7 +6,7 @@ use super::page_address::View;
 use super::seen::Seen;
 use super::{agents, assets, charts, columns, graph, history, jobs, keys, lists, messages, table, task, texts, truth};
 
-/// A part of a page, which can be asked for alone.
+/// A part of a page, which can be requested separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Lists,
@@ -18,10 +18,9 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// All of them.
     pub(super) const ALL: [Self; 6] = [Self::Lists, Self::Views, Self::Truth, Self::View, Self::Task, Self::Agents];
 
-    /// Returns its id in the page.
+    /// Returns its HTML id.
     pub(super) const fn id(self) -> &'static str {
         match self {
             Self::Lists => "lists",
@@ -33,7 +32,6 @@ impl Part {
         }
     }
 
-    /// Draws it.
     pub(super) fn draw(self, seen: &Seen) -> Markup {
         match self {
             Self::Lists => lists::beside(seen),
@@ -46,13 +44,13 @@ impl Part {
     }
 }
 
-/// Draws the whole page, of a list as it was after an event.
+/// Renders the whole page. `since` is the event as of which the list was read.
 pub(super) fn whole(seen: &Seen, since: Option<&str>) -> Markup {
     let address = &seen.address;
     let base = &*address.base;
     html! {
         (DOCTYPE)
-        html lang="en" data-base=(base) data-since=[since] data-scope=(seen.scope.as_str()) data-offers=[keys::offered(seen)] {
+        html lang="en" data-base=(base) data-since=[since] data-scope=(seen.scope.as_str()) data-offers=[keys::offered(seen)] data-exec[seen.may_run_commands] {
             (head(base, &title(seen)))
             body.has-task[address.task.is_some()].all-lists[address.view == View::Lists] {
                 a.skip href="#view" { "Skip to the tasks" }
@@ -88,7 +86,7 @@ pub(super) fn whole(seen: &Seen, since: Option<&str>) -> Markup {
     }
 }
 
-/// Draws what a page that cannot be shown says instead.
+/// Renders an error page.
 pub(crate) fn problem(base: &str, message: &str, hint: Option<&str>) -> Markup {
     let said = html! {
         p { (message) }
@@ -98,7 +96,7 @@ pub(crate) fn problem(base: &str, message: &str, hint: Option<&str>) -> Markup {
     alone(base, &html! {}, "This cannot be shown", &said)
 }
 
-/// Draws what a browser sees that is not let in.
+/// Renders the page for a browser that is not signed in.
 pub(crate) fn closed(base: &str) -> Markup {
     let said = html! {
         p { "Open the link that " code { "taskyard serve" } " printed: it lets one browser in, once." }
@@ -108,18 +106,18 @@ pub(crate) fn closed(base: &str) -> Markup {
     alone(base, &html! {}, "This browser is not let in yet", &said)
 }
 
-/// Draws the page that a link leads to: its script keeps the secret that only the board's own pages have, and goes on to the board.
+/// Renders the page of a link. Its script stores the pages' secret and continues to the board.
 pub(crate) fn opening(secret: &str, base: &str) -> Markup {
     let more = html! {
         meta name="taskyard-page" content=(secret);
         script type="module" src=(assets::address(base, "opening.js")) {}
-        // Without scripts the pages can be read.
+        // Without scripts, the pages are read-only.
         noscript { meta http-equiv="refresh" content={ "0;url=" (base) "/" }; }
     };
     alone(base, &more, "You are let in", &html! { p { a href={ (base) "/" } { "Go on to the board" } } })
 }
 
-/// Draws a page with a few words in the frame of the board, and nothing of any list.
+/// Renders a short message in the board's layout, without any list.
 fn alone(base: &str, more_head: &Markup, title: &str, said: &Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -153,7 +151,7 @@ fn basics(base: &str, title: &str) -> Markup {
     }
 }
 
-/// Draws which list it is, and its views.
+/// Renders the list's name and its views.
 fn views(seen: &Seen) -> Markup {
     let address = &seen.address;
     let is_of_list = address.view != View::Lists;
@@ -162,6 +160,9 @@ fn views(seen: &Seen) -> Markup {
     html! {
         div #views data-list=[list] data-view=(address.view.word()) data-title=(title(seen)) {
             h1 { (if is_of_list { address.list.as_str() } else { "Lists" }) }
+            @if seen.may_change() {
+                button.more-button type="button" data-act="list-menu" data-list=[list] aria-haspopup="dialog" aria-label="What to do with the list" { "⋯" }
+            }
             nav aria-label="Views" {
                 @for view in View::OF_LIST.into_iter().filter(|_| is_of_list) {
                     @let is_shown = view == address.view;
@@ -200,14 +201,14 @@ fn view(seen: &Seen) -> Markup {
         View::Messages => (true, messages::view(seen)),
         View::Lists => (true, lists::view(seen)),
     };
-    // Where nothing in it takes the focus, it is scrolled with the keyboard itself.
+    // A view without focusable content must itself be scrollable by keyboard.
     let tabindex = if seen.address.view == View::Charts { "0" } else { "-1" };
-    // A list's page is never turned into that of another list, which has the same numbers.
+    // Never morph one list's page into another's, since their task numbers coincide.
     let key = (seen.address.view != View::Lists).then_some(&seen.address.list);
     html! { main #view data-key=[key] class={ "view-" (seen.address.view.word()) (if has_padding { " padded" } else { "" }) } tabindex=(tabindex) { (shown) } }
 }
 
-/// Draws our sign: three bars of a list, the first of them done.
+/// Renders the logo: three bars of a list, the first one done.
 fn logo() -> Markup {
     PreEscaped(
         "<svg class=\"logo\" viewBox=\"0 0 24 24\" aria-hidden=\"true\"><path class=\"one\" d=\"M4 6.5 6.5 9 10.5 4\"/>\

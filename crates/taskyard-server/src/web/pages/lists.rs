@@ -1,4 +1,4 @@
-//! Every list of the store: beside each page, and as a page of its own. And what an empty list says.
+//! The lists of the store: a sidebar on each page, and a page. Also the text of an empty list.
 
 use std::cmp::Reverse;
 
@@ -9,19 +9,19 @@ use super::page_address::View;
 use super::seen::Seen;
 use super::texts::{ago, bar, count, how_far, one_line};
 
-/// So many lists stand beside a page; all are on the page of lists.
+/// Maximum number of lists in the sidebar; the page shows all.
 const BESIDE: usize = 40;
-/// So many names are told of those at work.
+/// Maximum number of active agents named.
 const NAMES: usize = 3;
 
-/// Draws the lists beside a page: where an agent is alive first, then what changed last.
+/// Renders the sidebar: lists with live agents first, then by last change.
 pub(super) fn beside(seen: &Seen) -> Markup {
     let mut rows: Vec<&ListRow> = seen.lists.iter().flatten().collect();
     let all = rows.len();
     let is_here = |row: &ListRow| row.list == seen.address.list && seen.address.view != View::Lists;
     rows.sort_by_key(|row| (row.alive.is_empty() && row.gone.is_none(), Reverse(row.changed)));
     let here = rows.iter().position(|row| is_here(row));
-    // The list that is shown is among them, however old it is.
+    // Always include the displayed list.
     if let Some(here) = here.filter(|here| *here >= BESIDE) {
         rows.swap(here, BESIDE - 1);
     }
@@ -31,7 +31,7 @@ pub(super) fn beside(seen: &Seen) -> Markup {
             a.all href=(all_lists) aria-current=[(seen.address.view == View::Lists).then_some("page")] { "All lists" }
             ul {
                 @for row in rows.iter().take(BESIDE) {
-                    li { a href=(seen.address.at(row.list.clone(), View::Columns).href()) aria-current=[is_here(row).then_some("page")] {
+                    li { a data-list=(row.list) href=(seen.address.at(row.list.clone(), View::Columns).href()) aria-current=[is_here(row).then_some("page")] {
                         span.name {
                             @if !row.alive.is_empty() { span.alive role="img" aria-label="an agent is at work" { "●" } " " }
                             @if row.gone.is_some() { span.alarm role="img" aria-label="tasks are gone" { "▲" } " " }
@@ -47,7 +47,7 @@ pub(super) fn beside(seen: &Seen) -> Markup {
     }
 }
 
-/// Draws all lists as a page.
+/// Renders the page of all lists.
 pub(super) fn view(seen: &Seen) -> Markup {
     let mut rows: Vec<&ListRow> = seen.lists.iter().flatten().collect();
     rows.sort_by_key(|row| (row.alive.is_empty() && row.gone.is_none(), Reverse(row.changed)));
@@ -61,11 +61,17 @@ pub(super) fn view(seen: &Seen) -> Markup {
                 @let address = seen.address.at(row.list.clone(), View::Columns);
                 li id={ "list-" (row.list) } data-item {
                     a.open href=(address.href()) { (one_line(row.list.as_str())) }
+                    @if seen.may_change() {
+                        button.more-button type="button" data-act="list-menu" data-list=(row.list) aria-haspopup="dialog" aria-label={ "What to do with " (row.list) } { "⋯" }
+                    }
                     @if let Some(gone) = &row.gone {
                         span.alarm { "▲ gone: " (count(gone.open, "open task", "open tasks")) }
                     }
                     (bar(row.counts))
                     div.facts {
+                        @if let Some(needs) = seen.needs_of_lists.get(&row.list).copied().filter(|needs| *needs > 0) {
+                            span.alarm { "▲ " (needs) (if needs == 1 { " needs you" } else { " need you" }) }
+                        }
                         @let [pending, in_progress, completed] = row.counts;
                         @if row.counts == [0; 3] { span.dim { "empty" } }
                         @if in_progress > 0 { span.active { "◼ " (in_progress) " in progress" } }
@@ -88,7 +94,7 @@ fn names(alive: &[String]) -> String {
     if more > 0 { format!("{} and {more} more", first.join(", ")) } else { first.join(", ") }
 }
 
-/// Draws what a list without tasks says: what to do first, or what is gone.
+/// Renders a list without tasks: what to do first, or what has disappeared.
 pub(super) fn nothing_here(seen: &Seen) -> Markup {
     html! {
         div.empty {

@@ -1,4 +1,4 @@
-//! Messages as conversations: one with each person or agent, and a box to write.
+//! Messages, as one conversation per person or agent, with an input box.
 
 use maud::{Markup, html};
 use taskyard::core::view::{LetterState, Thread};
@@ -7,10 +7,9 @@ use super::page_address::{PageAddress, View};
 use super::seen::Seen;
 use super::texts::{agent, ago, colour_class, linked, one_line};
 
-/// So many messages of a conversation are shown, the newest.
+/// Maximum number of messages shown per conversation, the newest.
 const LETTERS: usize = 200;
 
-/// Draws it.
 pub(super) fn view(seen: &Seen) -> Markup {
     let mail = &seen.mail;
     if let Some(problem) = &mail.problem {
@@ -38,6 +37,9 @@ pub(super) fn view(seen: &Seen) -> Markup {
                     li data-item .is-open[Some(*name) == with] { a.open href=(address(seen, name)) { (agent(name, seen.colour(name))) } }
                 }
                 li data-item .is-open[with == Some("*")] { a.open href=(address(seen, "*")) { "Everybody" } }
+                @if let Some((team, name)) = mail.team.as_deref().zip(mail.name.as_deref()).filter(|_| seen.may_change()) {
+                    li { button.link type="button" data-act="leave-team" data-team=(team) data-agent=(name) { "Leave the team" } }
+                }
             }
             @if let Some(with) = with { (conversation(seen, with, thread)) }
         }
@@ -111,7 +113,11 @@ fn nobody(seen: &Seen) -> Markup {
                     p { "The list belongs to the team " b { (one_line(team)) } ". Members write to each other." }
                     @if seen.may_change() { p { button.primary type="button" data-act="join" data-team=(team) { "Join as " (seen.yard.actor()) } } }
                 },
-                None => p { "Members of a team write to each other. Make one: " code { "taskyard team create " (seen.address.list) } },
+                None => {
+                    p { "Members of a team write to each other." }
+                    @if seen.may_change() { p { button.primary type="button" data-act="create-team" { "Make a team" } } }
+                    p.dim { "Or from a shell: " code { "taskyard team create " (seen.address.list) } }
+                },
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The pages that a browser shows: drawn here, from the same models as the board in the terminal, whole or in those parts that have
-//! changed. Nothing is changed here; what people do goes through the API.
+//! The pages shown in a browser, rendered from the same models as the terminal board, completely or in parts. Begin
+//! with `seen.rs` and `layout.rs`. Pages change nothing; user actions go through the API.
 
 mod agents;
 mod answering;
@@ -7,8 +7,10 @@ mod assets;
 mod card;
 mod charts;
 mod columns;
+mod framed_graph;
 mod graph;
 mod history;
+mod job_output;
 mod jobs;
 mod keys;
 mod layout;
@@ -19,7 +21,6 @@ mod searching;
 mod seen;
 mod table;
 mod task;
-mod task_facts;
 mod texts;
 mod truth;
 

@@ -1,4 +1,4 @@
-//! The address of a page: which list, how it is looked at, what is chosen and what is open.
+//! The address of a page: its list and view, the filter, and what is open.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,7 +8,6 @@ use taskyard::core::{ListId, TaskId};
 use crate::web::paths::push_part;
 use taskyard::core::problem::Problem;
 
-/// How a list is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
     Columns,
@@ -22,7 +21,7 @@ pub(super) enum View {
     Lists,
 }
 
-/// The paths of pages.
+/// The routes of the pages.
 pub(crate) const ROUTES: [&str; 9] = [
     "/lists",
     "/lists/{list}",
@@ -36,7 +35,7 @@ pub(crate) const ROUTES: [&str; 9] = [
 ];
 
 impl View {
-    /// The views of one list, in the order in which they are offered.
+    /// The views of a list, in the order offered.
     pub(super) const OF_LIST: [Self; 8] = [
         Self::Table,
         Self::Columns,
@@ -48,7 +47,7 @@ impl View {
         Self::Messages,
     ];
 
-    /// Returns the word for it.
+    /// Returns its displayed name.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Columns => "Columns",
@@ -63,7 +62,7 @@ impl View {
         }
     }
 
-    /// Returns the keys that lead to it.
+    /// Returns the keys that open it.
     pub(super) const fn keys(self) -> &'static str {
         match self {
             Self::Columns => "g c",
@@ -78,7 +77,7 @@ impl View {
         }
     }
 
-    /// Returns the word by which programs know it, and its address ends.
+    /// Returns its identifier, which is also the last segment of its path.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Columns => "columns",
@@ -93,7 +92,7 @@ impl View {
         }
     }
 
-    /// Tells whether it shows tasks, which can be chosen by a query.
+    /// Returns whether it shows tasks, which a query can filter.
     pub(super) const fn has_tasks(self) -> bool {
         matches!(self, Self::Columns | Self::Table | Self::Graph)
     }
@@ -110,29 +109,38 @@ impl View {
     }
 }
 
-/// The address of a page: a list, a view of it, and what is chosen and open there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PageAddress {
-    /// What paths begin with: nothing, unless a proxy shows the pages below a path.
+    /// The path prefix: empty unless a proxy serves the pages below a path.
     pub(super) base: Arc<str>,
     pub(super) list: ListId,
     pub(super) view: View,
-    /// What chooses tasks, as it was typed.
+    /// The query, as typed.
     pub(super) query: String,
-    /// By what they are sorted, as it was asked for.
+    /// The sort keys, as requested.
     pub(super) sort: String,
-    /// Only what needs a person.
+    /// The field that lanes are grouped by: `owner`, `parent`, `tag` or `priority`; empty for a single lane.
+    pub(super) group: String,
+    /// The task around which the graph is drawn.
+    pub(super) focus: Option<TaskId>,
+    /// The tasks whose subtasks are folded in the graph.
+    pub(super) folded: Vec<TaskId>,
+    /// Whether the graph includes completed tasks.
+    pub(super) done: bool,
+    /// Whether to show only tasks that need a person.
     pub(super) needs: bool,
-    /// The task that is open beside the list.
+    /// The task opened beside the list.
     pub(super) task: Option<TaskId>,
-    /// From where on something long is shown: the number of a row, or the revision before it.
+    /// Maximum number of rows or cards, requested while the user types. Never part of a URL.
+    pub(super) rows: Option<usize>,
+    /// The start of a long listing: a row number, or the revision before which to begin.
     pub(super) from: Option<u64>,
-    /// The job or the conversation that is open.
+    /// The open job or conversation.
     pub(super) open: Option<String>,
 }
 
 impl PageAddress {
-    /// Reads the address of a request; what it does not say is the served list.
+    /// Parses the address of a request. The default list is the served one.
     pub(super) fn of(
         base: &str,
         list: Option<&str>,
@@ -146,8 +154,15 @@ impl PageAddress {
             match name.as_ref() {
                 "q" => address.query = value.trim().to_owned(),
                 "sort" => address.sort = value.trim().to_owned(),
+                "group" => address.group = value.trim().to_owned(),
+                "focus" if !value.is_empty() => address.focus = Some(TaskId::sanitized(&value)),
+                "fold" => {
+                    address.folded = value.split(',').filter(|id| !id.is_empty()).map(TaskId::sanitized).collect()
+                }
+                "done" => address.done = true,
                 "needs" => address.needs = true,
                 "task" if !value.is_empty() => address.task = Some(TaskId::sanitized(&value)),
+                "rows" => address.rows = value.parse().ok(),
                 "from" => address.from = value.parse().ok(),
                 "open" if !value.is_empty() => address.open = Some(value.into_owned()),
                 _ => {}
@@ -156,12 +171,12 @@ impl PageAddress {
         Ok(address)
     }
 
-    /// Returns where a view of a list is, of this server.
+    /// Returns the address of a view on this server.
     pub(super) fn at(&self, list: ListId, view: View) -> Self {
         Self::first(&self.base, list, view)
     }
 
-    /// Returns where a view of a list is.
+    /// Returns the address of a view.
     pub(super) fn first(base: &str, list: ListId, view: View) -> Self {
         Self {
             base: base.into(),
@@ -169,14 +184,19 @@ impl PageAddress {
             view,
             query: String::new(),
             sort: String::new(),
+            group: String::new(),
+            focus: None,
+            folded: Vec::new(),
+            done: false,
             needs: false,
             task: None,
+            rows: None,
             from: None,
             open: None,
         }
     }
 
-    /// Returns another view of the same list; what chooses tasks stays where they are shown.
+    /// Returns another view of the same list. Keeps the filter if both views show tasks.
     pub(super) fn view(&self, view: View) -> Self {
         match self.view.has_tasks() && view.has_tasks() {
             true => Self { view, from: None, open: None, ..self.clone() },
@@ -184,18 +204,19 @@ impl PageAddress {
         }
     }
 
-    /// Returns the same address with a task open.
+    /// Returns the same address with a task opened.
     pub(super) fn with_task(&self, task: Option<&TaskId>) -> Self {
         Self { task: task.cloned(), ..self.clone() }
     }
 
-    /// Returns the tasks of the list that a query chooses, in the view that is there.
+    /// Returns the address of the tasks that match a query, in the current view if it shows tasks.
     pub(super) fn chosen(&self, query: &str) -> Self {
         let view = if self.view.has_tasks() { self.view } else { View::Table };
-        Self { query: query.to_owned(), ..self.at(self.list.clone(), view) }
+        let arranged = Self { sort: self.sort.clone(), group: self.group.clone(), ..self.at(self.list.clone(), view) };
+        Self { query: query.to_owned(), ..arranged }
     }
 
-    /// Returns the address.
+    /// Returns the URL.
     pub(super) fn href(&self) -> String {
         let mut address = format!("{}/lists", self.base);
         if self.view != View::Lists {
@@ -208,9 +229,15 @@ impl PageAddress {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let task = self.task.as_ref().map(TaskId::as_str).unwrap_or_default();
         let from = self.from.map(|from| from.to_string()).unwrap_or_default();
+        let folded: Vec<&str> = self.folded.iter().map(TaskId::as_str).collect();
+        let folded = folded.join(",");
         let pairs = [
             ("q", self.query.as_str()),
             ("sort", &self.sort),
+            ("group", &self.group),
+            ("focus", self.focus.as_ref().map(TaskId::as_str).unwrap_or_default()),
+            ("fold", &folded),
+            ("done", if self.done { "1" } else { "" }),
             ("needs", if self.needs { "1" } else { "" }),
             ("from", &from),
             ("open", self.open.as_deref().unwrap_or_default()),

@@ -1,75 +1,94 @@
-//! What a page shows, found out once for each request.
+//! The data that a page shows, collected once per request.
 
 use std::cell::OnceCell;
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use taskyard::Yard;
+use taskyard::core::dialect::inbox::read_protocol;
 use taskyard::core::rules::health::may_be_of_ended_session;
 use taskyard::core::view::{AgentRow, HeldTask, JobRow, ListRow, NeedKind, Thread, threads};
-use taskyard::core::{Task, TaskId, Timestamp};
+use taskyard::core::{ListId, Message, Protocol, Task, TaskId, Timestamp};
 use taskyard::operations::{Mistake, PastAndPresent, Query, SortOrder, Survey};
 use taskyard::teams::{Correspondence, Seat};
 use taskyard_jobs::Jobs;
 
+use super::job_output::{plain, tail_of};
 use super::page_address::{PageAddress, View};
 use crate::tokens::Scope;
+use crate::web::api::session_of_owner;
 use crate::web::call::Call;
 use crate::web::letters::Letters;
 use crate::web::pasts::Pasts;
 use crate::web::site::Site;
 use taskyard::core::problem::Problem;
 
-/// So many tasks that an agent has are told of.
+/// Maximum number of tasks shown per agent.
 const HELD: usize = 500;
-/// So many sent messages are shown.
+/// Maximum number of running jobs whose last line is shown.
+const RUNNING: usize = 12;
+/// Maximum number of lists searched for tasks that need a person.
+const LISTS_LOOKED_INTO: usize = 24;
+/// Bytes read from the end of a job's output to find its last line.
+const LAST_LINE: u64 = 4096;
+/// Maximum number of sent messages shown.
 const SENT: usize = 100;
 
-/// What a page shows.
 pub(super) struct Seen {
     pub(super) address: PageAddress,
-    /// What the browser may do: a page that only reads has no controls.
+    /// The browser's scope. A read-only page has no controls.
     pub(super) scope: Scope,
+    /// Whether the browser may start commands.
+    pub(super) may_run_commands: bool,
     pub(super) yard: Yard,
     pub(super) jobs: Option<Jobs>,
     pub(super) survey: Survey,
-    /// What is wrong with the query.
+    /// The error in the query, if any.
     pub(super) mistake: Option<Mistake>,
     pub(super) agents: Vec<AgentRow>,
     pub(super) job_rows: Vec<JobRow>,
+    /// The last line of running jobs, keyed by the task they were started for: the job's description and the line.
+    pub(super) last_lines: HashMap<TaskId, (String, String)>,
+    /// The transcripts of the owners, keyed by task; empty if the page does not show agents.
+    pub(super) transcripts: HashMap<TaskId, PathBuf>,
+    /// How many tasks need a person, for the most recently changed lists; empty if the page does not show this.
+    pub(super) needs_of_lists: HashMap<ListId, usize>,
     pub(super) mail: Mail,
-    /// What became of the list over time, or why that cannot be told; none where the page does not show it.
+    /// The list's past, or why it is unavailable; `None` if the page does not show it.
     pub(super) past: Option<Result<PastAndPresent, String>>,
-    /// Every list; none where the page does not show them.
+    /// All lists; `None` if the page does not show them.
     pub(super) lists: Option<Vec<ListRow>>,
-    /// The colour of agents, by name, where a team gives them one.
+    /// The colours that teams assign to agents, by name.
     colours: HashMap<String, String>,
-    /// Where each task stands among the tasks.
+    /// The index of each task.
     positions: OnceCell<HashMap<TaskId, usize>>,
 }
 
-/// The messages of the user who looks.
+/// The user's messages.
 #[derive(Debug, Default)]
 pub(super) struct Mail {
-    /// The name that the user has in the team of the list; none where it is in none.
+    /// The user's name in the team of the list; `None` if the user is not in it.
     pub(super) name: Option<String>,
-    /// The team of the list.
     pub(super) team: Option<String>,
-    /// One conversation with each.
+    /// The conversations, one per correspondent.
     pub(super) threads: Vec<Thread>,
-    /// Why they cannot be read.
+    /// The newest request for plan approval of each member.
+    pub(super) plans: HashMap<String, String>,
+    /// Why the messages are unavailable.
     pub(super) problem: Option<String>,
 }
 
 impl Mail {
-    /// Returns how many messages wait to be acknowledged.
+    /// Returns the number of unacknowledged messages.
     pub(super) fn unread(&self) -> usize {
         self.threads.iter().map(Thread::unread).sum()
     }
 }
 
 impl Seen {
-    /// Looks at everything that the page of an address shows; at every list only where that is asked for.
+    /// Collects the data for a page; `asks_for_lists` includes all lists.
     pub(super) fn look(
         address: PageAddress,
         call: &Call,
@@ -82,7 +101,7 @@ impl Seen {
             Ok(query) => (call.as_meant(query), None),
             Err(mistake) => (Query::default(), Some(mistake)),
         };
-        // An unknown key sorts nothing.
+        // Unknown keys are ignored.
         let sort: Vec<SortOrder> = address.sort.split(',').filter_map(|key| key.parse().ok()).collect();
         let mut survey = yard.survey(&query, &sort)?;
         if address.needs {
@@ -97,17 +116,61 @@ impl Seen {
             mail: mail(&yard, (address.view == View::Messages).then(|| site.letters())),
             address,
             scope,
+            may_run_commands: site.runs_commands() && scope == Scope::All,
             yard,
             jobs,
             survey,
             mistake,
             agents: Vec::new(),
+            last_lines: HashMap::new(),
+            transcripts: HashMap::new(),
+            needs_of_lists: HashMap::new(),
             job_rows,
             colours: HashMap::new(),
             positions: OnceCell::new(),
         };
         seen.look_at_agents();
+        if seen.address.view.has_tasks() || seen.address.view == View::Agents {
+            seen.look_at_running_jobs();
+        }
+        match seen.address.view {
+            View::Agents => seen.look_at_transcripts(call),
+            View::Lists => seen.look_into_lists(),
+            _ => {}
+        }
         Ok(seen)
+    }
+
+    fn look_at_transcripts(&mut self, call: &Call) {
+        let held: Vec<TaskId> = self.agents.iter().flat_map(|row| &row.holds).map(|held| held.task.clone()).collect();
+        for id in held.into_iter().take(RUNNING) {
+            if let Some(session) = self.task(&id).and_then(|task| session_of_owner(call, task)) {
+                self.transcripts.insert(id, session.transcript);
+            }
+        }
+    }
+
+    fn look_into_lists(&mut self) {
+        let mut rows: Vec<&ListRow> = self.lists.iter().flatten().collect();
+        rows.sort_by_key(|row| Reverse(row.changed));
+        for row in rows.into_iter().take(LISTS_LOOKED_INTO) {
+            // An unreadable list is still shown.
+            if let Ok(survey) = self.yard.on(row.list.clone()).survey(&Query::default(), &[]) {
+                self.needs_of_lists.insert(row.list.clone(), survey.glance.needs.len());
+            }
+        }
+    }
+
+    fn look_at_running_jobs(&mut self) {
+        let Some(jobs) = &self.jobs else { return };
+        for row in self.job_rows.iter().filter(|row| row.is_going_on()).take(RUNNING) {
+            let Some(task) = row.task.clone() else { continue };
+            if let Ok((text, _)) = tail_of(jobs, &row.id, LAST_LINE)
+                && let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty())
+            {
+                self.last_lines.entry(task).or_insert_with(|| (row.description.clone(), plain(line.trim())));
+            }
+        }
     }
 
     fn look_at_agents(&mut self) {
@@ -116,17 +179,16 @@ impl Seen {
         self.colours = self.agents.iter().filter_map(colour).collect();
     }
 
-    /// Tells whether the person who looks may change tasks.
+    /// Returns whether the user may change tasks.
     pub(super) fn may_change(&self) -> bool {
         self.scope >= Scope::Work
     }
 
-    /// Returns the moment at which it was looked.
+    /// Returns when the data was collected.
     pub(super) fn now(&self) -> Timestamp {
         self.survey.now
     }
 
-    /// Returns a task of the list.
     pub(super) fn task(&self, id: &TaskId) -> Option<&Task> {
         let tasks = &self.survey.tasks;
         let positions = self
@@ -135,36 +197,35 @@ impl Seen {
         positions.get(id).map(|position| &tasks[*position])
     }
 
-    /// Returns the tasks that are shown, in their order.
+    /// Returns the tasks shown, in order.
     pub(super) fn shown(&self) -> impl Iterator<Item = &Task> {
         let chosen = self.survey.chosen.as_ref();
         self.survey.tasks.iter().filter(move |task| chosen.is_none_or(|chosen| chosen.contains(&task.id)))
     }
 
-    /// Returns the open tasks that hold a task up.
+    /// Returns the open blockers of a task.
     pub(super) fn blockers(&self, task: &Task) -> &[TaskId] {
         let blockers = self.survey.blockers.get(&task.id).map(Vec::as_slice).unwrap_or_default();
         if task.status.is_open() { blockers } else { &[] }
     }
 
-    /// Returns why a task needs a person.
+    /// Returns why a task needs a person, if it does.
     pub(super) fn need(&self, task: &Task) -> Option<NeedKind> {
         let of_list = || self.survey.glance.needs.iter().find(|need| need.task == task.id).map(|need| need.kind);
         let of_task = NeedKind::of(task, self.now());
         of_task.or_else(|| if may_be_of_ended_session(task) { of_list() } else { None })
     }
 
-    /// Returns the colour of an agent.
     pub(super) fn colour(&self, name: &str) -> Option<&str> {
         self.colours.get(name).map(String::as_str)
     }
 
-    /// Returns who holds a task, and since when.
+    /// Returns the agent that holds a task, and the holding.
     pub(super) fn holder(&self, id: &TaskId) -> Option<(&AgentRow, &HeldTask)> {
         self.agents.iter().find_map(|row| Some((row, row.holds.iter().find(|held| held.task == *id)?)))
     }
 
-    /// Returns how much needs a person: tasks, agents, jobs, and messages.
+    /// Returns how many tasks, agents, jobs and other matters need a person.
     pub(super) fn needs(&self) -> usize {
         let agents = self.agents.iter().filter(|row| row.needs_a_person()).count();
         let jobs = self.job_rows.iter().filter(|row| row.needs_a_person).count();
@@ -172,12 +233,11 @@ impl Seen {
         self.survey.glance.needs.len() + agents + jobs + others
     }
 
-    /// Returns the address of a task beside what is shown.
+    /// Returns the URL of this page with a task opened.
     pub(super) fn href(&self, id: &TaskId) -> String {
         self.address.with_task(Some(id)).href()
     }
 
-    /// Returns what a task is called.
     pub(super) fn title(task: &Task) -> String {
         super::texts::one_line(&task.shown_subject())
     }
@@ -193,8 +253,8 @@ fn job_rows(jobs: &Jobs, address: &PageAddress) -> Result<Vec<JobRow>, Problem> 
     Ok(jobs.of_list(&address.list)?.iter().rev().map(JobRow::of).collect())
 }
 
-/// Returns the messages of the user who looks. If they are on the screen, those that were there before stay, and senders can see that theirs were
-/// shown.
+/// Returns the user's messages. If they are shown on the page, earlier ones are kept, and senders are notified that
+/// theirs were shown.
 fn mail(yard: &Yard, shown: Option<&Letters>) -> Mail {
     let look = || -> Result<Mail, Problem> {
         let Some(teams) = yard.teams() else { return Ok(Mail::default()) };
@@ -204,9 +264,15 @@ fn mail(yard: &Yard, shown: Option<&Letters>) -> Mail {
             teams.receive(&seat)?;
         }
         let Correspondence { waiting, had, sent } = teams.correspondence(&seat, SENT)?;
+        let messages = had.iter().chain(waiting.iter().map(|delivery| &delivery.message));
+        let plan = |message: &Message| match read_protocol(&message.text) {
+            Some(Protocol::PlanApprovalRequest { request, .. }) => Some((message.from.clone(), request)),
+            _ => None,
+        };
+        let plans = messages.filter_map(plan).collect();
         let mut threads = threads(&waiting, &had, sent);
         shown.iter().for_each(|letters| letters.complete(yard.list_id(), yard.actor(), &mut threads));
-        Ok(Mail { threads, name: Some(seat.name), team, problem: None })
+        Ok(Mail { threads, name: Some(seat.name), team, plans, problem: None })
     };
     look().unwrap_or_else(|problem| Mail { problem: Some(problem.report().message.clone()), ..Mail::default() })
 }

@@ -1,4 +1,4 @@
-//! A list as a table: one row for each task, in any order, chosen by a query. What is the same for every row has no column.
+//! A list as a table: one row per task, in any order, filtered by a query. A column without content is omitted.
 
 use maud::{Markup, html};
 use taskyard::core::{Priority, Status, Task};
@@ -9,12 +9,12 @@ use super::page_address::PageAddress;
 use super::seen::Seen;
 use super::texts::{agent, mark, one_line, since, state, until};
 
-/// So many rows a page has.
+/// Rows per page.
 const ROWS: u64 = 100;
-/// So many completed tasks are shown where the user did not ask for them.
+/// Default number of completed tasks shown.
 const COMPLETED: usize = 5;
 
-/// What the rows of a table have to say: a column that would be empty is left out.
+/// Which columns have content.
 struct Columns {
     owner: bool,
     waits: bool,
@@ -24,14 +24,13 @@ struct Columns {
     tags: bool,
 }
 
-/// Draws it.
 pub(super) fn view(seen: &Seen) -> Markup {
     if seen.survey.tasks.is_empty() {
         return lists::nothing_here(seen);
     }
     let address = &seen.address;
     let mut tasks: Vec<&Task> = seen.shown().collect();
-    // What is long done is folded away, unless the user chose or sorted.
+    // Older completed tasks are folded, unless the user filtered or sorted.
     let mut folded = 0;
     if seen.survey.chosen.is_none() && address.sort.is_empty() {
         let completed = tasks.iter().filter(|task| task.status == Status::Completed).count();
@@ -40,7 +39,12 @@ pub(super) fn view(seen: &Seen) -> Markup {
         drop(tasks.drain(first..first + folded));
     }
     let from = address.from.unwrap_or(0).min(tasks.len() as u64);
-    let rows: Vec<&Task> = tasks.iter().skip(usize::try_from(from).unwrap_or(0)).take(ROWS as usize).copied().collect();
+    let rows: Vec<&Task> = tasks
+        .iter()
+        .skip(usize::try_from(from).unwrap_or(0))
+        .take(address.rows.map_or(ROWS as usize, |rows| rows.min(ROWS as usize)))
+        .copied()
+        .collect();
     let columns = Columns {
         owner: rows.iter().any(|task| task.owner().is_some()),
         waits: rows.iter().any(|task| !seen.blockers(task).is_empty()),
@@ -54,7 +58,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
         @if rows.is_empty() {
             p.empty { "No task is like that. " a href=(address.at(address.list.clone(), address.view).href()) { "Show all" } }
         } @else {
-            // How many tasks the pages of the table have together, where a query of theirs finds them all.
+            // The total number of tasks on all pages, if a query finds them all.
             @let total = (!address.needs && tasks.len() > rows.len()).then_some(tasks.len());
             table.tasks data-total=[total] {
                 caption.sr { "The tasks of " (address.list) }
@@ -116,7 +120,7 @@ fn row(seen: &Seen, task: &Task, columns: &Columns) -> Markup {
                     @if columns.waits && is_blocked { (waits(seen, blockers)) }
                 }
                 (doing(seen, task))
-                // What has a column of its own on a wide screen stands below the subject on a narrow one.
+                // On a narrow screen, the content of these columns is below the subject.
                 div.narrow { (facts(seen, task)) }
             }
             @if columns.owner {

@@ -1,27 +1,31 @@
-//! The small things that all pages say in the same way: times, states, agents, lines of the terminal.
+//! Formatting shared by all pages: times, states, agents and terminal lines.
 
+use std::sync::OnceLock;
+
+use jiff::Zoned;
+use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use taskyard::core::render::{Line, Tone, escaping, state_in_words, web_addresses};
 use taskyard::core::view::ListRow;
 use taskyard::core::{COLOURS, Task, TaskId, Timestamp};
 
-/// As much of a text as any page shows on one line.
+/// Maximum length of a text on one line.
 const LONGEST: usize = 400;
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
-/// What is over for longer than this is told by its date.
+/// Times further in the past are shown as a date.
 const LONG_AGO: i64 = -60 * DAY;
 
-/// Returns a text on one line, as much of it as a page shows, with nothing in it that hides or turns text around.
+/// Returns a text on one line, shortened if necessary, without invisible or bidirectional control characters.
 pub(super) fn one_line(text: &str) -> String {
     let end = text.floor_char_boundary(LONGEST);
     let more = if end < text.len() { "…" } else { "" };
     format!("{}{more}", escaping::one_line(text[..end].trim()))
 }
 
-/// Returns a text of several lines with nothing in it that hides, in which addresses of the web are links.
+/// Renders a text of several lines with web addresses as links, without invisible control characters.
 pub(super) fn linked(text: &str) -> Markup {
     let text = escaping::many_lines(text);
     let addresses = web_addresses(&text);
@@ -34,19 +38,18 @@ pub(super) fn linked(text: &str) -> Markup {
     }
 }
 
-/// Returns how long ago something was: relative under a day, the day after that, and the exact moment where the mouse
-/// points at it.
+/// Renders how long ago something happened: relative within a day, after that as a date. The exact time is a tooltip.
 pub(super) fn ago(moment: Timestamp, now: Timestamp) -> Markup {
     let words = age_in_words(moment, now);
     html! { time datetime=(moment) title=(moment) data-age { (words) } }
 }
 
-/// Returns how long something lasts already; it goes on while it is shown.
+/// Renders how long something has lasted; a script updates it.
 pub(super) fn since(moment: Timestamp, now: Timestamp) -> Markup {
     html! { time datetime=(moment) title={ "since " (moment) } data-since { (span_in_words(now.0 - moment.0)) } }
 }
 
-/// Returns when something will be, or was to be.
+/// Renders when something will happen, or was due.
 pub(super) fn until(moment: Timestamp, now: Timestamp) -> Markup {
     let left = moment.0.saturating_sub(now.0);
     let words = match left {
@@ -66,11 +69,35 @@ fn age_in_words(moment: Timestamp, now: Timestamp) -> String {
     }
 }
 
-fn day(moment: Timestamp) -> String {
-    moment.to_string().chars().take(10).collect()
+/// Returns a date in the local time zone, such as `2026-11-15`.
+pub(super) fn day(moment: Timestamp) -> String {
+    local(moment).map_or_else(|| moment.to_string().chars().take(10).collect(), |moment| moment.date().to_string())
 }
 
-/// Returns a span in its largest unit: `45 s`, `12 min`, `3 h`, `2 days`.
+/// Returns a date as a heading: `Today`, `Yesterday`, `Wed 11 November`, with the year unless it is the current one.
+pub(super) fn day_in_words(moment: Timestamp, now: Timestamp) -> String {
+    let (Some(at), Some(today)) = (local(moment), local(now)) else { return day(moment) };
+    match (today.date() - at.date()).get_days() {
+        0 => "Today".to_owned(),
+        1 => "Yesterday".to_owned(),
+        _ if at.year() == today.year() => at.strftime("%a %-d %B").to_string(),
+        _ => at.strftime("%a %-d %B %Y").to_string(),
+    }
+}
+
+/// Renders a time of day such as `14:05`.
+pub(super) fn clock(moment: Timestamp) -> Markup {
+    let words = local(moment).map(|at| at.strftime("%H:%M").to_string()).unwrap_or_default();
+    html! { time datetime=(moment) title=(moment) { (words) } }
+}
+
+fn local(moment: Timestamp) -> Option<Zoned> {
+    static ZONE: OnceLock<TimeZone> = OnceLock::new();
+    let moment = jiff::Timestamp::from_millisecond(moment.0).ok()?;
+    Some(moment.to_zoned(ZONE.get_or_init(TimeZone::system).clone()))
+}
+
+/// Returns a duration in its largest unit: `45 s`, `12 min`, `3 h`, `2 days`.
 pub(super) fn span_in_words(milliseconds: i64) -> String {
     let span = milliseconds.max(0);
     match span {
@@ -82,14 +109,14 @@ pub(super) fn span_in_words(milliseconds: i64) -> String {
     }
 }
 
-/// Returns the mark of a task's state, which says in words what it means.
+/// Renders the mark of a task's state, with a description.
 pub(super) fn mark(task: &Task, is_blocked: bool) -> Markup {
     let (class, sign) = state(task, is_blocked);
     let words = if is_blocked { "blocked" } else { state_in_words(task) };
     html! { span class={ "mark " (class) } role="img" aria-label=(words) title=(words) { (sign) } }
 }
 
-/// Returns the class and the sign of a task's state.
+/// Returns the CSS class and the symbol of a task's state.
 pub(super) fn state(task: &Task, is_blocked: bool) -> (&'static str, &'static str) {
     match task.status {
         taskyard::core::Status::Pending if is_blocked => ("blocked", "◻"),
@@ -100,19 +127,26 @@ pub(super) fn state(task: &Task, is_blocked: bool) -> (&'static str, &'static st
     }
 }
 
-/// Returns an agent's name in its colour.
+/// Renders an agent's name in its colour.
 pub(super) fn agent(name: &str, colour: Option<&str>) -> Markup {
     let class = colour_class(colour);
     html! { span class={ "agent " (class) } { span.dot aria-hidden="true" {} (one_line(name)) } }
 }
 
-/// Returns the class of an agent's colour; of a colour that we do not know, none.
+/// Renders an agent's initial on its colour, followed by the name.
+pub(super) fn avatar(name: &str, colour: Option<&str>) -> Markup {
+    let initial: String =
+        name.chars().find(|letter| letter.is_alphanumeric()).map(char::to_uppercase).into_iter().flatten().collect();
+    html! { span class={ "agent " (colour_class(colour)) } { span.avatar aria-hidden="true" { (initial) } (one_line(name)) } }
+}
+
+/// Returns the CSS class of an agent's colour; empty for an unknown colour.
 pub(super) fn colour_class(colour: Option<&str>) -> String {
     let known = colour.filter(|colour| COLOURS.contains(colour));
     known.map(|colour| format!("in-{colour}")).unwrap_or_default()
 }
 
-/// Returns how far a list is as a bar.
+/// Renders the progress of a list as a bar.
 pub(super) fn bar(counts: [usize; 3]) -> Markup {
     let [pending, in_progress, completed] = counts;
     let total = (pending + in_progress + completed).max(1);
@@ -128,13 +162,13 @@ pub(super) fn bar(counts: [usize; 3]) -> Markup {
     }
 }
 
-/// Returns how far a list is in words.
+/// Describes the progress of a list.
 pub(super) fn how_far(row: &ListRow) -> String {
     let total: usize = row.counts.iter().sum();
     if total == 0 { "empty".to_owned() } else { format!("{} of {total}", row.counts[2]) }
 }
 
-/// Returns a line of the terminal, whose tones become classes. Numbers of tasks lead where `href` says.
+/// Renders a terminal line with tones as CSS classes. Task numbers link to `href`.
 pub(super) fn line(line: &Line, href: &dyn Fn(&TaskId) -> String) -> Markup {
     html! {
         @for span in line.spans() {
@@ -170,7 +204,6 @@ fn class_of(tone: Tone) -> Option<&'static str> {
 const MEMBERS: [&str; 8] =
     ["in-red", "in-blue", "in-green", "in-yellow", "in-purple", "in-orange", "in-pink", "in-cyan"];
 
-/// Returns a number and its noun.
 pub(super) fn count(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
 }

@@ -1,7 +1,11 @@
-//! The line of truth: what needs a person, what is being done, what comes next, how far it is. Each part chooses what it counts.
+//! The status line: what needs a person, what is in progress, what comes next, and the overall progress. Each part
+//! filters by what it counts.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use taskyard::core::Status;
+use taskyard::core::{Status, Task};
 use taskyard::teams::MemberState;
 
 use super::page_address::{PageAddress, View};
@@ -9,7 +13,7 @@ use super::searching;
 use super::seen::Seen;
 use super::texts::{bar, count, one_line};
 
-/// Draws it, with the field in which tasks are chosen below.
+/// Renders the status line, with the query field below.
 pub(super) fn line(seen: &Seen) -> Markup {
     let address = &seen.address;
     let tally = &seen.survey.glance.tally;
@@ -37,7 +41,28 @@ pub(super) fn line(seen: &Seen) -> Markup {
                 @if address.view.has_tasks() { (searching::field(seen)) }
                 @if address.needs { (others(seen)) }
             }
+            (known(seen))
         }
+    }
+}
+
+/// Maximum number of tags and names suggested.
+const KNOWN: usize = 100;
+
+/// Renders the names and tags suggested while typing.
+fn known(seen: &Seen) -> Markup {
+    let mut tags: BTreeMap<&str, usize> = BTreeMap::new();
+    seen.survey.tasks.iter().flat_map(Task::tags).for_each(|tag| *tags.entry(tag).or_default() += 1);
+    let mut tags: Vec<(&str, usize)> = tags.into_iter().collect();
+    tags.sort_by_key(|(_, count)| Reverse(*count));
+    let owners = seen.survey.tasks.iter().filter_map(Task::owner);
+    let mut people: Vec<&str> = seen.agents.iter().map(|row| row.name.as_str()).chain(owners).collect();
+    people.push(seen.yard.actor().as_str());
+    people.sort_unstable();
+    people.dedup();
+    html! {
+        datalist #people { @for name in people.iter().take(KNOWN) { option value=(name) {} } }
+        datalist #tags { @for (tag, _) in tags.iter().take(KNOWN) { option value=(tag) {} } }
     }
 }
 
@@ -52,7 +77,7 @@ fn part(address: &PageAddress, class: &str, sign: &str, count: usize, words: &st
     }
 }
 
-/// Draws what needs a person and is no task: agents, jobs, files that cannot be read, messages.
+/// Renders what needs a person besides tasks: agents, jobs, unreadable files and messages.
 fn others(seen: &Seen) -> Markup {
     let at = |view| seen.address.at(seen.address.list.clone(), view);
     let unread = seen.mail.unread();

@@ -1,8 +1,9 @@
-//! The two secrets that a browser has after it was opened by a link.
+//! The two secrets of a browser that signed in by a link.
 //!
-//! Browsers send cookies to every port of a host, so another server on this machine sees ours and can send it here. So a cookie alone only
-//! reads. The second secret is in the storage of our own pages, which belongs to one origin, port included; the script of the pages sends it
-//! in a header. Names and digests of both are of this server: they count at no other.
+//! Browsers send cookies to every port of a host, so another server on this machine sees ours and could replay it.
+//! Therefore a cookie alone only permits reading. The second secret is in the storage of our own pages, which belongs
+//! to one origin, port included; the pages' script sends it in a header. Cookie names and digests are specific to
+//! this server and are not valid at any other.
 
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
@@ -10,9 +11,9 @@ use axum::http::{HeaderMap, HeaderValue};
 use crate::public_url::PublicUrl;
 use crate::tokens::{BrowserDigests, random_secret, seal};
 
-/// The header that the script of our pages sends the second secret in.
+/// The header with the second secret.
 const PAGE: &str = "taskyard-page";
-/// As long as browsers keep a cookie at most. The server ends it, by its own record of the browser.
+/// The maximum lifetime browsers allow. The server expires the cookie by its own record.
 const LIFE: u64 = 400 * 24 * 60 * 60;
 
 /// The cookies of a server.
@@ -20,7 +21,7 @@ const LIFE: u64 = 400 * 24 * 60 * 60;
 pub(crate) struct Cookies {
     key: String,
     name: String,
-    /// The path below which browsers send it.
+    /// The path that the cookie is limited to.
     path: String,
     is_encrypted: bool,
 }
@@ -28,21 +29,20 @@ pub(crate) struct Cookies {
 /// The secrets of a new browser.
 #[derive(Debug)]
 pub(crate) struct BrowserSecrets {
-    /// The header that sets its cookie.
     pub(crate) cookie: HeaderValue,
-    /// What the storage of our pages keeps.
+    /// The secret for the pages' storage.
     pub(crate) page: String,
-    /// What the server keeps of both.
+    /// The digests stored by the server.
     pub(crate) digests: BrowserDigests,
 }
 
 impl Cookies {
-    /// Returns the cookies of the server on a port whose token file holds this secret.
+    /// Returns the cookies of the server on a port. `secret` is the content of its token file.
     pub(crate) fn of_port(secret: &str, port: u16, is_encrypted: bool) -> Self {
         Self::of(seal(secret, "cookies of port", &port.to_string()), "/", is_encrypted)
     }
 
-    /// Returns the cookies of the server that a proxy shows under an address.
+    /// Returns the cookies of a server behind a proxy.
     pub(crate) fn of_public(secret: &str, public: &PublicUrl) -> Self {
         let path = if public.base().is_empty() { "/" } else { public.base() };
         Self::of(seal(secret, "cookies of address", &public.to_string()), path, public.is_encrypted())
@@ -50,7 +50,8 @@ impl Cookies {
 
     fn of(key: String, path: &str, is_encrypted: bool) -> Self {
         let id = seal(&key, "name", "")[..16].to_owned();
-        // With these prefixes browsers take it over TLS only; with the first from this host only, for all of its paths.
+        // Browsers accept cookies with these prefixes over TLS only, and the first one only for this host and all its
+        // paths.
         let prefix = match (is_encrypted, path) {
             (false, _) => "",
             (true, "/") => "__Host-",
@@ -59,26 +60,26 @@ impl Cookies {
         Self { name: format!("{prefix}taskyard-{id}"), key, path: path.to_owned(), is_encrypted }
     }
 
-    /// Makes the secrets of a browser; none if there are no random bytes.
+    /// Creates the secrets of a browser. Returns `None` if no random bytes are available.
     pub(crate) fn make(&self) -> Option<BrowserSecrets> {
         let (cookie, page) = (random_secret().ok()?, random_secret().ok()?);
         let digests = BrowserDigests { cookie: self.digest("cookie", &cookie), page: self.digest(PAGE, &page) };
         Some(BrowserSecrets { cookie: self.header(&cookie, LIFE)?, page, digests })
     }
 
-    /// Returns the header that has a browser forget its cookie.
+    /// Returns the header that deletes the cookie.
     pub(crate) fn forget(&self) -> Option<HeaderValue> {
         self.header("", 0)
     }
 
-    /// Returns the digests of the board's cookies in a request.
+    /// Returns the digests of our cookies in a request.
     pub(crate) fn in_cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = String> + 'a {
         let pairs = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
         let values = pairs.flat_map(|header| header.split(';')).filter_map(|pair| pair.trim().split_once('='));
         values.filter(|(name, _)| *name == self.name).map(|(_, value)| self.digest("cookie", value))
     }
 
-    /// Returns the digest of the second secret that a request carries.
+    /// Returns the digest of the second secret in a request.
     pub(crate) fn in_page(&self, headers: &HeaderMap) -> Option<String> {
         Some(self.digest(PAGE, headers.get(PAGE)?.to_str().ok()?))
     }

@@ -1,4 +1,4 @@
-//! Who sends a request: a program with a token, or a browser that was opened by a link.
+//! Authentication: identifying the program or browser that sends a request.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,85 +14,80 @@ use super::{LiveTokens, Rates};
 use crate::tokens::{LinkTerms, Scope, ServerToken, TokenBook, TokenProblem};
 use taskyard_mcp::serving::spawn;
 
-/// The rate of token lookups per second, and the burst, for addresses that have sent too many wrong tokens.
+/// Rate and burst of token lookups for addresses that have sent too many invalid tokens.
 const LOOKUPS: (u32, u32) = (10, 1);
 
-/// Who sends a request, by what it proved.
+/// The authenticated sender of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
-    /// As whom it acts: the name of the token, or of the browser's link. `None` for the server's own token.
+    /// The name of the token or of the browser's link; `None` for the server's own token.
     pub(crate) name: Option<String>,
-    /// What this request may do.
     pub(crate) scope: Scope,
-    /// What it may do once it has proved that our page asks; a program always has.
+    /// What it may do once it has proved that our page sends the request. Programs need no such proof.
     pub(crate) granted: Scope,
-    /// Whether it is a program, or a browser that has proved that our page asks.
+    /// Whether it is a program, or a browser that has proved that our page sends the request.
     pub(crate) is_proved: bool,
-    /// The token by which it counts; `None` if that is the server's own.
+    /// The token it depends on; `None` for the server's own.
     pub(crate) token: Option<String>,
-    /// How it proved that.
     pub(crate) means: Means,
-    /// The name of the browser; none of programs.
+    /// The name of the browser; `None` for programs.
     pub(crate) browser: Option<String>,
-    /// Tells it from all other identities: a new token of an old name is another.
+    /// Distinguishes it from all other identities, including a new token with an old name.
     key: String,
-    /// Cancelled when it no longer counts: what was begun with it ends.
+    /// Cancelled when it is revoked; whatever it started then ends.
     pub(crate) end: CancellationToken,
 }
 
 impl Identity {
-    /// Returns what it may do over MCP.
     pub(crate) fn access(&self) -> Access {
         let (key, name, end) = (self.key.clone(), self.name.clone(), self.end.clone());
         Access { scope: self.scope.into(), key, name, end }
     }
 }
 
-/// How a client proves that it may come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Means {
-    /// A token: no browser sends one by itself.
+    /// A token, which no browser sends by itself.
     Token,
-    /// The cookie that a link gave: browsers send it with every request, whichever page makes it, and to every port of the host. Alone it
-    /// only reads; with the second secret, which only the board's own pages have, it does everything.
+    /// The cookie set by a link. Browsers send it with every request, whichever page makes it, and to every port of
+    /// the host. Alone it only permits reading; together with the second secret, which only our own pages have, it
+    /// permits everything granted.
     Cookie,
 }
 
-/// What lets a client in.
 #[derive(Clone, Debug)]
 pub(crate) struct Credentials {
     token: ServerToken,
     named: Arc<TokenBook>,
-    /// Those by name that are in use.
+    /// Named tokens in use.
     live: Arc<LiveTokens>,
-    /// How often the tokens by name are looked up for clients that send too many wrong ones.
+    /// Limits lookups of named tokens for clients that send too many invalid ones.
     lookups: Arc<Rates<()>>,
     cookies: Cookies,
 }
 
-/// How much is done to find out who asks.
+/// How much effort to spend on authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// Everything.
     Full,
-    /// A token that was not known at the last look is not looked up: its address has sent too many wrong ones.
+    /// Do not look up a token that was unknown at the last read, because its address has sent too many invalid ones.
     Little,
 }
 
 impl Credentials {
-    /// Returns what lets a client in: the server's own token, those by name in the data directory, and its cookies.
+    /// Returns the credentials accepted by a server: its own token, the named ones in the data directory, and its
+    /// cookies.
     pub(crate) fn new(token: ServerToken, data: &Path, cookies: Cookies) -> Self {
         let named = Arc::new(TokenBook::of(data));
         let live = LiveTokens::of(Arc::clone(&named));
         Self { token, named, live, lookups: Arc::new(Rates::new(LOOKUPS.0, LOOKUPS.1)), cookies }
     }
 
-    /// Returns the server's own token.
     pub(crate) fn token(&self) -> &ServerToken {
         &self.token
     }
 
-    /// Lets a browser in that says this of itself, by a link with these terms; returns its secrets. May wait for the disk.
+    /// Signs a browser in by a link with these terms and returns its secrets. May access the disk.
     pub(crate) fn let_browser_in(&self, agent: &str, terms: LinkTerms) -> Option<BrowserSecrets> {
         let secrets = self.cookies.make()?;
         let recorded = self.named.let_browser_in(secrets.digests.clone(), agent, terms, now());
@@ -100,7 +95,7 @@ impl Credentials {
         Some(secrets)
     }
 
-    /// Lets a browser in no longer; returns the header that has it forget its cookie. May wait for the disk.
+    /// Signs a browser out. Returns the header that deletes its cookie. May access the disk.
     pub(crate) fn let_browser_go(&self, name: &str) -> Result<Option<HeaderValue>, TokenProblem> {
         match self.named.revoke(name) {
             Ok(()) | Err(TokenProblem::Unknown) => Ok(self.cookies.forget()),
@@ -108,7 +103,8 @@ impl Credentials {
         }
     }
 
-    /// Finds out who asks; none where nothing proves it. A token that is given has to be right, whatever cookie comes with it.
+    /// Authenticates a request, or returns `None`. If it carries a token, the token must be valid, whatever cookie
+    /// comes with it.
     pub(crate) async fn identify(&self, headers: &HeaderMap, effort: Effort) -> Option<Identity> {
         let mut given = headers.get_all(AUTHORIZATION).iter();
         match (given.next(), given.next()) {
@@ -125,7 +121,7 @@ impl Credentials {
             return None;
         }
         let (named, now) = (Arc::clone(&self.named), now());
-        // Looking at the file may wait for the disk.
+        // Reading the file may block.
         let found = spawn(move || {
             let found = cookies.iter().map(|cookie| named.find_browser(cookie, now));
             found.filter_map(Result::transpose).next().transpose()
@@ -163,13 +159,13 @@ impl Credentials {
                 end,
             });
         }
-        // One that was made since the last look is known after the next.
+        // A token created since the last read becomes known with the next one.
         if effort == Effort::Little && !self.named.has_known(token) && !self.lookups.take(&()) {
             return None;
         }
         let (named, token) = (Arc::clone(&self.named), token.to_owned());
         let now = now();
-        // Looking at the file may wait for the disk.
+        // Reading the file may block.
         let found = spawn(move || named.find(&token, now)).await.ok()?;
         let found = found.inspect_err(|problem| tracing::error!(?problem, "tokens by name are not known")).ok()??;
         let (key, end) = (found.digest().to_owned(), self.live.end_of(found.digest()));
@@ -205,7 +201,7 @@ mod tests {
     use crate::tokens::ServerToken;
 
     #[test]
-    fn only_a_token_that_is_given_alone_or_a_cookie_lets_somebody_in() {
+    fn only_a_sole_token_or_a_cookie_grants_access() {
         let data = tempfile::tempdir().unwrap();
         let token = ServerToken::load_or_make(data.path()).unwrap();
         let secret = token.secret().to_owned();

@@ -1,4 +1,4 @@
-//! Which requests are for this server at all, and come from programs or from its own pages.
+//! Checks that a request is meant for this server and comes from a program or from our own pages.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,47 +8,43 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
 use crate::public_url::PublicUrl;
 
-/// How the server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
-    /// Nothing is encrypted.
     Http,
-    /// TLS.
     Https,
 }
 
-/// Judges which requests are for this server.
+/// Checks the host and the origin of requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     address: SocketAddr,
     scheme: Scheme,
-    /// Names that it answers to, besides its addresses.
+    /// Additional host names it accepts.
     names: Vec<String>,
-    /// The address under which a proxy shows it.
+    /// The public address, if behind a proxy.
     public: Option<PublicUrl>,
 }
 
-/// Why a request is turned away.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The request was meant for another host: a page elsewhere has its name point at us.
+    /// The request was meant for another host: the name of a foreign site may have been pointed at us (DNS
+    /// rebinding).
     Host,
-    /// The request comes from a page that is not ours.
+    /// The request comes from a foreign page.
     Origin,
-    /// A browser's request that changes something does not say from which page it comes.
+    /// A browser's request that changes something does not name its page.
     NoOrigin,
-    /// The token is missing or wrong.
     Token,
-    /// The token is right, and does not go so far.
+    /// The token is valid, but its scope is too narrow.
     Scope,
-    /// The cookie is right, but the second secret is missing, which only the board's own pages have.
+    /// The cookie is valid, but the second secret, which only our own pages have, is missing.
     Page,
-    /// Too many wrong tokens came from there.
+    /// Too many invalid tokens came from the address.
     TooMany,
 }
 
 impl Scheme {
-    /// Returns how addresses begin.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -65,19 +61,19 @@ impl Scheme {
 }
 
 impl Guard {
-    /// Returns the guard of a server that listens there, answers to these names besides, and is shown by a proxy under this address.
+    /// Returns the guard of a server with these host names and public address.
     pub(crate) fn new(address: SocketAddr, scheme: Scheme, names: Vec<String>, public: Option<PublicUrl>) -> Self {
         Self { address, scheme, names, public }
     }
 
-    /// Judges for whom a request is, and whence it comes.
+    /// Checks for whom a request is meant and where it comes from.
     pub(crate) fn judge(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = match (hosts.next(), hosts.next()) {
             (Some(host), None) => host.to_str().ok().and_then(|host| host.parse().ok()),
             (None, _) | (Some(_), Some(_)) => None,
         };
-        // A request line may name a host, too (`GET http://host/ HTTP/1.1`), and some programs go by that one.
+        // The request line may name a host, too (`GET http://host/ HTTP/1.1`), and some programs use that one.
         let is_target_ours = uri.authority().is_none_or(|host| self.is_ours(host))
             && uri.scheme_str().is_none_or(|scheme| scheme == self.scheme.as_str());
         if !is_target_ours || !host.is_some_and(|host: Authority| self.is_ours(&host)) {
@@ -90,10 +86,10 @@ impl Guard {
         Ok(())
     }
 
-    /// Tells whether a host is this server: by an address, or by a name it was given; not by any other, which a stranger may have pointed
-    /// at us.
+    /// Returns whether a host is this server: one of its addresses or configured names. Any other name may have been
+    /// pointed at us by a stranger.
     fn is_ours(&self, host: &Authority) -> bool {
-        // A name before an `@` is no part of a Host.
+        // A `Host` header contains no user name.
         if host.as_str().contains('@') {
             return false;
         }
@@ -122,15 +118,15 @@ impl Guard {
             return false;
         };
         match &self.public {
-            // Its pages are seen by way of the proxy, and nowhere else.
+            // Its pages are reachable through the proxy only.
             Some(public) => !host.as_str().contains('@') && public.is_origin(scheme, host.host(), host.port_u16()),
             None => scheme == self.scheme.as_str() && self.is_ours(host),
         }
     }
 }
 
-/// Tells whether a browser says that another page makes it ask, another port of this host included. A link that is
-/// followed shows our page to the browser that follows it, and changes nothing.
+/// Returns whether a browser reports that a foreign page, including one on another port of this host, makes the
+/// request. Following a link to our page is allowed, since that changes nothing.
 fn comes_from_elsewhere(method: &Method, headers: &HeaderMap) -> bool {
     let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
     let is_elsewhere = said("sec-fetch-site").is_some_and(|site| site != b"same-origin" && site != b"none");
@@ -141,7 +137,6 @@ fn comes_from_elsewhere(method: &Method, headers: &HeaderMap) -> bool {
 }
 
 impl Refused {
-    /// Returns the status of the answer.
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::Host => StatusCode::MISDIRECTED_REQUEST,
@@ -151,7 +146,6 @@ impl Refused {
         }
     }
 
-    /// Returns the word for it.
     pub(crate) const fn code(self) -> &'static str {
         match self {
             Self::Host => "foreign_host",
@@ -163,7 +157,7 @@ impl Refused {
         }
     }
 
-    /// Returns what to do next, if the error itself does not say so.
+    /// Returns what to do next, unless the message itself says so.
     pub(crate) const fn hint(self) -> Option<&'static str> {
         match self {
             Self::Page => Some("open a new link: `taskyard serve --open`, or `POST /api/v1/links` with a token"),
@@ -171,7 +165,7 @@ impl Refused {
         }
     }
 
-    /// Returns what to do about it.
+    /// Returns the message.
     pub(crate) const fn advice(self) -> &'static str {
         match self {
             Self::Host => {
@@ -299,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_that_another_page_makes_ask_is_refused_unless_a_person_follows_a_link() {
+    fn cross_site_request_is_refused_unless_a_link_was_followed() {
         let guard = guard("127.0.0.1:8787", Scheme::Http);
         let from = |method: Method, site: &str, mode: &str, dest: &str| {
             let said = [

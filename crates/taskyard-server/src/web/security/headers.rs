@@ -1,4 +1,4 @@
-//! What every answer says to browsers.
+//! Security headers of every answer.
 
 use axum::http::HeaderValue;
 use axum::http::header::{
@@ -6,7 +6,8 @@ use axum::http::header::{
 };
 use axum::response::Response;
 
-/// Scripts, styles and pictures come from this server alone, and never from within a page; nothing is framed, nothing sent elsewhere.
+/// Scripts, styles and images come only from this server and are never inline. Framing and sending data elsewhere are
+/// forbidden.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
                       connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -19,13 +20,12 @@ const ALWAYS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-/// Adds what every answer says.
 pub(crate) fn secured(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in ALWAYS {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // What is told of tasks stays in no cache, unless an answer says otherwise: an asset of ours, say.
+    // Tasks must not be cached, unless an answer says otherwise, as assets do.
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }

@@ -1,4 +1,4 @@
-//! Links that let one browser in, once, and the file that hands one to the user's browser.
+//! Single-use links, and the file that passes one to the user's browser.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -12,15 +12,15 @@ use taskyard::private;
 
 use crate::tokens::{LinkTerms, digest, random_secret};
 
-/// So many links wait to be used; of more the oldest no longer counts.
+/// Maximum number of unused links; beyond it, the oldest is revoked.
 const MOST: usize = 16;
-/// The name of the file that takes a browser to a link: this, the id of the process, and the other.
+/// The file that redirects a browser to a link is named with this prefix, the process id and the suffix.
 const BEFORE_PID: &str = "serve-open-";
 const AFTER_PID: &str = ".html";
-/// So long one waits.
+/// Lifetime of an unused link.
 const LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The links that no browser has used yet. Only their digests are kept.
+/// The unused links. Only their digests are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     waiting: Mutex<Vec<WaitingLink>>,
@@ -34,7 +34,7 @@ struct WaitingLink {
 }
 
 impl Links {
-    /// Makes a link that lets a browser in on these terms, and returns its path.
+    /// Creates a link with these terms and returns its path.
     pub(crate) fn make(&self, terms: LinkTerms) -> io::Result<String> {
         let code = random_secret()?;
         let mut waiting = self.waiting();
@@ -45,7 +45,7 @@ impl Links {
         Ok(format!("/open/{code}"))
     }
 
-    /// Uses a link; returns its terms, or `None` if it was not there to be used.
+    /// Uses a link and returns its terms, or `None` if it is unknown, used or expired.
     pub(crate) fn take(&self, code: &str) -> Option<LinkTerms> {
         let code = digest(code);
         let mut waiting = self.waiting();
@@ -59,8 +59,8 @@ impl Links {
     }
 }
 
-/// A file that takes the user's browser to a link: every user of the machine can read command lines, and only this one the file. It is
-/// removed when this is dropped.
+/// A file that redirects the user's browser to a link. Command lines are visible to all users of the machine, the
+/// file only to this user. Removed on drop.
 #[derive(Debug)]
 pub(crate) struct OpeningPage {
     path: PathBuf,
@@ -68,7 +68,7 @@ pub(crate) struct OpeningPage {
 }
 
 impl OpeningPage {
-    /// Writes one in our data directory, and removes those that servers left which were killed.
+    /// Writes the file in the data directory, and removes those left behind by killed servers.
     pub(crate) fn write(data: &Path, link: &str) -> io::Result<Self> {
         private::make_data_directory(data)?;
         for entry in fs::read_dir(data)? {
@@ -89,12 +89,11 @@ impl OpeningPage {
         Ok(page)
     }
 
-    /// Returns where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Tells whether it leads to the link with this code.
+    /// Returns whether it redirects to the link with this code.
     pub(crate) fn leads_to(&self, code: &str) -> bool {
         self.link.rsplit('/').next() == Some(code)
     }
@@ -106,7 +105,7 @@ impl Drop for OpeningPage {
     }
 }
 
-/// Returns the process that wrote a file of this kind; none of any other file.
+/// Returns the process that wrote such a file, or `None` for any other file.
 fn writer_of(path: &Path) -> Option<u32> {
     path.file_name()?.to_str()?.strip_prefix(BEFORE_PID)?.strip_suffix(AFTER_PID)?.parse().ok()
 }

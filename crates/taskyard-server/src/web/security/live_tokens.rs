@@ -1,4 +1,4 @@
-//! The tokens by name and the browsers that are in use: what was begun with one ends when it is revoked, or when its time is over.
+//! Named tokens and browsers in use: whatever one has started ends when it is revoked or expires.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,24 +10,24 @@ use tokio_util::sync::CancellationToken;
 use crate::tokens::TokenBook;
 use taskyard_mcp::serving::spawn;
 
-/// How often the book is looked at while a token of it is in use: another process may have changed it.
+/// How often the book is read again while one of its tokens is in use, since another process may have changed it.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
-/// The tokens by name and the browsers that are in use. There are no more of them than there are in the book.
+/// The named tokens and browsers in use, at most as many as in the book.
 #[derive(Debug)]
 pub(crate) struct LiveTokens {
     book: Arc<TokenBook>,
-    /// What ends with each of them, by the digest of the token or the cookie.
+    /// The cancellation token of each, keyed by the digest of the token or cookie.
     ends: Mutex<HashMap<String, CancellationToken>>,
 }
 
 impl LiveTokens {
-    /// Returns the tokens of a book, none of which is in use.
     pub(crate) fn of(book: Arc<TokenBook>) -> Arc<Self> {
         Arc::new(Self { book, ends: Mutex::default() })
     }
 
-    /// Returns what is cancelled when the token or the browser with this digest no longer counts. It needs a runtime to be noticed.
+    /// Returns the token that is cancelled when the named token or browser with this digest is revoked. Requires a
+    /// running runtime.
     pub(crate) fn end_of(self: &Arc<Self>, digest: &str) -> CancellationToken {
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = ends.is_empty();
@@ -39,12 +39,13 @@ impl LiveTokens {
         end
     }
 
-    /// Ends what was begun with tokens that no longer count; returns whether any token is left in use. May wait for the disk.
+    /// Cancels whatever revoked tokens have started. Returns whether any token is still in use. May access the disk.
     fn end_lapsed(&self, now: Timestamp) -> bool {
         let valid = match self.book.valid(now) {
             Ok(valid) => valid,
             Err(problem) => {
-                // Nothing new is begun with such a book; what goes on is not ended for a fault that may pass.
+                // New requests fail with such a book, but running ones are not ended because of a possibly temporary
+                // error.
                 tracing::error!(?problem, "tokens by name are not known");
                 return true;
             }
@@ -61,7 +62,7 @@ impl LiveTokens {
     }
 }
 
-/// Looks at the book as long as a token of it is in use.
+/// Reads the book periodically while one of its tokens is in use.
 async fn watch(tokens: Weak<LiveTokens>) {
     loop {
         tokio::time::sleep(BETWEEN_LOOKS).await;
@@ -101,7 +102,7 @@ mod tests {
         TokenBook::of(data.path()).revoke("revoked").unwrap();
         live.end_lapsed(Timestamp(now.0 + 5_000));
         assert_eq!(ended(), [true, true, false]);
-        // A new token of an old name is another.
+        // A new token with an old name is a different one.
         book.create("revoked", Scope::Read, None, now).unwrap();
         book.revoke("valid").unwrap();
         assert!(!live.end_lapsed(now), "none is in use");

@@ -1,4 +1,4 @@
-//! Who may use the server, for what, and how much of it.
+//! Authentication, authorization and rate limits. Begin with `credentials.rs`.
 
 mod cookies;
 mod credentials;

@@ -1,14 +1,14 @@
-//! How often a client may ask.
+//! Rate limits per client.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// So many are remembered; beyond that the clients that have not asked for longest are forgotten, which only helps them.
+/// Maximum number of clients remembered. Forgetting one only benefits that client.
 const REMEMBERED: usize = 4_096;
 
-/// How often each of many may ask: so often a second, and so often at once after a pause.
+/// A token bucket per client: a sustained rate and a burst.
 #[derive(Debug)]
 pub(crate) struct Rates<K> {
     a_second: f64,
@@ -23,17 +23,17 @@ struct Bucket {
 }
 
 impl<K: Clone + Eq + Hash> Rates<K> {
-    /// Returns rates of so many a second and so many at once.
+    /// Returns limits of this many requests per second and at once.
     pub(crate) fn new(a_second: u32, at_once: u32) -> Self {
         Self { a_second: a_second.into(), at_once: at_once.into(), known: Mutex::default() }
     }
 
-    /// Counts one, and tells whether it is within the rate.
+    /// Counts a request and returns whether it is within the limits.
     pub(crate) fn take(&self, who: &K) -> bool {
         self.take_at(who, Instant::now())
     }
 
-    /// Tells whether one more would be within the rate.
+    /// Returns whether one more request would be within the limits.
     pub(crate) fn has_room(&self, who: &K) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(who).is_none_or(|bucket| self.filled(*bucket, Instant::now()) >= 1.0)
@@ -42,7 +42,7 @@ impl<K: Clone + Eq + Hash> Rates<K> {
     fn take_at(&self, who: &K, now: Instant) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= REMEMBERED && !known.contains_key(who) {
-            // A caller whose allowance is full again is as good as new.
+            // A client with a full bucket is like a new one.
             known.retain(|_, bucket| self.filled(*bucket, now) < self.at_once);
             if known.len() >= REMEMBERED {
                 known.clear();

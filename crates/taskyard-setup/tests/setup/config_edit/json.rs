@@ -1,5 +1,5 @@
 use serde_json::json;
-use taskyard_setup::config_edit::json::{add, remove};
+use taskyard_setup::config_edit::json_entries::{add, remove};
 use taskyard_setup::config_edit::{Added, Entry, Unfit};
 
 fn server() -> Entry {
@@ -84,7 +84,7 @@ fn hooks_and_permissions_are_appended_to_what_is_there() {
 }
 
 #[test]
-fn a_hook_that_was_moved_to_another_group_goes_and_its_neighbours_stay() {
+fn hook_moved_to_another_group_is_removed_alone() {
     let text = r#"{"hooks": {"SessionStart": [{"matcher": "startup", "hooks": [{"command": "a"}, {"command": "taskyard hook SessionStart"}]}]}}"#;
     assert_eq!(add(text, &hook()).unwrap(), Added::AlreadyThere);
     let (shorter, _) = remove(text, &hook(), 0).unwrap().unwrap();

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use taskyard_setup::config_edit::json::{add, read, remove};
+use taskyard_setup::config_edit::json_entries::{add, read, remove};
 use taskyard_setup::config_edit::{Added, Additions, Entry};
 
 /// A document, and the choices its writer made between all its tokens.

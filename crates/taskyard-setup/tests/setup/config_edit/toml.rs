@@ -1,5 +1,5 @@
 use serde_json::json;
-use taskyard_setup::config_edit::toml::{TableEntry, add, remove};
+use taskyard_setup::config_edit::toml_entries::{TableEntry, add, remove};
 use taskyard_setup::config_edit::{Added, Unfit};
 
 fn server() -> TableEntry {

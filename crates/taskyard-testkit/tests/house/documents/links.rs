@@ -1,5 +1,6 @@
 //! Links from one page to another.
 
+use std::fs;
 use std::path::Path;
 
 use crate::documents::page::{Page, root};
@@ -24,6 +25,39 @@ fn every_link_leads_somewhere() {
         }
     }
     assert!(count > 100, "only {count} were found");
+    assert!(lost.is_empty(), "{}", lost.join("\n"));
+}
+
+/// Returns the anchors of a page, as GitHub makes them of its headings.
+fn anchors_in(text: &str) -> impl Iterator<Item = String> {
+    let mut is_block = false;
+    let headings = text.lines().filter(move |line| {
+        is_block ^= line.trim_start().starts_with("```");
+        !is_block && line.starts_with('#')
+    });
+    headings.map(|heading| {
+        let title = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        title.chars().filter(|letter| letter.is_alphanumeric() || ['-', '_'].contains(letter)).collect()
+    })
+}
+
+#[test]
+fn every_anchor_of_a_link_is_a_heading() {
+    let (mut count, mut lost) = (0, Vec::new());
+    for page in Page::all() {
+        let folder = Path::new(&page.path).parent().unwrap();
+        for target in page.text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let Some((path, anchor)) = target.split_once('#').filter(|_| !target.contains("://")) else { continue };
+            let file = if path.is_empty() { root().join(&page.path) } else { root().join(folder).join(path) };
+            if file.extension().is_some_and(|extension| extension == "md") {
+                count += 1;
+                if !anchors_in(&fs::read_to_string(file).unwrap()).any(|known| known == anchor) {
+                    lost.push(format!("{}: {target}", page.path));
+                }
+            }
+        }
+    }
+    assert!(count > 20, "only {count} were found");
     assert!(lost.is_empty(), "{}", lost.join("\n"));
 }
 

@@ -36,7 +36,7 @@ fn every_source_file_that_a_document_names_is_there() {
 
 /// CONTRIBUTING names the file that answers a question, and behind it the function.
 #[test]
-fn the_functions_that_answer_a_newcomers_questions_are_in_the_files_named_for_them() {
+fn newcomer_questions_are_answered_by_the_named_files() {
     let page = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
     let table = page.split("## Where is it?").nth(1).unwrap();
     let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| ")).skip(1).collect();

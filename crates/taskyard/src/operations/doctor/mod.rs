@@ -1,15 +1,10 @@
-//! Finding what is wrong with a list and around it, and mending it.
+//! `doctor`: finds and repairs problems of a list and its surroundings. Begin with `checkup`.
 
 mod checkup;
-mod examining;
-mod finding;
-mod inotify_use;
-mod mending;
-mod owner_signs;
-mod owners;
-mod surroundings;
-mod taken_back;
+mod examining_lists;
+mod findings;
+mod mending_lists;
 
 pub use checkup::{Checkup, JobChecks};
-pub use finding::{Finding, Fix};
-pub use mending::Mended;
+pub use findings::{Finding, Fix};
+pub use mending_lists::Mended;

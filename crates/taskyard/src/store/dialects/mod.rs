@@ -1,21 +1,15 @@
-//! Lists kept in the files of another dialect, with our memory of them beside: what such stores have in common.
+//! What stores for files in other dialects have in common. Each dialect implements [`DialectFiles`].
 //!
-//! The journal holds native images, and for each task the form it was last given in the files. A task whose form is still that
-//! one is the task of the image; one whose form is another was changed by another program, and is read from its form. How a list
-//! is locked, read and written is each store's own business ([`DialectFiles`]). `docs/design/dialects.md` says why it is done so.
+//! The journal holds native images, and for each task the form last seen in the files. If a task's form differs,
+//! another program changed it, and it is read from the files. See `docs/design/dialects.md`; begin reading with
+//! `dialect_files.rs`.
 
 mod dialect_files;
 mod finishing;
-mod list_files;
 mod looking;
-mod open_list;
-mod recording;
-mod seen_list;
 mod store;
-mod temporary_files;
 mod writer;
 
-pub(super) use dialect_files::{Changes, DialectFiles, KnownFiles, Loaded};
-pub(super) use open_list::lock_in_time;
+pub(super) use dialect_files::{Changes, DialectFiles, KnownFiles, Loaded, lock_in_time};
+pub(super) use finishing::clear_away;
 pub(super) use store::DialectStore;
-pub(super) use temporary_files::clear_away;

@@ -1,4 +1,4 @@
-//! The store itself, and copying a list out while writers are at work: its files and the moment of the journal are taken in one turn.
+//! The store for lists in another dialect, and copying a list: its files and its journal are copied during one turn.
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -9,20 +9,21 @@ use serde_json::Value;
 use taskyard_core::{Entry, Lease, ListId, Moment, Rules, Task, TaskId, Timestamp};
 
 use super::dialect_files::DialectFiles;
-use super::open_list::{DialectList, OpenList, open_list};
-use super::recording::{self, record_in_turn};
 use super::writer::DialectWriter;
-use super::{looking, temporary_files};
-use crate::clock;
 use crate::failpoint::reach;
-use crate::store::directories::changed;
-use crate::store::engine::{OpenLists, OpensLists};
+use crate::store::dialects::dialect_files::{DialectList, DialectTurn, OpenList, open_list};
+use crate::store::dialects::looking::record_in_turn;
+use crate::store::dialects::{finishing, looking};
+use crate::store::engine::{ListFiles, OpenLists, OpensLists};
+use crate::store::file_care::is_lock;
+use crate::store::journal::{Journal, Move, MovePeer};
 use crate::store::kit::{StagedPair, StateSnapshot};
-use crate::store::list_copy::is_lock;
+use crate::store::list_directories::changed;
 use crate::store::{
     Capabilities, FileCare, FileLayout, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo, ListWatch, Litter,
-    Moved, Snapshot, Store, StoreError, Txn, TxnPair, Watch, following,
+    Moved, Snapshot, Store, StoreError, Txn, TxnPair, Watch, waiting,
 };
+use crate::system;
 
 /// Lists in the files of another dialect.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub(in crate::store) struct DialectStore<F: DialectFiles> {
 }
 
 impl<F: DialectFiles> DialectStore<F> {
-    /// Opens a store. Nothing is read or made until a list is asked for.
+    /// Opens a store. Nothing is read or created until a list is used.
     pub(in crate::store) fn open(dialect: F, data: PathBuf, rules: Rules) -> Self {
         Self { dialect: Arc::new(dialect), data, rules, open_lists: OpenLists::new() }
     }
@@ -63,13 +64,13 @@ impl<F: DialectFiles> OpensLists for DialectStore<F> {
 
 impl<F: DialectFiles> Store for DialectStore<F> {
     fn now(&self) -> Result<Moment, StoreError> {
-        Ok(clock::moment())
+        Ok(system::moment())
     }
 
     fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
         let mut lists = Vec::new();
         for (list, path) in self.dialect.lists()? {
-            let state = recording::look_and_record(&self.open_list(&list))?;
+            let state = looking::look_and_record(&self.open_list(&list))?;
             let changed = changed(&path);
             lists.push(ListInfo { list, path: Some(path), counts: state.counts(), changed });
         }
@@ -78,7 +79,7 @@ impl<F: DialectFiles> Store for DialectStore<F> {
     }
 
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
-        Ok(Box::new(StateSnapshot { state: recording::look_and_record(&self.open_list(list))? }))
+        Ok(Box::new(StateSnapshot { state: looking::look_and_record(&self.open_list(list))? }))
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
@@ -116,7 +117,7 @@ impl<F: DialectFiles> Store for DialectStore<F> {
 
     fn watch_names(&self, moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
         let dialect = Arc::clone(&self.dialect);
-        Ok(following::watch_directories(move || dialect.directories_of_lists(), moved))
+        Ok(waiting::watch_directories(move || dialect.directories_of_lists(), moved))
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
@@ -158,11 +159,11 @@ impl<F: DialectFiles> FileCare for DialectStore<F> {
     }
 
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {
-        temporary_files::find(&self.open_list(list))
+        finishing::find(&self.open_list(list))
     }
 
     fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
-        temporary_files::sweep(&self.open_list(list), litter)
+        finishing::sweep(&self.open_list(list), litter)
     }
 
     fn lists_with_a_place(&self) -> Result<Vec<ListId>, StoreError> {
@@ -180,7 +181,6 @@ impl<F: DialectFiles> FileCare for DialectStore<F> {
     }
 }
 
-/// Copies the list.
 pub(super) fn copy_out<F: DialectFiles>(
     open_list: &OpenList<F>,
     to: &mut dyn ListCopyTarget,
@@ -222,4 +222,61 @@ fn copy_files<F: DialectFiles>(
     let temporary = open_list.files.dialect.temporary(&open_list.files.path);
     let is_passed_over = |name: &str, found: &Metadata| name.starts_with(&temporary) || is_lock(name, found);
     copy.add_folder(to, &open_list.files.path, &is_passed_over)
+}
+
+impl<F: DialectFiles> ListFiles for DialectList<F> {
+    type Turn = DialectTurn<F>;
+
+    const HAS_FORMS: bool = true;
+
+    fn place(&self) -> &Path {
+        &self.path
+    }
+
+    fn directory(&self) -> &Path {
+        self.dialect.directory(&self.path)
+    }
+
+    fn beside(&self, peer: &MovePeer, _rules: Rules) -> Self {
+        Self::at(Arc::clone(&self.dialect), peer.place.clone())
+    }
+
+    fn take_turn(&self, queue: &Path) -> Result<DialectTurn<F>, StoreError> {
+        DialectTurn::take(&*self.dialect, &self.path, queue)
+    }
+
+    fn try_take_turn(&self, queue: &Path) -> Result<Option<DialectTurn<F>>, StoreError> {
+        DialectTurn::try_take(&*self.dialect, &self.path, queue)
+    }
+
+    fn present(&self) -> Result<BTreeSet<TaskId>, StoreError> {
+        let raw = self.dialect.load(&self.path)?;
+        Ok(raw.map(|raw| self.dialect.forms(&raw).into_keys().collect()).unwrap_or_default())
+    }
+
+    fn let_go(&self) {
+        *self.remembered() = None;
+    }
+
+    fn observe(list: &OpenList<F>) -> Result<bool, StoreError> {
+        looking::observe(list)
+    }
+
+    fn follow_move(
+        _list: &OpenList<F>,
+        _turn: &mut DialectTurn<F>,
+        journal: &Journal,
+        noted: &Move,
+    ) -> Result<(), StoreError> {
+        finishing::follow_move(journal, noted)
+    }
+
+    fn finish(
+        list: &OpenList<F>,
+        turn: &mut DialectTurn<F>,
+        journal: &mut Journal,
+        _has_followed: bool,
+    ) -> Result<(), StoreError> {
+        finishing::repair(list, turn, journal)
+    }
 }

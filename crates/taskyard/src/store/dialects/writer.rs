@@ -1,7 +1,7 @@
-//! The writer of a list, and its commit: everything staged happens, or nothing does.
+//! The writer of a list and its commit: everything staged is applied, or nothing is.
 //!
-//! In order: what the files will be, a second look at them, the journal (from here on the commit exists), the files, the note that
-//! they are written.
+//! The steps are, in order: compute the new files, verify the current ones, write the journal (from here on the commit
+//! exists), write the files, and record that they are written.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -9,37 +9,37 @@ use std::sync::Arc;
 use taskyard_core::{Event, Image, Moment, Revision, Rules, TaskId};
 
 use super::dialect_files::{Changes, DialectFiles};
+use super::finishing;
 use super::looking::{APPLIED, Progress, keep_rewrite, look, note_applied};
-use super::open_list::{DialectList, DialectTurn, OpenList};
-use super::seen_list::{FoundChange, ReadFiles, SeenList};
-use super::{finishing, recording};
-use crate::clock;
 use crate::failpoint::reach;
-use crate::store::engine::{self, Alongside, ListWriter};
+use crate::store::dialects::dialect_files::{DialectList, DialectTurn, OpenList};
+use crate::store::dialects::looking;
+use crate::store::dialects::looking::{FoundChange, ReadFiles, SeenList};
+use crate::store::engine::{Alongside, ListWriter};
 use crate::store::journal::{Formed, Journal, NewEntry};
 use crate::store::kit::{Change, StagedTxn, Staging, Writer, entries_of};
-use crate::store::{HistoryQuery, Signature, StoreError};
+use crate::store::{HistoryQuery, Signature, StoreError, engine};
+use crate::system;
 
-/// A writer of a list.
 #[derive(Debug)]
 pub(super) struct DialectWriter<F: DialectFiles> {
     pub(super) open_list: Arc<OpenList<F>>,
-    /// Given back when the writer is done.
+    /// Returned to the pool when the writer is done.
     journal: Option<Journal>,
     pub(super) files: ReadFiles<F>,
-    /// What other programs did and is not yet recorded.
+    /// Changes by other programs that are not recorded yet.
     pub(super) outside: Vec<FoundChange>,
     pub(super) turn: DialectTurn<F>,
 }
 
 impl<F: DialectFiles> DialectWriter<F> {
-    /// Waits for a turn at the list.
+    /// Waits for a turn on the list.
     pub(super) fn begin(open_list: Arc<OpenList<F>>) -> Result<StagedTxn<Self>, StoreError> {
         let (turn, journal) = open_list.take_turn()?;
         Self::catch_up(open_list, turn, journal)
     }
 
-    /// Begins where no other writer has the turn.
+    /// Starts a transaction, unless another writer has the turn.
     pub(super) fn try_begin(open_list: Arc<OpenList<F>>) -> Result<Option<StagedTxn<Self>>, StoreError> {
         open_list.try_take_turn()?.map(|(turn, journal)| Self::catch_up(open_list, turn, journal)).transpose()
     }
@@ -54,17 +54,16 @@ impl<F: DialectFiles> DialectWriter<F> {
         Ok(StagedTxn::new(Self { open_list, journal: Some(journal), files, outside, turn }, Arc::new(state), rules))
     }
 
-    /// Returns the journal.
     pub(super) fn journal(&self) -> &Journal {
         self.journal.as_ref().expect("the journal is there until the writer is done")
     }
 
-    /// Finishes, within this turn, what is in the journal and not in the files.
+    /// Completes, within this turn, commits that are in the journal but not in the files.
     pub(super) fn repair(&mut self) -> Result<(), StoreError> {
         finishing::repair(&self.open_list, &mut self.turn, journal_mut(&mut self.journal))
     }
 
-    /// Waits until a commit that exists is on the disk.
+    /// Waits until an existing commit is on disk.
     pub(super) fn sync(&mut self) -> Result<(), StoreError> {
         journal_mut(&mut self.journal).sync()
     }
@@ -84,7 +83,7 @@ impl<F: DialectFiles> Drop for DialectWriter<F> {
 
 impl<F: DialectFiles> Writer for DialectWriter<F> {
     fn now(&self) -> Result<Moment, StoreError> {
-        Ok(clock::moment())
+        Ok(system::moment())
     }
 
     fn commit(self, staging: Staging, signature: &Signature) -> Result<Option<Event>, StoreError> {
@@ -102,15 +101,15 @@ impl<F: DialectFiles> Writer for DialectWriter<F> {
     fn new_ids(&self, staging: &Staging, count: usize, _rules: Rules) -> Result<Vec<TaskId>, StoreError> {
         let mut ids = HashSet::with_capacity(count);
         while ids.len() < count {
-            let id = self.open_list.files.dialect.new_id(clock::now());
-            // What the journal knows may be missing, and come back under its id.
+            let id = self.open_list.files.dialect.new_id(system::now());
+            // A task that the journal knows may be missing now, and be restored under its id.
             let known = HistoryQuery { task: Some(id.clone()), newest: Some(1), ..HistoryQuery::default() };
             let is_free = staging.get(&id).is_none() && !self.is_occupied(&id);
             if is_free && self.journal().select(&known)?.is_empty() {
                 ids.insert(id);
             }
         }
-        // Tasks are kept by their names: what comes in one order is to be seen in it.
+        // Tasks are sorted by id, so ascending ids preserve the order of creation.
         let mut ids: Vec<TaskId> = ids.into_iter().collect();
         ids.sort();
         Ok(ids)
@@ -125,13 +124,13 @@ impl<F: DialectFiles> Writer for DialectWriter<F> {
     }
 }
 
-/// After so many commits what the journal tells of them is packed ...
+/// Number of commits whose journal entries are packed together.
 const PACKED_TOGETHER: u64 = 64;
-/// ... after fewer, but never fewer than some, where they would be more bytes than this.
+/// Size in bytes above which fewer commits are packed together, but at least `FEW`.
 const LARGE: u64 = 1 << 20;
 const FEW: u64 = 4;
 
-/// Makes everything staged happen.
+/// Applies everything staged.
 pub(super) fn commit<F: DialectFiles>(
     writer: DialectWriter<F>,
     staging: Staging,
@@ -144,15 +143,15 @@ pub(super) fn commit<F: DialectFiles>(
     engine::commit(writer, staging, signature).map(Some)
 }
 
-/// Writes a commit into the journal: the moment it exists. Returns it, and what the files are to be. The caller flushes the journal before it
-/// writes them.
+/// Writes a commit to the journal; from then on it exists. Returns it with the new files. The caller flushes the
+/// journal before writing the files.
 pub(super) fn exist<F: DialectFiles>(
     writer: &mut DialectWriter<F>,
     staging: &mut Staging,
     signature: &Signature,
     Alongside { former, with }: Alongside<'_>,
 ) -> Result<(Event, F::Raw), StoreError> {
-    let at = clock::now();
+    let at = system::now();
     let changes = staging.changes();
     let dialect = Arc::clone(&writer.open_list.files.dialect);
     let raw = dialect.change(writer.files.raw(), &for_files(&changes), at);
@@ -172,14 +171,14 @@ pub(super) fn exist<F: DialectFiles>(
     }
     if let Some(former) = former {
         newest = journal.go_on_from(former)?;
-        // None of that is to be written to the files.
+        // The former revisions must not be written to the files.
         journal.set_fact(APPLIED, newest.0.cast_signed())?;
     }
     let seen_elsewhere = !writer.outside.is_empty();
     if seen_elsewhere {
-        let recorded = recording::record(&writer.open_list, journal, &writer.outside, newest.next())?;
+        let recorded = looking::record(&writer.open_list, journal, &writer.outside, newest.next())?;
         if recorded.changes_judgement() {
-            // The judgement was made on what a stale write left there, or by a lease that ended with it.
+            // The decision was based on a stale write, or on a lease that it ended.
             journal.set_fact(APPLIED, newest.next().0.cast_signed())?;
             journal.end(transaction)?;
             writer.open_list.journals.note_stale_writes(recorded.stale_writes);
@@ -191,7 +190,7 @@ pub(super) fn exist<F: DialectFiles>(
     remember_forms(writer, staging, &changes, &dialect.forms(&raw))?;
     let mut known = writer.files.raw().map(|before| dialect.learned(before)).unwrap_or_default();
     known.extend(changes.iter().map(|change| (change.task.clone(), dialect.about_to_be_known(&raw, &change.task))));
-    recording::note_known(journal, known)?;
+    looking::note_known(journal, known)?;
     keep_rewrite(journal, revision, dialect.rewrite(writer.files.raw(), &raw))?;
     journal.write_leases(&staging.leases)?;
     with.map_or(Ok(()), |with| with(journal))?;
@@ -200,7 +199,7 @@ pub(super) fn exist<F: DialectFiles>(
     Ok((Event { list, revision, entries: entries_of(&changes, revision, at, signature) }, raw))
 }
 
-/// Writes a commit that exists and is flushed out to the files.
+/// Writes a commit that exists and is flushed to the files.
 pub(super) fn write_out<F: DialectFiles>(
     mut writer: DialectWriter<F>,
     event: &Event,
@@ -212,7 +211,7 @@ pub(super) fn write_out<F: DialectFiles>(
         reach("dialect: saved");
         note_applied(writer.journal(), event.revision)?;
     } else {
-        // A program that knows no lock wrote since we looked, or put another file there: the commit is made over what it wrote.
+        // A program that ignores the lock has written since, or replaced the file: apply the commit to what it wrote.
         writer.repair()?;
     }
     pack_what_is_applied(writer.journal(), event);
@@ -220,7 +219,7 @@ pub(super) fn write_out<F: DialectFiles>(
     Ok(())
 }
 
-/// Packs what the journal tells of commits that are in the files, many at once. A failure is for the next one.
+/// Packs the journal entries of applied commits, many at once. After a failure, the next run tries again.
 fn pack_what_is_applied(journal: &Journal, event: &Event) {
     let images = event.entries.iter().filter_map(|entry| entry.after.as_ref());
     let length: u64 = images.map(|image| image.bytes().len() as u64).sum();
@@ -235,13 +234,13 @@ fn pack_what_is_applied(journal: &Journal, event: &Event) {
     }
 }
 
-/// What no task can be read from has no place in the files.
+/// Drops entries that cannot be read as tasks, which the files cannot contain.
 fn for_files(changes: &[Change]) -> Changes {
     let task = |change: &Change| change.after.as_ref().and_then(|kept| kept.task.as_ref().ok().cloned());
     changes.iter().map(|change| (change.task.clone(), task(change))).collect()
 }
 
-/// Remembers the form of everything whose form changes; that of a task may follow from the change of another.
+/// Records every form that changes; a task's form may change because of another task.
 fn remember_forms<F: DialectFiles>(
     writer: &DialectWriter<F>,
     staging: &Staging,
@@ -281,7 +280,7 @@ fn new_entries<'a>(changes: &'a [Change], signature: &Signature) -> Vec<NewEntry
     changes.iter().map(entry).collect()
 }
 
-/// Makes what was staged on two lists happen, all of it or nothing.
+/// Applies what was staged on two lists, atomically.
 pub(super) fn commit_both<F: DialectFiles>(
     (from, leaving): (DialectWriter<F>, Staging),
     (into, coming): (DialectWriter<F>, Staging),
@@ -325,7 +324,7 @@ impl<F: DialectFiles> ListWriter for DialectWriter<F> {
     }
 
     fn can_be_halved(_staging: &Staging) -> bool {
-        // The files are flushed as they are written; the journal must not be younger.
+        // The files are flushed when they are written, and the journal must not be flushed after them.
         true
     }
 

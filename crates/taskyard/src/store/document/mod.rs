@@ -1,9 +1,8 @@
-//! One `tasks.json` per list as a store, specified in `docs/formats/document.md`.
+//! A store with one `tasks.json` per list, specified in `docs/formats/document.md`. Begin reading with `documents.rs`.
 
-mod document_files;
+mod documents;
 mod files;
 mod held;
-mod rewrite;
 
-pub use document_files::{DocumentOptions, DocumentPaths, open_documents};
+pub use documents::{DocumentOptions, DocumentPaths, open_documents};
 pub(crate) use held::{read_locked_document, replace_document};

@@ -1,18 +1,12 @@
-//! What is the same for every list that is files: turns, recovery, commits of one list and of two, mending.
+//! What all file-backed lists share: turns, recovery, commits to one list or two, and mending.
 //!
-//! How the files of one list are locked, read and replaced is the business of its [`ListFiles`]; nothing here knows a format.
-//! `docs/design/engine.md` has the protocol step by step. Begin reading with `open_list.rs`.
+//! How the files of a list are locked, read and replaced is up to its [`ListFiles`]; this module knows no file format.
+//! `docs/design/engine.md` describes the protocol step by step. Begin reading with `open_list.rs`.
 
 mod commit;
-mod journal_care;
 mod open_list;
-mod open_lists;
-mod pair;
 mod turns;
 
-pub(super) use commit::{Alongside, ListWriter, commit, commit_leases};
-pub(super) use journal_care::OpensLists;
-pub(super) use open_list::{BareTurn, ListFiles, OpenList};
-pub(super) use open_lists::OpenLists;
-pub(super) use pair::commit_both;
-pub(super) use turns::finish_noted_moves;
+pub(super) use commit::{Alongside, ListWriter, commit, commit_both, commit_leases};
+pub(super) use open_list::{BareTurn, ListFiles, OpenList, OpenLists};
+pub(super) use turns::{OpensLists, finish_noted_moves};

@@ -1,23 +1,170 @@
-//! The client's files as the engine sees them.
+//! The client's files as the engine sees them, and what this process keeps open of a list between operations.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use taskyard_core::dialect::macf::hidden_task_of;
-use taskyard_core::{Rules, TaskId};
+use taskyard_core::{ListId, Rules, TaskId};
 
-use super::handle::{ClientFiles, Handle};
-use super::reading::live_list::Live;
-use super::recovery::{found_files, power, repair};
-use crate::store::StoreError;
-use crate::store::engine::{BareTurn, ListFiles};
-use crate::store::journal::{Journal, Move, MovePeer};
-use crate::store::locks::list_paths::{self, ListPaths};
-use crate::store::locks::queue;
-use crate::store::locks::turn::WriteTurn;
+use super::flush;
+use super::flush::LOOK_EVERY;
+use crate::store::engine::{BareTurn, ListFiles, OpenList};
+use crate::store::file::reading::files::HighestFile;
+use crate::store::file::reading::live_list::Live;
+use crate::store::file::recovery;
+use crate::store::journal::{Journal, Move, MovePeer, departure_in, is_same_boot};
+use crate::store::locks::list_paths::ListPaths;
+use crate::store::locks::turn::{TurnRecord, WriteTurn};
+use crate::store::locks::{list_paths, queue, turn};
+use crate::store::{StoreClock, StoreError};
+use crate::{regular_file, system};
 
-/// No list has so many revisions: what our processes leave each other has no checksum.
+/// A list of the client's files, open in this process.
+pub(in crate::store) type Handle = OpenList<ClientFiles>;
+
+/// A directory with one file per task, and the state this process keeps about it.
+#[derive(Debug)]
+pub(in crate::store) struct ClientFiles {
+    pub(in crate::store) place: ListPaths,
+    pub(in crate::store) clock: StoreClock,
+    pub(in crate::store) highest_file: Mutex<HighestFile>,
+    pub(in crate::store) live: Mutex<Live>,
+    queue_to_read: Mutex<Option<File>>,
+    /// Number of open transactions of this process.
+    pub(in crate::store) transactions: AtomicUsize,
+    /// When to check again whether files should be flushed.
+    pub(in crate::store) next_flush_look: AtomicI64,
+    /// Number of bytes of tasks written by this process since the last such check.
+    pub(in crate::store) written_since_look: AtomicU64,
+    /// Number of consecutive times that other programs took numbers which transactions of this process had chosen.
+    pub(in crate::store) crowding: AtomicU32,
+    /// Whether recovery after the last boot is known to be done.
+    boot_is_known: AtomicBool,
+}
+
+impl ClientFiles {
+    /// Creates the state for a list without opening anything.
+    pub(in crate::store) fn at(place: ListPaths, clock: StoreClock) -> Self {
+        Self {
+            place,
+            clock,
+            highest_file: Mutex::default(),
+            live: Mutex::default(),
+            queue_to_read: Mutex::default(),
+            transactions: AtomicUsize::new(0),
+            next_flush_look: AtomicI64::new(system::since_boot() + LOOK_EVERY),
+            written_since_look: AtomicU64::new(0),
+            crowding: AtomicU32::new(0),
+            boot_is_known: AtomicBool::new(false),
+        }
+    }
+
+    /// Fails if the list has moved or is being moved to another store.
+    pub(in crate::store) fn must_be_here(&self) -> Result<(), StoreError> {
+        let departure = self.place.sidecar.as_deref().map_or(Ok(None), departure_in)?;
+        departure.map_or(Ok(()), |departure| Err(departure.refusal()))
+    }
+
+    pub(in crate::store) fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the turn record, without a lock.
+    pub(in crate::store) fn state(&self) -> Option<TurnRecord> {
+        let mut queue = self.queue_to_read.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_left = |file: &File| file.metadata().is_ok_and(|found| found.nlink() == 0);
+        if queue.as_ref().is_none_or(is_left) {
+            let path = self.place.sidecar.as_ref()?.join("queue");
+            *queue = regular_file::open(&path, u64::MAX).map(|(file, _)| file).ok();
+        }
+        turn::load(queue.as_ref()?).ok().flatten()
+    }
+
+    /// Returns whether the machine has been up since the list was last written; a process lives in one boot.
+    pub(in crate::store) fn is_same_boot(&self) -> Result<bool, StoreError> {
+        if self.boot_is_known.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        let is_known = match &self.place.sidecar {
+            Some(sidecar) => !sidecar.join("journal.sqlite").exists() || is_same_boot(sidecar)?,
+            None => true,
+        };
+        if is_known {
+            self.note_boot();
+        }
+        Ok(is_known)
+    }
+
+    /// Records that recovery after the last boot is done.
+    pub(in crate::store) fn note_boot(&self) {
+        self.boot_is_known.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Handle {
+    /// Creates the handle for a list without opening anything.
+    pub(in crate::store) fn of(list: ListId, place: ListPaths, rules: Rules, clock: StoreClock) -> Self {
+        Self::new(list, rules, place.sidecar.clone(), ClientFiles::at(place, clock))
+    }
+
+    /// Calls `ask` with a connection to the journal. Returns `None` if there is no readable journal, or if `ask` does.
+    pub(in crate::store) fn reading<T>(
+        &self,
+        ask: impl FnOnce(&Journal) -> Result<Option<T>, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let Some(journal) = self.journal_to_read() else { return Ok(None) };
+        let answer = ask(&journal);
+        journal.copy_log();
+        self.give_back(journal);
+        answer
+    }
+
+    /// Returns whether the machine has been up since the list was last written. A copy's stamp tells this without
+    /// opening it again.
+    fn is_same_boot(&self) -> Result<bool, StoreError> {
+        if self.files.boot_is_known.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        let Some(copy) = self.journals.take_copy() else { return self.files.is_same_boot() };
+        let is_same = copy.is_of_this_boot;
+        self.journals.keep_copy(copy);
+        if !is_same {
+            return self.files.is_same_boot();
+        }
+        self.files.note_boot();
+        Ok(true)
+    }
+
+    /// Completes what a dead writer began, unless a writer has the turn. Returns the earlier turn record.
+    pub(in crate::store) fn settle(&self) -> Option<TurnRecord> {
+        let is_unsettled = |state: TurnRecord| state.busy || state.sequence % 2 == 1;
+        let state = self.files.state();
+        if !self.files.place.directory.exists() {
+            return state;
+        }
+        if !state.is_some_and(is_unsettled) && self.is_same_boot().unwrap_or(true) {
+            return state;
+        }
+        // The turn record is next to the journal, and is not written if that belongs to a newer Taskyard.
+        let settled = self.try_take_turn().map(|settled| {
+            if let Some((turn, journal)) = settled {
+                drop(turn);
+                self.give_back(journal);
+            }
+        });
+        if let Err(error) = settled {
+            tracing::debug!(%error, "what a dead writer began is left for the next writer");
+        }
+        state
+    }
+}
+
+/// An upper bound for revisions, to reject invalid turn records, which have no checksum.
 const MOST_REVISIONS: u64 = 1 << 36;
 
 impl ListFiles for ClientFiles {
@@ -52,7 +199,7 @@ impl ListFiles for ClientFiles {
     fn take_bare_turn(&self, queue: &Path) -> Result<BareTurn<WriteTurn>, StoreError> {
         match self.place.open()? {
             Some(_) => Ok(BareTurn::at_files(self.take_turn(queue)?)),
-            // The list is not made for this.
+            // Do not create the list for this.
             None => Ok(BareTurn::in_queue(queue::enter(queue)?)),
         }
     }
@@ -69,10 +216,14 @@ impl ListFiles for ClientFiles {
     }
 
     fn let_go(&self) {
-        // A reader that looks at it this moment keeps it.
+        // A reader that is using it keeps it.
         if let Ok(mut live) = self.live.try_lock() {
             *live = Live::default();
         }
+    }
+
+    fn close(list: &Handle) {
+        flush::flush_at_close(list);
     }
 
     fn observe(list: &Handle) -> Result<bool, StoreError> {
@@ -81,14 +232,14 @@ impl ListFiles for ClientFiles {
 
     fn recover(list: &Handle, turn: &mut WriteTurn, journal: &mut Journal) -> Result<(), StoreError> {
         if !list.files.is_same_boot()? {
-            power::recover(list, turn, journal)?;
+            recovery::recover(list, turn, journal)?;
             list.files.note_boot();
         }
-        repair::take_over(turn, journal)
+        recovery::take_over(turn, journal)
     }
 
     fn follow_move(list: &Handle, turn: &mut WriteTurn, journal: &Journal, noted: &Move) -> Result<(), StoreError> {
-        found_files::follow_move(turn, journal, noted, list.rules)
+        recovery::follow_move(turn, journal, noted, list.rules)
     }
 
     fn finish(
@@ -97,6 +248,6 @@ impl ListFiles for ClientFiles {
         journal: &mut Journal,
         has_followed: bool,
     ) -> Result<(), StoreError> {
-        repair::finish_if_behind(turn, journal, list.rules, has_followed)
+        recovery::finish_if_behind(turn, journal, list.rules, has_followed)
     }
 }

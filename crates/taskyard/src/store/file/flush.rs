@@ -1,7 +1,7 @@
-//! Flushing the task files themselves, now and then, so that a power loss can take back only what is young.
+//! Flushes the task files from time to time, so that a power loss can undo only recent changes.
 //!
-//! Commits survive by their journal. But after a power loss a file that is missing may have been lost, or removed by another
-//! program just before; what has been flushed since is known not to be lost.
+//! Commits are durable through their journal. But after a power loss, a missing file may have been lost or may have
+//! been removed by another program just before. A file that was flushed is known not to have been lost.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -11,43 +11,56 @@ use std::sync::atomic::Ordering;
 use taskyard_core::dialect::macf::hidden_names;
 use taskyard_core::{Revision, TaskId};
 
-use crate::clock;
-use crate::regular_file::{self, NotRead};
+use crate::regular_file::NotRead;
 use crate::store::StoreError;
-use crate::store::file::handle::Handle;
+use crate::store::file::client_files::Handle;
 use crate::store::journal::Journal;
 use crate::store::locks::list_paths::{c_name, file_name};
+use crate::{regular_file, system};
 
-/// A running process looks this often whether something is due, in nanoseconds.
-const LOOK_EVERY: i64 = 1_000_000_000;
-/// Commits this old, in milliseconds, are flushed by the next command.
+/// Interval at which a running process checks whether a flush is due, in nanoseconds; the first check comes one
+/// interval after it opened the list.
+pub(super) const LOOK_EVERY: i64 = 1_000_000_000;
+/// Age in milliseconds at which the next command flushes commits.
 const OLD: i64 = 30_000;
-/// So many commits are flushed however young they are.
+/// Number of commits that are flushed regardless of their age.
 const MANY: u64 = 2_000;
-/// ... and so many bytes: what is not flushed is whole in the journal.
+/// Number of bytes that are flushed regardless of their age; what is not flushed is complete in the journal.
 const LARGE: u64 = 1 << 20;
-/// Fewer commits than this are never many.
+/// Up to this number of commits, their size does not trigger a flush.
 const FEW: u64 = 3;
-/// More files than this are flushed together with everything else on their file system.
+/// With more files than this, the whole file system is flushed at once.
 const MANY_FILES: usize = 128;
 
-/// Flushes the files of commits that have waited long enough, after one that wrote so many bytes. Called with no lock held; a failure is
-/// for the next one.
+/// Flushes the files of commits that are old enough, after a commit of `written` bytes. Called with no lock held; after
+/// a failure, the next call tries again.
 pub(in crate::store) fn flush_what_is_old(handle: &Handle, journal: &Journal, written: u64) {
     if let Err(error) = flush_if_due(handle, journal, written) {
         tracing::debug!(%error, "the task files are not flushed");
     }
 }
 
-/// Does the same, however lately another process looked.
+/// Like [`flush_what_is_old`], even if the last check was recent.
 pub(in crate::store) fn flush_what_is_old_now(handle: &Handle, journal: &Journal) {
     handle.files.next_flush_look.store(0, Ordering::Relaxed);
     flush_what_is_old(handle, journal, 0);
 }
 
+/// Like [`flush_what_is_old`], when the process closes the list, if it has written to it since the last check: a
+/// command has printed its result by then.
+pub(in crate::store) fn flush_at_close(handle: &Handle) {
+    if handle.files.written_since_look.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    if let Some(journal) = handle.journals.take_idle() {
+        flush_what_is_old_now(handle, &journal);
+        handle.give_back(journal);
+    }
+}
+
 fn flush_if_due(handle: &Handle, journal: &Journal, written: u64) -> Result<(), StoreError> {
-    // Asked for every commit, and looked into once a second, or when this process has written much since.
-    let now = clock::since_boot();
+    // Called for every commit, but checks only once a second, or after this process has written much.
+    let now = system::since_boot();
     let unlooked = handle.files.written_since_look.fetch_add(written, Ordering::Relaxed) + written;
     if now < handle.files.next_flush_look.load(Ordering::Relaxed) && unlooked <= LARGE {
         return Ok(());
@@ -61,17 +74,12 @@ fn flush_if_due(handle: &Handle, journal: &Journal, written: u64) -> Result<(), 
     }
 }
 
-/// Tells whether there are commits whose files have waited long enough, or that cannot be found out.
-pub(in crate::store) fn may_be_due(handle: &Handle, journal: &Journal) -> bool {
-    !waiting(handle, journal).is_ok_and(|waiting| waiting.is_none())
-}
-
-/// Returns the commits whose files have waited long enough: after which one they begin, and the last.
+/// Returns the commits whose files must be flushed: the revision before the first, and the last.
 fn waiting(handle: &Handle, journal: &Journal) -> Result<Option<(Revision, Revision)>, StoreError> {
     let applied = handle.files.state().map_or(0, |state| state.applied);
     let flushed = journal.fact::<i64>("flushed")?.unwrap_or(0).unsigned_abs();
     let first = journal.moment_of(Revision(flushed).next())?;
-    let is_old = first.is_some_and(|at| clock::now().0.saturating_sub(at) > old());
+    let is_old = first.is_some_and(|at| system::now().0.saturating_sub(at) > old());
     let waiting = applied.saturating_sub(flushed);
     if waiting == 0 || !(is_old || waiting > MANY || waiting > FEW && waiting * journal.newest_length()? > LARGE) {
         return Ok(None);
@@ -79,7 +87,7 @@ fn waiting(handle: &Handle, journal: &Journal) -> Result<Option<(Revision, Revis
     Ok(Some((Revision(flushed), Revision(applied))))
 }
 
-/// Returns the age in milliseconds above which commits are flushed.
+/// Returns the age in milliseconds from which commits are flushed.
 fn old() -> i64 {
     #[cfg(feature = "failpoints")]
     if let Some(age) = crate::failpoint::flush_age() {
@@ -103,7 +111,7 @@ fn flush_since(
     if flush_all(directory, journal, until) { journal.pack(since, until) } else { Ok(()) }
 }
 
-/// Flushes the whole file system the list is on. Tells whether that was done and is remembered.
+/// Flushes the whole file system that contains the list. Returns whether this was done and recorded.
 pub(in crate::store) fn flush_all(directory: BorrowedFd<'_>, journal: &Journal, until: Revision) -> bool {
     #[cfg(target_os = "linux")]
     if rustix::fs::syncfs(directory).is_err() {

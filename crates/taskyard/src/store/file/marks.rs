@@ -1,4 +1,4 @@
-//! The two marks of a list: the highest number that was used, which the client reads, and how far commits are written out, which ours do.
+//! The two marks of a list: the highest number used, which the client reads, and the last commit applied to every file.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,14 +14,14 @@ use crate::store::locks::client_lock;
 use crate::store::locks::list_paths::c_name;
 use crate::store::locks::turn::WriteTurn;
 
-/// Notes for our other processes that a commit is in every file.
+/// Records in the turn record that a commit is in every file.
 pub(in crate::store) fn mark_applied(turn: &mut WriteTurn, revision: Revision) -> Result<(), StoreError> {
     turn.state.applied = revision.0;
     turn.state.sequence = (turn.state.sequence | 1) + 1;
     turn.save()
 }
 
-/// Raises `.highwatermark`, which the client does before it removes a file.
+/// Raises `.highwatermark`, as the client does before it removes a file.
 pub(in crate::store) fn raise_mark(turn: &WriteTurn, mark: f64) -> Result<(), StoreError> {
     let (text, name) = (next_number(mark - 1.0), c_name(".highwatermark"));
     let directory = turn.directory.as_fd();
@@ -29,7 +29,7 @@ pub(in crate::store) fn raise_mark(turn: &WriteTurn, mark: f64) -> Result<(), St
         return Ok(());
     }
     let replaced = files::replace(directory, &name, text.as_bytes()).or_else(|error| match error.kind() {
-        // A mark is no directory; whatever is in it stays there, under another name.
+        // If the mark is a directory, it is renamed with its contents.
         io::ErrorKind::IsADirectory => {
             client_lock::set_aside(directory, &name, ".highwatermark.unreadable")?;
             files::replace(directory, &name, text.as_bytes())
@@ -39,8 +39,9 @@ pub(in crate::store) fn raise_mark(turn: &WriteTurn, mark: f64) -> Result<(), St
     replaced.map_err(StoreError::io("cannot write", turn.place.directory.join(".highwatermark")))
 }
 
-/// Writes a mark over a lower one, as the client does: file systems flush what is renamed over something, and rivals wait for the list's
-/// lock. Digits over no more digits than they are can be told at any moment.
+/// Overwrites a mark with a higher one in place, as the client does: file systems flush a file that is renamed over
+/// another, while other programs wait for the list's lock. Overwriting digits with at least as many digits leaves a
+/// valid number at any moment.
 fn overwrite_mark(turn: &WriteTurn, text: &[u8]) -> Result<(), NotRead> {
     let file = regular_file::open_to_change(&turn.place.directory.join(".highwatermark"))?;
     let mut found = [0; 32];

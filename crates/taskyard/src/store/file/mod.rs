@@ -1,14 +1,16 @@
-//! Claude Code's own task files as a store. `docs/design/commit.md` and `docs/design/locks.md` say how it works and why.
+//! Claude Code's own task files as a store. `docs/design/commit.md` and `docs/design/locks.md` describe the design.
+//!
+//! Begin reading with `commit.rs`; `recovery.rs` handles dead writers, power losses and conflicting programs.
 
 mod client_files;
-mod copying;
+mod commit;
 mod departing;
 mod flush;
-mod handle;
+mod litter;
 mod marks;
 mod reading;
 mod recovery;
 mod store;
-mod writing;
+mod txn;
 
 pub use store::{FileStore, FileStoreOptions};

@@ -1,45 +1,38 @@
-//! The file store: Claude Code's own task files, and beside them our memory of what happened to each.
+//! The file store: Claude Code's own task files, with our records of their history.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use taskyard_core::rules::looking::summarizing::Summary;
+use taskyard_core::rules::looking::statistics::Summary;
 use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId, Timestamp};
 
-use crate::store::directories::directories_gone;
-use crate::store::directories::must_not_be_foreign;
-use crate::store::directories::{changed, list_directories, named};
 use crate::store::engine::{OpenLists, OpensLists};
-use crate::store::file::copying;
-use crate::store::file::departing;
-use crate::store::file::flush;
-use crate::store::file::handle::{ClientFiles, Handle};
-use crate::store::file::reading::outlines;
-use crate::store::file::reading::scan;
+use crate::store::file::client_files::{ClientFiles, Handle};
 use crate::store::file::reading::snapshot::FileSnapshot;
-use crate::store::file::recovery::litter;
-use crate::store::file::writing::pair::FilePair;
-use crate::store::file::writing::txn::FileTxn;
-use crate::store::following;
+use crate::store::file::reading::{outlines, scan};
+use crate::store::file::txn::{FilePair, FileTxn};
+use crate::store::file::{departing, flush, litter};
 use crate::store::journal::{arrived_by, departure_in, is_leaving};
+use crate::store::list_directories::{changed, directories_gone, list_directories, must_not_be_foreign, named};
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::queue::held;
 use crate::store::waiting::wait_for_turn;
 use crate::store::{
     Capabilities, Closed, Departure, FileCare, FileLayout, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo,
     ListMoving, ListWatch, Litter, Moved, Sighting, Snapshot, Store, StoreClock, StoreError, Txn, TxnPair, Watch,
+    waiting,
 };
 
-/// How a file store is opened.
+/// Options for opening a file store.
 #[derive(Clone, Debug)]
 pub struct FileStoreOptions {
-    /// The directory of lists, `~/.claude/tasks` say.
+    /// The directory of lists, for example `~/.claude/tasks`.
     pub tasks: PathBuf,
-    /// Our own data directory; without one lists can be read only.
+    /// Our own data directory; without it, lists are read-only.
     pub data: Option<PathBuf>,
-    /// The rules that files are written by.
+    /// The rules for writing files.
     pub rules: Rules,
 }
 
@@ -52,36 +45,35 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Opens a store. Nothing is read or made until a list is asked for.
+    /// Opens a store. Nothing is read or created until a list is used.
     pub fn open(options: FileStoreOptions) -> Self {
         Self { options, clock: StoreClock::default(), handles: OpenLists::new() }
     }
 
-    /// Gives leases and ends them by another clock than this machine's.
+    /// Replaces this machine's clock for lease times.
     #[must_use]
     pub fn with_clock(self, clock: StoreClock) -> Self {
         Self { clock, ..self }
     }
 
-    /// Lets go of a list in memory when no caller has asked for it for so long; it is read again when one does. Five minutes where nothing
-    /// is said.
+    /// Sets how long an unused list is kept in memory; five minutes by default. It is read again when it is next used.
     #[must_use]
     pub fn letting_go_after(self, keeps: Duration) -> Self {
         Self { handles: self.handles.letting_go_after(keeps), ..self }
     }
 
-    /// Returns the lists of which something is kept in memory, and how many bytes of tasks.
+    /// Returns the lists kept in memory, with the size of their tasks in bytes.
     pub fn lists_in_memory(&self) -> Vec<(ListId, usize)> {
         let kept = |handle: &Arc<Handle>| Some((handle.list.clone(), handle.files.live().size()?));
         self.handles.all().iter().filter_map(kept).collect()
     }
 
-    /// Returns where a list's task files are.
+    /// Returns the directory of a list's task files.
     pub(crate) fn directory_of(&self, list: &ListId) -> PathBuf {
         self.handle(list).files.place.directory.clone()
     }
 
-    /// Returns where our memory of a list is kept.
+    /// Returns our data directory for a list; `None` if there is none.
     pub fn sidecar_of(&self, list: &ListId) -> Option<PathBuf> {
         self.handle(list).files.place.sidecar.clone()
     }
@@ -93,7 +85,7 @@ impl FileStore {
         })
     }
 
-    /// Returns a list that has not moved to another store.
+    /// Returns a list, or an error if it has moved to another store.
     fn handle_here(&self, list: &ListId) -> Result<Arc<Handle>, StoreError> {
         let handle = self.handle(list);
         handle.files.must_be_here()?;
@@ -174,7 +166,7 @@ impl Store for FileStore {
 
     fn watch_names(&self, moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
         let root = self.options.tasks.clone();
-        Ok(following::watch_directories(move || vec![root.clone()], moved))
+        Ok(waiting::watch_directories(move || vec![root.clone()], moved))
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
@@ -236,7 +228,7 @@ impl FileCare for FileStore {
 
     fn sighting(&self, list: &ListId) -> Option<Sighting> {
         let handle = self.handle(list);
-        // The caller that looks at this moment will know more than we do.
+        // If the lock is taken, another caller is updating the list, and this state is about to be outdated.
         let mut live = handle.files.live.try_lock().ok()?;
         live.sighting(&handle.files.place.directory, || handle.files.state().unwrap_or_default())
     }
@@ -258,8 +250,8 @@ impl FileCare for FileStore {
         if let Some(journal) = handle.journal_to_read() {
             flush::flush_what_is_old_now(&handle, &journal);
         }
-        // A list is put away only while no process has its journal open.
-        handle.journals.close_idle();
+        // A list can be archived only while no process has its journal open.
+        handle.journals.fold();
     }
 
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {
@@ -277,7 +269,7 @@ impl FileCare for FileStore {
     }
 
     fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError> {
-        copying::copy_out(&self.handle(list), to)
+        departing::copy_out(&self.handle(list), to)
     }
 
     fn remove_empty_place(&self, list: &ListId) -> Result<Vec<String>, StoreError> {
@@ -290,7 +282,8 @@ impl FileCare for FileStore {
 }
 
 impl FileStore {
-    /// Returns the directories of lists. If a list has moved to another store, files that are left in its directory belong to no list.
+    /// Returns the directories of lists. If a list has moved to another store, the files left in its directory belong
+    /// to no list.
     fn lists_here(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
         let mut lists = list_directories(&self.options.tasks)?;
         lists.retain(|(list, _)| !self.sidecar_of(list).is_some_and(|sidecar| is_leaving(&sidecar)));
@@ -299,7 +292,7 @@ impl FileStore {
 
     fn info(&self, list: ListId, path: PathBuf) -> Result<ListInfo, StoreError> {
         let handle = self.handle(&list);
-        // A list that no process has touched for long stays in the archive when many are looked at.
+        // Scanning many lists must not bring those that have not been used for long out of the archive.
         let scan = match handle.journals.is_there() && handle.files.must_be_here().is_ok() {
             true => handle.journals.glancing(|journal| scan::scan(&handle.files.place, journal))?,
             false => scan::scan(&handle.files.place, None)?,

@@ -1,7 +1,9 @@
-//! The memory of lists that no process has touched for long, all in one small database: how far each list goes, and what is still kept of
-//! its tasks. A list that comes to life again gets its own journal back, which goes on above that.
+//! The archive of lists that no process has used for long, all in one small database: how far each list's journal went,
+//! and what is still kept of its tasks. When a list is used again it gets its own journal back, which continues above
+//! that.
 
-use std::fs::{self, File};
+use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rusqlite::types::Value;
@@ -11,15 +13,16 @@ use taskyard_core::packing::{pack_whole, unpack};
 use super::Journal;
 use super::damage::not_done;
 use super::entries::entries_where;
-use super::fingerprint::Fingerprint;
 use super::known::Known;
 use super::layout::{ENTRIES, FACTS, data_of};
-use super::rows::{self, COLUMNS, wrong};
 use super::stamp::Marks;
+use crate::fingerprint::Fingerprint;
 use crate::sqlite::{Database, Schema, Table};
 use crate::store::StoreError;
+use crate::store::journal::packing;
+use crate::store::journal::packing::{COLUMNS, wrong};
 
-/// Facts that are about the database itself, or that the new one says of itself.
+/// Facts about the database itself, or that the restored database sets anew.
 const FACTS_LEFT_BEHIND: [&str; 3] = ["path", "packed", "repacked"];
 
 static ARCHIVE: Schema = Schema {
@@ -37,35 +40,33 @@ static ARCHIVE: Schema = Schema {
     settings: "",
 };
 
-/// What is kept of a list.
+/// The archived state of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Archived {
-    /// Where the list is or was kept.
+    /// The path of the list.
     pub(super) path: PathBuf,
-    /// How far it goes.
+    /// How far its journal went.
     pub(super) marks: Marks,
-    /// The entries and facts.
     rows: Vec<StoredRow>,
 }
 
-/// One row of a journal.
 type StoredRow = (Kind, Vec<Value>);
 
-/// The table that a row is of.
+/// The table a row belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Entry,
     Fact,
 }
 
-/// Returns what is kept of the list of a sidecar that is not there; none where nothing is.
+/// Returns the archived state of a list whose sidecar does not exist, or `None` if it has not been archived.
 pub(super) fn find(sidecar: &Path) -> Result<Option<Archived>, StoreError> {
     let Some((archive, name)) = look(sidecar)? else { return Ok(None) };
     let sql = "SELECT name, path, revision, token, number, has_tasks, contents, sum FROM lists WHERE name = ?1";
     archive.row(sql, [name], archived).map_err(not_done)
 }
 
-/// Tells whether something is kept of the list of a sidecar that is not there.
+/// Returns whether a list whose sidecar does not exist has been archived.
 pub(super) fn is_archived(sidecar: &Path) -> bool {
     let found = look(sidecar).and_then(|found| {
         let Some((archive, name)) = found else { return Ok(None) };
@@ -74,7 +75,7 @@ pub(super) fn is_archived(sidecar: &Path) -> bool {
     matches!(found, Ok(Some(())))
 }
 
-/// Returns the paths of the lists of which tasks are kept.
+/// Returns the paths of the archived lists with tasks.
 pub(in crate::store) fn archived_with_tasks(data: &Path) -> Vec<PathBuf> {
     let rows = Database::look(data, &ARCHIVE)
         .ok()
@@ -83,7 +84,7 @@ pub(in crate::store) fn archived_with_tasks(data: &Path) -> Vec<PathBuf> {
     rows.and_then(Result::ok).unwrap_or_default().into_iter().map(PathBuf::from).collect()
 }
 
-/// Keeps what is left of a journal, so that it is there after a power loss.
+/// Archives what is left of a journal. Once this returns, it survives a power loss.
 pub(super) fn keep(sidecar: &Path, list: &Path, journal: &Journal) -> Result<(), StoreError> {
     let marks = journal.marks()?;
     let (rows, has_tasks) = journal.rows_to_archive()?;
@@ -99,23 +100,23 @@ pub(super) fn keep(sidecar: &Path, list: &Path, journal: &Journal) -> Result<(),
     let sum = journal.sum_of(&columns)?;
     let values = columns.into_iter().chain([&sum as &dyn ToSql]);
     archive.execute(sql, params_from_iter(values)).map_err(not_done)?;
-    // The file may be new.
+    // The archive file may be new.
     File::open(data).and_then(|data| data.sync_all()).map_err(StoreError::io("cannot flush", data))
 }
 
-/// Forgets what was kept of a list that has its own journal again.
+/// Removes a list that has its own journal again from the archive.
 pub(super) fn forget(sidecar: &Path) {
     let forgotten = Database::open_existing(data_of(sidecar), &ARCHIVE).and_then(|archive| {
         archive.map_or(Ok(0), |archive| archive.execute("DELETE FROM lists WHERE name = ?1", [name_of(sidecar)]))
     });
     if let Err(error) = forgotten {
-        // Where a journal is, we do not ask the archive.
+        // Harmless: the archive is not consulted if there is a journal.
         tracing::debug!(%error, "what was kept of a list is not forgotten");
     }
 }
 
 impl Archived {
-    /// Writes everything that was kept into a new journal, within the transaction that makes it.
+    /// Writes the archived rows into a new journal, within the transaction that creates it.
     pub(super) fn write_to(&self, journal: &Journal, list: &Path) -> Result<(), StoreError> {
         for (kind, row) in &self.rows {
             let (table, columns) = match kind {
@@ -137,7 +138,7 @@ impl Archived {
 }
 
 impl Journal {
-    /// Returns the rows that are kept of a journal, and whether any tells what a task was.
+    /// Returns the rows to archive, and whether any of them has the contents of a task.
     fn rows_to_archive(&self) -> Result<(Vec<StoredRow>, bool), StoreError> {
         let values = |row: &Row<'_>, count: usize| (0..count).map(|place| row.get(place)).collect::<Result<_, _>>();
         let has_image = "before IS NOT NULL OR after IS NOT NULL OR packed IS NOT NULL";
@@ -146,7 +147,7 @@ impl Journal {
             values(row, 13).map(|values| (Kind::Entry, values))
         })?;
         let facts = self.rows("SELECT key, value, sum FROM facts", [], |row| {
-            rows::check(row, FACTS.name)?;
+            packing::check(row, FACTS.name)?;
             values(row, 3).map(|values| (Kind::Fact, values))
         })?;
         let has_tasks = !entries.is_empty();
@@ -155,7 +156,8 @@ impl Journal {
         Ok((entries.into_iter().chain(facts.into_iter().filter(is_wanted)).collect(), has_tasks))
     }
 
-    /// Knows the files as far as the last entries tell of them; each is looked at before it is believed.
+    /// Records the last entries as the last known states of the files. Each is compared with its file before it is
+    /// trusted.
     fn know_last_states(&self) -> Result<(), StoreError> {
         let last = "id = (SELECT max(later.id) FROM entries AS later WHERE later.task = entries.task)";
         let last = self.rows(&entries_where(&format!("{last} ORDER BY id")), [], |row| self.stored_entry(row))?;
@@ -169,10 +171,10 @@ impl Journal {
     }
 }
 
-/// Opens the archive beside a sidecar; none where there is none.
+/// Opens the archive beside a sidecar, or returns `None` if there is no archive.
 fn look(sidecar: &Path) -> Result<Option<(Database, String)>, StoreError> {
     let data = data_of(sidecar);
-    // Every process asks this that comes to a list that is new to us.
+    // Cheap check first: every process that meets a new list gets here.
     if fs::symlink_metadata(data.join(ARCHIVE.file)).is_err() {
         return Ok(None);
     }
@@ -185,14 +187,15 @@ fn name_of(sidecar: &Path) -> String {
 }
 
 fn archived(row: &Row<'_>) -> rusqlite::Result<Archived> {
-    rows::check(row, "lists")?;
+    packing::check(row, "lists")?;
     let mark = |place: usize| row.get::<_, i64>(place).map(i64::unsigned_abs);
     let rows = unpacked(&row.get::<_, Vec<u8>>(6)?).ok_or_else(|| wrong(6, "lists"))?;
     let marks = Marks { revision: mark(2)?, token: mark(3)?, number: mark(4)? };
     Ok(Archived { path: PathBuf::from(row.get::<_, String>(1)?), marks, rows })
 }
 
-/// Writes rows one after the other, each value with its kind, and packs them; a zero stands before what does not get smaller.
+/// Serialises rows, each value with its type, and compresses them. Starts with a zero byte if compression does not
+/// help.
 fn pack(rows: &[StoredRow]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (kind, row) in rows {
@@ -227,7 +230,7 @@ fn push(bytes: &mut Vec<u8>, value: &Value) {
     }
 }
 
-/// Reads rows again; none where they are not what was written.
+/// Deserialises rows. Returns `None` if they are malformed.
 fn unpacked(contents: &[u8]) -> Option<Vec<StoredRow>> {
     let bytes = match contents.split_first() {
         Some((0, plain)) => plain.to_vec(),

@@ -1,16 +1,19 @@
-//! What can be wrong with a journal, how that is told from an error that passes, and what is kept of a damaged one.
+//! Damage to a journal: how to tell it from a transient error, and what is kept of a damaged journal.
 //!
-//! One look proves nothing: a disk or its memory may give a wrong answer once. So no verdict is recorded before a second look at everything,
-//! through descriptors of its own, has found the journal damaged too. The verdict is the file `damaged` beside the journal, until
-//! `doctor --fix` has mended it. A damaged database gets another name, is never deleted, and never takes the place of another.
+//! A single failed read proves nothing: a disk or memory may return wrong data once. So a verdict is only recorded
+//! after a second complete check, through new file descriptors, has found the journal damaged too. The verdict is the
+//! file `damaged` beside the journal, which exists until `doctor --fix` has mended it. A damaged database is renamed;
+//! it is never deleted and never replaces another.
 //!
-//! Verifying reads the whole journal: what SQLite thinks of it, every row, how far it goes, and whether an entry is missing.
+//! The check covers the whole journal: SQLite's integrity check, every row, how far the journal goes, and whether an
+//! entry is missing.
 
 use std::cell::RefCell;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::{fs, io};
 
 use rusqlite::types::FromSql;
 use rusqlite::{Error, ErrorCode, Row};
@@ -19,22 +22,23 @@ use taskyard_core::rules::changes::numbering::LARGEST_NUMBER;
 use taskyard_core::{Revision, Timestamp};
 
 use super::layout::{BEGUN, DATABASE, ENTRIES, FORMAT, JOURNAL, MOVED, THINNED, TOKEN, departure_in};
-use super::rows::{self, COLUMNS, ENTRY_BITS, Sequence, WrongSum, first_id, images_of};
 use super::stamp::{FoundStamp, Marks, Stamp, StampFile, Standstill, is_lasting, look_at_stamp};
 use crate::sqlite::{Database, DatabaseError, Table};
 use crate::store::error::JournalDamage;
+use crate::store::journal::packing;
+use crate::store::journal::packing::{COLUMNS, ENTRY_BITS, Sequence, WrongSum, first_id, images_of};
 use crate::store::{Occupant, StoreError};
-use crate::{clock, private};
+use crate::{private, system};
 
-/// SQLite's code for SQL that does not fit the tables. Ours always does, so the tables are not what they were.
+/// SQLite's code for SQL that does not match the schema. Ours always does, so the tables have been altered.
 const SQLITE_ERROR: i32 = 1;
-/// SQLite's code for a file that ends before it should.
+/// SQLite's code for a file that is too short.
 const SQLITE_IOERR_SHORT_READ: i32 = 522;
 
-/// The files of the database.
 const FILES: [&str; 3] = ["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"];
 
-/// Returns what an error says of the journal: that it is damaged, which is kept, or only that something could not be done now.
+/// Converts an error of the journal database. If it is a sign of damage, records the verdict; otherwise the error may
+/// be transient.
 pub(super) fn judge(error: DatabaseError) -> StoreError {
     match sign_of_damage(&error) {
         Some((what, path)) => damaged(path.parent().unwrap_or(Path::new("")), what),
@@ -42,7 +46,7 @@ pub(super) fn judge(error: DatabaseError) -> StoreError {
     }
 }
 
-/// Returns an error of a database of which no verdict is kept, or that says nothing of damage.
+/// Converts an error without recording a verdict.
 pub(super) fn not_done(error: DatabaseError) -> StoreError {
     match error {
         DatabaseError::Io { doing, path, source } => StoreError::Io { doing, path, source },
@@ -59,8 +63,8 @@ pub(super) fn not_done(error: DatabaseError) -> StoreError {
     }
 }
 
-/// Keeps what was found wrong with the journal in a sidecar if a second look finds it damaged too, and returns it as an error. What a newer
-/// Taskyard writes makes no sense to an older one, and is not damaged by that.
+/// Records a verdict if a second check also finds the journal damaged, and returns the error. A journal written by a
+/// newer Taskyard is unreadable to an older one, but not damaged.
 pub(super) fn damaged(sidecar: &Path, what: JournalDamage) -> StoreError {
     if let Ok(FoundStamp::Whole(_, stamp)) = look_at_stamp(sidecar)
         && stamp.is_newer()
@@ -79,19 +83,19 @@ pub(super) fn damaged(sidecar: &Path, what: JournalDamage) -> StoreError {
     StoreError::JournalDamaged { path, what }
 }
 
-/// Says that a newer Taskyard has the journal in a sidecar.
+/// Returns the error that a newer Taskyard has written the journal in a sidecar.
 pub(super) fn newer(sidecar: &Path, stamp: &Stamp) -> StoreError {
     StoreError::NewerJournal { path: sidecar.join(DATABASE), format: stamp.newer_format() }
 }
 
-/// What one look at a journal found and the next one did not.
+/// Damage that the first check of a journal found and the second did not.
 #[derive(Debug, thiserror::Error)]
 #[error("it was read wrong once ({what}), and a second look at all of it found nothing wrong")]
 struct Misread {
     what: JournalDamage,
 }
 
-/// Returns the damage that an error is a sign of, and the database.
+/// Returns the damage that an error is a sign of, and the path of the database.
 fn sign_of_damage(error: &DatabaseError) -> Option<(JournalDamage, &Path)> {
     let DatabaseError::Refused { path, source, .. } = error else { return None };
     let said = source.downcast_ref::<Error>()?;
@@ -105,13 +109,13 @@ fn damage(error: &Error) -> Option<JournalDamage> {
             Some(wrong) => Some(JournalDamage::WrongSum { table: wrong.table }),
             None => wrong_value(),
         },
-        // A caller that asks for what may be absent says so: an index led to a row that is not there.
+        // Queries for rows that may be absent handle that themselves, so an index points to a missing row.
         Error::QueryReturnedNoRows => {
             Some(JournalDamage::Malformed { why: "an index leads to a row that is not there".to_owned() })
         }
         Error::InvalidColumnType(..) | Error::IntegralValueOutOfRange(..) | Error::Utf8Error(..) => wrong_value(),
         Error::SqliteFailure(failure, _) => {
-            // What does not fit a column, or is larger than anything may be, was never written.
+            // We never write a value that does not fit its column or exceeds the size limits.
             let is_damage = matches!(
                 failure.code,
                 ErrorCode::DatabaseCorrupt
@@ -130,21 +134,21 @@ fn damage(error: &Error) -> Option<JournalDamage> {
     }
 }
 
-/// Tells whether SQLite complains that SQL of ours does not fit the tables.
+/// Returns whether SQLite's message says that our SQL does not match the tables.
 fn is_of_other_tables(message: &str) -> bool {
     let complaints =
         ["no such", "has no column", "columns but", "already exists", "duplicate column", "malformed", "unsupported"];
     complaints.iter().any(|complaint| message.contains(complaint))
 }
 
-/// Returns which of the files cannot be opened, where SQLite could not.
+/// If SQLite cannot open the database, returns which of its files cannot be opened.
 fn unopenable(error: &Error, path: &Path) -> Option<JournalDamage> {
     let code = error.sqlite_error_code()?;
-    // Where the index of the log is no file, SQLite only reads.
+    // If the log's index (`-shm`) is not a regular file, SQLite opens the database read-only.
     matches!(code, ErrorCode::CannotOpen | ErrorCode::ReadOnly).then(|| first_unopenable(path)).flatten()
 }
 
-/// Returns the first of the files beside a database, itself included, that is there and cannot be opened because of what or whose it is.
+/// Returns the first of a database's files that exists but cannot be opened because of its type, owner or permissions.
 pub(super) fn first_unopenable(path: &Path) -> Option<JournalDamage> {
     FILES.iter().find_map(|file| {
         let found = path.with_file_name(file);
@@ -162,13 +166,13 @@ const VERDICT: &str = "damaged";
 
 #[derive(Serialize, Deserialize)]
 struct Wire {
-    /// When it was found, in milliseconds.
+    /// When the damage was found, in milliseconds since the Unix epoch.
     at: i64,
-    /// What was found, in words.
+    /// A description of the damage.
     found: String,
 }
 
-/// Keeps what was found, and lets no process write to the journal any more. What was found first stays.
+/// Records what was found and stops all writes to the journal. Keeps an earlier verdict.
 pub(super) fn keep_verdict(sidecar: &Path, what: &JournalDamage) {
     if !what.is_kept() {
         return;
@@ -176,11 +180,11 @@ pub(super) fn keep_verdict(sidecar: &Path, what: &JournalDamage) {
     keep_verdict_as(sidecar, what, Standstill::Damaged);
 }
 
-/// Keeps what was found, with what it means for writers; returns whether that is noted.
+/// Records what was found, with its consequence for writers. Returns whether the stamp could be changed.
 pub(super) fn keep_verdict_as(sidecar: &Path, what: &JournalDamage, standstill: Standstill) -> bool {
     let path = sidecar.join(VERDICT);
     if !path.exists() {
-        let wire = Wire { at: clock::now().0, found: what.to_string() };
+        let wire = Wire { at: system::now().0, found: what.to_string() };
         let text = serde_json::to_string(&wire).unwrap_or_default();
         if let Err(error) = private::create(&path).and_then(|mut file| file.write_all(text.as_bytes())) {
             tracing::debug!(%error, "the verdict on a damaged journal is not kept");
@@ -190,23 +194,23 @@ pub(super) fn keep_verdict_as(sidecar: &Path, what: &JournalDamage, standstill: 
     stamp.is_some_and(|stamp| stamp.change(|stamp| stamp.standstill = standstill))
 }
 
-/// Returns what was kept.
+/// Returns the recorded verdict.
 pub(super) fn read_verdict(sidecar: &Path) -> JournalDamage {
     let text = fs::read(sidecar.join(VERDICT)).unwrap_or_default();
     match serde_json::from_slice::<Wire>(&text) {
         Ok(wire) => JournalDamage::Found { at: Some(Timestamp(wire.at)), what: wire.found },
-        // That there is one is what counts.
+        // What matters is that there is a verdict.
         Err(_) => JournalDamage::Found { at: None, what: "what was found cannot be read any more".to_owned() },
     }
 }
 
-/// Forgets what was found: the journal is whole.
+/// Removes the verdict: the journal has been mended.
 pub(super) fn clear_verdict(sidecar: &Path) {
     let _ = fs::remove_file(sidecar.join(VERDICT));
 }
 
-/// Reads the stamp and the whole journal of a sidecar through descriptors of its own, and returns the first thing that is wrong. An error
-/// may be another sign of damage, or say that it could not be read now.
+/// Checks the stamp and the whole journal of a sidecar through new descriptors, and returns the first damage found. An
+/// error may be another sign of damage, or mean that something cannot be read now.
 pub(super) fn look_again(sidecar: &Path) -> Result<Option<JournalDamage>, DatabaseError> {
     let stamp = match look_at_stamp(sidecar).map_err(DatabaseError::io("cannot read", sidecar.join("stamp")))? {
         FoundStamp::Damaged(what) => return Ok(Some(what)),
@@ -237,7 +241,8 @@ pub(super) fn look_again(sidecar: &Path) -> Result<Option<JournalDamage>, Databa
     Ok(fault.or_else(|| (format == FORMAT && stamp.is_none()).then_some(JournalDamage::NoStamp)))
 }
 
-/// Returns the first thing that is wrong with a database that has to go so far. The caller has begun to read.
+/// Returns the first damage found in a database that should go as far as `expected`. The caller has begun a read
+/// transaction.
 pub(super) fn first_fault(
     database: &Database,
     format: i64,
@@ -252,13 +257,13 @@ pub(super) fn first_fault(
         let has_forms: bool = database.one(has_forms, [], |row| row.get(0))?;
         let is_checked = |table: &&Table| table.name != ENTRIES.name && (table.since.is_some() || has_forms);
         for table in JOURNAL.tables.iter().filter(is_checked) {
-            let columns = rows::columns_of(table).join(", ");
+            let columns = packing::columns_of(table).join(", ");
             let sql = format!("SELECT {columns} FROM {}", table.name);
-            database.each(&sql, [], |row| rows::check(row, table.name).map(ControlFlow::Continue))?;
+            database.each(&sql, [], |row| packing::check(row, table.name).map(ControlFlow::Continue))?;
         }
         let recent = RefCell::default();
         database.each(&format!("SELECT {COLUMNS} FROM entries ORDER BY id"), [], |row| {
-            rows::check_entry(row, &images_of(&database.connection, &recent, row)?).map(ControlFlow::Continue)
+            packing::check_entry(row, &images_of(&database.connection, &recent, row)?).map(ControlFlow::Continue)
         })?;
     }
     let begun = fact::<String>(database, BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
@@ -269,10 +274,11 @@ pub(super) fn first_fault(
     first_gap(database, Revision(begun.revision))
 }
 
-/// Returns how far a database goes by itself.
+/// Returns how far a database goes, judging by its contents.
 fn marks(database: &Database) -> Result<Marks, DatabaseError> {
     let newest: Option<i64> = database.one("SELECT max(id) FROM entries", [], |row| row.get(0))?;
-    // Every integer sorts before every text. A number beyond the largest that counts would hide those that do.
+    // In SQLite every integer sorts before every text. Numbers beyond the largest valid one are excluded, or they would
+    // hide the valid ones.
     let highest = "SELECT task FROM entries WHERE task <= ?1 ORDER BY task DESC LIMIT 1";
     let highest: Option<i64> = database.row(highest, [LARGEST_NUMBER.cast_signed()], |row| row.get(0))?;
     Ok(Marks {
@@ -282,7 +288,7 @@ fn marks(database: &Database) -> Result<Marks, DatabaseError> {
     })
 }
 
-/// Returns the first entry that is missing, of those since the journal was begun or last thinned out.
+/// Returns the first gap in the entries written since the journal was begun or last thinned.
 fn first_gap(database: &Database, begun: Revision) -> Result<Option<JournalDamage>, DatabaseError> {
     let thinned = Revision(fact::<i64>(database, THINNED)?.unwrap_or(0).unsigned_abs());
     let first = first_id(begun.max(thinned).next());
@@ -295,11 +301,11 @@ fn first_gap(database: &Database, begun: Revision) -> Result<Option<JournalDamag
 }
 
 fn fact<T: FromSql>(database: &Database, key: &str) -> Result<Option<T>, DatabaseError> {
-    let value = |row: &Row<'_>| rows::check(row, "facts").and_then(|()| row.get(1));
+    let value = |row: &Row<'_>| packing::check(row, "facts").and_then(|()| row.get(1));
     database.row("SELECT key, value, sum FROM facts WHERE key = ?1", [key], value)
 }
 
-/// Returns what is wrong with a journal that ends before it should.
+/// Returns the damage of a journal that ends too early.
 pub(super) fn older(found: Marks, expected: Marks) -> JournalDamage {
     JournalDamage::Older {
         revision: found.revision,
@@ -311,37 +317,37 @@ pub(super) fn older(found: Marks, expected: Marks) -> JournalDamage {
     }
 }
 
-/// Returns what is wrong with a database whose file is empty and was not.
+/// Returns the damage of a database file that is unexpectedly empty.
 pub(super) fn emptied() -> JournalDamage {
     JournalDamage::Malformed { why: "the file is empty".to_owned() }
 }
 
-/// Reads where a journal was begun.
+/// Parses the marks at which a journal was begun.
 pub(super) fn begun_from(text: &str) -> Marks {
     let mut words = text.split(' ').map(|word| word.parse().unwrap_or(0));
     Marks { revision: words.next().unwrap_or(0), token: 0, number: words.next().unwrap_or(0) }
 }
 
-/// The files of a database, by what follows its name.
+/// The suffixes of a database's files.
 const PARTS: [&str; 2] = ["-wal", ""];
 
-/// Gives the database and its log other names, and removes the index of the log.
+/// Renames the database and its log, and removes the log's index.
 pub(super) fn set_aside(sidecar: &Path) -> Result<(), StoreError> {
     keep_parts(sidecar, &PARTS)
 }
 
-/// Gives a log other than that of a database another name.
+/// Renames a log that does not belong to a database.
 pub(super) fn set_log_aside(sidecar: &Path) -> Result<(), StoreError> {
     keep_parts(sidecar, &["-wal"])
 }
 
-/// Tells whether there is a log in which something was written.
+/// Returns whether there is a non-empty log.
 pub(super) fn has_log(sidecar: &Path) -> bool {
     fs::metadata(sidecar.join(format!("{DATABASE}-wal"))).is_ok_and(|log| log.len() > 0)
 }
 
 fn keep_parts(sidecar: &Path, parts: &[&str]) -> Result<(), StoreError> {
-    // It is made anew from the log whenever it is missing.
+    // SQLite recreates the index from the log if it is missing.
     let index = sidecar.join(format!("{DATABASE}-shm"));
     let _ = fs::remove_file(&index).or_else(|_| fs::remove_dir(&index));
     let name = free_name(sidecar);
@@ -356,10 +362,10 @@ fn keep_parts(sidecar: &Path, parts: &[&str]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns a name under which nothing lies yet, with the moment in it.
+/// Returns an unused file name that contains the current time.
 fn free_name(sidecar: &Path) -> String {
     let is_free = |name: &String| PARTS.iter().all(|part| !sidecar.join(format!("{name}{part}")).exists());
-    let moment = clock::now().0;
+    let moment = system::now().0;
     (0..)
         .map(|offset| format!("{DATABASE}.damaged-{}", moment + offset))
         .find(is_free)

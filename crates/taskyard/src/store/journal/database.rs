@@ -1,18 +1,18 @@
-//! A connection to the database: its transactions, its facts, and its write-ahead log.
+//! A connection to the journal database: transactions, facts, and the write-ahead log.
 //!
-//! The log is begun without waiting for the disk, flushed with every commit, copied into the database when it is long, and folded in when
-//! the last process closes it.
+//! The log is started without waiting for the disk, flushed with every commit, checkpointed when it gets long, and
+//! merged into the database when the last process closes it.
 
 use std::cell::{Cell, RefCell};
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{self, ThreadId};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
@@ -21,72 +21,74 @@ use rusqlite::{Connection, Params, Row, ToSql, Transaction};
 use rustix::process::{Resource, getrlimit};
 
 use super::damage::judge;
-use super::fingerprint::AtRest;
 use super::layout::JOURNAL;
-use super::rows::{self, RecentImages};
 use super::stamp::{Marks, Stamp, StampFile};
-use crate::lock_table::is_locked_by_others;
-use crate::sqlite::{Database, beside};
+use crate::sqlite::{AtRest, Database, beside};
 use crate::store::error::JournalDamage;
+use crate::store::journal::packing;
+use crate::store::journal::packing::RecentImages;
 use crate::store::{Occupant, StoreError};
+use crate::system::is_locked_by_others;
 
-/// Counts how often a turn was taken from a writer that had not ended it.
+/// Counts how often a turn was taken over from a writer that had not ended it.
 pub(super) const OVERTAKEN: &str = "overtaken";
-/// For how long a connection is believed to lead to the database of its place.
+/// How long a connection is trusted to be to the current database after a check.
 const LATELY: Duration = Duration::from_millis(100);
 
-/// So much of the database is mapped into memory.
+/// How many bytes of the database to map into memory.
 const MAPPED: usize = 256 << 20;
 
-/// One open database.
+/// An open journal database.
 #[derive(Debug)]
 pub(in crate::store) struct Journal {
     pub(super) database: Database,
-    /// The log, to flush it.
+    /// Kept open to flush the log.
     pub(super) log: Option<File>,
-    /// How many pages the log held after our last commit.
+    /// The number of pages in the log after our last commit.
     pub(super) pages: Arc<AtomicI32>,
-    /// How large the pages are; 0 before it was asked for.
+    /// The page size in bytes, or 0 if not determined yet.
     pub(super) page_size: Cell<i64>,
-    /// Whether this connection has begun a transaction yet, and whether SQLite was kept from flushing in the last one.
+    /// Whether this connection has begun a transaction, and whether SQLite was kept from flushing in the last one.
     pub(super) has_begun: Cell<bool>,
     pub(super) is_unflushed: Cell<bool>,
-    /// What is noted beside it of how far it goes; none before that is opened, too.
+    /// The stamp that records how far the journal goes, or `None` until it is opened.
     pub(super) stamp: Option<StampFile>,
-    /// Which of the databases in this place it is, by the stamp and by its inode.
+    /// Identifies the database among those that were in this place: the generation in the stamp, and the inode.
     pub(super) generation: u64,
-    inode: u64,
-    /// Whether it is read where no process can write, and as if none did.
+    pub(super) inode: u64,
+    /// Whether it is an in-memory copy made in the boot in which the list was last checked.
+    pub(in crate::store) is_of_this_boot: bool,
+    /// Whether it was opened as immutable, in a place where no process can write.
     pub(super) is_unchanging: bool,
-    /// What it was copied from, where it is a copy in memory.
+    /// The files it was copied from, if it is an in-memory copy.
     pub(super) rest: Option<AtRest>,
-    /// Where it was begun, if another one was before it.
+    /// The marks it was begun at, if it replaced an earlier journal.
     pub(super) begun: Marks,
-    /// What was found wrong with the one before it and is not mended yet.
+    /// The damage found in its predecessor, if not mended yet.
     pub(in crate::store) found: Option<JournalDamage>,
-    /// How far this connection has written: in the transaction under way, in those that were committed, and as the stamp has it.
+    /// How far this connection has written: in the current transaction, in committed ones, and according to the stamp.
     pending: Cell<Marks>,
     pub(super) committed: Cell<Marks>,
     pub(super) stamped: Cell<Marks>,
-    /// When it was last made sure that it is the database of this place.
+    /// When the database was last verified to be the current one.
     checked: Cell<Instant>,
-    /// Whether the entries that are rare are known to have an index of their own.
+    /// Whether the index of rare entries is known to exist.
     pub(super) is_indexed: Cell<bool>,
-    /// Whether pages of the database are read where they lie in memory.
+    /// Whether the database is memory-mapped.
     pub(super) is_mapped: Cell<bool>,
-    /// The last images that were rebuilt.
+    /// Recently rebuilt images.
     pub(super) recent_images: RefCell<RecentImages>,
-    /// Its place among the connections that are in use at once.
+    /// Its place among the connections in use at the same time.
     pub(super) seat: Option<Seat>,
 }
 
 impl Journal {
-    /// Opens a database that is there.
+    /// Opens an existing database.
     pub(super) fn connect(path: PathBuf) -> Result<Self, StoreError> {
         Database::connect(path, &JOURNAL).map_err(judge).and_then(Self::over)
     }
 
-    /// Looks after the log of a database that is open.
+    /// Takes over control of the log from SQLite for an open database.
     pub(super) fn over(mut database: Database) -> Result<Self, StoreError> {
         let pages = Arc::new(AtomicI32::new(0));
         let counted = Arc::clone(&pages);
@@ -94,13 +96,13 @@ impl Journal {
             counted.store(pages, Ordering::Relaxed);
             Ok(())
         };
-        // SQLite would copy the log while no other process can open the database; see `fold_at_close`. (The hook also turns off its copying
-        // inside of a commit, with the locks held; see `copy_log`.)
+        // On close, SQLite would checkpoint while no other process can open the database; see `fold_at_close`. The hook
+        // also disables its automatic checkpoint, which runs within a commit while the locks are held; see `copy_log`.
         let set = database.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         let set = set.and_then(|_| database.connection.wal_hook(Some(count)));
-        let set = set.and_then(|()| map_files(&database.connection));
+        let inode = database.inode();
+        let set = set.and_then(|()| inode.map_or(Ok(()), |_| map_files(&database.connection)));
         set.map_err(|error| judge(database.failed("open")(error)))?;
-        let inode = fs::metadata(&database.path).map(|found| found.ino()).unwrap_or(0);
         Ok(Self {
             database,
             log: None,
@@ -110,7 +112,8 @@ impl Journal {
             is_unflushed: Cell::new(false),
             stamp: None,
             generation: 0,
-            inode,
+            inode: inode.unwrap_or(0),
+            is_of_this_boot: false,
             is_unchanging: false,
             rest: None,
             begun: Marks::default(),
@@ -126,7 +129,7 @@ impl Journal {
         })
     }
 
-    /// Begins a transaction that may write, when no other process is in one.
+    /// Begins a write transaction, waiting for other writers.
     pub(in crate::store) fn begin(&self) -> Result<Transaction<'_>, StoreError> {
         self.pending.set(Marks::default());
         self.flush_as_usual()?;
@@ -134,26 +137,27 @@ impl Journal {
         if is_first { self.begin_log() } else { self.database.begin().map_err(judge) }
     }
 
-    /// Begins a transaction in which every read sees one state.
+    /// Begins a read transaction, in which every query sees the same snapshot.
     pub(in crate::store) fn begin_to_read(&self) -> Result<Transaction<'_>, StoreError> {
         self.database.begin_to_read().map_err(judge)
     }
 
-    /// Ends a transaction: from here on it exists for every process. It survives a power loss after the next [`Self::sync`].
+    /// Commits a transaction, which makes it visible to every process. It survives a power loss after the next
+    /// [`Self::sync`].
     pub(in crate::store) fn end(&self, transaction: Transaction<'_>) -> Result<(), StoreError> {
         self.database.end(transaction).map_err(judge)?;
         self.committed.set(self.committed.get().max(self.pending.take()));
-        // The commit exists. What cannot be set now is set before the next one.
+        // The commit exists. If the setting fails here, it is repeated before the next write.
         let _ = self.flush_as_usual();
         Ok(())
     }
 
-    /// Counts what the transaction under way writes.
+    /// Records how far the current transaction writes.
     pub(super) fn reach(&self, marks: Marks) {
         self.pending.set(self.pending.get().max(marks));
     }
 
-    /// Notes beside the database how far it goes, for processes that open it later in this boot.
+    /// Records in the stamp how far the journal goes, for processes that open it later in this boot.
     pub(in crate::store) fn stamp_commits(&self) {
         let committed = self.committed.get();
         if let Some(stamp) = self.stamp.as_ref().filter(|_| self.stamped.get() != committed) {
@@ -162,7 +166,7 @@ impl Journal {
         }
     }
 
-    /// Tells whether this still is the database of its place, and no process has found it damaged.
+    /// Returns whether this is still the current database and no process has found it damaged.
     pub(in crate::store) fn is_current(&self) -> bool {
         self.checked.set(Instant::now());
         let stamp = self.stamp.as_ref().and_then(|stamp| stamp.read().ok().flatten());
@@ -174,30 +178,29 @@ impl Journal {
             && self.log_is_in_place()
     }
 
-    /// Tells the same, as it was a moment ago or as it is now. That no newer Taskyard has written it is true at this moment.
+    /// Like [`Self::is_current`], but trusts a recent check. That no newer Taskyard has written the database is always
+    /// checked.
     pub(in crate::store) fn was_current_lately(&self) -> bool {
         (self.checked.get().elapsed() < LATELY || self.is_current()) && self.database.known_format("read").is_ok()
     }
 
-    /// Makes every commit fail that was begun before now.
+    /// Makes every commit fail that was begun before.
     pub(in crate::store) fn overtake(&self) -> Result<(), StoreError> {
         let transaction = self.begin()?;
         self.set_fact(OVERTAKEN, self.fact::<i64>(OVERTAKEN)?.unwrap_or(0) + 1)?;
         self.end(transaction)
     }
 
-    /// Returns a remembered fact.
     pub(in crate::store) fn fact<T: FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
-        let value = |row: &Row<'_>| rows::check(row, "facts").and_then(|()| row.get(1));
+        let value = |row: &Row<'_>| packing::check(row, "facts").and_then(|()| row.get(1));
         self.row("SELECT key, value, sum FROM facts WHERE key = ?1", [key], value)
     }
 
-    /// Remembers a fact.
     pub(in crate::store) fn set_fact(&self, key: &str, value: impl ToSql) -> Result<(), StoreError> {
         self.write("INSERT OR REPLACE INTO facts (key, value, sum) VALUES (?1, ?2, ?3)", &[&key, &value]).map(drop)
     }
 
-    /// Returns every row that a query gives.
+    /// Returns all rows of a query.
     pub(super) fn rows<T>(
         &self,
         sql: &str,
@@ -207,7 +210,7 @@ impl Journal {
         self.database.rows(sql, values, read).map_err(judge)
     }
 
-    /// Reads the rows that a query gives one by one, until it is told to stop.
+    /// Reads the rows of a query one by one, until `read` breaks.
     pub(super) fn each(
         &self,
         sql: &str,
@@ -217,7 +220,7 @@ impl Journal {
         self.database.each(sql, values, read).map_err(judge)
     }
 
-    /// Returns the first row that a query gives, where it gives one.
+    /// Returns the first row of a query, or `None` if it has none.
     pub(super) fn row<T>(
         &self,
         sql: &str,
@@ -227,7 +230,7 @@ impl Journal {
         self.database.row(sql, values, read).map_err(judge)
     }
 
-    /// Returns the first row of a query that gives one, unless the journal is damaged.
+    /// Returns the first row of a query that always has one unless the journal is damaged.
     pub(super) fn one<T>(
         &self,
         sql: &str,
@@ -237,35 +240,36 @@ impl Journal {
         self.database.one(sql, values, read).map_err(judge)
     }
 
-    /// Writes a row, with a checksum after its columns; returns how many were written.
+    /// Writes a row with a checksum after its columns. Returns the number of rows written.
     pub(super) fn write(&self, sql: &str, columns: &[&dyn ToSql]) -> Result<usize, StoreError> {
         self.flush_as_usual()?;
-        let written = |connection: &Connection| rows::execute(&mut connection.prepare_cached(sql)?, columns);
+        let written = |connection: &Connection| packing::execute(&mut connection.prepare_cached(sql)?, columns);
         self.database.change(written).map_err(judge)
     }
 
-    /// Writes a row with a checksum that was made of other columns than these.
+    /// Writes a row with a checksum computed from other columns.
     pub(super) fn write_with_sum(&self, sql: &str, columns: &[&dyn ToSql], sum: i64) -> Result<usize, StoreError> {
         self.flush_as_usual()?;
-        let written = |connection: &Connection| rows::execute_with(&mut connection.prepare_cached(sql)?, columns, sum);
+        let written =
+            |connection: &Connection| packing::execute_with(&mut connection.prepare_cached(sql)?, columns, sum);
         self.database.change(written).map_err(judge)
     }
 
-    /// Returns the checksum of a row of these columns.
+    /// Returns the checksum of a row.
     pub(super) fn sum_of(&self, columns: &[&dyn ToSql]) -> Result<i64, StoreError> {
-        rows::sum_of(columns).map_err(|error| judge(self.database.failed("write")(error)))
+        packing::sum_of(columns).map_err(|error| judge(self.database.failed("write")(error)))
     }
 
-    /// Removes rows.
+    /// Executes a statement that needs no checksum, for example one that removes rows.
     pub(super) fn remove(&self, sql: &str, values: impl Params) -> Result<(), StoreError> {
         self.flush_as_usual()?;
         self.database.execute(sql, values).map(drop).map_err(judge)
     }
 }
 
-/// Has a connection read the database where it lies in memory.
+/// Makes a connection read the database through a memory map.
 ///
-/// Where the process may have only so much address space, the map would take it away from everything else.
+/// Does nothing if the process has an address space limit, which the map would use up.
 pub(super) fn map_files(connection: &Connection) -> rusqlite::Result<()> {
     static IS_LIMITED: OnceLock<bool> = OnceLock::new();
     match IS_LIMITED.get_or_init(|| getrlimit(Resource::As).current.is_some()) {
@@ -275,17 +279,17 @@ pub(super) fn map_files(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 impl Journal {
-    /// Has what is read from here on not stay in the memory of this process: a process that reads most of a journal
-    /// would have it all there in the end.
+    /// Stops reading through the memory map: a process that reads most of a journal would end up with all of it
+    /// resident in memory.
     pub(super) fn read_unmapped(&self) {
         if self.is_mapped.replace(false) {
             let unmapped = self.database.batch("read", "PRAGMA mmap_size = 0");
-            // Then more memory is used, and nothing else is different.
+            // Harmless if it fails, except for the memory used.
             let _ = unmapped.inspect_err(|error| tracing::debug!(%error, "the journal stays mapped"));
         }
     }
 
-    /// Has what is read from here on be read where it lies in memory again.
+    /// Re-enables memory-mapped reads.
     pub(super) fn read_mapped(&self) {
         if !self.is_mapped.replace(true) {
             let mapped = map_files(&self.database.connection);
@@ -294,24 +298,26 @@ impl Journal {
     }
 }
 
-/// When the log holds more bytes than this, they are copied into the database.
+/// A log longer than this, in bytes, is checkpointed.
 const LONGEST_LOG: i64 = 1 << 20;
-/// A log with more bytes than this is also cut short.
+/// A log longer than this, in bytes, is also truncated.
 const LARGE_LOG: i64 = 4 << 20;
-/// A log of fewer pages than this is never long, whatever their size.
+/// A log no longer than this, in bytes, is left beside the database on close.
+const SHORT_LOG: u64 = 16 << 10;
+/// A log with no more pages than this is never long, whatever the page size.
 const FEW_PAGES: i32 = 256;
-/// The bytes of the database file that every connection has a lock on (SQLite's `SHARED_FIRST` and `SHARED_SIZE`).
+/// The bytes of the database file that every connection locks (SQLite's `SHARED_FIRST` and `SHARED_SIZE`).
 const LOCKED_WHILE_OPEN: [&str; 2] = ["1073741826", "1073742335"];
-/// File systems on which the name of a new file survives a power loss when the file was flushed: ext4, XFS, Btrfs.
+/// File systems on which flushing a new file also makes its name durable: ext4, XFS, Btrfs.
 #[cfg(target_os = "linux")]
 const KEEP_NAMES: [u32; 3] = [0xef53, 0x5846_5342, 0x9123_683e];
 
 impl Journal {
     /// Begins the first transaction of a connection.
     ///
-    /// A process that begins a log anew has to flush its head before anything else, or pages of the log before it could be taken for new
-    /// ones. SQLite does so in the middle of the commit, while rivals wait for the list's locks. Where there is no log before it, that can
-    /// wait until [`Self::sync`].
+    /// A process that starts a log has to flush its header first, or pages of a previous log could be taken for new
+    /// ones. SQLite does this in the middle of the commit, while rivals wait for the list's locks. If there is no
+    /// previous log, the flush can wait until [`Self::sync`].
     pub(super) fn begin_log(&self) -> Result<Transaction<'_>, StoreError> {
         if self.has_log() {
             return self.database.begin().map_err(judge);
@@ -328,8 +334,7 @@ impl Journal {
         self.database.begin().map_err(judge)
     }
 
-    /// Lets SQLite flush what has to be flushed before something else is written, where it was kept from that and no transaction is
-    /// under way.
+    /// Restores SQLite's normal flushing if it was turned off and no transaction is active.
     pub(super) fn flush_as_usual(&self) -> Result<(), StoreError> {
         if self.is_unflushed.get() && self.database.connection.is_autocommit() {
             self.database.batch("write", "PRAGMA synchronous = NORMAL").map_err(judge)?;
@@ -338,7 +343,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Waits until every commit so far is on the disk.
+    /// Flushes every commit so far to disk.
     pub(in crate::store) fn sync(&mut self) -> Result<(), StoreError> {
         let (path, committed) = (self.log_path(), self.committed.get());
         let log = match self.log.take() {
@@ -346,7 +351,7 @@ impl Journal {
             None => open_log(&path).map_err(StoreError::io("cannot open", &path))?,
         };
         self.log.insert(log).sync_data().map_err(StoreError::io("cannot flush", path))?;
-        // After the flush: a power loss must not leave a stamp that tells of more than there is.
+        // Only after the flush: after a power loss the stamp must not claim more than there is.
         if let Some(stamp) = &self.stamp {
             stamp.raise_flushed(committed);
             self.stamped.set(committed);
@@ -354,12 +359,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Tells whether the log is still in its place, where we have flushed it.
+    /// Returns whether the log is still in place, if we have flushed it.
     pub(super) fn log_is_in_place(&self) -> bool {
         self.log.as_ref().is_none_or(|log| log.metadata().is_ok_and(|log| log.nlink() > 0))
     }
 
-    /// Copies the log into the database when it has grown long. Called with no lock held.
+    /// Checkpoints the log if it is long. Must be called without holding a lock.
     pub(in crate::store) fn copy_log(&self) {
         let pages = self.pages.load(Ordering::Relaxed);
         if pages <= FEW_PAGES {
@@ -370,7 +375,8 @@ impl Journal {
             let _ = self.database.batch("write", "PRAGMA wal_checkpoint(PASSIVE)");
         }
         if bytes > LARGE_LOG {
-            // The next process that opens the database would read a large log from end to end. No caller waits for this.
+            // The next process that opens the database would have to read a large log from end to end. No caller waits
+            // for this.
             let copy = |database: &Connection| database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
             let _ = self.database.without_waiting(copy);
             self.pages.store(0, Ordering::Relaxed);
@@ -384,7 +390,8 @@ impl Journal {
         self.page_size.get()
     }
 
-    /// Copies the whole log into the database, which then is complete without it.
+    /// Checkpoints the whole log, so that the database is complete without it. Fails if another process is using the
+    /// log.
     pub(super) fn copy_whole_log(&self) -> Result<(), StoreError> {
         match self.one("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))? {
             0_i64 => Ok(()),
@@ -395,13 +402,23 @@ impl Journal {
         }
     }
 
-    /// Closes the connection. Where it is the last one to the database, of any process, the log is copied into the database first, and
-    /// the files beside it go: most lists are short and soon left alone, and their log is larger than they are.
-    ///
-    /// We wait for no process, and other processes may open, read and write the database while we wait for the disk. Only when there is
-    /// nothing left to copy does SQLite keep them out for the moment in which it removes the files. A process that dies in between leaves
-    /// the log as it was to the process that opens the database next.
+    /// Closes the connection, and merges the log if it has grown. A short log is left for the next writer: merging it
+    /// costs three flushes, and readers can read it beside the database.
     pub(super) fn fold_at_close(self) {
+        if fs::metadata(self.log_path()).is_ok_and(|log| (1..=SHORT_LOG).contains(&log.len())) {
+            // What SQLite did not flush is either flushed by `sync` or was never reported as done.
+            return;
+        }
+        self.fold();
+    }
+
+    /// Closes the connection. If it is the last one of any process, the log is first copied into the database, and the
+    /// files beside it are removed.
+    ///
+    /// This waits for no process, and other processes may open, read and write the database while we wait for the disk.
+    /// Only when nothing is left to copy does SQLite lock them out, for the moment in which it removes the files. If
+    /// the process dies in between, the log is left as it was for the next process that opens the database.
+    pub(super) fn fold(self) {
         let is_ours_to_fold = !self.database.connection.is_readonly("main").unwrap_or(true) && self.is_current();
         if !is_ours_to_fold || self.flush_as_usual().is_err() || self.has_log() && !self.is_copied_for_the_last() {
             return;
@@ -409,7 +426,7 @@ impl Journal {
         let _ = self.database.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
     }
 
-    /// Copies the log where no other process has the database open, as far as the system tells. Tells whether nothing is left to copy.
+    /// Copies the log if no other process is known to have the database open. Returns whether nothing is left to copy.
     fn is_copied_for_the_last(&self) -> bool {
         let copy = |database: &Connection| {
             let left =
@@ -429,7 +446,7 @@ impl Journal {
     }
 }
 
-/// Opens the log to flush it, and makes its name survive a power loss: it may be new.
+/// Opens the log for flushing, and makes its name durable, since it may be new.
 fn open_log(path: &std::path::Path) -> io::Result<File> {
     let log = File::options().read(true).write(true).open(path)?;
     if let Some(directory) = path.parent().filter(|_| !keeps_names(&log)) {
@@ -438,19 +455,19 @@ fn open_log(path: &std::path::Path) -> io::Result<File> {
     Ok(log)
 }
 
-/// Tells whether the name of a file that is flushed survives with it.
+/// Returns whether flushing a file also makes its name durable.
 #[cfg(target_os = "linux")]
 fn keeps_names(file: &File) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|found| KEEP_NAMES.iter().any(|kept| u32::try_from(found.f_type) == Ok(*kept)))
 }
 
-/// Tells nothing: which file systems other systems have is not known here.
+/// Always false: the durability of names is not known on other systems.
 #[cfg(not(target_os = "linux"))]
 fn keeps_names(_file: &File) -> bool {
     false
 }
 
-/// The seats there are, and the threads that have them.
+/// Limits the number of connections in use at the same time.
 #[derive(Debug)]
 pub(super) struct Seats {
     count: usize,
@@ -458,7 +475,7 @@ pub(super) struct Seats {
     freed: Condvar,
 }
 
-/// The right to one of them, which ends when this is dropped.
+/// The right to use one connection. Ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Seat {
     seats: Arc<Seats>,
@@ -466,14 +483,13 @@ pub(super) struct Seat {
 }
 
 impl Seats {
-    /// Returns so many seats, all of them free.
     pub(super) fn new(count: usize) -> Arc<Self> {
         Arc::new(Self { count, borrowers: Mutex::default(), freed: Condvar::new() })
     }
 
-    /// Waits for a seat; a thread that has waited for this long gets one beyond the number: that is better than no
-    /// answer. A thread that has one already never waits: a thread that waits for a list's turn has one, and the one
-    /// that has the turn may need a second.
+    /// Waits for a seat. After `patience` the thread gets one beyond the limit, which is better than failing. A thread
+    /// that already has a seat never waits: a thread that waits for a list's turn has one, and the one that has the
+    /// turn may need a second.
     pub(super) fn take(self: &Arc<Self>, patience: Duration) -> Seat {
         let borrower = thread::current().id();
         let mut borrowers = self.borrowers();
@@ -490,7 +506,7 @@ impl Seats {
         Seat { seats: Arc::clone(self), borrower }
     }
 
-    /// Tells whether no caller has a seat.
+    /// Returns whether all seats are free.
     pub(super) fn are_free(&self) -> bool {
         self.borrowers().is_empty()
     }
@@ -529,7 +545,7 @@ mod tests {
         ["-wal", "-shm"].iter().any(|part| place.join(format!("journal.sqlite{part}")).exists())
     }
 
-    /// Returns whether SQLite flushes what has to be before something else: 0 where it does not.
+    /// Returns SQLite's setting for flushing, 0 if it is turned off.
     fn synchronous(journal: &Journal) -> i64 {
         journal.one("PRAGMA synchronous", [], |row| row.get(0)).unwrap()
     }
@@ -539,21 +555,38 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (first, second) = (open(place.path()), open(place.path()));
         first.set_fact("one", 1).unwrap();
-        first.fold_at_close();
+        first.fold();
         assert!(has_files_beside(place.path()));
         second.set_fact("two", 2).unwrap();
-        second.fold_at_close();
+        second.fold();
         assert!(!has_files_beside(place.path()));
         let again = open(place.path());
         assert_eq!((says(&again, "one"), says(&again, "two")), (Some(1), Some(2)));
-        again.fold_at_close();
+        again.fold();
         assert!(!has_files_beside(place.path()));
+    }
+
+    #[test]
+    fn a_short_log_stays_and_one_that_has_grown_is_folded_in() {
+        let place = tempfile::tempdir().unwrap();
+        open(place.path()).fold();
+        let journal = open(place.path());
+        journal.set_fact("one", 1).unwrap();
+        journal.fold_at_close();
+        assert!(has_files_beside(place.path()));
+        let journal = open(place.path());
+        assert_eq!(says(&journal, "one"), Some(1));
+        journal.set_fact("two", "x".repeat(20_000)).unwrap();
+        journal.set_fact("two", 2).unwrap();
+        journal.fold_at_close();
+        assert!(!has_files_beside(place.path()));
+        assert_eq!(says(&open(place.path()), "two"), Some(2));
     }
 
     #[test]
     fn only_the_commit_that_begins_a_log_leaves_the_flushing_to_us() {
         let place = tempfile::tempdir().unwrap();
-        open(place.path()).fold_at_close();
+        open(place.path()).fold();
         let journal = open(place.path());
         let transaction = journal.begin().unwrap();
         assert_eq!(synchronous(&journal), 0);
@@ -572,12 +605,12 @@ mod tests {
     #[test]
     fn a_commit_that_was_given_up_leaves_nothing_unflushed_behind() {
         let place = tempfile::tempdir().unwrap();
-        open(place.path()).fold_at_close();
+        open(place.path()).fold();
         let journal = open(place.path());
         drop(journal.begin().unwrap());
         journal.set_fact("one", 1).unwrap();
         assert_eq!(synchronous(&journal), 1);
-        journal.fold_at_close();
+        journal.fold();
         assert_eq!(says(&open(place.path()), "one"), Some(1));
     }
 }

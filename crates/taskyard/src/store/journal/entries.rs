@@ -1,4 +1,5 @@
-//! The journal proper: what each commit did to each task, and what other programs did, with what of ours they took back.
+//! The entries of the journal: what each commit did to each task, and what other programs did, including which of our
+//! changes they overwrote.
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Row, ToSql, params};
@@ -10,48 +11,46 @@ use taskyard_core::{AgentName, AttemptId, Entry, Image, Loss, Op, Remark, Revisi
 
 use super::Journal;
 use super::database::OVERTAKEN;
-use super::rows::{BEFORE, COLUMNS, ENTRY_BITS, Images, first_id};
 use super::stamp::Marks;
+use crate::store::journal::packing::{BEFORE, COLUMNS, ENTRY_BITS, Images, first_id};
 use crate::store::{Signature, StaleWrite, StoreError};
 
-/// How the journal stands. It stands differently after every commit, and after a turn was taken over.
+/// The state of the journal. It changes with every commit, and when a turn is taken over.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::store) struct Standing {
-    /// The newest revision.
     pub(in crate::store) newest: Revision,
-    /// The highest number that counts among those that entries are about.
+    /// The highest valid task number in any entry.
     pub(in crate::store) highest_number: u64,
-    /// Changes whenever commits that were begun must not happen any more.
+    /// Changes whenever commits that were begun must no longer happen.
     overtaken: i64,
-    /// Whether there are leases.
     pub(in crate::store) has_leases: bool,
-    /// What is different after every commit of any connection, and may be different without one.
+    /// Differs after every commit of any connection. May also differ without one.
     version: (i64, u64),
 }
 
-/// What is about to be written of one task.
+/// A journal entry to write.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct NewEntry<'a> {
     pub(in crate::store) task: &'a TaskId,
     pub(in crate::store) op: Op,
     pub(in crate::store) before: Option<&'a Image>,
     pub(in crate::store) after: Option<&'a Image>,
-    /// The inode of the temporary file that is to take the task's place, or of the file that is to be removed.
+    /// The inode of the temporary file that will replace the task's file, or of the file that will be removed.
     pub(in crate::store) inode: Option<u64>,
-    /// The permission bits of the file before it was changed or removed, where they were seen.
+    /// The permission bits of the file before the change, or `None` if unknown.
     pub(in crate::store) mode: Option<u32>,
 }
 
-/// What was written of one task.
+/// A journal entry as stored.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct StoredEntry {
     pub(in crate::store) entry: Entry,
     pub(in crate::store) inode: Option<u64>,
-    /// The permission bits of the file before it was changed or removed, where they were seen.
+    /// The permission bits of the file before the change, or `None` if unknown.
     pub(in crate::store) mode: Option<u32>,
 }
 
-/// A task's name in the database: numbers as integers, so that the highest is found at once.
+/// A task id as stored in the database. Numbers are integers, so that an index finds the highest.
 pub(in crate::store) struct Key<'a>(pub(in crate::store) &'a TaskId);
 
 impl ToSql for Key<'_> {
@@ -63,7 +62,7 @@ impl ToSql for Key<'_> {
     }
 }
 
-/// Reads a task's name from the database.
+/// Reads a task id from the database.
 pub(super) fn task_id(value: ValueRef<'_>) -> TaskId {
     match value {
         ValueRef::Integer(number) => TaskId::number(number.unsigned_abs()),
@@ -72,45 +71,46 @@ pub(super) fn task_id(value: ValueRef<'_>) -> TaskId {
 }
 
 impl Journal {
-    /// Returns the newest revision.
     pub(in crate::store) fn newest(&self) -> Result<Revision, StoreError> {
         Ok(self.last()?.map_or(Revision(0), |last| last.revision).max(Revision(self.begun.revision)))
     }
 
-    /// Returns the newest revision by the number of its entry alone, for callers that build nothing on it.
+    /// Returns the newest revision by its entry id alone, without checking the entry. For callers that write nothing
+    /// based on it.
     pub(in crate::store) fn newest_told(&self) -> Result<Revision, StoreError> {
         let last: Option<i64> = self.row("SELECT id FROM entries ORDER BY id DESC LIMIT 1", [], |row| row.get(0))?;
         let last = last.map_or(0, |id| (id >> ENTRY_BITS).unsigned_abs());
         Ok(Revision(last.max(self.begun.revision)))
     }
 
-    /// Returns the newest entry. It is read in full, and so checked, for everything that is written builds on it.
+    /// Returns the newest entry. It is fully read and thereby checked, because everything that is written builds on it.
     fn last(&self) -> Result<Option<Entry>, StoreError> {
         let last = self.row(&entries_where("1 ORDER BY id DESC LIMIT 1"), [], |row| self.stored_entry(row))?;
         Ok(last.map(|stored| stored.entry))
     }
 
-    /// Returns how long the task is that the newest entry leaves.
+    /// Returns the size in bytes of the task's new image in the newest entry.
     pub(in crate::store) fn newest_length(&self) -> Result<u64, StoreError> {
         let length = self.row("SELECT length(after) FROM entries ORDER BY id DESC LIMIT 1", [], |row| row.get(0))?;
         Ok(length.flatten().map_or(0, i64::unsigned_abs))
     }
 
-    /// Returns the highest number that any entry is about, by the index, and by the entry that it leads to.
+    /// Returns the highest number in any entry, found by the index and verified in the entry.
     fn highest_number(&self) -> Result<u64, StoreError> {
         let Some(id) = self.entry_of_highest_number()? else { return Ok(self.begun.number) };
         let stored = self.one(&entries_where("id = ?1"), [id], |row| self.stored_entry(row))?;
         Ok(stored.entry.task.as_number().unwrap_or(0).max(self.begun.number))
     }
 
-    /// Returns the last entry about the highest number.
+    /// Returns the id of the last entry about the task with the highest number.
     pub(super) fn entry_of_highest_number(&self) -> Result<Option<i64>, StoreError> {
-        // Every integer sorts before every text. A number beyond the largest that counts would hide those that do.
+        // In SQLite every integer sorts before every text. Numbers beyond the largest valid one are excluded, or they
+        // would hide the valid ones.
         let query = "SELECT id FROM entries WHERE task <= ?1 ORDER BY task DESC, id DESC LIMIT 1";
         self.row(query, [LARGEST_NUMBER.cast_signed()], |row| row.get(0))
     }
 
-    /// Returns how the journal stands, in one look.
+    /// Returns the state of the journal, read in one snapshot.
     pub(in crate::store) fn standing(&self) -> Result<Standing, StoreError> {
         let moment = self.database.connection.is_autocommit().then(|| self.begin_to_read()).transpose()?;
         let standing = Standing {
@@ -124,7 +124,7 @@ impl Journal {
         Ok(standing)
     }
 
-    /// Tells whether the journal stands as it did then.
+    /// Returns whether the journal is still in the given state.
     pub(in crate::store) fn stands_as(&self, then: &Standing) -> Result<bool, StoreError> {
         if self.version()? == then.version {
             return Ok(true);
@@ -134,13 +134,14 @@ impl Journal {
         Ok(told(&now) == told(then))
     }
 
-    /// Returns what SQLite tells of commits of other connections, and what this one has written.
+    /// Returns SQLite's data version, which changes with commits of other connections, and the number of changes by
+    /// this one.
     fn version(&self) -> Result<(i64, u64), StoreError> {
         let of_others = self.one("PRAGMA data_version", [], |row| row.get(0))?;
         Ok((of_others, self.database.connection.total_changes()))
     }
 
-    /// Writes one commit's entries.
+    /// Writes the entries of one commit.
     pub(in crate::store) fn append(
         &self,
         revision: Revision,
@@ -151,7 +152,7 @@ impl Journal {
         self.append_with_losses(revision, at, signature, entries, &[])
     }
 
-    /// Writes one commit's entries, each with what it took back of ours.
+    /// Writes the entries of one commit, each with what it overwrote of our changes.
     pub(super) fn append_with_losses(
         &self,
         revision: Revision,
@@ -169,7 +170,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes entries of another journal as they are, whole revisions and oldest first.
+    /// Writes entries of another journal unchanged. They must be whole revisions, oldest first.
     pub(super) fn append_as_they_are(&self, entries: &[Entry]) -> Result<(), StoreError> {
         for commit in entries.chunk_by(|one, other| one.revision == other.revision) {
             for (place, entry) in commit.iter().enumerate() {
@@ -214,7 +215,7 @@ impl Journal {
             &entry.mode,
         ];
         let sum = self.sum_of(&columns)?;
-        // The newest entry about the task mostly has it already.
+        // Usually the newest entry about the task already has this image.
         let reference = entry.before.map(|before| self.entry_with(entry.task, before)).transpose()?.flatten();
         if let Some(reference) = &reference {
             columns[BEFORE] = reference;
@@ -230,9 +231,9 @@ impl Journal {
         self.rows(&sql, [first_id(since.next())], |row| self.stored_entry(row))
     }
 
-    /// Returns the permission bits that a task's file had when they were last seen, before it was changed or removed.
+    /// Returns the last known permission bits of a task's file before it was changed or removed.
     pub(in crate::store) fn last_mode(&self, task: &TaskId) -> Result<Option<u32>, StoreError> {
-        // That a file is gone may not be written down yet.
+        // The removal of the file may not be recorded yet.
         if let Some(mode) = self.known(task)?.and_then(|known| known.mode) {
             return Ok(Some(mode));
         }
@@ -240,19 +241,19 @@ impl Journal {
         Ok(self.row(&sql, [Key(task)], |row| self.stored_entry(row))?.and_then(|stored| stored.mode))
     }
 
-    /// Returns which tasks have entries after a revision.
+    /// Returns the tasks with entries after a revision.
     pub(in crate::store) fn tasks_since(&self, since: Revision) -> Result<Vec<TaskId>, StoreError> {
         let query = "SELECT DISTINCT task FROM entries WHERE id >= ?1";
         self.rows(query, [first_id(since.next())], |row| Ok(task_id(row.get_ref(0)?)))
     }
 
-    /// Returns when a revision, or the first one after it, happened, in milliseconds.
+    /// Returns the time of a revision, or of the first one after it, in milliseconds since the Unix epoch.
     pub(in crate::store) fn moment_of(&self, revision: Revision) -> Result<Option<i64>, StoreError> {
         let query = "SELECT at FROM entries WHERE id >= ?1 ORDER BY id LIMIT 1";
         self.row(query, [first_id(revision)], |row| row.get(0))
     }
 
-    /// Reads an entry, its images rebuilt; fails where it is not what was written.
+    /// Reads an entry and rebuilds its images. Fails if the checksum does not match.
     pub(super) fn stored_entry(&self, row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
         let Images { before, after } = self.checked_images(row)?;
         let id: i64 = row.get(0)?;
@@ -280,12 +281,12 @@ impl Journal {
     }
 }
 
-/// Returns SQL that reads entries.
+/// Returns the SQL that reads entries.
 pub(super) fn entries_where(condition: &str) -> String {
     format!("SELECT {COLUMNS} FROM entries WHERE {condition}")
 }
 
-/// Returns the number of a task, where others can be counted on from it, else 0.
+/// Returns the number of a task, or 0 if it has none that counts when new numbers are assigned.
 pub(super) fn number_that_counts(task: &TaskId) -> u64 {
     task.as_number().filter(|number| *number <= LARGEST_NUMBER).unwrap_or(0)
 }
@@ -298,8 +299,8 @@ pub(super) fn split(text: &str) -> Vec<Revision> {
     text.split(',').filter_map(|word| word.parse().ok()).map(Revision).collect()
 }
 
-/// Says of a whole commit what there is to say, on its first entry: what it means for other agents, and which attempt it was; and of each
-/// entry what it took back, and which of the verbs with its word it is.
+/// Encodes the remark of an entry. The first entry of a commit also has the notice for other agents and the attempt;
+/// each entry has what it overwrote and the mark that distinguishes its verb from others stored under the same word.
 fn remark_as_text(op: Op, commit: Option<(&Remark, Option<AttemptId>)>, losses: &[Loss]) -> Option<String> {
     let mut said = json!({});
     if let Some(mark) = op.mark() {
@@ -325,7 +326,7 @@ fn remark_as_text(op: Op, commit: Option<(&Remark, Option<AttemptId>)>, losses: 
     said.as_object().is_some_and(|said| !said.is_empty()).then(|| said.to_string())
 }
 
-/// What the remark of an entry says.
+/// A decoded remark.
 #[derive(Default)]
 struct RemarkRead {
     remark: Remark,
@@ -349,7 +350,7 @@ fn read_remark(text: &str) -> RemarkRead {
     RemarkRead { remark, attempt, marks: json }
 }
 
-/// Reads what an entry took back. What a newer release says in words of its own is passed over.
+/// Decodes an overwritten change. Skips values that only a newer release knows.
 fn loss(json: &Json) -> Option<Loss> {
     Some(Loss {
         field: json["field"].as_str()?.parse().ok()?,
@@ -358,9 +359,9 @@ fn loss(json: &Json) -> Option<Loss> {
     })
 }
 
-/// No more entries of one task are looked at than this, newest first.
+/// How many entries of one task are considered, newest first.
 const LONGEST_PAST: i64 = 256;
-/// ... and no more than this of what they hold, for a task may be large.
+/// How many bytes of images are considered, because a task may be large.
 const LARGEST_PAST: usize = 4 << 20;
 
 /// What another program did to one task.
@@ -369,42 +370,41 @@ pub(in crate::store) struct OutsideChange<'a> {
     pub(in crate::store) task: &'a TaskId,
     pub(in crate::store) before: Option<&'a Image>,
     pub(in crate::store) after: Option<&'a Image>,
-    /// The permission bits of the file before, where they were seen.
+    /// The permission bits of the file before the change, or `None` if unknown.
     pub(in crate::store) mode: Option<u32>,
-    /// When the file was written, in nanoseconds, if that is known.
+    /// When the file was written, in nanoseconds, if known.
     pub(in crate::store) written: Option<i64>,
     /// Whether the file is gone because a client deleted the task.
     pub(in crate::store) is_deletion: bool,
 }
 
-/// What one write of another program comprises.
+/// What another program writes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) enum Extent {
-    /// One task: each has a file of its own.
+    /// One task: each has its own file.
     EachItsOwn,
-    /// Every task: one file has them all.
+    /// All tasks: they are in one file.
     AllAtOnce,
 }
 
-/// What came of recording outside changes.
+/// The result of recording outside changes.
 #[derive(Debug, Default)]
 pub(in crate::store) struct OutsideRecord {
-    /// The writes that certainly did not know of ours.
+    /// The writes that certainly overwrote our changes without having read them.
     pub(in crate::store) stale_writes: Vec<StaleWrite>,
-    /// Whether a lease ended with them.
     has_ended_lease: bool,
 }
 
 impl OutsideRecord {
-    /// Tells whether a writer that judged by what it found has to judge again.
+    /// Returns whether a writer must repeat a decision based on what it found.
     pub(in crate::store) fn changes_judgement(&self) -> bool {
         !self.stale_writes.is_empty() || self.has_ended_lease
     }
 }
 
 impl Journal {
-    /// Writes what other programs did as a commit of theirs, each entry with what it took back of ours. Ends the leases on tasks that are no
-    /// longer their holders', unless that was taken back without knowing.
+    /// Records what other programs did as a commit of theirs, each entry with what it overwrote of ours. Ends the
+    /// leases of holders that no longer hold their task, unless that was overwritten by accident.
     pub(in crate::store) fn append_outside(
         &self,
         revision: Revision,
@@ -436,12 +436,12 @@ impl Journal {
         Ok(OutsideRecord { stale_writes: stale.collect(), has_ended_lease })
     }
 
-    /// Ends leases that what other programs did has ended, and tells whether there were any.
+    /// Ends the leases that outside changes have ended. Returns whether there were any.
     fn end_leases(&self, changes: &[OutsideChange<'_>], judgements: &[Judgement]) -> Result<bool, StoreError> {
         let mut has_ended = false;
         for lease in self.leases()? {
             let of_task = changes.iter().zip(judgements).find(|(change, _)| *change.task == lease.task);
-            // What cannot be read, or is gone, may come back as it was.
+            // An unreadable or missing task may come back unchanged.
             let after =
                 of_task.and_then(|(change, judgement)| Some((change.after?.task(change.task).ok()?, judgement)));
             let Some((task, judgement)) = after else { continue };
@@ -454,14 +454,14 @@ impl Journal {
         Ok(has_ended)
     }
 
-    /// Judges what other programs did by what was done to the same tasks lately.
+    /// Judges outside changes by recent changes to the same tasks.
     fn judge(
         &self,
         at: Timestamp,
         changes: &[OutsideChange<'_>],
         extent: Extent,
     ) -> Result<Vec<Judgement>, StoreError> {
-        // Where nothing of ours is on record, nothing can be taken back: a list may be new to us, and long.
+        // Without recorded changes of ours nothing can be overwritten. A list may be new to us, and long.
         if self.newest()? == Revision(0) {
             return Ok(vec![Judgement::default(); changes.len()]);
         }
@@ -488,8 +488,8 @@ impl Journal {
         })
     }
 
-    /// Returns the entries of a task that a write of that moment may have taken back, newest first. They are found by index, however
-    /// long the journal is.
+    /// Returns the entries of a task that a write at that time may have overwritten, newest first. They are found by
+    /// index, however long the journal is.
     fn recent(&self, task: &TaskId, written: Timestamp) -> Result<Vec<Entry>, StoreError> {
         let oldest = written.0.saturating_sub(i64::try_from(LOOKED_BACK.as_millis()).unwrap_or(i64::MAX));
         let (mut size, mut is_enough) = (0, false);
@@ -511,7 +511,7 @@ fn outside_write<'a>(change: &OutsideChange<'a>, written: Timestamp) -> OutsideW
     OutsideWrite { task: change.task, before: change.before, after: change.after, written }
 }
 
-/// Names what another program did to a task.
+/// Returns the verb for what another program did to a task.
 fn elsewhere(change: &OutsideChange<'_>) -> Op {
     match (change.before, change.after) {
         (None, _) => Op::CreatedElsewhere,

@@ -1,4 +1,5 @@
-//! The connections to one journal that a process keeps open, eight at most, and what it knows to be wrong with that journal.
+//! The connections to one journal that a process keeps open, at most eight, and what it knows about the journal's
+//! damage.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,30 +15,30 @@ use super::layout::DATABASE;
 use crate::store::error::JournalDamage;
 use crate::store::{StaleWrite, StoreError};
 
-/// A journal that cannot be opened is tried again so often, after so long.
+/// How often to retry opening a journal, and how long to wait before each retry.
 const TRIES: u32 = 2;
 const A_MOMENT: Duration = Duration::from_millis(2);
 
 /// The journal of one list.
 #[derive(Debug)]
 pub(in crate::store) struct Journals {
-    /// Our directory for the list, where we may keep one.
+    /// Our directory for the list, or `None` if we have no data directory.
     sidecar: Option<PathBuf>,
     list: PathBuf,
-    /// Whether the list is kept in another dialect.
+    /// Whether the list is stored in another dialect.
     has_forms: bool,
     pool: JournalPool,
-    /// A copy of the journal that was made while no process had it open.
+    /// A copy of the journal, made while no process was writing to it.
     copy: Mutex<Option<Journal>>,
     damage: Mutex<Option<JournalDamage>>,
-    /// The format of the journal, where a newer Taskyard has it.
+    /// The format of the journal if a newer Taskyard has written it.
     newer: Mutex<Option<i64>>,
-    /// The stale writes of other programs that were recorded through these connections and no caller has taken up yet.
+    /// Stale writes of other programs that were recorded through these connections and not yet taken by a caller.
     stale_writes: Mutex<Vec<StaleWrite>>,
 }
 
 impl Journals {
-    /// Names the journal of a list; nothing is opened yet.
+    /// Describes the journal of a list without opening anything.
     pub(in crate::store) fn of(sidecar: Option<PathBuf>, list: PathBuf) -> Self {
         Self {
             sidecar,
@@ -51,7 +52,7 @@ impl Journals {
         }
     }
 
-    /// Names the journal of a list that is kept in another dialect.
+    /// Describes the journal of a list stored in another dialect.
     pub(in crate::store) fn with_forms(sidecar: Option<PathBuf>, list: PathBuf) -> Self {
         Self { has_forms: true, ..Self::of(sidecar, list) }
     }
@@ -67,7 +68,7 @@ impl Journals {
         self.pool.take(|| self.open())
     }
 
-    /// Takes a connection for reading, where there is a journal that can be read.
+    /// Takes a connection for reading, or returns `None` if there is no readable journal.
     pub(in crate::store) fn take_to_read(&self) -> Option<Journal> {
         self.pool.take(|| self.open_to_read().ok_or(())).ok()
     }
@@ -75,7 +76,7 @@ impl Journals {
     fn open(&self) -> Result<Journal, StoreError> {
         let mut opened = self.open_once();
         for _ in 0..TRIES {
-            // The memory of the list may have been put away at this very moment; then it is made anew.
+            // The list may be being archived at this moment; then its directory is recreated.
             let may_pass = match &opened {
                 Err(StoreError::Io { doing, .. }) => *doing != "cannot lock",
                 opened => matches!(opened, Err(StoreError::Journal { .. })),
@@ -106,7 +107,7 @@ impl Journals {
         }
         let opened = self.open().or_else(|error| match error {
             error if error.is_of_memory() => Err(error),
-            // Not ours to write to: reading is still possible where the database can be opened as it is.
+            // Reading is still possible if we may not write but the database can be opened as it is.
             error => {
                 tracing::debug!(%error, "opening the journal for reading only");
                 self.remember(Journal::open_to_read(sidecar)?.ok_or(error))
@@ -115,27 +116,27 @@ impl Journals {
         opened.inspect_err(|error| tracing::warn!(%error, "reading without the journal")).ok()
     }
 
-    /// Tells whether there is a journal, or was one in its place.
+    /// Returns whether there is a journal, or was one.
     pub(in crate::store) fn is_there(&self) -> bool {
         let is_there = |sidecar: &PathBuf| sidecar.join(DATABASE).exists() || sidecar.join("stamp").exists();
         self.sidecar.as_ref().is_some_and(is_there)
     }
 
-    /// Puts a connection back for the next one.
+    /// Returns a connection to the pool.
     pub(in crate::store) fn give_back(&self, journal: Journal) {
         journal.stamp_commits();
-        // No caller takes up again what was found to be damaged.
+        // A connection to a damaged journal is not reused.
         if self.damage().is_none() || journal.found.is_some() {
             self.pool.give_back(journal);
         }
     }
 
-    /// Returns the connection where it still leads to the database of this place, else another one.
+    /// Returns the connection if it still is to the current database, else another one.
     pub(in crate::store) fn renewed(&self, journal: Journal) -> Result<Journal, StoreError> {
         if journal.is_current() { Ok(journal) } else { self.take() }
     }
 
-    /// Reads with the journal; where it turns out to be damaged or a newer Taskyard's, without it.
+    /// Reads with the journal, or without it if it turns out to be damaged or written by a newer Taskyard.
     pub(in crate::store) fn reading<T>(
         &self,
         read: impl Fn(Option<&Journal>) -> Result<T, StoreError>,
@@ -153,48 +154,60 @@ impl Journals {
         }
     }
 
-    /// Reads with a copy of the journal where no process has it open, so that nothing has to be made for it; else as [`Self::reading`]
-    /// does.
+    /// Reads from a copy of the journal if no process is writing to it, which avoids opening it; otherwise like
+    /// [`Self::reading`].
     pub(in crate::store) fn glancing<T>(
         &self,
         read: impl Fn(Option<&Journal>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if let Some(copy) = self.take_copy() {
-            let read = read(Some(&copy));
-            self.keep_copy(copy);
-            // The process that opens the journal says what is wrong with it.
-            if read.is_ok() {
-                return read;
-            }
-        }
-        self.reading(read)
+        let copied = self.with_copy(|copy| read(Some(copy)).ok());
+        copied.map_or_else(|| self.reading(read), Ok)
     }
 
-    /// Takes a copy of the journal as it is now, for reading. None where a process has it open, this process included, and where anything
-    /// is not as it should be.
+    /// Queries a copy of the journal. Returns `None` if there is none, the query fails, or a process wrote to the
+    /// journal in the meantime.
+    fn with_copy<T>(&self, ask: impl Fn(&Journal) -> Option<T>) -> Option<T> {
+        // The second attempt is for a cached copy that is out of date.
+        (0..2).find_map(|_| {
+            let copy = self.take_copy()?;
+            let answer = ask(&copy);
+            let is_at_rest = copy.is_at_rest();
+            // What is wrong is left to the process that opens the journal.
+            if is_at_rest {
+                self.keep_copy(copy);
+            }
+            answer.filter(|_| is_at_rest)
+        })
+    }
+
+    /// Takes a copy of the journal for reading. Returns `None` if this process has the journal open or anything about
+    /// it is unusual. What is read from the copy is valid only if [`Journal::is_at_rest`] returns true afterwards.
     pub(in crate::store) fn take_copy(&self) -> Option<Journal> {
         if !self.pool.is_empty() || self.damage().is_some() || self.newer_format().is_some() {
             return None;
         }
         let kept = self.copy.lock().unwrap_or_else(PoisonError::into_inner).take();
-        kept.filter(Journal::is_at_rest).or_else(|| Journal::copy_at_rest(self.sidecar.as_ref()?))
+        kept.or_else(|| Journal::copy_at_rest(self.sidecar.as_ref()?))
     }
 
-    /// Keeps a copy for the next who reads.
+    /// Caches a copy for the next reader.
     pub(in crate::store) fn keep_copy(&self, copy: Journal) {
         *self.copy.lock().unwrap_or_else(PoisonError::into_inner) = Some(copy);
     }
 
-    /// Asks the journal. Only where there is none has nothing happened.
+    /// Queries the journal. Returns the default if there is no journal.
     pub(in crate::store) fn ask<T: Default>(
         &self,
-        question: impl FnOnce(&Journal) -> Result<T, StoreError>,
+        question: impl Fn(&Journal) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        if let Some(answer) = self.with_copy(|copy| question(copy).ok()) {
+            return Ok(answer);
+        }
         let journal = match self.take_to_read() {
             Some(journal) => journal,
             None => match self.refusal() {
                 Some(refusal) => return Err(refusal),
-                // It could not be opened a moment ago, and is there.
+                // It could not be opened a moment ago, although it exists.
                 None if self.is_there() => self.take()?,
                 None => return Ok(T::default()),
             },
@@ -204,7 +217,7 @@ impl Journals {
         answer
     }
 
-    /// Returns the revision up to which the journal was thinned out.
+    /// Returns the revision up to which the journal was thinned.
     pub(in crate::store) fn thinned(&self) -> Result<Revision, StoreError> {
         let Some(journal) = self.take_to_read() else { return Ok(Revision(0)) };
         let thinned = journal.thinned();
@@ -212,17 +225,17 @@ impl Journals {
         thinned
     }
 
-    /// Returns what is known to be wrong with the journal.
+    /// Returns the known damage of the journal.
     pub(in crate::store) fn damage(&self) -> Option<JournalDamage> {
         self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the format of the journal, where a newer Taskyard has it.
+    /// Returns the format of the journal if a newer Taskyard has written it.
     pub(in crate::store) fn newer_format(&self) -> Option<i64> {
         *self.newer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what is known to be wrong with the journal as the error of a caller that needs it.
+    /// Returns why the journal cannot be used, as the error for a caller that needs it.
     pub(in crate::store) fn refusal(&self) -> Option<StoreError> {
         let path = self.sidecar.as_ref()?.join(DATABASE);
         match self.damage() {
@@ -232,36 +245,48 @@ impl Journals {
         }
     }
 
-    /// Remembers that the journal turned out to be damaged or a newer Taskyard's, where an error says so.
+    /// Remembers damage, or a newer format, if that is what the error reports.
     pub(in crate::store) fn note(&self, error: &StoreError) {
         match error {
             StoreError::JournalDamaged { what, .. } => self.set_damage(Some(what.clone())),
             StoreError::NewerJournal { format, .. } => self.set_newer(Some(*format)),
             _ => return,
         }
-        // They lead to the same files.
+        // The other connections are to the same files.
         self.pool.clear();
     }
 
-    /// Closes every connection that no caller uses at this moment.
+    /// Takes an open connection that is not in use.
+    pub(in crate::store) fn take_idle(&self) -> Option<Journal> {
+        self.pool.take(|| Err(())).ok()
+    }
+
+    /// Closes every idle connection. Merges the log, however short, unless another process has the journal open.
+    pub(in crate::store) fn fold(&self) {
+        let last = self.take_idle();
+        self.pool.clear();
+        last.into_iter().for_each(Journal::fold);
+    }
+
+    /// Closes every idle connection.
     pub(in crate::store) fn close_idle(&self) {
         self.pool.clear();
     }
 
-    /// Forgets every connection and what was known to be wrong: there is another database now.
+    /// Discards every connection and what is known about damage, because the database was replaced.
     pub(in crate::store) fn forget(&self) {
         self.pool.clear();
         self.set_damage(None);
     }
 
-    /// Keeps stale writes that were recorded until a caller takes them up.
+    /// Keeps recorded stale writes until a caller takes them.
     pub(in crate::store) fn note_stale_writes(&self, stale: Vec<StaleWrite>) {
         if !stale.is_empty() {
             self.stale_writes.lock().unwrap_or_else(PoisonError::into_inner).extend(stale);
         }
     }
 
-    /// Takes up the stale writes that were recorded since a caller last did.
+    /// Takes the stale writes recorded since the last call.
     pub(in crate::store) fn take_stale_writes(&self) -> Vec<StaleWrite> {
         std::mem::take(&mut *self.stale_writes.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -286,20 +311,20 @@ impl Journals {
     }
 }
 
-/// So many connections of one process are in use at once. Each costs three descriptors and up to some megabytes.
+/// How many connections a process may use at the same time. Each costs three file descriptors and up to a few
+/// megabytes.
 const CONNECTIONS: usize = 8;
-/// How long one is waited for. A thread that still has none then opens one beyond the number: that is better than no
-/// answer.
+/// How long to wait for a connection. After that a thread opens one beyond the limit, which is better than failing.
 const PATIENCE: Duration = Duration::from_secs(12);
 
-/// Lends connections to the journal of one list. A thread that needs one while all are in use waits for its turn.
+/// Lends connections to the journal of one list. A thread waits if all are in use.
 #[derive(Debug)]
 pub(super) struct JournalPool {
     seats: Arc<Seats>,
     idle: Mutex<IdleJournals>,
 }
 
-/// The connections that no caller uses just now.
+/// The connections that are not in use.
 #[derive(Debug, Default)]
 struct IdleJournals(Vec<Journal>);
 
@@ -310,7 +335,7 @@ impl Default for JournalPool {
 }
 
 impl JournalPool {
-    /// Lends a connection that is idle, or one that is opened now.
+    /// Takes an idle connection, or opens one.
     pub(super) fn take<E>(&self, open: impl FnOnce() -> Result<Journal, E>) -> Result<Journal, E> {
         self.take_within(PATIENCE, open)
     }
@@ -319,7 +344,7 @@ impl JournalPool {
         let seat = self.seats.take(patience);
         let idle = {
             let mut idle = self.idle();
-            // One whose database was replaced since leads nowhere.
+            // Skip connections whose database has been replaced.
             std::iter::from_fn(|| idle.0.pop()).find(Journal::was_current_lately)
         };
         let mut journal = idle.map_or_else(open, Ok)?;
@@ -327,7 +352,7 @@ impl JournalPool {
         Ok(journal)
     }
 
-    /// Takes a connection back for the next one. One that is dropped instead is closed.
+    /// Takes a connection back. A connection that is dropped instead is closed.
     pub(super) fn give_back(&self, mut journal: Journal) {
         let seat = journal.seat.take();
         let mut idle = self.idle();
@@ -335,16 +360,16 @@ impl JournalPool {
             idle.0.push(journal);
         }
         drop(idle);
-        // The next thread that waits for the seat finds the connection.
+        // Release the seat last, so that the next thread finds the connection.
         drop(seat);
     }
 
-    /// Tells whether there is no connection at all, neither idle nor in use.
+    /// Returns whether there is no connection, idle or in use.
     pub(super) fn is_empty(&self) -> bool {
         self.seats.are_free() && self.idle().0.is_empty()
     }
 
-    /// Closes every connection that is idle.
+    /// Closes every idle connection.
     pub(super) fn clear(&self) {
         self.idle().0.clear();
     }
@@ -355,7 +380,7 @@ impl JournalPool {
 }
 
 impl Drop for IdleJournals {
-    /// No thread of this process uses the journal any more: the last connection folds the log in, where it can.
+    /// This process no longer uses the journal, so the last connection merges the log if possible.
     fn drop(&mut self) {
         let last = self.0.pop();
         self.0.clear();
@@ -376,7 +401,7 @@ mod tests {
     use crate::store::StoreError;
 
     #[test]
-    fn however_many_threads_want_one_there_are_only_so_many_and_each_gets_its_turn() {
+    fn pool_never_exceeds_its_limit_and_serves_every_thread() {
         let place = tempfile::tempdir().unwrap();
         let (pool, opened) = (Arc::new(JournalPool::default()), Arc::new(AtomicUsize::new(0)));
         let threads: Vec<_> = (0..100)
@@ -409,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_dropped_or_cannot_be_opened_leaves_its_place_to_others() {
+    fn dropped_or_unopenable_watch_frees_its_place() {
         let place = tempfile::tempdir().unwrap();
         let pool = JournalPool::default();
         drop(pool.take(|| Journal::open(place.path(), place.path())).unwrap());

@@ -1,7 +1,7 @@
-//! Where the memory of a list is kept, which files and tables it has, and how much space it takes.
+//! Where the data of a list is stored: files, tables, and their sizes.
 //!
-//! A list that moves to another store has a note beside its journal that says where it goes. The note is the first file of the move and
-//! the last one to be removed.
+//! While a list moves to another store, a note beside its journal says where it goes. The note is the first file
+//! written by the move and the last one removed.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -17,13 +17,13 @@ pub(in crate::store) fn sidecar_of(data: &Path, list: &Path) -> PathBuf {
     data.join("lists").join(sidecar_name(list))
 }
 
-/// Returns the data directory that our own directory for a list is in.
+/// Returns the data directory that contains a sidecar.
 pub(super) fn data_of(sidecar: &Path) -> &Path {
     sidecar.ancestors().nth(2).unwrap_or(sidecar)
 }
 
-/// Returns a path with its links resolved, as far as it exists: the client locks beside the real file, and two paths to one
-/// list are one list.
+/// Resolves the links in the part of a path that exists. The client locks beside the real file, and two paths to one
+/// list must be the same list.
 pub(in crate::store) fn canonical(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for ancestor in path.ancestors() {
@@ -34,53 +34,52 @@ pub(in crate::store) fn canonical(path: &Path) -> PathBuf {
     path
 }
 
-/// Returns a readable directory name for our data about a list, one for each canonical path.
+/// Returns a readable directory name for our data about a list, unique to its canonical path.
 pub(in crate::store) fn sidecar_name(directory: &Path) -> String {
     let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let name: String = name.chars().take(80).collect();
     format!("{name}-{:016x}", fnv1a(directory.as_os_str().as_encoded_bytes()))
 }
 
-/// The 64-bit FNV-1a hash: stable for ever, which the standard library's hashes do not promise.
+/// The 64-bit FNV-1a hash. It never changes, which the standard library does not guarantee for its hashes.
 pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Tells whether nothing is at a path any more. What cannot be looked at may be there.
+/// Returns whether a path no longer exists. If that cannot be determined, it may exist.
 pub(in crate::store) fn is_gone(path: &Path) -> bool {
     matches!(fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound)
 }
 
-/// The name of the database.
 pub(super) const DATABASE: &str = "journal.sqlite";
-/// The format of the database; a higher one was written by a newer Taskyard.
+/// The format of the database. A higher one was written by a newer Taskyard.
 pub(super) const FORMAT: i64 = 4;
 
-/// The format of the journal of a list that is moving to another store, or has moved. Processes that know nothing of that take it for a
-/// newer Taskyard's, and leave it alone.
+/// The format of the journal of a list that is moving or has moved to another store. Releases that know nothing about
+/// moves take it for a newer Taskyard's and leave it alone.
 pub(super) const MOVED: i64 = 9000;
 
-/// The journal.
+/// The schema of the journal.
 ///
-/// Columns have no types. SQLite would use them to convert what is bound, and a row whose values were converted would not match its
-/// checksum. Without them the definitions of all tables fit on the first page.
+/// Columns have no types: SQLite would use them to convert values, and a row with converted values would not match its
+/// checksum. Without them the definitions of all tables also fit on the first page.
 pub(super) static JOURNAL: Schema = Schema {
     file: DATABASE,
     format: FORMAT,
     tables: &[FACTS, ENTRIES, KNOWN, MOVES, LEASES, FORMS],
     indexes: "CREATE INDEX IF NOT EXISTS entries_by_task ON entries (task, id)",
-    // A new journal has small pages: every table and index takes at least one, and most lists are short. Commits are made durable
-    // by `Journal::sync`, at the moment we choose.
+    // Small pages, because every table and index takes at least one, and most lists are short. `Journal::sync` makes
+    // commits durable, when we choose.
     settings: "PRAGMA page_size = 1024; PRAGMA synchronous = NORMAL;",
 };
 
-/// The fact that says where a journal was begun whose predecessor is gone: a revision, a space, a number.
+/// The fact with the marks at which a journal was begun after its predecessor was lost: a revision, a space, a number.
 pub(super) const BEGUN: &str = "begun";
-/// The fact that says which token was given out last.
+/// The fact with the last token issued.
 pub(super) const TOKEN: &str = "token";
-/// The fact that holds the token of the move that brought the list here.
+/// The fact with the token of the move that brought the list here.
 pub(super) const CAME_BY: &str = "came_by";
-/// The fact that says up to which revision the journal was thinned out.
+/// The fact with the revision up to which the journal was thinned.
 pub(super) const THINNED: &str = "thinned";
 
 pub(super) const FACTS: Table =
@@ -115,7 +114,7 @@ pub(super) const LEASES: Table = Table {
         ends_boot, pid, started, process_boot, grace, machine, pid_space, sum",
     ending: ") WITHOUT ROWID",
 };
-/// The table that only lists in other dialects have.
+/// Only lists in other dialects have this table.
 pub(super) const FORMS: Table = Table {
     name: "forms",
     since: None,
@@ -123,24 +122,24 @@ pub(super) const FORMS: Table = Table {
     ending: ") WITHOUT ROWID",
 };
 
-/// Returns how many bytes the journal in a sidecar takes up, with its log.
+/// Returns the size in bytes of the journal in a sidecar, including its log.
 pub(in crate::store) fn journal_size(sidecar: &Path) -> u64 {
     let size = |ending: &str| fs::metadata(sidecar.join(format!("{DATABASE}{ending}"))).map_or(0, |found| found.len());
     size("") + size("-wal")
 }
 
-/// Returns how many bytes everything in a sidecar takes up.
+/// Returns the size in bytes of all files in a sidecar.
 pub(in crate::store) fn memory_size(sidecar: &Path) -> u64 {
     let entries = fs::read_dir(sidecar).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.metadata().ok()).filter(fs::Metadata::is_file).map(|found| found.len()).sum()
 }
 
-/// The name of the note.
+/// The file name of the note.
 const NOTE: &str = "moved";
-/// A note is no longer than this.
+/// The maximum length of a note, in bytes.
 const LONGEST_NOTE: u64 = 1 << 20;
 
-/// Returns where the list of a sidecar goes or has gone; `None` if it is here.
+/// Returns where the list of a sidecar is going or has gone, or `None` if it is here.
 pub(in crate::store) fn departure_in(sidecar: &Path) -> Result<Option<Departure>, StoreError> {
     let path = sidecar.join(NOTE);
     let text = match regular_file::read(&path, LONGEST_NOTE) {
@@ -153,12 +152,12 @@ pub(in crate::store) fn departure_in(sidecar: &Path) -> Result<Option<Departure>
     departure.map(Some).ok_or_else(unclear)
 }
 
-/// Tells whether the list of a sidecar goes elsewhere or has gone, without reading where.
+/// Returns whether the list of a sidecar is leaving or has left, without reading where to.
 pub(in crate::store) fn is_leaving(sidecar: &Path) -> bool {
     sidecar.join(NOTE).symlink_metadata().is_ok()
 }
 
-/// Writes the note, in the place of an earlier one.
+/// Writes the note, replacing an earlier one.
 pub(in crate::store) fn note_departure(sidecar: &Path, departure: &Departure) -> Result<(), StoreError> {
     let (path, new) = (sidecar.join(NOTE), sidecar.join(format!("{NOTE}.new")));
     let written = || -> io::Result<()> {
@@ -175,7 +174,7 @@ pub(in crate::store) fn note_departure(sidecar: &Path, departure: &Departure) ->
     written().map_err(StoreError::io("cannot write", &path))
 }
 
-/// Removes the note: the list stays.
+/// Removes the note, because the list stays.
 pub(in crate::store) fn withdraw_departure(sidecar: &Path) -> Result<(), StoreError> {
     let path = sidecar.join(NOTE);
     match fs::remove_file(&path) {

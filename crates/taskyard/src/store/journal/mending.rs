@@ -1,14 +1,14 @@
-//! Looking a journal over from end to end, and putting a new one in the place of a damaged one, with every row that can still be read.
+//! Checking a whole journal, and replacing a damaged one with a new one that has every row that can still be read.
 //!
-//! Mending may die anywhere and be begun again: until the new database is complete nothing has happened, and from then on only names
-//! change. All that time the stamp lets no process write.
+//! Mending can be interrupted at any point and started again: until the new database is complete nothing has changed,
+//! and after that only files are renamed. In the meantime the stamp prevents all writes.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File, Permissions};
-use std::io;
+use std::fs::{File, Permissions};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row};
@@ -20,22 +20,23 @@ use super::damage::{
     clear_verdict, first_fault, first_unopenable, judge, keep_verdict_as, newer, read_verdict, set_aside,
 };
 use super::entries::{NewEntry, number_that_counts, task_id};
-use super::fingerprint::Fingerprint;
 use super::known::{Formed, Known};
 use super::layout::{BEGUN, DATABASE, ENTRIES, FACTS, FORMAT, FORMS, JOURNAL, KNOWN, LEASES, MOVES, TOKEN, data_of};
 use super::opening::{lock_alone, stamp_at, sync_directories};
-use super::rows::{self, AFTER, BEFORE, ENTRY_BITS, Images, RecentImages, SUM, images_of};
 use super::stamp::{FoundStamp, Marks, StampFile, Standstill};
 use crate::failpoint::reach;
-use crate::private::{self, prepare_database};
+use crate::fingerprint::Fingerprint;
+use crate::private::prepare_database;
 use crate::sqlite::{Alone, Database, Table};
 use crate::store::error::JournalDamage;
+use crate::store::journal::packing;
+use crate::store::journal::packing::{AFTER, BEFORE, ENTRY_BITS, Images, RecentImages, SUM, images_of};
 use crate::store::kit::first_token;
 use crate::store::{Signature, StoreError};
-use crate::{clock, regular_file};
+use crate::{private, regular_file, system};
 
-/// Returns what is wrong with the journal of a sidecar, after a look over all of it. `written` is a revision that is known to
-/// have been written.
+/// Checks the whole journal of a sidecar and returns the damage found. `written` is a revision known to have been
+/// written.
 pub(in crate::store) fn examine(sidecar: &Path, written: u64) -> Result<Option<JournalDamage>, StoreError> {
     if !sidecar.exists() {
         return Ok(None);
@@ -46,7 +47,7 @@ pub(in crate::store) fn examine(sidecar: &Path, written: u64) -> Result<Option<J
     })
 }
 
-/// Makes the journal of a sidecar whole. Called within a turn at the list.
+/// Repairs the journal of a sidecar. Must be called within a turn at the list.
 pub(in crate::store) fn mend(sidecar: &Path, list: &Path, beside: &Beside) -> Result<(), StoreError> {
     let alone = lock_alone(sidecar)?;
     let complete = sidecar.join(format!("{DATABASE}.mended"));
@@ -55,7 +56,7 @@ pub(in crate::store) fn mend(sidecar: &Path, list: &Path, beside: &Beside) -> Re
         match health_of(sidecar, Revision(beside.written))? {
             Health::Whole => return Ok(()),
             Health::Mended(_) => return clear(sidecar),
-            // The stamp is made from the database, which tells nothing of a loss.
+            // The new stamp is derived from the database, which does not show whether anything was lost.
             Health::Damaged(JournalDamage::NoStamp | JournalDamage::BadStamp) if is_whole(sidecar, beside)? => {
                 return clear(sidecar);
             }
@@ -74,7 +75,7 @@ pub(in crate::store) fn mend(sidecar: &Path, list: &Path, beside: &Beside) -> Re
     clear(sidecar)
 }
 
-/// Tells whether the database is whole by itself.
+/// Returns whether the database is undamaged, without considering the stamp.
 fn is_whole(sidecar: &Path, beside: &Beside) -> Result<bool, StoreError> {
     let written = Marks { revision: beside.written, ..Marks::default() };
     let fault = Journal::open_as_it_is(sidecar).and_then(|journal| {
@@ -88,7 +89,7 @@ fn is_whole(sidecar: &Path, beside: &Beside) -> Result<bool, StoreError> {
     }
 }
 
-/// Builds the new database beside the old one; it counts once it has its last name but one.
+/// Builds the new database beside the old one. It counts once it has been renamed to `complete`.
 fn build(alone: &Alone, sidecar: &Path, list: &Path, beside: &Beside, complete: &Path) -> Result<(), StoreError> {
     let path = sidecar.join(format!("{DATABASE}.mending"));
     let parts = |part: &str| -> PathBuf { sidecar.join(format!("{DATABASE}.mending{part}")) };
@@ -119,15 +120,15 @@ fn build(alone: &Alone, sidecar: &Path, list: &Path, beside: &Beside, complete: 
     Ok(())
 }
 
-/// Notes that the journal is whole, and how far it goes.
+/// Records that the journal is undamaged and how far it goes.
 fn clear(sidecar: &Path) -> Result<(), StoreError> {
     let journal = Journal::open_as_it_is(sidecar)?;
     let marks = journal.map(|journal| journal.marks()).transpose()?.unwrap_or_default();
     let is_noted = match stamp_at(sidecar)? {
         FoundStamp::Whole(file, _) => file.change(|stamp| *stamp = stamp.of_next_database(marks, Standstill::None)),
         FoundStamp::Missing | FoundStamp::Damaged(_) => {
-            // No stamp before it had so high a generation.
-            let generation = clock::wall().unsigned_abs();
+            // Higher than the generation of any earlier stamp.
+            let generation = system::wall().unsigned_abs();
             let mut stamp = StampFile::blank().of_next_database(marks, Standstill::None);
             stamp.generation = generation;
             let path = sidecar.join("stamp");
@@ -142,7 +143,7 @@ fn clear(sidecar: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Lets the owner read and write the files again, where they are ours.
+/// Restores the owner's read and write permissions on our files.
 fn give_back_permissions(sidecar: &Path) {
     for file in [DATABASE, "journal.sqlite-wal", "journal.sqlite-shm", "stamp", "damaged"] {
         let path = sidecar.join(file);
@@ -154,23 +155,21 @@ fn give_back_permissions(sidecar: &Path) {
     }
 }
 
-/// No release will have a higher format than this.
+/// No release will use a higher format than this.
 const HIGHEST_TO_COME: i64 = 9999;
 
-/// What a look over a journal found.
+/// The result of checking a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Health {
-    /// Nothing is wrong with it.
     Whole,
-    /// It is whole, and what was found wrong before is not cleared yet.
+    /// It is undamaged, but an earlier verdict has not been cleared yet.
     Mended(JournalDamage),
-    /// It is damaged.
     Damaged(JournalDamage),
 }
 
-/// Looks over the journal of a sidecar. `written` is a revision that the caller knows to have been written.
+/// Checks the journal of a sidecar. `written` is a revision that the caller knows to have been written.
 pub(super) fn health_of(sidecar: &Path, written: Revision) -> Result<Health, StoreError> {
-    // Damage that only one of two reads finds does not count.
+    // Damage found by only one of two reads does not count.
     let found = match fault(sidecar, written)? {
         Some(_) => fault(sidecar, written)?,
         None => None,
@@ -184,7 +183,7 @@ pub(super) fn health_of(sidecar: &Path, written: Revision) -> Result<Health, Sto
     })
 }
 
-/// Returns what was found first, where that is known.
+/// Returns the damage that was found first if it is recorded, else `what`.
 fn first_found(sidecar: &Path, what: JournalDamage) -> JournalDamage {
     match read_verdict(sidecar) {
         JournalDamage::Found { at: None, .. } => what,
@@ -192,7 +191,7 @@ fn first_found(sidecar: &Path, what: JournalDamage) -> JournalDamage {
     }
 }
 
-/// Returns the first thing that is wrong with the journal of a sidecar.
+/// Returns the first damage found in the journal of a sidecar.
 fn fault(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>, StoreError> {
     match look_over(sidecar, written) {
         Err(StoreError::JournalDamaged { what, .. }) => Ok(Some(what)),
@@ -218,8 +217,9 @@ fn look_over(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>,
     };
     let format = journal.database.format("open").map_err(judge)?;
     if format > FORMAT {
-        // A newer Taskyard raises the format in the stamp first. Where the stamp says otherwise the number may be damaged, or the stamp
-        // older than its database: what may be a newer Taskyard's is left alone, unless no release will ever have that format.
+        // A newer Taskyard first raises the format in the stamp. If the stamp has a lower one, the format in the
+        // database may be damaged, or the stamp may be older than the database. So leave alone what a newer Taskyard
+        // may have written, unless no release will ever use that format.
         return match format <= HIGHEST_TO_COME {
             true => Err(StoreError::NewerJournal { path: journal.database.path, format }),
             false => Ok(Some(JournalDamage::Malformed { why: format!("it says that its format is {format}") })),
@@ -235,17 +235,17 @@ fn look_over(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>,
     }
 }
 
-/// Returns that a newer Taskyard has a journal whose stamp cannot be read, where the database says so.
+/// Returns the error that a newer Taskyard wrote the journal, if the stamp is damaged but the database says so.
 fn newer_by_itself(sidecar: &Path) -> Option<StoreError> {
     let database = Database::connect_to_read(sidecar.join(DATABASE), &JOURNAL).ok()?;
     let newer = database.known_format("open").err().map(judge)?;
     matches!(newer, StoreError::NewerJournal { format, .. } if format <= HIGHEST_TO_COME).then_some(newer)
 }
 
-/// How many bytes are copied at a time.
+/// How many bytes to copy at a time.
 const BLOCK: usize = 4096;
 
-/// A table, and how its rows are found: in the order of a key, and one by one by keys that an index or another table still has.
+/// How to find the rows of a table: in the order of a column, and one by one with keys from an index or another table.
 struct Source {
     table: &'static Table,
     order: &'static str,
@@ -277,18 +277,18 @@ const SOURCES: [Source; 6] = [
     Source { table: &FORMS, order: "task", key: "task", keys: &[BY_TASKS_OF_ENTRIES] },
 ];
 
-/// What is known of a list besides its journal.
+/// What is known about a list from outside its journal.
 #[derive(Clone, Debug, Default)]
 pub(in crate::store) struct Beside {
-    /// The tasks in its files.
     pub(in crate::store) present: BTreeSet<TaskId>,
-    /// The last revision that is known to have been written.
+    /// The last revision known to have been written.
     pub(in crate::store) written: u64,
-    /// Whether it is kept in another dialect.
+    /// Whether the list is stored in another dialect.
     pub(in crate::store) has_forms: bool,
 }
 
-/// Saves into a new journal what can be read of the one in a sidecar, and returns how far the new one has to go on above.
+/// Copies everything readable from the journal of a sidecar to a new one. Returns the marks that the new one continues
+/// above.
 pub(super) fn salvage(sidecar: &Path, new: &Journal, beside: &Beside, stamped: Marks) -> Result<Marks, StoreError> {
     let mut saved = Saved { marks: stamped, ..Saved::default() };
     let copy = Copy::of(sidecar)?;
@@ -305,12 +305,12 @@ pub(super) fn salvage(sidecar: &Path, new: &Journal, beside: &Beside, stamped: M
     Ok(saved.marks)
 }
 
-/// What was saved.
+/// What was salvaged.
 #[derive(Default)]
 struct Saved {
     marks: Marks,
     overtaken: i64,
-    /// The contents of each task after its newest entry that was saved, and the number of that entry.
+    /// The contents of each task after its newest salvaged entry, and the id of that entry.
     last: HashMap<TaskId, (i64, Option<Image>)>,
 }
 
@@ -343,7 +343,7 @@ impl Saved {
 }
 
 impl Journal {
-    /// Writes one row as it was; what no longer fits the table is left out.
+    /// Writes a salvaged row. Skips it if it does not fit the table.
     fn write_row(&self, table: &Table, row: &[Value]) {
         let columns: Vec<&str> = table.column_names().take(row.len() + 1).collect();
         let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
@@ -351,18 +351,19 @@ impl Journal {
         let sql = format!("INSERT OR IGNORE INTO {} ({columns}) VALUES ({places})", table.name);
         let Ok(mut statement) = self.database.connection.prepare_cached(&sql) else { return };
         let columns: Vec<&dyn rusqlite::ToSql> = row.iter().map(|value| value as &dyn rusqlite::ToSql).collect();
-        if let Err(error) = rows::execute(&mut statement, &columns) {
+        if let Err(error) = packing::execute(&mut statement, &columns) {
             tracing::debug!(%error, table = table.name, "a row is not saved");
         }
     }
 
-    /// Lets the journal go on above everything that was, and know the files as far as what was saved tells of them.
+    /// Makes the journal continue above everything that existed, and sets the last known states of the files from what
+    /// was salvaged.
     fn begin_above(&self, saved: &Saved, beside: &Beside) -> Result<(), StoreError> {
         let revision = self.note_unaccounted(saved, beside)?.0.cast_signed();
         self.set_fact(BEGUN, format!("{} {}", saved.marks.revision, saved.marks.number))?;
-        self.set_fact(TOKEN, saved.marks.token.max(first_token(clock::now()).0).cast_signed())?;
+        self.set_fact(TOKEN, saved.marks.token.max(first_token(system::now()).0).cast_signed())?;
         self.set_fact("overtaken", saved.overtaken + 1)?;
-        // What was saved may be older than the files: no process is to carry it out once more.
+        // The salvaged entries may be older than the files, so they must not be written out again.
         self.set_fact("flushed", revision)?;
         if beside.has_forms {
             self.set_fact("applied", revision)?;
@@ -370,7 +371,8 @@ impl Journal {
         for task in &beside.present {
             let Some((_, Some(image))) = saved.last.get(task) else { continue };
             if beside.has_forms && self.form(task)?.is_none() {
-                // No form is like it: the task is read from the files, over what was known of it.
+                // No form equals an empty one, so the task is read from the files and compared with what was known of
+                // it.
                 self.set_form(task, &Formed { form: Some(Vec::new()), image: image.clone() })?;
             } else if !beside.has_forms && self.known(task)?.is_none() {
                 let print = Fingerprint { inode: 0, mtime: 0, size: 0 };
@@ -380,15 +382,15 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes down which tasks are not there though no entry that was saved says how they went: an agent may have deleted them on purpose.
-    /// Returns the last revision.
+    /// Records which tasks are missing although no salvaged entry explains why: an agent may have deleted them on
+    /// purpose. Returns the last revision.
     fn note_unaccounted(&self, saved: &Saved, beside: &Beside) -> Result<Revision, StoreError> {
         let last = Revision(saved.marks.revision);
         let mut gone: Vec<&TaskId> = Vec::new();
         for (task, _) in
             saved.last.iter().filter(|(task, (_, image))| image.is_some() && !beside.present.contains(task))
         {
-            // A task that the files cannot hold is kept here alone.
+            // Tasks that the files cannot represent are only kept here.
             let is_kept_here = beside.has_forms && self.form(task)?.is_some_and(|formed| formed.form.is_none());
             if !is_kept_here {
                 gone.push(task);
@@ -406,12 +408,12 @@ impl Journal {
         }
         let note = |task| NewEntry { task, op: Op::Mend, before: None, after: None, inode: None, mode: None };
         let entries: Vec<NewEntry<'_>> = gone.into_iter().map(note).collect();
-        self.append(last.next(), clock::now(), &Signature::new(AgentName::elsewhere(), Op::Mend), &entries)?;
+        self.append(last.next(), system::now(), &Signature::new(AgentName::elsewhere(), Op::Mend), &entries)?;
         Ok(last.next())
     }
 }
 
-/// A copy of a database and its log: SQLite changes what it opens, and what is damaged is kept as it is.
+/// A copy of a database and its log, because SQLite modifies what it opens and the damaged original is preserved.
 struct Copy<'a> {
     sidecar: &'a Path,
 }
@@ -450,7 +452,8 @@ impl Drop for Copy<'_> {
     }
 }
 
-/// Copies a file. A block that the disk does not give, not even when asked again, is left empty: the rest can be saved all the same.
+/// Copies a file. A block that cannot be read, even on a second attempt, is left empty, so that the rest can be
+/// salvaged.
 fn copy_blocks(from: &Path, to: &Path) -> io::Result<()> {
     let (from, to) = (File::open(from)?, private::create(to)?);
     let mut block = [0; BLOCK];
@@ -467,13 +470,14 @@ fn copy_blocks(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the whole rows of a table, without their checksums: from its beginning, from its end, and one by one.
+/// Returns the undamaged rows of a table without their checksums, read from the beginning, from the end, and one by
+/// one.
 fn readable_rows(old: &Database, source: &Source) -> Vec<Vec<Value>> {
     let there = old.columns_of(source.table).unwrap_or_default();
-    // An entry is rebuilt with what stands after its checksum.
+    // Columns after the checksum are needed to rebuild an entry.
     let wanted = match source.table.name {
         "entries" => source.table.column_names().collect(),
-        _ => rows::columns_of(source.table),
+        _ => packing::columns_of(source.table),
     };
     let columns: Vec<String> = wanted
         .into_iter()
@@ -498,7 +502,7 @@ fn readable_rows(old: &Database, source: &Source) -> Vec<Vec<Value>> {
     found.into_values().collect()
 }
 
-/// Hands out every row that matches its checksum, until SQLite cannot go on.
+/// Calls `take` with every row that matches its checksum, until SQLite fails.
 fn each_row(
     old: &Connection,
     sql: &str,
@@ -522,16 +526,17 @@ fn each_row(
     Ok(())
 }
 
-/// Returns the columns of a row before its checksum, where it matches that.
+/// Returns the columns before the checksum. Fails if the row does not match it.
 fn whole_row(row: &Row<'_>, table: &Table) -> rusqlite::Result<Vec<Value>> {
-    rows::check(row, table.name)?;
-    (0..rows::columns_of(table).len() - 1).map(|place| row.get(place)).collect()
+    packing::check(row, table.name)?;
+    (0..packing::columns_of(table).len() - 1).map(|place| row.get(place)).collect()
 }
 
-/// Returns the columns of an entry before its checksum, with its images as a whole, where they can be rebuilt and match it.
+/// Returns the columns of an entry before the checksum, with complete images. Fails if these cannot be rebuilt or do
+/// not match it.
 fn whole_entry(old: &Connection, recent: &RefCell<RecentImages>, row: &Row<'_>) -> rusqlite::Result<Vec<Value>> {
     let images = images_of(old, recent, row)?;
-    rows::check_entry(row, &images)?;
+    packing::check_entry(row, &images)?;
     let image = |image: Option<Image>| image.map_or(Value::Null, |image| Value::Blob(image.bytes().to_vec()));
     let Images { before, after } = images;
     let mut columns: Vec<Value> = Vec::with_capacity(SUM);
@@ -544,7 +549,7 @@ fn whole_entry(old: &Connection, recent: &RefCell<RecentImages>, row: &Row<'_>) 
     Ok(columns)
 }
 
-/// Returns the keys that an index or another table gives, until SQLite cannot go on.
+/// Returns the keys found in an index or another table, until SQLite fails.
 fn keys(old: &Connection, sql: &str) -> Vec<Value> {
     let mut keys = Vec::new();
     let Ok(mut statement) = old.prepare(sql) else { return keys };

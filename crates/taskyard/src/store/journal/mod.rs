@@ -1,26 +1,20 @@
-//! Our memory of one list: a SQLite database with its journal, and the last known state of every file.
-//!
-//! The database says what happened; it never decides what may. It is specified in `docs/formats/journal.md`. Begin reading with
-//! `entries.rs`; `layout.rs` has the tables, `database.rs` the connection, and `journals.rs` what a process keeps open.
+//! What we keep about one list: a SQLite database with its journal and the last known state of every file. It records
+//! what happened and never decides what may happen; `docs/formats/journal.md` specifies its format. Begin reading with
+//! `entries.rs`; `layout.rs` has the tables, `database.rs` the connection, `journals.rs` what a process keeps open.
 
 mod archive;
 mod damage;
 mod database;
 mod entries;
-mod fingerprint;
 mod journals;
 mod known;
 mod layout;
-mod leases;
 mod mending;
 mod moves;
 mod opening;
 mod packing;
-mod portable;
-mod rows;
 mod selecting;
 mod stamp;
-mod terms;
 mod thinning;
 #[cfg(test)]
 mod thinning_properties;
@@ -29,8 +23,6 @@ mod tidying;
 pub(in crate::store) use archive::archived_with_tasks;
 pub(in crate::store) use database::Journal;
 pub(in crate::store) use entries::{Extent, NewEntry, OutsideChange, OutsideRecord, Standing, StoredEntry};
-pub(crate) use fingerprint::AtRest;
-pub(in crate::store) use fingerprint::{FileStamp, Fingerprint, is_past};
 pub(in crate::store) use journals::Journals;
 pub(in crate::store) use known::{Formed, Known, KnownTask, LOOK_IS_OLD};
 pub(in crate::store) use layout::{
@@ -38,11 +30,12 @@ pub(in crate::store) use layout::{
     withdraw_departure,
 };
 pub(in crate::store) use mending::{Beside, examine, mend};
-pub(in crate::store) use moves::{Move, MovePeer};
-pub use portable::{PortableJournal, PortableMarks};
-pub(in crate::store) use portable::{arrived_by, has_memory, install, reopen};
+pub(in crate::store) use moves::{Move, MovePeer, arrived_by, has_memory, install, reopen};
+pub use moves::{PortableJournal, PortableMarks};
 pub(in crate::store) use stamp::{NEWER_LAYOUTS, is_same_boot, remember_boot};
-pub use terms::TimeCount;
-pub(crate) use terms::{Pace, TidyTerms};
+pub use thinning::TimeCount;
+pub(crate) use thinning::{Pace, TidyTerms};
 pub use tidying::TidiedJournal;
 pub(in crate::store) use tidying::{LEAVING, list_of, newest_time, remove_what_is_leaving, tidy, try_tidy};
+
+pub(in crate::store) use crate::fingerprint::{FileStamp, Fingerprint, is_past};

@@ -1,39 +1,38 @@
-//! Opening the journal: only one that is whole as far as can be seen at once is opened to be written.
+//! Opening the journal. It is only opened for writing if quick checks find it undamaged.
 //!
-//! A small journal that no process has open is read from a copy, with nothing put beside it. SQLite makes a log and its index for every
-//! process that opens a database, and the last one to close it takes them away; a process that only looks at a short list would do nothing
-//! else for most of its time.
+//! A small journal that no process is writing to is read without SQLite opening it: its files are read into memory.
+//! Each process that opens a database makes SQLite create the log's index and take a dozen locks, which would take most
+//! of the time of a command that only reads a short list.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
+use std::{fs, io};
 
 use taskyard_core::Timestamp;
 
-use super::Journal;
-use super::archive::{self, Archived};
+use super::archive::Archived;
 use super::damage::{
     begun_from, damaged, emptied, has_log, judge, keep_verdict_as, newer, older, read_verdict, set_log_aside,
 };
-use super::fingerprint::AtRest;
 use super::layout::{BEGUN, DATABASE, FORMAT, JOURNAL, TOKEN, data_of};
 use super::stamp::{FoundStamp, Marks, Stamp, StampFile, Standstill, look_at_stamp, remember_boot};
-use crate::clock;
+use super::{Journal, archive};
 use crate::failpoint::{reach, reach_if_named};
 use crate::private::{has_database, make_directory, prepare_database};
-use crate::sqlite::{Alone, Database, DatabaseError};
+use crate::sqlite::{Alone, AtRest, Database, DatabaseError, LARGEST};
 use crate::store::StoreError;
 use crate::store::error::JournalDamage;
 use crate::store::kit::first_token;
+use crate::system;
 
-/// The stamp beside a journal and what it says, or `None` if there is none.
+/// The stamp file beside a journal and its contents, or `None` if there is none.
 type Stamped = Option<(StampFile, Stamp)>;
 
 impl Journal {
-    /// Opens the journal in a list's own directory of ours, making it where there is none.
+    /// Opens the journal in a list's sidecar, creating it if necessary.
     pub(in crate::store) fn open(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
-        // Before the database: a writer stamps what is in the database already.
+        // Read the stamp before the database: writers only stamp what is already in the database.
         let stamped = refuse_damaged(sidecar)?;
         if is_there(sidecar, stamped.as_ref())? {
             let path = sidecar.join(DATABASE);
@@ -46,7 +45,7 @@ impl Journal {
         Self::make(sidecar, list)
     }
 
-    /// Opens the journal for reading only; `None` where there is none.
+    /// Opens the journal for reading only, or returns `None` if there is none.
     pub(in crate::store) fn open_to_read(sidecar: &Path) -> Result<Option<Self>, StoreError> {
         let stamped = refuse_damaged(sidecar)?;
         if !is_there(sidecar, stamped.as_ref())? {
@@ -55,8 +54,13 @@ impl Journal {
         let path = sidecar.join(DATABASE);
         let known = |database: Database| database.known_format("open").map(|format| (database, format));
         let opened = Database::connect_to_read(path.clone(), &JOURNAL).and_then(known);
-        // SQLite cannot make its files here. A log that was folded in is not missed; the stamp tells whether it was.
-        let is_unchanging = opened.as_ref().is_err_and(DatabaseError::is_forbidden) && !has_log(sidecar);
+        let is_forbidden = opened.as_ref().is_err_and(DatabaseError::is_forbidden);
+        // SQLite cannot create its files here.
+        if is_forbidden && let Some(copy) = Self::copy_within(sidecar, u64::MAX / 2) {
+            return Ok(Some(copy));
+        }
+        // A missing log is no problem if it was merged into the database; the stamp tells whether it was.
+        let is_unchanging = is_forbidden && !has_log(sidecar);
         let opened = if is_unchanging { Database::connect_unchanging(path, &JOURNAL).and_then(known) } else { opened };
         let (database, format) = opened.map_err(judge)?;
         let mut journal = Self::over(database)?;
@@ -71,13 +75,13 @@ impl Journal {
         }
     }
 
-    /// Opens the database for a look over it, whatever its stamp says; `None` where there is none.
+    /// Opens the database to check it, regardless of its stamp. Returns `None` if there is none.
     pub(super) fn open_as_it_is(sidecar: &Path) -> Result<Option<Self>, StoreError> {
         let stamped = stamp_at(sidecar)?.whole();
         if !is_there(sidecar, stamped.as_ref())? {
             return Ok(None);
         }
-        // Written to only by SQLite itself, which makes the index of the log anew where it is missing.
+        // Opened for writing only because SQLite recreates the log's index if it is missing.
         let mut journal = Self::connect(sidecar.join(DATABASE))?;
         let format = journal.database.format("open").map_err(judge)?;
         if (1..FORMAT).contains(&format) {
@@ -87,14 +91,14 @@ impl Journal {
         Ok(Some(journal))
     }
 
-    /// Reads where the journal was begun, if another one was before it.
+    /// Reads the marks at which the journal was begun, if it replaced an earlier one.
     pub(super) fn know_where_it_began(&mut self) -> Result<(), StoreError> {
         self.begun = self.fact::<String>(BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
         Ok(())
     }
 
-    /// Tells whether the database file was made after an entry that it holds. Then it is a copy, and the files that were copied with it have
-    /// other inodes than it says. False if the file system does not tell when files were made.
+    /// Returns whether the database file was created after one of its entries. If so it is a copy, and the files copied
+    /// with it have other inodes than it records. Returns false if the file system has no creation times.
     pub(in crate::store) fn is_copied_since(&self, at: Timestamp) -> bool {
         let made = fs::metadata(&self.database.path).and_then(|found| found.created()).ok();
         let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
@@ -111,17 +115,17 @@ impl Journal {
     /// Returns the journal, or fails if it does not go as far as its stamp says.
     fn held_against(mut self, stamped: Stamped) -> Result<Self, StoreError> {
         let sidecar = self.database.path.parent().unwrap_or(Path::new("")).to_owned();
-        // A process that made the journal since we looked made its stamp first.
+        // A process that created the journal since we looked created its stamp first.
         let stamped = if stamped.is_some() { stamped } else { refuse_damaged(&sidecar)? };
         let Some((file, stamp)) = stamped else { return Err(damaged(&sidecar, JournalDamage::NoStamp)) };
-        // One moment for all the questions: each by itself would lock the database.
+        // One transaction for all queries: each by itself would lock the database.
         let moment = self.begin_to_read()?;
         let begun = self.fact::<String>(BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
         let (found, expected) = (self.marks()?.max(begun), stamp.expected());
         drop(moment);
         self.begun = begun;
         if !found.reaches(expected) {
-            // The index of the log may be wrong, and the second look has its own only once this one is closed.
+            // The log's index may be wrong, and the second check only gets its own once this connection is closed.
             drop(self);
             return Err(damaged(&sidecar, older(found, expected)));
         }
@@ -133,20 +137,20 @@ impl Journal {
         Ok(self)
     }
 
-    /// Makes a journal where there is none, or one of today's of one that is older or that its maker did not finish. Where there
-    /// was one and is none any more, the new one goes on above it, and that it was lost is kept.
+    /// Creates a journal, or upgrades one of an older format, or completes one whose creator did not finish. If an
+    /// earlier journal is lost, the new one continues above it, and the loss is recorded.
     fn make(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
         let alone = loop {
             make_directory(sidecar).map_err(StoreError::io("cannot use", sidecar))?;
             let alone = lock_alone(sidecar)?;
-            // It may have been put away while we waited.
+            // The sidecar may have been archived while we waited.
             if alone.is_at(sidecar) {
                 break alone;
             }
         };
         let stamped = refuse_damaged(sidecar)?;
         let is_there = is_there(sidecar, stamped.as_ref())?;
-        // The stamp is there first: a database of today's format without one has lost it.
+        // The stamp is created first: a database of the current format without a stamp has lost it.
         let (file, mut stamp) = match stamped {
             Some(stamped) => stamped,
             None => new_stamp(sidecar)?,
@@ -157,10 +161,10 @@ impl Journal {
             if !keep_verdict_as(sidecar, &JournalDamage::Gone, Standstill::BegunAnew) {
                 return Err(damaged(sidecar, JournalDamage::Gone));
             }
-            // A log that is left would be taken for that of the new database, and thrown away.
+            // SQLite would take a remaining log for that of the new database, and discard it.
             set_log_aside(sidecar)?;
         }
-        // No process had touched the list for long, and now one does.
+        // The list may have been archived because it was not used for long.
         let archived = if is_there || is_gone { None } else { archive::find(sidecar)? };
         let above = archived.as_ref().map_or(stamped_above, |archived| archived.marks);
         let path = sidecar.join(DATABASE);
@@ -177,7 +181,7 @@ impl Journal {
                     archive::forget(sidecar);
                 }
             }
-            // Another process was before us.
+            // Another process was faster.
             FORMAT => {}
             _ => journal.upgrade(&alone, &file)?,
         }
@@ -191,10 +195,10 @@ impl Journal {
         journal.held_against(Some((file, stamp)))
     }
 
-    /// Gives a database of an older format what is new. A process that is killed meanwhile leaves the older format or
-    /// today's, and nothing in between.
+    /// Upgrades a database of an older format. If the process is killed, the database has either the older format or
+    /// the current one.
     fn upgrade(&mut self, alone: &Alone, file: &StampFile) -> Result<(), StoreError> {
-        // Before the database: where it says more than the stamp, it is damaged.
+        // Before the database: a database with a higher format than its stamp counts as damaged.
         if !file.raise_format() {
             let path = self.database.path.with_file_name("stamp");
             return Err(StoreError::io("cannot write", path)(io::ErrorKind::WouldBlock.into()));
@@ -209,7 +213,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes the tables of a new database that goes on above these marks, with what was kept of the list.
+    /// Creates the tables of a new database that continues above the given marks, with the archived state of the list.
     pub(super) fn create(
         &mut self,
         alone: &Alone,
@@ -224,8 +228,9 @@ impl Journal {
         }
         if above != Marks::default() {
             self.set_fact(BEGUN, format!("{} {}", above.revision, above.number))?;
-            // A list that comes back from the archive goes on where it was; what a lost journal gave out last, its stamp may not say.
-            let unsaid = if archived.is_some() { 0 } else { first_token(clock::now()).0 };
+            // A list from the archive continues where it was. The stamp of a lost journal may not have the last token
+            // it issued.
+            let unsaid = if archived.is_some() { 0 } else { first_token(system::now()).0 };
             self.set_fact(TOKEN, above.token.max(unsaid).cast_signed())?;
         }
         self.end(transaction)?;
@@ -233,7 +238,7 @@ impl Journal {
     }
 }
 
-/// Returns the stamp; fails where it says that the journal is damaged or a newer Taskyard's, or is damaged itself.
+/// Returns the stamp. Fails if it says that the journal is damaged or a newer Taskyard's, or if it is itself damaged.
 fn refuse_damaged(sidecar: &Path) -> Result<Stamped, StoreError> {
     match stamp_at(sidecar)? {
         FoundStamp::Damaged(what) => Err(damaged(sidecar, what)),
@@ -244,13 +249,12 @@ fn refuse_damaged(sidecar: &Path) -> Result<Stamped, StoreError> {
     }
 }
 
-/// Reads the stamp of a sidecar.
 pub(super) fn stamp_at(sidecar: &Path) -> Result<FoundStamp, StoreError> {
     look_at_stamp(sidecar).map_err(StoreError::io("cannot read", sidecar.join("stamp")))
 }
 
-/// Tells whether there is a database that SQLite may be let at: one that was emptied would be taken for a new one, and its log
-/// thrown away.
+/// Returns whether there is a database that SQLite may open. Fails if it was emptied: SQLite would take it for a new
+/// one and discard its log.
 fn is_there(sidecar: &Path, stamped: Option<&(StampFile, Stamp)>) -> Result<bool, StoreError> {
     let path = sidecar.join(DATABASE);
     match fs::metadata(&path) {
@@ -273,12 +277,12 @@ fn new_stamp(sidecar: &Path) -> Result<(StampFile, Stamp), StoreError> {
     Ok((file, stamp))
 }
 
-/// Waits until no other process makes or mends the journal of this sidecar.
+/// Waits until no other process creates or mends the journal of this sidecar.
 pub(super) fn lock_alone(sidecar: &Path) -> Result<Alone, StoreError> {
     Alone::in_directory(sidecar).map_err(judge)
 }
 
-/// Makes the names of new files survive a power loss.
+/// Flushes the directories, so that the names of new files survive a power loss.
 pub(super) fn sync_directories(sidecar: &Path) {
     for directory in sidecar.ancestors().take(3) {
         if let Ok(directory) = File::open(directory) {
@@ -288,23 +292,23 @@ pub(super) fn sync_directories(sidecar: &Path) {
 }
 
 impl Journal {
-    /// Reads the journal as its file has it. None where a process has it open, where it is large, and where anything about it is not as it
-    /// should be: then it is to be opened, and the process that opens it says what is wrong.
+    /// Reads the journal from its files, including the log. Returns `None` if it is large or anything about it is
+    /// unusual; the caller then opens it, which reports what is wrong.
+    ///
+    /// What is read from it is valid only if [`Self::is_at_rest`] returns true afterwards.
     pub(super) fn copy_at_rest(sidecar: &Path) -> Option<Self> {
+        Self::copy_within(sidecar, LARGEST)
+    }
+
+    fn copy_within(sidecar: &Path, limit: u64) -> Option<Self> {
         // Before the database, as when it is opened.
-        let (file, stamp) = look_at_stamp(sidecar).ok()?.whole()?;
+        let (file, stamp, boot) = StampFile::open(sidecar).ok()??.read_with_boot().ok()??;
         if !is_usual(&stamp) {
             return None;
         }
-        let path = sidecar.join(DATABASE);
-        if !has_database(data_of(sidecar), &path).ok()? {
-            return None;
-        }
-        let rest = AtRest::find(&path)?;
-        reach_if_named("at rest: found");
-        let database = Database::copy_into_memory(path, &JOURNAL).ok()?;
+        let (database, rest) = Database::read_at_rest(data_of(sidecar), sidecar.join(DATABASE), &JOURNAL, limit)?;
         reach_if_named("at rest: copied");
-        if !rest.is_still_so() || database.known_format("open").ok()? != FORMAT {
+        if database.known_format("open").ok()? != FORMAT {
             return None;
         }
         let mut journal = Self::over(database).ok()?;
@@ -313,17 +317,19 @@ impl Journal {
             return None;
         }
         (journal.stamp, journal.generation) = (Some(file), stamp.generation);
+        (journal.inode, journal.is_of_this_boot) =
+            (rest.inode(), boot.as_deref() == Some(system::boot_id().as_bytes()));
         (journal.is_unchanging, journal.rest) = (true, Some(rest));
         Some(journal)
     }
 
-    /// Tells whether this is a copy of the journal to which no process has written since.
+    /// Returns whether this is a copy of a journal that no process has written to since.
     pub(in crate::store) fn is_at_rest(&self) -> bool {
         self.rest.as_ref().is_some_and(AtRest::is_still_so)
     }
 }
 
-/// Tells whether a stamp says that the journal is one of today's, and that nothing was found wrong with it.
+/// Returns whether a stamp says that the journal has the current format and no known damage.
 fn is_usual(stamp: &Stamp) -> bool {
     !stamp.is_newer() && stamp.format == FORMAT.unsigned_abs() && stamp.standstill == Standstill::None
 }
@@ -336,26 +342,29 @@ mod tests {
     use std::thread;
     use std::time::{Duration, SystemTime};
 
-    use super::super::fingerprint::LARGEST;
     use super::super::stamp::Marks;
-    use super::{AtRest, Journal, look_at_stamp};
+    use super::{Journal, LARGEST, look_at_stamp};
 
     fn open(place: &Path) -> Journal {
         Journal::open(place, place).unwrap()
     }
 
-    /// Writes a fact and folds the log in, as a whole command does.
+    /// Writes a fact and merges the log, as a whole command does.
     fn write(place: &Path, value: i64) {
         let journal = open(place);
         journal.set_fact("value", value).unwrap();
-        journal.fold_at_close();
+        journal.fold();
     }
 
     fn set_time(place: &Path, time: SystemTime) {
-        File::options().append(true).open(place.join("journal.sqlite")).unwrap().set_modified(time).unwrap();
+        for name in ["journal.sqlite", "journal.sqlite-wal"] {
+            if let Ok(file) = File::options().append(true).open(place.join(name)) {
+                file.set_modified(time).unwrap();
+            }
+        }
     }
 
-    /// Has it look as if it had not been written to for a while.
+    /// Backdates the files, as if nothing had been written for a while.
     fn let_settle(place: &Path) {
         set_time(place, SystemTime::now() - Duration::from_secs(5));
     }
@@ -386,24 +395,27 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_somebody_has_open_or_that_was_just_written_is_not_at_rest() {
+    fn open_or_recently_written_journal_is_not_at_rest() {
         let place = tempfile::tempdir().unwrap();
         assert!(Journal::copy_at_rest(place.path()).is_none(), "there is none");
         write(place.path(), 1);
-        // However long this test is kept from the processor, that was just now.
+        // In the future, so that it counts as just written however long this test is delayed.
         set_time(place.path(), SystemTime::now() + Duration::from_secs(3600));
         assert!(Journal::copy_at_rest(place.path()).is_none(), "it may be written once more within the same tick");
         let_settle(place.path());
         let journal = open(place.path());
-        assert!(Journal::copy_at_rest(place.path()).is_none(), "it is open");
+        assert!(Journal::copy_at_rest(place.path()).is_none(), "this process has it open");
+        journal.set_fact("value", 3).unwrap();
         drop(journal);
-        assert!(Journal::copy_at_rest(place.path()).is_none(), "a log is left");
-        open(place.path()).fold_at_close();
+        assert!(Journal::copy_at_rest(place.path()).is_none(), "the log was just written");
+        let_settle(place.path());
+        assert_eq!(value(&Journal::copy_at_rest(place.path()).unwrap()), Some(3), "it is in the log that is left");
+        open(place.path()).fold();
         let_settle(place.path());
         assert!(Journal::copy_at_rest(place.path()).is_some());
         let journal = open(place.path());
         journal.set_fact("long", "x".repeat(usize::try_from(LARGEST).unwrap())).unwrap();
-        journal.fold_at_close();
+        journal.fold();
         let_settle(place.path());
         assert!(Journal::copy_at_rest(place.path()).is_none(), "it is large");
     }
@@ -411,28 +423,26 @@ mod tests {
     #[test]
     fn a_writer_is_noticed_while_it_is_copied_or_read() {
         let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("journal.sqlite");
         write(place.path(), 1);
         let_settle(place.path());
-        let rest = AtRest::find(&path).unwrap();
         let copy = Journal::copy_at_rest(place.path()).unwrap();
         let journal = open(place.path());
-        assert!(!rest.is_still_so() && !copy.is_at_rest(), "it is open");
+        assert!(!copy.is_at_rest(), "it is open");
         journal.set_fact("value", 2).unwrap();
-        assert!(!rest.is_still_so() && !copy.is_at_rest(), "the log has it");
-        journal.fold_at_close();
-        assert!(!rest.is_still_so() && !copy.is_at_rest(), "the file has it");
+        assert!(!copy.is_at_rest(), "the log has it");
+        journal.fold();
+        assert!(!copy.is_at_rest(), "the file has it");
         assert_eq!(value(&copy), Some(1), "whatever became of the file");
     }
 
     #[test]
-    fn a_journal_that_does_not_reach_its_stamp_is_left_to_the_process_that_opens_it() {
+    fn journal_behind_its_stamp_is_left_to_its_opener() {
         let place = tempfile::tempdir().unwrap();
         write(place.path(), 1);
         let journal = open(place.path());
         journal.set_fact("token", 7).unwrap();
         journal.reach(Marks { token: 7, ..Marks::default() });
-        journal.fold_at_close();
+        journal.fold();
         let_settle(place.path());
         assert!(Journal::copy_at_rest(place.path()).is_some());
         let (file, _) = look_at_stamp(place.path()).unwrap().whole().unwrap();
@@ -451,13 +461,13 @@ mod tests {
                 for value in 1..=60 {
                     let journal = open(place.path());
                     let transaction = journal.begin().unwrap();
-                    // Many pages, which are copied into the file one after the other.
+                    // Many pages, so that the checkpoint takes a while.
                     for number in 0..40 {
                         journal.set_fact(&format!("fact {number}"), format!("{value} {}", "x".repeat(900))).unwrap();
                     }
                     journal.end(transaction).unwrap();
-                    journal.fold_at_close();
-                    // Now and then it rests until the reader has read it.
+                    journal.fold();
+                    // Sometimes wait until the reader has read it.
                     let before = seen.load(Ordering::Relaxed);
                     while value % 3 == 0 && seen.load(Ordering::Relaxed) == before {
                         thread::yield_now();
@@ -470,6 +480,9 @@ mod tests {
                     .filter_map(|number| copy.fact::<String>(&format!("fact {number}")).unwrap())
                     .map(|text| text.split(' ').next().unwrap().to_owned())
                     .collect();
+                if !copy.is_at_rest() {
+                    continue;
+                }
                 assert!(first_words.iter().all(|word| Some(word) == first_words.first()), "{first_words:?}");
                 seen.fetch_add(1, Ordering::Relaxed);
             }

@@ -1,7 +1,7 @@
-//! Answering questions about the journal: by its indexes, and with no more at once than fits.
+//! Querying the journal: with indexes, and a bounded page at a time.
 //!
-//! Entries are found for what they did by an index of their own. Only a long journal has one: in a short one there is nothing to find, and
-//! it stays small.
+//! A partial index finds the rare kinds of entries. Only a long journal has it; a short one does not need it and stays
+//! small.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -13,16 +13,16 @@ use taskyard_core::{AttemptId, Entry, Op, Revision, Timestamp};
 use super::Journal;
 use super::damage::damaged;
 use super::entries::{Key, task_id};
-use super::rows::{COLUMNS, ENTRY_BITS, Sequence, first_id};
 use crate::store::error::JournalDamage;
+use crate::store::journal::packing::{COLUMNS, ENTRY_BITS, Sequence, first_id};
 use crate::store::{HistoryQuery, LastEntry, StoreError};
 
-/// A page ends with the revision in which its images reach so many bytes.
+/// A page ends with the revision in which its images exceed this many bytes.
 const PAGE_BYTES: usize = 1 << 20;
-/// A page ends with the revision in which it has so many entries.
+/// A page ends with the revision in which it has more than this many entries.
 const PAGE_ENTRIES: usize = 1024;
 
-/// Finds every task by leaping from one to the next in the index, and its last entry in the same index.
+/// Finds the distinct tasks by skipping through the index, and the last entry of each in the same index.
 const LAST_ENTRIES: &str = "
     WITH RECURSIVE told (task) AS (
         SELECT min(task) FROM entries
@@ -31,7 +31,7 @@ const LAST_ENTRIES: &str = "
     FROM told JOIN entries AS last ON last.id = (SELECT max(id) FROM entries WHERE entries.task = told.task)
     WHERE told.task IS NOT NULL";
 
-/// The ids of the entries that a question is about.
+/// A range of entry ids.
 #[derive(Clone, Copy)]
 struct Range {
     from: i64,
@@ -39,7 +39,7 @@ struct Range {
 }
 
 impl Journal {
-    /// Returns the part of the journal that is asked for, oldest first.
+    /// Returns the entries that match a query, oldest first.
     pub(in crate::store) fn select(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
         let range = Range {
             from: first_id(query.since.next()),
@@ -51,7 +51,7 @@ impl Journal {
             return self.read(query, commit);
         }
         if query.is_choosy_about_deeds() {
-            // To find some of them, all of them may be looked at.
+            // All of them may have to be read to find a few.
             self.read_unmapped();
         }
         match query.newest {
@@ -61,14 +61,15 @@ impl Journal {
         }
     }
 
-    /// Tells whether everything that is asked for has been written down, and a look at the files can add nothing to it.
+    /// Returns whether everything in the range of a query has been recorded, so that checking the files cannot add to
+    /// it.
     pub(in crate::store) fn covers(&self, query: &HistoryQuery) -> Result<bool, StoreError> {
-        let Some(until) = query.until.filter(|_| query.oldest.is_some()) else { return Ok(false) };
+        let Some(until) = query.until else { return Ok(false) };
         let last: Option<i64> = self.one("SELECT max(id) FROM entries", [], |row| row.get(0))?;
         Ok(last.is_some_and(|last| last >= first_id(until)))
     }
 
-    /// Returns the last entry about each task, by task.
+    /// Returns the last entry about each task, ordered by task.
     pub(in crate::store) fn last_entries(&self) -> Result<Vec<LastEntry>, StoreError> {
         let mut entries = self.rows(LAST_ENTRIES, [], |row| {
             let id: i64 = row.get(0)?;
@@ -84,7 +85,7 @@ impl Journal {
         Ok(entries)
     }
 
-    /// Returns the entries of a range that are asked for; fails where one is missing.
+    /// Returns the matching entries of a range. Fails if an entry is missing.
     fn read(&self, query: &HistoryQuery, range: Range) -> Result<Vec<Entry>, StoreError> {
         let mut begun = Revision(self.begun.revision).max(self.thinned()?);
         loop {
@@ -100,8 +101,8 @@ impl Journal {
         }
     }
 
-    /// Reads one page, or all where no pages are asked for. Entries up to the revision where the journal was begun, or
-    /// up to which it was thinned out, may be missing.
+    /// Reads one page, or everything if the query has no limit. Entries may be missing up to the revision at which the
+    /// journal was begun or up to which it was thinned.
     fn page(&self, query: &HistoryQuery, range: Range, begun: Revision) -> Result<Page, StoreError> {
         let mut sequence = Sequence::from(range.from.max(first_id(begun.next())));
         let mut page = Filling::new(query.oldest);
@@ -134,7 +135,7 @@ impl Journal {
         Ok(gap.map_or(Page::Whole(page.entries), Page::Gap))
     }
 
-    /// Returns the revision of an attempt, where it happened. What the tasks were is not read.
+    /// Returns the revision of an attempt, if it was committed. Does not read images.
     fn revision_of(&self, attempt: AttemptId, range: Range) -> Result<Option<Revision>, StoreError> {
         let sql = "SELECT id FROM entries WHERE id BETWEEN ?1 AND ?2 AND instr(remark, ?3) ORDER BY id LIMIT 1";
         let said = format!("\"attempt\":\"{attempt}\"");
@@ -142,7 +143,7 @@ impl Journal {
         Ok(found.map(|id| Revision(id.unsigned_abs() >> ENTRY_BITS)))
     }
 
-    /// Returns the part of a range that holds the newest revisions that are asked for.
+    /// Returns the part of a range that has the newest matching revisions.
     fn newest_of(&self, query: &HistoryQuery, count: usize, range: Range) -> Result<Range, StoreError> {
         let skipped = i64::try_from(count).unwrap_or(i64::MAX).saturating_sub(1);
         let (table, conditions) = (self.entries_for(query)?, conditions(query));
@@ -157,7 +158,7 @@ impl Journal {
 }
 
 impl Range {
-    /// Returns the values of a question: the range, and the task where it is about one.
+    /// Returns the parameters of a query: the range, and the task if it is about one.
     fn with<'a>(&'a self, task: Option<&'a Key<'a>>) -> Vec<&'a dyn ToSql> {
         let mut values: Vec<&dyn ToSql> = vec![&self.from, &self.to];
         values.extend(task.map(|task| task as &dyn ToSql));
@@ -165,18 +166,16 @@ impl Range {
     }
 }
 
-/// What came of reading a page.
+/// The result of reading a page.
 enum Page {
-    /// Nothing is missing from it.
     Whole(Vec<Entry>),
-    /// Something is.
     Gap(JournalDamage),
 }
 
-/// A page that is being read.
+/// A page being read.
 struct Filling {
     entries: Vec<Entry>,
-    /// How many more revisions it may begin; none where there are no pages.
+    /// How many more revisions fit, or `None` if there is no limit.
     revisions_left: Option<usize>,
     bytes: usize,
     is_full: bool,
@@ -187,7 +186,7 @@ impl Filling {
         Self { entries: Vec::new(), revisions_left: revisions, bytes: 0, is_full: false }
     }
 
-    /// Tells whether the page ends before an entry: only where a revision does.
+    /// Returns whether the page ends before this entry. It only ends between revisions.
     fn is_full_before(&mut self, id: i64) -> bool {
         let revision = Revision(id.unsigned_abs() >> ENTRY_BITS);
         let is_next = self.entries.last().is_none_or(|last| last.revision != revision);
@@ -206,14 +205,14 @@ impl Filling {
     }
 }
 
-/// Returns the SQL for which entries of a range are asked for. The task is the third value.
+/// Returns the SQL conditions of a query. The task is the third parameter.
 fn conditions(query: &HistoryQuery) -> String {
     let mut sql = String::new();
     if query.task.is_some() {
         sql.push_str(" AND task = ?3");
     }
     if !query.ops.is_empty() {
-        // The words that are not wanted are few where most are wanted. Two verbs may share a word.
+        // Use whichever list of words is shorter. Two verbs may be stored under the same word.
         let is_wanted = |word: &&str| query.ops.iter().any(|op| op.as_stored() == *word);
         let words: BTreeSet<&str> = Op::ALL.into_iter().map(Op::as_stored).collect();
         let (wanted, others): (Vec<&str>, Vec<&str>) = words.into_iter().partition(is_wanted);
@@ -223,7 +222,7 @@ fn conditions(query: &HistoryQuery) -> String {
         for op in Op::ALL {
             let Some(mark) = op.mark() else { continue };
             let is_plain = |other: &Op| other.as_stored() == op.as_stored() && other.mark().is_none();
-            // Of two verbs with one word only one is wanted.
+            // Only one of two verbs with the same word is wanted.
             if query.ops.contains(&op) != query.ops.iter().any(is_plain) {
                 let (word, not) = (op.as_stored(), if query.ops.contains(&op) { "" } else { "NOT " });
                 sql.push_str(&format!(" AND (op <> '{word}' OR {not}instr(ifnull(remark, ''), '\"{mark}\":true'))"));
@@ -234,29 +233,30 @@ fn conditions(query: &HistoryQuery) -> String {
         sql.push_str(" AND before IS NULL AND (after IS NOT NULL OR packed IS NOT NULL)");
     }
     if is_about_rare_entries(query) {
-        // SQLite uses the index only where it is said that all of them are in it.
+        // SQLite only uses a partial index if its condition is part of the query.
         sql.push_str(" AND ");
         sql.push_str(IS_RARE);
     }
     sql
 }
 
-/// A journal of so many revisions is long.
+/// A journal with at least this many revisions is long.
 const LONG: u64 = 4096;
 
-/// The verbs by which tasks are worked on: most entries are of one of them.
+/// The verbs of ordinary work, which most entries have.
 const COMMON: [Op; 6] = [Op::Create, Op::Update, Op::Reopen, Op::Claim, Op::Release, Op::Expire];
-/// What makes an entry rare, word for word as it stands in the index: a task came by it, or it has none of the common verbs.
+/// The condition of the index, verbatim: an entry is rare if its task did not exist before, or its verb is not a common
+/// one.
 pub(super) const IS_RARE: &str =
     "(before IS NULL OR op NOT IN ('create', 'update', 'reopen', 'claim', 'release', 'expire'))";
 
 impl Journal {
-    /// Makes the index where the journal has become long and has none yet.
+    /// Creates the index if the journal is long and has none.
     pub(super) fn index_rare_entries(&self, newest: Revision) -> Result<(), StoreError> {
         if newest.0 < LONG || self.has_rare_index()? {
             return Ok(());
         }
-        // One that an older release wrote may be very long already.
+        // A journal written by an older release may already be very long.
         self.read_unmapped();
         let transaction = self.begin()?;
         let sql = format!("CREATE INDEX IF NOT EXISTS rare_entries ON entries (id, task, op) WHERE {IS_RARE}");
@@ -266,7 +266,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Returns the table to ask, by the index where all that is asked for is in it.
+    /// Returns the table to query, with the index if that covers the query.
     pub(super) fn entries_for(&self, query: &HistoryQuery) -> Result<&'static str, StoreError> {
         Ok(if is_about_rare_entries(query) && self.has_rare_index()? {
             "entries INDEXED BY rare_entries"
@@ -284,7 +284,7 @@ impl Journal {
     }
 }
 
-/// Tells whether only rare entries are asked for.
+/// Returns whether a query matches only rare entries.
 pub(super) fn is_about_rare_entries(query: &HistoryQuery) -> bool {
     query.only_arrivals || (!query.ops.is_empty() && !query.ops.iter().any(|op| COMMON.contains(op)))
 }
@@ -304,7 +304,7 @@ mod tests {
         journal.append(Revision(revision), Timestamp(0), &signature, &[entry]).unwrap();
     }
 
-    /// Makes a journal in which every verb came, tasks came and went, and some verb made one.
+    /// Creates a journal with every verb, with tasks that come and go, and with one task that some verb created.
     fn journal(place: &std::path::Path) -> Journal {
         let journal = Journal::open(place, place).unwrap();
         let transaction = journal.begin().unwrap();
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_journal_answers_by_the_index_what_a_short_one_answers_without() {
+    fn indexed_journal_answers_like_a_short_one() {
         let place = tempfile::tempdir().unwrap();
         let journal = journal(place.path());
         let mut queries = vec![HistoryQuery { only_arrivals: true, ..HistoryQuery::default() }];

@@ -1,15 +1,17 @@
-//! How far the journal was written, noted beside the database: one that is whole but does not reach so far has lost its log.
+//! The stamp: a record beside the database of how far the journal was written. A database that is undamaged but does
+//! not reach that far has lost its log.
 //!
-//! The stamp is written after the commit it tells of, and says of what was only committed in which boot that was: a power loss
-//! may take that back. It is never flushed; one that tells too little is weaker, and never a false alarm.
+//! The stamp is written after the commit it records. Commits that are not flushed are recorded with the boot they were
+//! made in, because a power loss may undo them. The stamp itself is never flushed after a commit; an outdated one gives
+//! weaker protection but never a false alarm.
 //!
-//! The stamp also says in which boot of the machine the list was last looked after; a file of its own would take a block.
+//! The stamp also names the boot in which the list was last checked, because a separate file would take another block.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use std::{io, thread};
+use std::{fs, io, thread};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -17,33 +19,37 @@ use rustix::io::Errno;
 use super::layout::{FORMAT, fnv1a};
 use crate::store::StoreError;
 use crate::store::error::JournalDamage;
-use crate::{clock, private, regular_file};
+use crate::{private, regular_file, system};
 
 const FILE: &str = "stamp";
 const MAGIC: u64 = u64::from_le_bytes(*b"TYSTAMP1");
-/// The last byte of the magic in layouts to come. Each differs from ours in two bits at least: one flipped bit makes no newer layout.
+/// The last byte of the magic number in future layouts. Each differs from ours in at least two bits, so that a single
+/// flipped bit never looks like a newer layout.
 pub(in crate::store) const NEWER_LAYOUTS: &[u8] = b"24678";
-/// The slots are written in turn, each in a sector of its own: whatever becomes of a write, the slot before it is whole.
+/// The size of a slot. Two slots are written alternately, each in its own sector: if a write fails, the previous slot
+/// is intact.
 const SLOT: usize = 512;
 const WORDS: usize = 13;
-/// Where the boot is named in which the list was last looked after: a byte that says how long the name is, and the name.
+/// The offset of the name of the boot in which the list was last checked: a length byte, then the name.
 const BOOT: u64 = 2 * SLOT as u64;
-/// Writing the stamp takes microseconds. One that keeps it for longer was suspended, and the next commit tells more.
+/// The length of the boot ids of Linux.
+const BOOT_NAME: usize = 36;
+/// How long to wait for the lock. Writing the stamp takes microseconds: a process that keeps it longer was suspended,
+/// and the next commit records more.
 const PATIENCE: Duration = Duration::from_millis(2);
 
 /// How far a journal goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::store) struct Marks {
-    /// The newest revision.
     pub(in crate::store) revision: u64,
-    /// The last token that was given out.
+    /// The last token issued.
     pub(in crate::store) token: u64,
-    /// The highest number that any entry is about.
+    /// The highest number in any entry.
     pub(in crate::store) number: u64,
 }
 
 impl Marks {
-    /// Returns the higher of each.
+    /// Returns the maximum of each mark.
     pub(in crate::store) fn max(self, other: Self) -> Self {
         Self {
             revision: self.revision.max(other.revision),
@@ -52,16 +58,15 @@ impl Marks {
         }
     }
 
-    /// Tells whether all three are at least the others.
+    /// Returns whether each mark is at least the other's.
     pub(super) fn reaches(self, other: Self) -> bool {
         self.max(other) == self
     }
 }
 
-/// What was found out about a journal and is not mended yet.
+/// What was found wrong with a journal and is not mended yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Standstill {
-    /// Nothing.
     #[default]
     None,
     /// It was damaged, and a new one was begun.
@@ -70,36 +75,36 @@ pub(super) enum Standstill {
     Damaged,
 }
 
-/// What the stamp says.
+/// The contents of the stamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Grows with every writing.
+    /// Increases with every write.
     count: u64,
-    /// Grows when another database takes the place of this one.
+    /// Increases when the database is replaced.
     pub(super) generation: u64,
     pub(super) standstill: Standstill,
-    /// The boot in which `committed` was.
+    /// A hash of the boot id that `committed` belongs to.
     boot: u64,
     committed: Marks,
     flushed: Marks,
     /// The format of the database.
     pub(super) format: u64,
-    /// How a newer Taskyard lays the stamp out, where one wrote it; then nothing else of it is known.
+    /// The layout of a stamp that a newer Taskyard wrote. If set, nothing else in it is known.
     newer_layout: Option<u8>,
 }
 
 impl Stamp {
-    /// Tells whether a newer Taskyard wrote the stamp, or writes the database or is about to.
+    /// Returns whether a newer Taskyard wrote the stamp, or has written the database or is about to.
     pub(super) fn is_newer(&self) -> bool {
         self.newer_layout.is_some() || self.format > FORMAT.unsigned_abs()
     }
 
-    /// Returns the higher number by which a newer Taskyard is told.
+    /// Returns the layout or format that is newer than ours.
     pub(super) fn newer_format(&self) -> i64 {
         self.newer_layout.map_or_else(|| self.format.cast_signed(), i64::from)
     }
 
-    /// Returns how far the journal must go.
+    /// Returns how far the journal must go. Commits that were not flushed only count in the boot they were made in.
     pub(super) fn expected(&self) -> Marks {
         if self.boot == this_boot() { self.flushed.max(self.committed) } else { self.flushed }
     }
@@ -150,12 +155,15 @@ impl Stamp {
     }
 }
 
-/// The file, open.
+/// An open stamp file.
 #[derive(Debug)]
 pub(super) struct StampFile(File);
 
+/// The open file, its stamp and the boot that the stamp names.
+type StampWithBoot = (StampFile, Stamp, Option<Vec<u8>>);
+
 impl StampFile {
-    /// Opens the stamp in a list's own directory of ours; none where there is none.
+    /// Opens the stamp in a list's sidecar, or returns `None` if there is none.
     pub(super) fn open(sidecar: &Path) -> io::Result<Option<Self>> {
         let path = sidecar.join(FILE);
         let opened = match private::open_existing(&path) {
@@ -169,7 +177,7 @@ impl StampFile {
         }
     }
 
-    /// Makes a stamp that says this, in the place of any other, so that it is there after a power loss.
+    /// Creates a stamp that is durable once this returns, replacing any other.
     pub(super) fn create(sidecar: &Path, stamp: Stamp) -> io::Result<Self> {
         let temporary = sidecar.join(format!("{FILE}.{}", std::process::id()));
         let made = Self::write_new(&temporary, stamp).and_then(|made| {
@@ -187,25 +195,39 @@ impl StampFile {
         Ok(Self(file))
     }
 
-    /// Returns a stamp that says nothing yet.
+    /// Returns a stamp without marks.
     pub(super) fn blank() -> Stamp {
         Stamp { format: FORMAT.unsigned_abs(), ..Stamp::default() }
     }
 
-    /// Reads what it says; `None` if neither slot is whole.
+    /// Reads the stamp. Returns `None` if neither slot is intact.
     pub(super) fn read(&self) -> io::Result<Option<Stamp>> {
         let mut bytes = [0; SLOT + WORDS * 8];
         let read = regular_file::read_at(&self.0, &mut bytes, 0)?;
-        let slot = |at: usize| bytes[..read].get(at..).and_then(Stamp::from_slot);
-        Ok(slot(0).into_iter().chain(slot(SLOT)).max_by_key(|stamp| stamp.count))
+        Ok(stamp_in(&bytes[..read]))
     }
 
-    /// Notes that the database is about to get today's format; returns whether it is noted.
+    /// Reads the stamp and the boot it names with one read. Returns `None` if neither slot is intact.
+    pub(super) fn read_with_boot(self) -> io::Result<Option<StampWithBoot>> {
+        let mut bytes = [0; BOOT as usize + 1 + BOOT_NAME];
+        let read = regular_file::read_at(&self.0, &mut bytes, 0)?;
+        let bytes = &bytes[..read];
+        let Some(stamp) = stamp_in(bytes) else { return Ok(None) };
+        let named = bytes.get(BOOT as usize..).and_then(<[u8]>::split_first);
+        let boot = match named {
+            Some((length, name)) if usize::from(*length) <= name.len() => Some(name[..usize::from(*length)].to_vec()),
+            Some(_) => self.boot()?,
+            None => None,
+        };
+        Ok(Some((self, stamp, boot)))
+    }
+
+    /// Records, durably, that the database is about to get the current format. Returns whether that succeeded.
     pub(super) fn raise_format(&self) -> bool {
         self.change(|stamp| stamp.format = stamp.format.max(FORMAT.unsigned_abs())) && self.0.sync_data().is_ok()
     }
 
-    /// Returns the boot in which the list was last looked after, or `None` if it is not named.
+    /// Returns the boot in which the list was last checked, or `None` if it is not recorded.
     pub(super) fn boot(&self) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = [0; 1 + u8::MAX as usize];
         let read = regular_file::read_at(&self.0, &mut bytes, BOOT)?;
@@ -213,18 +235,18 @@ impl StampFile {
         Ok(name.map(<[u8]>::to_vec))
     }
 
-    /// Names the boot in which the list was last looked after.
+    /// Records the boot in which the list was last checked.
     pub(super) fn set_boot(&self, boot: &[u8]) -> io::Result<()> {
         let length = u8::try_from(boot.len()).map_err(io::Error::other)?;
         self.0.write_all_at(&[&[length], boot].concat(), BOOT)
     }
 
-    /// Notes that a commit exists in this boot.
+    /// Records that a commit was made in this boot.
     pub(super) fn raise_committed(&self, marks: Marks) {
         self.change_in(PATIENCE, |stamp| stamp.commit(marks));
     }
 
-    /// Notes that a commit is on the disk.
+    /// Records that a commit was flushed.
     pub(super) fn raise_flushed(&self, marks: Marks) {
         self.change_in(PATIENCE, |stamp| {
             stamp.commit(marks);
@@ -232,7 +254,7 @@ impl StampFile {
         });
     }
 
-    /// Changes what it says, waiting for other processes; returns whether it could.
+    /// Changes the stamp, waiting for other processes. Returns whether that succeeded.
     pub(super) fn change(&self, change: impl FnOnce(&mut Stamp)) -> bool {
         self.change_in(Duration::from_secs(2), change)
     }
@@ -245,7 +267,7 @@ impl StampFile {
             }
             thread::sleep(Duration::from_micros(50));
         }
-        // What a newer Taskyard wrote is left to it.
+        // Never overwrite what a newer Taskyard wrote.
         let before = self.read().ok().flatten().filter(|before| !before.is_newer());
         let written = before.is_some_and(|before| {
             let mut stamp = before;
@@ -259,22 +281,28 @@ impl StampFile {
 }
 
 impl Stamp {
-    /// Tells whether a process found the journal damaged, so that none writes to it.
+    /// Returns whether a process found the journal damaged, so that no process writes to it.
     pub(super) fn is_damaged(&self) -> bool {
         self.standstill == Standstill::Damaged
     }
 
     fn commit(&mut self, marks: Marks) {
         let boot = this_boot();
-        // What another boot only committed may be lost with it.
+        // Unflushed commits of another boot may be lost.
         let before = if self.boot == boot { self.committed } else { Marks::default() };
         (self.boot, self.committed) = (boot, before.max(marks));
     }
 
-    /// Returns what the stamp of a database says that takes the place of the one before, and goes so far.
+    /// Returns the stamp of a database that replaces this one and goes as far as `marks`.
     pub(super) fn of_next_database(self, marks: Marks, standstill: Standstill) -> Self {
         Self { generation: self.generation + 1, standstill, flushed: marks, committed: marks, ..self }
     }
+}
+
+/// Returns the newer of the intact slots.
+fn stamp_in(bytes: &[u8]) -> Option<Stamp> {
+    let slot = |at: usize| bytes.get(at..).and_then(Stamp::from_slot);
+    slot(0).into_iter().chain(slot(SLOT)).max_by_key(|stamp| stamp.count)
 }
 
 fn offset(count: u64) -> u64 {
@@ -282,21 +310,20 @@ fn offset(count: u64) -> u64 {
 }
 
 fn this_boot() -> u64 {
-    fnv1a(clock::boot_id().as_bytes())
+    fnv1a(system::boot_id().as_bytes())
 }
 
-/// What was found in the place of the stamp.
+/// What was found in place of the stamp.
 pub(super) enum FoundStamp {
-    /// Nothing.
     Missing,
-    /// A stamp, and what it says.
+    /// A stamp, and its contents.
     Whole(StampFile, Stamp),
-    /// Something that says nothing.
+    /// Something that is not a valid stamp.
     Damaged(JournalDamage),
 }
 
 impl FoundStamp {
-    /// Returns the stamp and what it says, or `None` if it is missing or says nothing.
+    /// Returns the stamp and its contents, or `None` if it is missing or damaged.
     pub(super) fn whole(self) -> Option<(StampFile, Stamp)> {
         match self {
             Self::Whole(file, stamp) => Some((file, stamp)),
@@ -305,7 +332,7 @@ impl FoundStamp {
     }
 }
 
-/// Reads the stamp of a sidecar. Fails if the system does not let us read it now, which says nothing about the stamp.
+/// Reads the stamp of a sidecar. Fails if it cannot be read now, which says nothing about the stamp.
 pub(super) fn look_at_stamp(sidecar: &Path) -> io::Result<FoundStamp> {
     let file = match StampFile::open(sidecar) {
         Ok(Some(file)) => file,
@@ -321,9 +348,10 @@ pub(super) fn look_at_stamp(sidecar: &Path) -> io::Result<FoundStamp> {
     })
 }
 
-/// Tells whether a file cannot be opened because of what it is or whose it is. A failing disk or too many open files say nothing about it.
+/// Returns whether a file cannot be opened because of its type, owner or permissions. A failing disk or too many open
+/// files say nothing about it.
 pub(super) fn is_lasting(error: &io::Error) -> bool {
-    // These errors are our own: it is not a file, or it is another user's.
+    // Errors without a code are our own: the path is not a file, or belongs to another user.
     error.raw_os_error().is_none_or(|code| {
         matches!(
             Errno::from_raw_os_error(code),
@@ -343,28 +371,28 @@ fn is_read_only(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-/// Where older releases kept it.
+/// Where older releases recorded the boot.
 const OLD_FILE: &str = "boot";
-/// The names of boots are shorter than this.
+/// Boot names are shorter than this.
 const LONGEST: u64 = 4 * 1024;
 
-/// Tells whether the machine has been up since this was last asked and answered.
+/// Returns whether the list was last checked in this boot.
 pub(in crate::store) fn is_same_boot(sidecar: &Path) -> Result<bool, StoreError> {
     let stamp = sidecar.join("stamp");
     let remembered = StampFile::open(sidecar).and_then(|stamp| stamp.map_or(Ok(None), |stamp| stamp.boot()));
     let remembered = match remembered {
-        // What it is or whose it is keeps us from reading it, and it says nothing.
+        // A stamp with the wrong type, owner or permissions counts as one that names no boot.
         Err(error) if is_lasting(&error) => None,
         remembered => remembered.map_err(StoreError::io("cannot read", stamp))?,
     };
     let remembered = remembered.or_else(|| regular_file::read(&sidecar.join(OLD_FILE), LONGEST).ok());
-    Ok(remembered.is_some_and(|boot| boot == clock::boot_id().as_bytes()))
+    Ok(remembered.is_some_and(|boot| boot == system::boot_id().as_bytes()))
 }
 
-/// Remembers in which boot the list was last looked after.
+/// Records that the list was last checked in this boot.
 pub(in crate::store) fn remember_boot(sidecar: &Path) -> Result<(), StoreError> {
     let stamp = StampFile::open(sidecar).and_then(|stamp| stamp.ok_or_else(|| io::ErrorKind::NotFound.into()));
-    let written = stamp.and_then(|stamp| stamp.set_boot(clock::boot_id().as_bytes()));
+    let written = stamp.and_then(|stamp| stamp.set_boot(system::boot_id().as_bytes()));
     written.map_err(StoreError::io("cannot write", sidecar.join("stamp")))?;
     let _ = fs::remove_file(sidecar.join(OLD_FILE));
     Ok(())
@@ -376,7 +404,7 @@ mod tests {
     use std::os::unix::fs::FileExt as _;
 
     use super::{Marks, SLOT, StampFile, is_same_boot, remember_boot};
-    use crate::clock;
+    use crate::system;
 
     fn marks(revision: u64) -> Marks {
         Marks { revision, token: 1, number: 2 }
@@ -412,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_that_a_newer_release_wrote_or_raised_is_left_as_it_is() {
+    fn stamp_raised_by_newer_release_is_left_alone() {
         let sidecar = tempfile::tempdir().unwrap();
         let stamp = StampFile::create(sidecar.path(), StampFile::blank()).unwrap();
         stamp.change(|stamp| stamp.format = 99);
@@ -455,11 +483,11 @@ mod tests {
     }
 
     #[test]
-    fn the_boot_is_remembered_in_the_stamp_and_known_from_files_of_older_releases() {
+    fn boot_is_kept_in_stamp_and_read_from_older_releases() {
         let sidecar = tempfile::tempdir().unwrap();
         let stamp = StampFile::create(sidecar.path(), StampFile::blank()).unwrap();
         assert!(!is_same_boot(sidecar.path()).unwrap());
-        fs::write(sidecar.path().join("boot"), clock::boot_id().as_bytes()).unwrap();
+        fs::write(sidecar.path().join("boot"), system::boot_id().as_bytes()).unwrap();
         assert!(is_same_boot(sidecar.path()).unwrap());
         remember_boot(sidecar.path()).unwrap();
         assert!(is_same_boot(sidecar.path()).unwrap() && !sidecar.path().join("boot").exists());

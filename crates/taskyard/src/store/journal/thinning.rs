@@ -1,68 +1,73 @@
-//! Thinning out what is old: of each task its making and its state at the end of that time stay, of one that is not there its last state
-//! for as long as that is promised (`taskyard_core::rules::history::retention`).
+//! Thinning: removing old entries. Of each task, its creation and its state at the horizon are kept; of a missing task,
+//! its last state is kept for as long as that is promised (`taskyard_core::rules::history::retention`).
 //!
-//! The fact `thinned` is the revision up to which entries may be missing. It is raised in the transaction that takes the first of them
-//! away, so that no reader ever takes what is thinned out for what is lost.
+//! The fact `thinned` is the revision up to which entries may be missing. It is raised in the transaction that removes
+//! the first of them, so that no reader ever takes thinned entries for lost ones.
+//!
+//! Also the terms of tidying: how long entries are kept, how their age is measured, and how long the tidying may take.
+//! Age is measured as the time that passed while the entries existed. The timestamps of entries are only used if no
+//! ages were recorded yet.
 
+use std::cell::Cell;
 use std::collections::HashSet;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::types::Value;
 use rusqlite::{Row, params};
 use taskyard_core::packing::{pack_difference, pack_whole};
-use taskyard_core::rules::history::presence::Step;
 use taskyard_core::rules::history::replacing::{is_another_task, is_back, replaces, says_the_same};
-use taskyard_core::rules::history::retention::{Keep, Past, Side, Terms, thin};
-use taskyard_core::{Image, Op, Revision, Task, TaskId};
+use taskyard_core::rules::history::retention::{Ages, ClockTrust, Elapsed, Keep, Past, Side, Terms, thin};
+use taskyard_core::rules::history::vanishing::Step;
+use taskyard_core::{Image, Op, Revision, Task, TaskId, Timestamp};
 
 use super::Journal;
 use super::damage::judge;
 use super::entries::{Key, entries_where, split, task_id};
 use super::layout::THINNED;
 use super::packing::LONGEST_CHAIN;
-use super::rows::{AFTER, BEFORE, ENTRY_BITS, Images, SUM, first_id, image_after};
-use super::terms::Pace;
 use crate::failpoint::reach;
 use crate::store::StoreError;
+use crate::store::journal::packing::{AFTER, BEFORE, ENTRY_BITS, Images, SUM, first_id, image_after};
 
-/// The revision up to which every task was thinned out.
+/// The fact with the revision up to which every task was thinned.
 const THINNED_ALL: &str = "thinned_all";
 
-/// What is thinned out.
+/// What to thin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thinning<'a> {
     /// Entries up to this revision are old.
     pub(super) horizon: Revision,
-    /// The last state of a task that went with a revision up to this one is not promised any more.
+    /// The last state of a task that disappeared in a revision up to this one need not be kept.
     pub(super) gone_until: Revision,
-    /// Whether the list's own place is gone.
+    /// Whether the list's own path no longer exists.
     pub(super) list_is_gone: bool,
-    /// The tasks that may go although no agent deleted them on purpose.
+    /// The tasks that may be removed although no agent deleted them on purpose.
     pub(super) named: &'a HashSet<TaskId>,
 }
 
-/// What was thinned out.
+/// The result of thinning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Thinned {
-    /// How many entries went.
+    /// How many entries were removed.
     pub(super) entries: u64,
-    /// The tasks that were named, and went.
+    /// The named tasks whose last state was removed.
     pub(super) forgotten: Vec<TaskId>,
 }
 
-/// One entry about a task.
 struct EntryOfTask {
     id: i64,
     past: Past,
 }
 
 impl Journal {
-    /// Returns the revision up to which entries may be missing because they were thinned out.
+    /// Returns the revision up to which entries may have been thinned.
     pub(in crate::store) fn thinned(&self) -> Result<Revision, StoreError> {
         Ok(Revision(self.fact::<i64>(THINNED)?.unwrap_or(0).unsigned_abs()))
     }
 
-    /// Thins out, some tasks at a time, until it is done or its time has passed. Where time is short, only tasks that are about to be
-    /// thinned out for the first time since are looked at.
+    /// Thins the tasks, some in each transaction, until all are done or time is up. If time is short, only considers
+    /// tasks with entries that became old since every task was last thinned.
     pub(super) fn thin_out(&self, thinning: &Thinning<'_>, pace: &Pace) -> Result<Thinned, StoreError> {
         let end = first_id(thinning.horizon.next());
         let done = self.fact::<i64>(THINNED_ALL)?.unwrap_or(0).unsigned_abs();
@@ -73,7 +78,8 @@ impl Journal {
         let mut tasks = tasks.iter().peekable();
         while tasks.peek().is_some() && !pace.is_over() {
             let transaction = self.begin_when(pace)?;
-            // At least one: a machine on which it takes long to begin would else begin for ever.
+            // Thin at least one task per transaction; otherwise a machine on which beginning takes long would make no
+            // progress.
             for task in tasks.by_ref() {
                 self.thin_task(task, thinning, &mut thinned)?;
                 if pace.step_is_over() {
@@ -90,7 +96,7 @@ impl Journal {
         Ok(thinned)
     }
 
-    /// Begins a transaction; a caller with little time waits for no lock.
+    /// Begins a transaction. Does not wait for a lock if time is short.
     pub(super) fn begin_when(&self, pace: &Pace) -> Result<rusqlite::Transaction<'_>, StoreError> {
         pace.begin_step();
         match pace.is_short() {
@@ -99,7 +105,7 @@ impl Journal {
         }
     }
 
-    /// Thins out what is told of one task.
+    /// Thins the entries of one task.
     fn thin_task(&self, task: &TaskId, thinning: &Thinning<'_>, thinned: &mut Thinned) -> Result<(), StoreError> {
         let mut told = self.told_of(task)?;
         self.note_replacements(task, thinning.horizon, &mut told)?;
@@ -143,7 +149,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Returns what the entries about a task tell, oldest first, without what the task was.
+    /// Returns the entries about a task without their images, oldest first.
     fn told_of(&self, task: &TaskId) -> Result<Vec<EntryOfTask>, StoreError> {
         let sql = "SELECT id, op, undoes, before IS NOT NULL, after IS NOT NULL OR packed IS NOT NULL
             FROM entries WHERE task = ?1 ORDER BY id";
@@ -166,7 +172,7 @@ impl Journal {
         Ok(told)
     }
 
-    /// Tells whether an entry is the newest one, or the last about the highest number.
+    /// Returns whether an entry is the newest one, or the last about the highest number.
     fn is_mark(&self, entry: i64) -> Result<bool, StoreError> {
         let newest: Option<i64> = self.one("SELECT max(id) FROM entries", [], |row| row.get(0))?;
         Ok(newest == Some(entry) || self.entry_of_highest_number()? == Some(entry))
@@ -180,7 +186,7 @@ impl Journal {
         })
     }
 
-    /// Lets every entry that stays do without those that go.
+    /// Makes the remaining entries independent of those that will be removed.
     fn rebase(&self, task: &TaskId, told: &[EntryOfTask], kept: &[Keep]) -> Result<(), StoreError> {
         let mut earlier: Option<&EntryOfTask> = None;
         for (place, (entry, keep)) in told.iter().zip(kept).enumerate() {
@@ -202,7 +208,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Lets an entry do without the one before it: the change that it tells of begins where the last one that stays ended.
+    /// Makes an entry independent of the one before it: its change now begins where the last remaining entry ended.
     fn rebase_entry(
         &self,
         task: &TaskId,
@@ -220,7 +226,8 @@ impl Journal {
         }
         let base = image_after(&self.database.connection, &self.recent_images, earlier.id)
             .map_err(|error| judge(self.database.failed("read")(error)))?;
-        // Many small changes of another program together must not look as if it had put a different task there.
+        // Many small changes by another program, taken together, must not look as if it had replaced the task by a
+        // different one.
         let read = |image: Option<&Image>| -> Option<Task> { image?.task(task).ok() };
         let looks_replaced = match (read(Some(&base)), read(images.after.as_ref())) {
             (Some(one), Some(two)) => entry.past.step.op == Op::ChangedElsewhere && is_another_task(&one, &two),
@@ -232,7 +239,7 @@ impl Journal {
         self.rewrite(entry.id, Some((earlier.id, base)), squashed, is_last)
     }
 
-    /// Writes an entry anew with these images. What it found is that of another entry where one is named.
+    /// Rewrites an entry with these images. If `base` is given, the image before is that of another entry.
     fn rewrite(
         &self,
         entry: i64,
@@ -248,7 +255,7 @@ impl Journal {
         let summed: Vec<&dyn rusqlite::ToSql> = columns.iter().map(|value| value as &dyn rusqlite::ToSql).collect();
         let sum = self.sum_of(&summed)?;
         let depth = base.as_ref().map(|(base, _)| self.depth(*base)).transpose()?.unwrap_or(0);
-        // The last state of a task is whole.
+        // The last state of a task is stored whole.
         let packed = after.as_ref().filter(|_| !is_last).and_then(|after| {
             let difference = base.as_ref().filter(|_| depth < LONGEST_CHAIN);
             let difference = difference.and_then(|(_, base)| pack_difference(after.bytes(), base.bytes()));
@@ -262,7 +269,8 @@ impl Journal {
         self.remove(sql, params![entry, stored_before, stored_after, packed, sum])
     }
 
-    /// Notes by which old entries another program put a different task in the place of this one, where it did not come back.
+    /// Marks the old entries in which another program replaced this task by a different one, if this task did not come
+    /// back.
     fn note_replacements(&self, task: &TaskId, horizon: Revision, told: &mut [EntryOfTask]) -> Result<(), StoreError> {
         let is_candidate = |told: &EntryOfTask| {
             let step = &told.past.step;
@@ -277,7 +285,7 @@ impl Journal {
             }
         }
         let Some((first, ..)) = replaced.first() else { return Ok(()) };
-        // What is made with the same texts is the same task, whichever program brought it back.
+        // A task created with the same texts is the same task, whichever program brought it back.
         let made =
             "id > ?1 AND before IS NULL AND op <> 'changed_elsewhere' AND (after IS NOT NULL OR packed IS NOT NULL)";
         self.rows(&entries_where(made), [told[*first].id], |row| {
@@ -300,4 +308,168 @@ impl Journal {
 
 fn revision_of(id: i64) -> Revision {
     Revision(id.unsigned_abs() >> ENTRY_BITS)
+}
+
+/// The fact with how far the list went at which times: the name of the time count, then the ages.
+const AGES: &str = "ages";
+
+/// The terms of tidying.
+#[derive(Clone, Debug)]
+pub(crate) struct TidyTerms {
+    /// How long everything is kept.
+    pub(crate) keep: Duration,
+    /// The time count by which journals age.
+    pub(crate) count: TimeCount,
+    /// The size in bytes above which a journal is thinned earlier.
+    pub(crate) max_size: u64,
+    /// How long tidying may take.
+    pub(crate) pace: Pace,
+}
+
+impl TidyTerms {
+    /// Returns the time before which everything is old.
+    pub(in crate::store) fn old_before(&self) -> Timestamp {
+        self.count.elapsed.old_before(self.keep)
+    }
+}
+
+/// The time that has passed for the lists of a data directory; see `docs/design/clocks.md`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeCount {
+    /// The name of the count. Records made by a different count are ignored.
+    pub(crate) name: String,
+    /// The count, including the reading just taken.
+    pub elapsed: Elapsed,
+    /// How far the clock is trusted.
+    pub(crate) trust: ClockTrust,
+}
+
+impl TimeCount {
+    /// Returns whether the clock is in doubt, so that nothing may be removed because of its age.
+    pub fn is_doubted(&self) -> bool {
+        self.elapsed.doubt.is_some()
+    }
+}
+
+impl Journal {
+    /// Records how far the list goes at this time, so that it ages from now on whatever timestamps its entries have.
+    pub(super) fn record_age(&self, terms: &TidyTerms) -> Result<(), StoreError> {
+        let TimeCount { name, elapsed, trust } = &terms.count;
+        if terms.count.is_doubted() {
+            return Ok(());
+        }
+        let recorded = self.recorded_ages(name)?;
+        let is_first = recorded.is_none();
+        let mut ages = match recorded {
+            Some(ages) => ages,
+            None => Ages::by_times(&self.times_of_revisions()?, elapsed, terms.keep, *trust),
+        };
+        if ages.note(elapsed.counted, self.newest()?, terms.keep) || is_first {
+            let transaction = self.begin_when(&terms.pace)?;
+            self.set_fact(AGES, format!("{name} {ages}"))?;
+            self.end(transaction)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the revision up to which entries are older than the retention period, or 0 while the clock is in doubt.
+    pub(super) fn old_until(&self, terms: &TidyTerms) -> Result<Revision, StoreError> {
+        if terms.count.is_doubted() {
+            return Ok(Revision(0));
+        }
+        let ages = self.recorded_ages(&terms.count.name)?.unwrap_or_default();
+        Ok(ages.older_than(terms.count.elapsed.counted, terms.keep))
+    }
+
+    /// Returns the ages recorded by the count of this name, or `None` if there are none.
+    fn recorded_ages(&self, name: &str) -> Result<Option<Ages>, StoreError> {
+        let fact = self.fact::<String>(AGES)?;
+        let ages = fact.as_deref().and_then(|fact| fact.strip_prefix(name)?.strip_prefix(' '));
+        Ok(ages.and_then(|ages| ages.parse().ok()))
+    }
+
+    fn times_of_revisions(&self) -> Result<Vec<(Revision, Timestamp)>, StoreError> {
+        let sql = "SELECT id >> 24, at FROM entries ORDER BY id";
+        self.rows(sql, [], |row| Ok((Revision(row.get::<_, i64>(0)?.unsigned_abs()), Timestamp(row.get(1)?))))
+    }
+}
+
+/// Transactions of tidying last little longer than this, because writers wait for them.
+const LONGEST_STEP: Duration = Duration::from_millis(5);
+/// Longer than any tidying takes.
+const NEVER_OVER: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long tidying may take.
+#[derive(Clone, Debug)]
+pub(crate) struct Pace {
+    until: Option<Instant>,
+    /// Whether to rest after each step.
+    rests: bool,
+    /// When the current step began.
+    began: Cell<Instant>,
+}
+
+impl Pace {
+    /// Continues until everything is done. After each step it rests as long as the step took, so that writers get half
+    /// of the time.
+    pub(crate) fn unhurried() -> Self {
+        Self { until: None, rests: true, began: Cell::new(Instant::now()) }
+    }
+
+    /// Continues until everything is done, without resting. For small amounts of work.
+    pub(in crate::store) fn straight_on() -> Self {
+        Self { rests: false, ..Self::unhurried() }
+    }
+
+    /// Ends after `time`, and never waits for a lock.
+    pub(crate) fn at_most(time: Duration) -> Self {
+        let began = Instant::now();
+        // A test that plans steps must not depend on how long they take.
+        let time = if planned_step().is_some() { NEVER_OVER } else { time };
+        Self { until: Some(began + time), rests: false, began: Cell::new(began) }
+    }
+
+    /// Returns whether time is up.
+    pub(crate) fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Returns whether at least `time` is left, for work that cannot be split.
+    pub(in crate::store) fn has_left(&self, time: Duration) -> bool {
+        self.until.is_none_or(|until| Instant::now() + time < until)
+    }
+
+    /// Returns whether there is a time limit.
+    pub(in crate::store) fn is_short(&self) -> bool {
+        self.until.is_some()
+    }
+
+    /// Begins a step, that is, a transaction.
+    pub(in crate::store) fn begin_step(&self) {
+        self.began.set(Instant::now());
+    }
+
+    /// Returns whether the step has lasted long enough.
+    pub(in crate::store) fn step_is_over(&self) -> bool {
+        self.began.get().elapsed() >= planned_step().unwrap_or(LONGEST_STEP) || self.is_over()
+    }
+
+    /// Rests after a step, so that writers get their chance.
+    pub(in crate::store) fn rest(&self) {
+        if self.rests {
+            thread::sleep(self.began.get().elapsed().min(4 * LONGEST_STEP));
+        }
+        self.begin_step();
+    }
+}
+
+/// Returns how long a step may last according to the plan of a test.
+#[cfg(feature = "failpoints")]
+fn planned_step() -> Option<Duration> {
+    crate::failpoint::longest_step()
+}
+
+#[cfg(not(feature = "failpoints"))]
+fn planned_step() -> Option<Duration> {
+    None
 }

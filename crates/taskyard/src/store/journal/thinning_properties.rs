@@ -1,43 +1,43 @@
-//! Random changes, thinned out at random ages: everything that is promised is there, to the byte.
+//! Property tests: after random changes and thinning at random ages, everything that is promised is there, byte for
+//! byte.
 
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
 use taskyard_core::dialect::native;
-use taskyard_core::rules::history::presence::{Step, absences};
-use taskyard_core::rules::history::removed::{Absence, Removed};
 use taskyard_core::rules::history::restoring::removed;
+use taskyard_core::rules::history::vanishing::{Absence, Removed, Step, absences};
 use taskyard_core::{AgentName, Entry, Image, Op, Revision, Rules, Status, Task, TaskId, Timestamp};
 
 use super::stamp::Marks;
-use super::terms::Pace;
 use super::thinning::Thinning;
 use super::{Journal, NewEntry};
+use crate::store::journal::thinning::Pace;
 use crate::store::{HistoryQuery, Signature};
 
 /// What an agent or another program does to a task.
 #[derive(Clone, Debug)]
 enum Change {
-    /// Makes it, or changes it: its title, and whether it is open.
+    /// Creates or changes the task: its title, and whether it is open.
     Write(String, bool),
-    /// Another program does.
+    /// The same by another program.
     WriteElsewhere(String, bool),
-    /// Another program leaves something that is no task.
+    /// Another program leaves something that cannot be parsed as a task.
     Tear,
     Delete,
     RemoveElsewhere,
-    /// Takes back so many revisions before the newest.
+    /// Undoes the revision this many before the newest.
     Undo(u64),
 }
 
 /// A step of the test.
 #[derive(Clone, Debug)]
 enum Act {
-    /// Changes a task after so long.
+    /// Changes a task, after a pause.
     Change(u64, Change, i64),
-    /// Packs up to so many revisions before the newest.
+    /// Packs up to the revision this many before the newest.
     Pack(u64),
-    /// Thins out what is older than this.
+    /// Thins what is older than this.
     Thin(i64),
 }
 
@@ -61,14 +61,14 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A journal, everything that was ever written to it, and by which terms it was thinned out.
+/// A journal, everything ever written to it, and the terms by which it was thinned.
 struct World {
     journal: Journal,
     all: Vec<Entry>,
     now: i64,
-    /// Up to which revision, and what had gone before which moment, at each thinning.
+    /// For each thinning, the horizon, and the time before which things were old.
     thinned: Vec<(Revision, Timestamp)>,
-    /// The tasks whose last state was not promised any more at one of them, with the revision that left it.
+    /// The tasks whose last state was no longer promised at some thinning, with the revision that left it.
     may_be_gone: HashSet<(TaskId, Revision)>,
     _place: tempfile::TempDir,
 }
@@ -109,7 +109,7 @@ impl World {
             Change::Tear => {
                 (Op::ChangedElsewhere, Some(Image::new(format!("{{{}", self.now).into_bytes())), Vec::new())
             }
-            // Of a task that is not there it says that this is meant.
+            // For a missing task this records that its absence is intended.
             Change::Delete => (Op::Delete, None, Vec::new()),
             Change::RemoveElsewhere if before.is_none() => return,
             Change::RemoveElsewhere => (Op::RemovedElsewhere, None, Vec::new()),
@@ -172,8 +172,8 @@ impl World {
         assert_eq!(standing.highest_number, highest);
     }
 
-    /// Every removed task whose time has not passed, and every open one that no agent deleted, can be brought back as it last was; and no
-    /// other one is said to be missing.
+    /// Checks that every removed task whose time has not passed, and every open one that no agent deleted, can be
+    /// restored to its last state, and that no other task is reported as missing.
     fn check_removed(&self, left: &[Entry]) {
         let told = |entries: &[Entry]| -> Vec<(TaskId, Image, Absence)> {
             let told = |Removed { task, image, absence, .. }: Removed| (task.id, image, as_meant(absence));
@@ -191,7 +191,8 @@ impl World {
         }
     }
 
-    /// Returns the removed tasks whose last state is not promised when what went before a moment is thinned out.
+    /// Returns the removed tasks whose last state is not promised when everything that disappeared before `moment` is
+    /// thinned.
     fn released(&self, moment: Timestamp) -> Vec<(TaskId, Revision)> {
         let is_released = |gone: &Removed| {
             let is_replaced = gone.absence == Absence::Replaced;
@@ -217,8 +218,8 @@ impl World {
     }
 }
 
-/// A caller that undoes the making of a task of which nothing older is kept cannot tell that it had been deleted before; no list misses it
-/// in either case.
+/// If the creation of a task is undone and nothing older is kept, it is unknown that the task had been deleted before.
+/// It does not count as missing in either case.
 fn as_meant(absence: Absence) -> Absence {
     if absence == Absence::Unmade { Absence::Deleted } else { absence }
 }
@@ -235,7 +236,7 @@ fn by_task(entries: &[Entry]) -> BTreeMap<TaskId, Vec<Entry>> {
     tasks
 }
 
-/// Fails where an entry does not say whether a task is there as the one before it left it.
+/// Fails if an entry and the one before it disagree on whether the task exists between them.
 fn replays(past: &[Entry]) {
     for pair in past.windows(2) {
         let is_note = pair[1].before.is_none() && pair[1].after.is_none();

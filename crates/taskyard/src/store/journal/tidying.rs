@@ -1,14 +1,15 @@
-//! Tidying one journal: what is old is thinned out, what older releases wrote is packed, and the space goes back to the file system.
+//! Tidying a journal: thins old entries, packs what older releases wrote, and returns free space to the file system.
 //!
-//! The memory of a list that no process has touched for long goes to the archive, and its directory goes. That happens only while no other
-//! process has the journal open. It may die anywhere: until the directory has another name the journal is in its place, and counts; from
-//! then on the archive does.
+//! A list that no process has used for long is archived and its directory removed, but only if no other process has the
+//! journal open. This can be interrupted at any point: until the directory is renamed, the journal in it counts, and
+//! after that the archive does.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use rustix::fs::{FlockOperation, flock};
 use taskyard_core::{Revision, TaskId, Timestamp};
@@ -17,42 +18,44 @@ use super::damage::judge;
 use super::layout::{DATABASE, FORMAT, data_of, is_gone};
 use super::opening::lock_alone;
 use super::stamp::StampFile;
-use super::terms::{Pace, TidyTerms};
 use super::thinning::{Thinned, Thinning};
 use super::{Journal, archive};
 use crate::failpoint::reach;
-use crate::private::{self, prepare_database};
+use crate::private;
+use crate::private::prepare_database;
 use crate::sqlite::beside;
 use crate::store::StoreError;
-use crate::store::directories::changed;
+use crate::store::journal::thinning::{Pace, TidyTerms};
+use crate::store::list_directories::changed;
 
-/// So many of the newest revisions are never thinned out because of their size, so that what was just done can be undone.
+/// How many of the newest revisions are never thinned because of the journal's size, so that recent changes can be
+/// undone.
 const NEVER_TOO_LARGE: u64 = 32;
-/// A database with less than this is made anew as a whole to give room back; in a larger one pages are moved, some at a time.
+/// A smaller database is rebuilt as a whole to free space. In a larger one, pages are moved, some at a time.
 const SMALL: u64 = 1 << 20;
-/// A database with more than this is not made anew: writers would wait for too long. New entries use the room.
+/// A larger database is not rebuilt, because writers would wait too long. New entries reuse the free space.
 const TOO_LARGE: u64 = 512 << 20;
-/// What cannot be done in part takes about this long, on a disk that is not slow.
+/// About how long work takes that cannot be split, unless the disk is slow.
 const UNDIVIDED: Duration = Duration::from_millis(15);
-/// So many pages are given back in one transaction.
+/// How many pages to free in one transaction.
 const PAGES_AT_ONCE: u32 = 128;
-/// The name of the copy that is tidied in the place of the journal, to see what that would give.
+/// The suffix of the copy that is tidied instead of the journal for a dry run.
 const TRIAL: &str = "trial";
 
-/// What tidying a journal did, or would do.
+/// The result of tidying a journal, or of a dry run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TidiedJournal {
-    /// How many bytes the files had, and have now.
+    /// The size of the files in bytes, before and after.
     pub bytes: (u64, u64),
-    /// How many entries were thinned out.
+    /// How many entries were removed.
     pub entries: u64,
-    /// The tasks that were named, and whose last state went.
+    /// The named tasks whose last state was removed.
     pub forgotten: Vec<TaskId>,
-    /// Whether the list was idle for so long that what is left went to the archive.
+    /// Whether the list was idle for so long that it was archived.
     pub is_put_away: bool,
 }
 
-/// Tidies the journal in a sidecar; none where there is none.
+/// Tidies the journal in a sidecar. Returns `None` if there is none.
 pub(in crate::store) fn tidy(
     sidecar: &Path,
     terms: &TidyTerms,
@@ -69,7 +72,7 @@ pub(in crate::store) fn tidy(
     Ok(Some(tidied(before, size_of(sidecar, DATABASE), thinned, is_put_away)))
 }
 
-/// Returns what tidying the journal in a sidecar would do: a copy of it is tidied, and thrown away.
+/// Returns what tidying the journal in a sidecar would do. Tidies a temporary copy.
 pub(in crate::store) fn try_tidy(
     sidecar: &Path,
     terms: &TidyTerms,
@@ -95,7 +98,7 @@ fn try_copy(
     let path = sidecar.join(name);
     prepare_database(data_of(sidecar), &path).map_err(StoreError::io("cannot write", &path))?;
     if let Some(journal) = Journal::open_to_read(sidecar)? {
-        // Not by way of what wraps everything else in a transaction.
+        // Executed directly, because VACUUM cannot run in the transaction that our helpers would begin.
         let copied = journal.database.connection.execute("VACUUM INTO ?1", [path.to_string_lossy()]);
         copied.map_err(|error| judge(journal.database.failed("read")(error)))?;
     }
@@ -106,7 +109,7 @@ fn try_copy(
     }
     copy.know_where_it_began()?;
     if !copy.has_forms()? {
-        // Tidying in earnest has the files reach the disk first.
+        // Real tidying first makes sure that the files are durable.
         copy.set_fact("flushed", copy.newest()?.0.cast_signed())?;
     }
     let thinned = copy.tidy(list, terms, named)?;
@@ -119,20 +122,20 @@ fn tidied(before: u64, after: u64, Thinned { entries, forgotten }: Thinned, is_p
     TidiedJournal { bytes: (before, after), entries, forgotten, is_put_away }
 }
 
-/// Returns the path of the list that a sidecar is of; none where there is no journal in it.
+/// Returns the path of the list that a sidecar belongs to, or `None` if there is no journal in it.
 pub(in crate::store) fn list_of(sidecar: &Path) -> Result<Option<PathBuf>, StoreError> {
     let Some(journal) = Journal::open_to_read(sidecar)? else { return Ok(None) };
     Ok(journal.fact::<String>("path")?.map(PathBuf::from))
 }
 
-/// Returns when the newest entry in a sidecar says that it was written; none where there is none.
+/// Returns the time of the newest entry in a sidecar, or `None` if there is none.
 pub(in crate::store) fn newest_time(sidecar: &Path) -> Result<Option<Timestamp>, StoreError> {
     let Some(journal) = Journal::open_to_read(sidecar)? else { return Ok(None) };
     let newest = journal.row("SELECT at FROM entries ORDER BY id DESC LIMIT 1", [], |row| row.get(0))?;
     Ok(newest.map(Timestamp))
 }
 
-/// Returns how many bytes a database and its log have.
+/// Returns the size in bytes of a database and its log.
 pub(in crate::store) fn size_of(sidecar: &Path, name: &str) -> u64 {
     let path = sidecar.join(name);
     [path.clone(), beside(&path, "-wal")].iter().filter_map(|file| fs::metadata(file).ok()).map(|file| file.len()).sum()
@@ -168,17 +171,17 @@ impl Journal {
         Ok(thinned)
     }
 
-    /// Returns the revision up to which nothing has to be written out to the files any more, whatever happens to the machine.
+    /// Returns the revision up to which nothing has to be written out to the files again, even after a power loss.
     pub(super) fn settled_until(&self, list_is_gone: bool) -> Result<Revision, StoreError> {
         if list_is_gone {
-            // What may have to be written out is the last state of each task, and that stays.
+            // Only the last state of each task may have to be written out, and that is kept.
             return self.newest();
         }
         let fact = if self.has_forms()? { "applied" } else { "flushed" };
         Ok(Revision(self.fact::<i64>(fact)?.unwrap_or(0).unsigned_abs()))
     }
 
-    /// Returns a later revision up to which entries have to be thinned out, where the journal is larger than it may be.
+    /// Returns a later horizon for thinning, or `None` if the journal is not larger than `max_size`.
     fn horizon_of_size(
         &self,
         max_size: u64,
@@ -192,7 +195,10 @@ impl Journal {
                 + coalesce(length(packed), 0) + coalesce(length(remark), 0)
             FROM entries WHERE id >= ?1 AND id < ?2 ORDER BY id";
         let (mut sum, mut found) = (0, None);
-        let span = [super::rows::first_id(horizon.next()), super::rows::first_id(last.next())];
+        let span = [
+            crate::store::journal::packing::first_id(horizon.next()),
+            crate::store::journal::packing::first_id(last.next()),
+        ];
         self.rows(sql, span, |row| {
             if sum < excess {
                 sum += row.get::<_, i64>(1)?.unsigned_abs();
@@ -203,7 +209,7 @@ impl Journal {
         Ok(found)
     }
 
-    /// Gives room that nothing uses back to the file system, and copies the log into the database.
+    /// Returns free space to the file system, and checkpoints the log.
     fn give_back_room(&self, pace: &Pace) -> Result<(), StoreError> {
         let Room { used, free } = self.room()?;
         if free * 4 >= used + free && free > 0 && pace.has_left(UNDIVIDED) {
@@ -212,7 +218,7 @@ impl Journal {
                 self.move_pages(pace)?;
             } else if used < SMALL || (!pace.is_short() && used < TOO_LARGE) {
                 if used >= SMALL {
-                    // The next time pages are moved.
+                    // So that pages can be moved from the next time on.
                     self.database.batch("write", "PRAGMA auto_vacuum = INCREMENTAL").map_err(judge)?;
                 }
                 self.make_anew(pace)?;
@@ -222,7 +228,7 @@ impl Journal {
         if pace.has_left(UNDIVIDED) {
             let copy =
                 |database: &rusqlite::Connection| database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            // We do not wait for a reader; the next process copies it.
+            // Do not wait for readers; the next process copies the log.
             let _ = self.database.without_waiting(copy);
             reach("gc: copied the log");
         }
@@ -238,7 +244,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes the database anew as a whole; where time is short, only if no process is at it.
+    /// Rebuilds the database as a whole. If time is short, only if no process is using it.
     fn make_anew(&self, pace: &Pace) -> Result<(), StoreError> {
         match pace.is_short() {
             true => {
@@ -257,17 +263,17 @@ impl Journal {
     }
 }
 
-/// How many bytes of a database are in use, and how many are not.
+/// The bytes of a database that are in use, and those that are free.
 struct Room {
     used: u64,
     free: u64,
 }
 
-/// What the name of a directory begins with that is about to be removed.
+/// The name prefix of directories that are about to be removed.
 pub(in crate::store) const LEAVING: &str = ".leaving-";
 
-/// Puts the memory of a list away where nothing has happened to the list for as long as everything is kept, and no process is at it. Tells
-/// whether it did.
+/// Archives a list if nothing has happened to it for the retention period and no process is using it. Returns whether
+/// it was archived.
 pub(super) fn put_away(sidecar: &Path, list: &Path, terms: &TidyTerms) -> Result<bool, StoreError> {
     let alone = lock_alone(sidecar)?;
     if !alone.is_at(sidecar) {
@@ -280,12 +286,12 @@ pub(super) fn put_away(sidecar: &Path, list: &Path, terms: &TidyTerms) -> Result
     }
     archive::keep(sidecar, list, &journal)?;
     reach("gc: archived");
-    // A process that kept the journal in mind finds that it is another one.
+    // Invalidates connections that other processes keep open.
     if let Some(stamp) = StampFile::open(sidecar).ok().flatten() {
         stamp.change(|stamp| stamp.generation += 1);
     }
     reach("gc: about to put away");
-    // A process that waits for the queue sees by this that it is not the queue any more.
+    // Tells a process waiting in the queue that the file is no longer the queue.
     remove(&sidecar.join("queue"))?;
     let Some((parent, name)) = sidecar.parent().zip(sidecar.file_name()) else { return Ok(false) };
     let leaving = parent.join(format!("{LEAVING}{}", name.to_string_lossy()));
@@ -298,7 +304,7 @@ pub(super) fn put_away(sidecar: &Path, list: &Path, terms: &TidyTerms) -> Result
     Ok(true)
 }
 
-/// Removes what a process had put away already when it died.
+/// Removes directories of archived lists that a process left when it died.
 pub(in crate::store) fn remove_what_is_leaving(data: &Path) {
     for entry in fs::read_dir(data.join("lists")).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(LEAVING) {
@@ -307,13 +313,13 @@ pub(in crate::store) fn remove_what_is_leaving(data: &Path) {
     }
 }
 
-/// Goes to the head of the queue, where no writer is there and none left a turn unfinished.
+/// Takes the head of the queue. Returns `None` if a writer has it or a turn was left unfinished.
 fn head_of_queue(sidecar: &Path) -> Option<File> {
     let mut file = private::open(&sidecar.join("queue")).ok()?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
     let mut bytes = [0; 80];
     let is_at_rest = match file.read_exact(&mut bytes) {
-        // Lists in other dialects leave no words there, and neither does a list that is only looked at.
+        // Lists in other dialects and lists that were only read have no record there.
         Err(error) => error.kind() == io::ErrorKind::UnexpectedEof,
         Ok(()) => {
             let word = |place: usize| u64::from(bytes[place * 8]);
@@ -323,7 +329,7 @@ fn head_of_queue(sidecar: &Path) -> Option<File> {
     is_at_rest.then_some(file)
 }
 
-/// Opens the journal where no other process has it open; all that open it from now on wait.
+/// Opens the journal if no other process has it open. Processes that open it from now on wait.
 fn open_exclusively(sidecar: &Path) -> Result<Option<Journal>, StoreError> {
     let mut journal = Journal::connect(sidecar.join(DATABASE))?;
     let alone = "PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT;";
@@ -346,7 +352,7 @@ fn remove(path: &Path) -> Result<(), StoreError> {
 }
 
 impl Journal {
-    /// Tells whether nothing has happened to the list for as long as everything is kept, and nothing is under way.
+    /// Returns whether nothing has happened to the list for the retention period, and nothing is in progress.
     pub(super) fn is_long_idle(&self, list: &Path, terms: &TidyTerms) -> Result<bool, StoreError> {
         let since = terms.old_before();
         let looked = self.last_look()?.unwrap_or_default();

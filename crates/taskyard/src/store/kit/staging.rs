@@ -1,4 +1,4 @@
-//! What a transaction has staged, over the state it began with: tasks, and what becomes of the leases.
+//! The changes that a transaction has staged over the state it began with: tasks and leases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -9,49 +9,47 @@ use taskyard_core::rules::changes::numbering::{Numbers, next_ids};
 use taskyard_core::rules::leases::leasing::holds;
 use taskyard_core::{Image, Lease, Moment, Rules, Task, TaskId, Timestamp, Token};
 
-use super::state::{Home, Kept, ListState, key_of, number_of};
+use crate::store::kit::commit::{Home, Kept, ListState, key_of, number_of};
 use crate::store::{Lookup, NewLease, StoreError, UnreadableTask};
 
-/// What is to become of one task.
+/// A change to one task.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
-    /// The task.
     pub(crate) task: TaskId,
-    /// What it was.
+    /// The image before the change, or `None` if the task is new.
     pub(crate) before: Option<Image>,
-    /// What it will be; none where it goes.
+    /// The new state, or `None` if the task is removed.
     pub(crate) after: Option<Arc<Kept>>,
 }
 
-/// A state with changes that have not happened yet.
+/// A state with uncommitted changes.
 #[derive(Debug)]
 pub struct Staging {
-    /// The state that they are staged over.
+    /// The state that the changes are staged over.
     pub base: Arc<ListState>,
-    /// Each changed task as it will be; none where it goes.
+    /// The changed tasks with their new state, or `None` for those that are removed.
     staged: BTreeMap<TaskId, Option<Arc<Kept>>>,
-    /// Tasks that are not there, and of which the journal is to say that this is meant.
+    /// Missing tasks whose absence the journal should record as intended.
     noted: BTreeSet<TaskId>,
-    /// The highest number that was ever removed, with what is staged.
+    /// The highest number ever removed, including staged removals.
     pub(crate) mark: f64,
-    /// The leases with what is staged over them.
+    /// The leases, including staged changes.
     pub(crate) leases: StagedLeases,
 }
 
 impl Staging {
-    /// Begins with a state as it is.
     pub(crate) fn over(base: Arc<ListState>) -> Self {
         let leases = StagedLeases::over(base.leases.values().cloned(), base.last_token);
         Self { mark: base.mark, base, staged: BTreeMap::new(), noted: BTreeSet::new(), leases }
     }
 
-    /// Adds tasks to the state that changes are staged over.
+    /// Adds tasks to the underlying state.
     pub(crate) fn learn(&mut self, tasks: impl IntoIterator<Item = Arc<Kept>>) {
         let base = Arc::make_mut(&mut self.base);
         base.tasks.extend(tasks.into_iter().map(|kept| (kept.id.clone(), kept)));
     }
 
-    /// Returns what stands under a task's name.
+    /// Returns what is stored under a task's id, including staged changes.
     pub(crate) fn get(&self, id: &TaskId) -> Option<&Arc<Kept>> {
         let key = self.base.name_of(id);
         match self.staged.get(&key) {
@@ -60,32 +58,31 @@ impl Staging {
         }
     }
 
-    /// Returns the tasks that are staged to be changed, made or removed.
+    /// Returns the tasks with staged changes or removals.
     pub(crate) fn staged(&self) -> Vec<TaskId> {
         self.staged.keys().cloned().collect()
     }
 
-    /// Tells whether the list exists, with what is staged.
+    /// Returns whether the list exists, including staged changes.
     pub(crate) fn exists(&self) -> bool {
         self.base.exists || self.staged.values().any(Option::is_some)
     }
 
-    /// Looks one task up.
     pub(crate) fn find(&self, id: &TaskId) -> Lookup {
         self.get(id).map_or(Lookup::Missing, |kept| kept.lookup(&self.base.home))
     }
 
-    /// Returns every readable task, by rising number.
+    /// Returns every readable task, in ascending order of number, or in the order of the files if they have one.
     pub(crate) fn tasks(&self) -> Vec<Task> {
         self.all().into_iter().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect()
     }
 
-    /// Returns what is no task, by rising number.
+    /// Returns what cannot be parsed as a task, in the same order.
     pub(crate) fn problems(&self) -> Vec<UnreadableTask> {
         self.all().into_iter().filter_map(|kept| kept.as_problem(&self.base.home)).collect()
     }
 
-    /// Returns everything kept, by rising number or in the order of the files.
+    /// Returns everything stored, in ascending order of number or in the order of the files.
     fn all(&self) -> Vec<&Arc<Kept>> {
         let unchanged = self.base.tasks.iter().filter(|(id, _)| !self.staged.contains_key(*id)).map(|(_, kept)| kept);
         let mut all: Vec<_> = unchanged.chain(self.staged.values().flatten()).collect();
@@ -96,7 +93,7 @@ impl Staging {
         all
     }
 
-    /// Returns the tasks that wait for a task and all that are parts of another, by rising number.
+    /// Returns the tasks that `blocker` blocks and all subtasks of any task, in ascending order of number.
     pub(crate) fn waiting_for_or_parts(&self, blocker: &TaskId) -> Vec<Task> {
         let counts = |task: &Task| task.blocked_by.contains(blocker) || task.parent().is_some();
         let wanted = |kept: &&Arc<Kept>| kept.task.as_ref().is_ok_and(counts);
@@ -107,7 +104,7 @@ impl Staging {
         tasks
     }
 
-    /// Stages a task.
+    /// Stages a task. Fails if what it replaces cannot be parsed.
     pub(crate) fn put(&mut self, task: &Task, rules: Rules) -> Result<(), StoreError> {
         let over = self.writable(&task.id)?.map(|kept| &kept.image);
         let image = native::write(over, task, rules)
@@ -116,14 +113,15 @@ impl Staging {
         Ok(())
     }
 
-    /// Stages the exact form of a task.
+    /// Stages the exact contents of a task. Fails if what it replaces cannot be parsed.
     pub(crate) fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
         self.writable(id)?;
         self.stage(id, image);
         Ok(())
     }
 
-    /// Stages what takes the place of contents that no task can be read from, where they still stand there.
+    /// Stages a replacement for contents that cannot be parsed, or their removal. Returns whether they were still there
+    /// unchanged.
     pub(crate) fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> bool {
         let is_kept = matches!(self.base.home, Home::Images(_));
         let stands = is_kept && self.get(id).is_some_and(|kept| kept.task.is_err() && kept.image == *broken);
@@ -135,7 +133,7 @@ impl Staging {
         stands
     }
 
-    /// Stages the removal of a task.
+    /// Stages the removal of a task. Fails if it cannot be parsed.
     pub(crate) fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
         if self.writable(id)?.is_some() {
             self.unstage(id);
@@ -143,7 +141,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Stages an entry of a task that is not there.
+    /// Stages a journal entry for a missing task.
     pub(crate) fn note_absent(&mut self, id: &TaskId) {
         if self.get(id).is_none() {
             self.unstage(id);
@@ -151,7 +149,7 @@ impl Staging {
         }
     }
 
-    /// Returns every change that the journal is to have an entry of.
+    /// Returns every change that needs a journal entry.
     pub(crate) fn changes(&self) -> Vec<Change> {
         let was = |task: &TaskId| self.base.tasks.get(task).map(|kept| kept.image.clone());
         let change = |(task, after): (&TaskId, &Option<Arc<Kept>>)| Change {
@@ -165,7 +163,7 @@ impl Staging {
         self.staged.iter().map(change).filter(is_worth_an_entry).collect()
     }
 
-    /// Ends the leases on changed tasks that are no longer their holders' to work on.
+    /// Ends the leases on changed tasks that their holders no longer hold.
     pub(crate) fn settle_leases(&mut self, changes: &[Change]) {
         for change in changes {
             self.leases.settle(&change.task, change.image());
@@ -181,7 +179,7 @@ impl Staging {
         }
     }
 
-    /// Stages a new lease, taken at a moment of the store's clock.
+    /// Stages a new lease, granted at `now` on the store's clock.
     pub(crate) fn grant(&mut self, lease: NewLease, now: &Moment) -> Lease {
         self.leases.grant(NewLease { task: self.base.name_of(&lease.task), ..lease }, now)
     }
@@ -192,9 +190,9 @@ impl Staging {
         self.leases.end(task);
     }
 
-    /// Returns what is known of the numbers this list has used.
+    /// Returns what is known about the numbers used by this list.
     pub(crate) fn numbers(&self) -> Numbers {
-        // Names that are no number sort after the empty name, numbers before it.
+        // Non-numeric names sort after the empty name, numbers before it.
         let border = TaskId::stored("");
         let still_there = |(id, _): &(&TaskId, &Arc<Kept>)| !self.staged.contains_key(*id);
         let counts = |(id, _): &(&TaskId, &Arc<Kept>)| number_of(id) > 0.0;
@@ -206,7 +204,7 @@ impl Staging {
         Numbers { highest_file, mark: self.mark, journaled: self.base.journaled }
     }
 
-    /// Returns the next numbers under which nothing stands, as many as are asked for.
+    /// Returns the next `count` unused numbers.
     pub(crate) fn next_numbers(&self, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
         free_numbers(self.numbers(), count, rules, |id| Ok(self.get(id).is_none()))
     }
@@ -231,7 +229,7 @@ impl Staging {
     }
 }
 
-/// Returns the next numbers that are free, as many as are asked for.
+/// Returns the next `count` numbers for which `is_free` returns true.
 pub(in crate::store) fn free_numbers(
     numbers: Numbers,
     count: usize,
@@ -243,7 +241,8 @@ pub(in crate::store) fn free_numbers(
         if ids.len() == count {
             break;
         }
-        // The last of all numbers does not count, and in client rules no hidden file does: they may be taken.
+        // The largest possible number is not counted as used, and neither are hidden files under client rules, so a
+        // candidate may be taken.
         if is_free(&id)? {
             ids.push(id);
         }
@@ -251,7 +250,7 @@ pub(in crate::store) fn free_numbers(
     if ids.len() < count { Err(StoreError::NoNumberLeft) } else { Ok(ids) }
 }
 
-/// The leases of a list with what a transaction has staged over them.
+/// The leases of a list, including those a transaction has staged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StagedLeases {
     leases: BTreeMap<TaskId, Lease>,
@@ -261,34 +260,34 @@ pub(crate) struct StagedLeases {
 }
 
 impl StagedLeases {
-    /// Takes the leases there are, and the last token that was given out.
+    /// Starts from the current leases and the last token issued.
     pub(crate) fn over(leases: impl IntoIterator<Item = Lease>, last_token: Token) -> Self {
         let leases = leases.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
         Self { leases, last_token, has_granted: false, changed: BTreeMap::new() }
     }
 
-    /// Returns the leases as they will be, by task.
+    /// Returns the leases including staged changes, ordered by task.
     pub(crate) fn all(&self) -> Vec<Lease> {
         self.leases.values().cloned().collect()
     }
 
-    /// Returns the last token that was given out.
+    /// Returns the last token issued.
     pub(crate) fn last_token(&self) -> Token {
         self.last_token
     }
 
-    /// Tells whether a token was given out, whatever became of its lease.
+    /// Returns whether a token was issued, even if its lease has ended.
     pub(crate) fn has_granted(&self) -> bool {
         self.has_granted
     }
 
-    /// Returns what changed: each lease as it will be, none where it goes.
+    /// Returns the changed leases with their new values, or `None` for those that end.
     pub(crate) fn changed(&self) -> &BTreeMap<TaskId, Option<Lease>> {
         &self.changed
     }
 
-    /// Gives a lease out, at a moment of the store's clock. Its token follows the last one; the first of all is taken from that clock, above
-    /// those of a store that was lost before.
+    /// Grants a lease at `now` on the store's clock. Its token is the last one plus one; the first token is derived
+    /// from the clock, so that it exceeds those of a lost store.
     pub(crate) fn grant(&mut self, new: NewLease, now: &Moment) -> Lease {
         self.last_token = match self.last_token {
             Token(0) => first_token(now.wall),
@@ -302,21 +301,21 @@ impl StagedLeases {
         lease
     }
 
-    /// Changes a lease that is there; one that is not stays away.
+    /// Changes a lease. Does nothing if the task has no lease with the same token.
     pub(crate) fn set(&mut self, lease: Lease) {
         if self.leases.get(&lease.task).is_some_and(|there| there.token == lease.token) {
             self.put(lease);
         }
     }
 
-    /// Ends the lease of a task.
+    /// Ends the lease of a task, if any.
     pub(crate) fn end(&mut self, task: &TaskId) {
         if self.leases.remove(task).is_some() {
             self.changed.insert(task.clone(), None);
         }
     }
 
-    /// Ends the lease of a task that will be as its image says, where that no longer is the holder's to work on.
+    /// Ends the lease of a task if its holder does not hold the task in its new image.
     pub(crate) fn settle(&mut self, task: &TaskId, after: Option<&Image>) {
         let Some(lease) = self.leases.get(task) else { return };
         let still_holds = after.and_then(|image| image.task(task).ok()).is_some_and(|task| holds(lease, &task));
@@ -331,9 +330,9 @@ impl StagedLeases {
     }
 }
 
-/// Returns a token that is greater than any that was given out before this moment: a store that begins cannot know what another under its
-/// name has given out. There are ten for each millisecond, of which one is taken by chance. It is less than 2^53, so that every JSON reader
-/// can hold it.
+/// Returns a token greater than any issued before this moment: a new store cannot know which tokens a lost store of the
+/// same name issued. There are ten tokens per millisecond, one of which is picked at random. The token is less than
+/// 2^53, so every JSON parser can represent it.
 pub(crate) fn first_token(now: Timestamp) -> Token {
     #[cfg(feature = "failpoints")]
     if let Some(token) = crate::failpoint::first_token() {

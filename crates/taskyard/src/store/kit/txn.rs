@@ -1,4 +1,4 @@
-//! Transactions of stores that are built on the kit.
+//! Transactions for stores built on the kit.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -6,18 +6,18 @@ use std::sync::Arc;
 use taskyard_core::{Event, Image, Lease, Moment, Revision, Rules, Task, TaskId};
 
 use super::staging::Staging;
-use super::state::{Kept, ListState};
+use crate::store::kit::commit::{Kept, ListState};
 use crate::store::{LiveView, Lookup, NewLease, Signature, Snapshot, StoreError, Txn, TxnPair, UnreadableTask};
 
-/// The one writer of a list, from the moment it has caught up until it is dropped. No other writes to that list meanwhile.
+/// The exclusive writer of a list, from the moment it has caught up until it is dropped.
 pub trait Writer: Debug {
-    /// Returns the moment it is by the store's clock.
+    /// Returns the current time of the store's clock.
     fn now(&self) -> Result<Moment, StoreError>;
 
-    /// Makes everything staged happen, all of it or nothing, and returns it as its listeners learn of it.
+    /// Commits everything staged, atomically. Returns the event for watchers, or `None` if there is none.
     fn commit(self, staging: Staging, signature: &Signature) -> Result<Option<Event>, StoreError>;
 
-    /// Makes everything staged happen on two lists, all of it or nothing.
+    /// Commits everything staged on two lists, both or neither.
     fn commit_both(
         from: (Self, Staging),
         into: (Self, Staging),
@@ -26,28 +26,29 @@ pub trait Writer: Debug {
     where
         Self: Sized;
 
-    /// Returns ids for new tasks: the next numbers, where the store has no others.
+    /// Returns ids for new tasks. By default, the next unused numbers.
     fn new_ids(&self, staging: &Staging, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
         staging.next_numbers(count, rules)
     }
 
-    /// Returns the list in memory, where the store keeps it so and it is at the state that this transaction began with.
+    /// Returns the in-memory view of the list, or `None` if the store has none or it is not at the state this
+    /// transaction began with.
     fn live(&self, _base: &ListState) -> Option<LiveView<'_>> {
         None
     }
 
-    /// Tells whether another program has written to the list, and no process has recorded that yet.
+    /// Returns whether another program has written to the list and no process has recorded that yet.
     fn has_met_outside_writes(&self) -> bool {
         false
     }
 
-    /// Tells whether something that is no task stands where a task of this id would come.
+    /// Returns whether something that is not a task occupies the place of this id.
     fn is_occupied(&self, _id: &TaskId) -> bool {
         false
     }
 }
 
-/// A transaction on one list: its writer, and what is staged.
+/// A transaction on one list: its writer, and the staged changes.
 #[derive(Debug)]
 pub struct StagedTxn<W: Writer> {
     writer: W,
@@ -56,12 +57,12 @@ pub struct StagedTxn<W: Writer> {
 }
 
 impl<W: Writer> StagedTxn<W> {
-    /// Begins with a writer that has caught up, over the state it found.
+    /// Begins a transaction with a writer that has caught up, over the state it found.
     pub fn new(writer: W, state: Arc<ListState>, rules: Rules) -> Self {
         Self { writer, rules, staging: Staging::over(state) }
     }
 
-    /// Adds tasks to the state that the transaction began with, for a store that reads tasks when they are asked for.
+    /// Adds tasks to the state the transaction began with, for stores that load tasks on demand.
     pub fn learn(&mut self, tasks: impl IntoIterator<Item = Arc<Kept>>) {
         self.staging.learn(tasks);
     }
@@ -175,8 +176,8 @@ pub struct StagedPair<W: Writer> {
 }
 
 impl<W: Writer> StagedPair<W> {
-    /// Opens both, in the one order in which every caller does, so that two pairs never wait for each other. `open` is called with the
-    /// lesser of the two keys first. A list is no pair with itself.
+    /// Opens both transactions in ascending order of their keys, so that two pairs never deadlock. Fails if the keys
+    /// are equal.
     pub fn open<K: Ord>(
         (from, into): (&K, &K),
         open: impl Fn(&K) -> Result<StagedTxn<W>, StoreError>,

@@ -1,44 +1,47 @@
-//! The client's lock: a directory beside the locked file, refreshed while it is held, dead when it is not.
+//! The client's lock: a directory beside the locked file, refreshed while it is held, and dead once it no longer is.
 //!
-//! This module makes, looks at, takes over and removes single locks. Which writer waits for which is `queue.rs` and `turn.rs`.
+//! This module creates, examines, takes over and removes single locks, and refreshes the locks and turns of this
+//! process. It does not decide which writer waits for which; see `queue.rs` and `turn.rs`.
 
 use std::ffi::{CStr, CString};
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
-use std::{io, thread};
+use std::{io, mem, thread};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
-use super::fingerprint::{Look, look_at, look_through};
+use super::client_lock;
 use super::list_paths::{OURS, c_name};
-use crate::clock;
+use crate::store::locks::list_paths::{Look, look_at, look_through};
+use crate::system;
 
-/// A lock whose holder showed no sign of life for this long is dead, as the client has it.
+/// A lock that was not refreshed for this long is dead, under the client's protocol.
 pub(in crate::store) const LIFE: Duration = Duration::from_secs(10);
 
-/// What our locks are made with. The sticky bit means nothing on a directory that stays empty; by it we tell our own from a rival's that
-/// got the inode of one of ours within the same tick of the clock.
+/// The mode of our locks. The sticky bit has no effect on an empty directory. It distinguishes our locks from those of
+/// a rival that got the inode of one of ours within the same clock tick.
 const MODE: u32 = 0o777 | STICKY;
 const STICKY: u32 = 0o1000;
-/// A candidate older than this, in nanoseconds, shows a sign of life when it becomes a lock.
+/// A candidate older than this, in nanoseconds, is refreshed when it becomes a lock.
 const YOUNG: i64 = 1_000_000_000;
 
-/// A lock we made. Dropping it gives it back.
+/// A lock we created. Dropping it releases it.
 #[derive(Debug)]
 pub(in crate::store) struct Lock {
     directory: Arc<OwnedFd>,
     name: CString,
-    /// Kept open so that its inode number is not used again while we look for it.
+    /// Kept open so that the inode number is not reused while we compare it.
     handle: OwnedFd,
     pub(in crate::store) inode: u64,
     pub(in crate::store) born: i64,
 }
 
 impl Lock {
-    /// Makes a lock in its place, where there is none.
+    /// Creates a lock in place. Returns `None` if it exists.
     pub(in crate::store) fn make(directory: &Arc<OwnedFd>, name: &CStr) -> io::Result<Option<Self>> {
         match rustix::fs::mkdirat(&**directory, name, Mode::from_raw_mode(MODE)) {
             Ok(()) => {}
@@ -51,12 +54,12 @@ impl Lock {
         Ok(Some(Self { directory: Arc::clone(directory), name: name.to_owned(), handle, inode, born }))
     }
 
-    /// Tells whether the lock in place is still the one we made.
+    /// Returns whether the lock in place is still the one we created.
     pub(in crate::store) fn is_ours(&self) -> bool {
         matches!(look_at(self.directory.as_fd().as_fd(), &self.name), Ok(Some(look)) if look.print.inode == self.inode)
     }
 
-    /// Shows a sign of life. Works on the directory we made, never on one that took its place.
+    /// Refreshes the lock. Works on the directory we created, never on one that replaced it.
     pub(in crate::store) fn refresh(&self) {
         touch(&self.handle);
     }
@@ -66,7 +69,7 @@ impl Lock {
         &self.name
     }
 
-    /// Gives the lock back, unless it is no longer ours.
+    /// Releases the lock, unless it is no longer ours.
     pub(in crate::store) fn remove(&self) {
         if self.is_ours() {
             let _ = rustix::fs::unlinkat(&*self.directory, &*self.name, AtFlags::REMOVEDIR);
@@ -80,9 +83,9 @@ impl Drop for Lock {
     }
 }
 
-/// A lock that is about to be taken: a directory under a name of ours, so that it is known which one it is, and is written down
-/// (`turn.rs`), before it becomes the lock. A process that is killed at any moment leaves nothing that our next process cannot tell from a
-/// rival's.
+/// A lock about to be taken: a directory under a name of our own, so that its identity is known and recorded
+/// (`turn.rs`) before it becomes the lock. Whenever a process is killed, our next process can tell what it left behind
+/// from a rival's lock.
 #[derive(Debug)]
 pub(in crate::store) struct Candidate {
     directory: Arc<OwnedFd>,
@@ -90,30 +93,30 @@ pub(in crate::store) struct Candidate {
     handle: OwnedFd,
     pub(in crate::store) inode: u64,
     pub(in crate::store) born: i64,
-    /// When it was made, on the clock that only goes forward.
+    /// When it was created, on the monotonic clock.
     made: i64,
 }
 
-/// What came of an attempt to take a lock.
+/// The result of an attempt to take a lock.
 #[derive(Debug)]
 pub(in crate::store) enum Attempt<L = Lock> {
-    /// It is ours.
+    /// The lock is ours.
     Taken(L),
-    /// A rival holds it.
+    /// Another holder has the lock.
     Held(Candidate),
-    /// Another process of ours cleared our directory away, taking us for dead.
+    /// Another of our processes removed our directory because it took us for dead.
     Gone,
 }
 
 impl Candidate {
-    /// Returns a name for a candidate, to be written down before there is one.
+    /// Returns a name for a candidate, to be recorded before the candidate is created.
     pub(in crate::store) fn name() -> CString {
         temporary_name("lock")
     }
 
-    /// Makes a candidate under a name of ours.
+    /// Creates a candidate under a name of our own.
     pub(in crate::store) fn make(directory: &Arc<OwnedFd>, temporary: CString) -> io::Result<Self> {
-        let made = clock::since_boot();
+        let made = system::since_boot();
         rustix::fs::mkdirat(&**directory, &*temporary, Mode::from_raw_mode(MODE))?;
         let known = open_directory(directory, &temporary).and_then(|handle| {
             let look = look_through(handle.as_fd())?;
@@ -135,7 +138,8 @@ impl Candidate {
         }
     }
 
-    /// Tries to become the lock of that name. To a rival it looks as if the directory had been made there.
+    /// Tries to turn the candidate into the lock of that name. To a rival it looks as if the directory had been created
+    /// there.
     pub(in crate::store) fn take(self, name: &CStr) -> io::Result<Attempt> {
         let renamed = rustix::fs::renameat_with(
             &*self.directory,
@@ -146,8 +150,8 @@ impl Candidate {
         );
         match renamed {
             Ok(()) => {
-                if clock::since_boot() - self.made > YOUNG {
-                    // We waited for it, or were suspended: a rival must not find a lock that is old from the first.
+                if system::since_boot() - self.made > YOUNG {
+                    // We waited for it or were suspended. A rival must not find a lock that is old from the start.
                     touch(&self.handle);
                 }
                 Ok(Attempt::Taken(Lock {
@@ -160,7 +164,7 @@ impl Candidate {
             }
             Err(Errno::EXIST | Errno::NOTEMPTY) => Ok(Attempt::Held(self)),
             Err(Errno::NOENT) => Ok(Attempt::Gone),
-            // Not every file system can rename without replacing; there the lock is made in its place.
+            // Not every file system supports rename without replacing; create the lock in place instead.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => self.make_in_place(name),
             Err(error) => {
                 self.discard();
@@ -189,20 +193,20 @@ fn open_directory(directory: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(directory, name, flags, Mode::empty())?)
 }
 
-/// Shows a sign of life.
+/// Refreshes a lock or a queue file by setting its time.
 pub(in crate::store) fn touch(handle: impl AsFd) {
-    let now = clock::wall();
+    let now = system::wall();
     let time = Timespec { tv_sec: now / 1_000_000_000, tv_nsec: now % 1_000_000_000 };
     let _ = rustix::fs::futimens(handle, &Timestamps { last_access: time, last_modification: time });
 }
 
-/// Returns how long ago the holder of a lock showed a sign of life, by the lock's own time; one in the future is now (`dead_locks.rs`).
+/// Returns how long ago a lock was refreshed, by the lock's own time. Zero if that is in the future (`dead_locks.rs`).
 pub(in crate::store) fn age(look: &Look) -> Duration {
-    Duration::from_nanos(u64::try_from(clock::wall().saturating_sub(look.print.mtime)).unwrap_or(0))
+    Duration::from_nanos(u64::try_from(system::wall().saturating_sub(look.print.mtime)).unwrap_or(0))
 }
 
-/// Takes a dead lock out of the way: it is moved aside, and put back when it turns out not to be the one that was seen.
-/// Returns whether the way is free.
+/// Removes a dead lock: moves it aside, and back if it turns out not to be the one that was seen. Returns whether the
+/// name is free now.
 pub(in crate::store) fn take_aside(
     directory: BorrowedFd<'_>,
     name: &CStr,
@@ -221,13 +225,13 @@ pub(in crate::store) fn take_aside(
     }
     match rustix::fs::renameat_with(directory, aside, directory, name, RenameFlags::NOREPLACE) {
         Ok(()) => {}
-        // Its owner lost it in that instant, and will notice; a third one holds the lock now.
+        // Its owner lost it in that instant and will notice; a third process holds the lock now.
         Err(_) => drop(rustix::fs::unlinkat(directory, aside, AtFlags::REMOVEDIR)),
     }
     Ok(false)
 }
 
-/// Removes what was moved aside. A file or directory with something in it is a program's: it is kept under another name.
+/// Removes what was moved aside. A non-empty file or directory belongs to some program and is kept under another name.
 fn clear(directory: BorrowedFd<'_>, name: &CStr, aside: &CStr, seen: &Look) -> io::Result<()> {
     let flags = if is_directory(seen) { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     let is_full_file = seen.kind == FileType::RegularFile && seen.print.size > 0;
@@ -239,12 +243,12 @@ fn clear(directory: BorrowedFd<'_>, name: &CStr, aside: &CStr, seen: &Look) -> i
     }
 }
 
-/// Renames something to a name that no program uses, `wanted` or one like it.
+/// Renames something to an unused name: `wanted`, or `wanted` with a number appended.
 pub(in crate::store) fn set_aside(directory: BorrowedFd<'_>, name: &CStr, wanted: &str) -> io::Result<()> {
     for attempt in 1.. {
         let free = if attempt == 1 { c_name(wanted) } else { c_name(&format!("{wanted}-{attempt}")) };
         let renamed = match rustix::fs::renameat_with(directory, name, directory, &*free, RenameFlags::NOREPLACE) {
-            // Not every file system knows the flag.
+            // Not every file system supports the flag.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => match look_at(directory, &free)? {
                 Some(_) => Err(Errno::EXIST),
                 None => rustix::fs::renameat(directory, name, directory, &*free),
@@ -259,7 +263,7 @@ pub(in crate::store) fn set_aside(directory: BorrowedFd<'_>, name: &CStr, wanted
     Ok(())
 }
 
-/// Looks twice at a lock, a moment apart, and tells whether nothing moved.
+/// Looks at a lock again after `pause`. Returns whether it is unchanged.
 pub(in crate::store) fn is_motionless(
     directory: BorrowedFd<'_>,
     name: &CStr,
@@ -270,17 +274,17 @@ pub(in crate::store) fn is_motionless(
     Ok(look_at(directory, name)?.is_some_and(|look| look.print == seen.print && look.born == seen.born))
 }
 
-/// Tells whether a lock was made by one of ours.
+/// Returns whether a lock was created by one of our processes.
 pub(in crate::store) fn is_of_ours(look: &Look) -> bool {
     is_directory(look) && look.mode & STICKY != 0
 }
 
-/// Tells whether what stands there can be a lock at all.
+/// Returns whether it can be a lock at all.
 pub(in crate::store) fn is_directory(look: &Look) -> bool {
     look.kind == FileType::Directory
 }
 
-/// Returns our process id, asked for once: names and words that hold it are made for every lock.
+/// Returns our process id. Cached, because every lock has it in its name and in the record.
 pub(in crate::store) fn process() -> u32 {
     static PROCESS: OnceLock<u32> = OnceLock::new();
     *PROCESS.get_or_init(std::process::id)
@@ -290,7 +294,86 @@ pub(in crate::store) fn process() -> u32 {
 pub(in crate::store) fn temporary_name(purpose: &str) -> CString {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    c_name(&format!("{OURS}{}-{:x}-{count}.{purpose}", process(), clock::since_boot()))
+    c_name(&format!("{OURS}{}-{:x}-{count}.{purpose}", process(), system::since_boot()))
+}
+
+/// Well within the 10 s after which the client considers a lock dead and our own writers consider a turn abandoned.
+const REFRESH: Duration = Duration::from_millis(2500);
+
+static HELD: Mutex<Held> = Mutex::new(Held { locks: Vec::new(), turns: Vec::new(), refreshing: false });
+
+struct Held {
+    locks: Vec<Weak<Lock>>,
+    /// The queue files in which this process has a turn.
+    turns: Vec<Weak<File>>,
+    refreshing: bool,
+}
+
+impl Held {
+    fn begin_refreshing(&mut self) {
+        if !self.refreshing {
+            let thread = thread::Builder::new().name("taskyard-locks".to_owned()).stack_size(64 * 1024);
+            self.refreshing = thread.spawn(refresh).is_ok();
+        }
+    }
+}
+
+/// Tries to take a lock, and keeps it refreshed while it is held.
+pub(in crate::store) fn take(candidate: Candidate, name: &CStr) -> io::Result<Attempt<Arc<Lock>>> {
+    // Taking and registering the lock must be one step: a process that is told to exit releases all registered locks.
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(match candidate.take(name)? {
+        Attempt::Taken(lock) => {
+            let lock = Arc::new(lock);
+            held.locks.retain(|lock| lock.strong_count() > 0);
+            held.locks.push(Arc::downgrade(&lock));
+            held.begin_refreshing();
+            Attempt::Taken(lock)
+        }
+        Attempt::Held(candidate) => Attempt::Held(candidate),
+        Attempt::Gone => Attempt::Gone,
+    })
+}
+
+/// Keeps a queue file refreshed while its turn lasts.
+pub(in crate::store) fn keep_turn(queue: &Arc<File>) {
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    held.turns.retain(|turn| turn.strong_count() > 0);
+    held.turns.push(Arc::downgrade(queue));
+    held.begin_refreshing();
+}
+
+/// Releases every lock this process holds and prevents it from taking more. Call this just before the process exits on
+/// a signal. A commit in progress is finished by the next command.
+pub fn release_held_locks() {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    for lock in held.locks.iter().filter_map(Weak::upgrade) {
+        lock.remove();
+    }
+    mem::forget(held);
+}
+
+/// Refreshes until nothing was held for two rounds, so that an idle process has no thread that wakes up.
+fn refresh() {
+    let mut idle = 0;
+    loop {
+        thread::sleep(REFRESH);
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        let locks: Vec<Arc<Lock>> = held.locks.iter().filter_map(Weak::upgrade).collect();
+        let turns: Vec<Arc<File>> = held.turns.iter().filter_map(Weak::upgrade).collect();
+        idle = if locks.is_empty() && turns.is_empty() { idle + 1 } else { 0 };
+        if idle == 2 {
+            held.refreshing = false;
+            return;
+        }
+        drop(held);
+        for lock in locks {
+            lock.refresh();
+        }
+        for turn in turns {
+            client_lock::touch(&turn);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -301,7 +384,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::{Attempt, Candidate, Lock, take_aside};
-    use crate::store::locks::fingerprint::look_at;
+    use crate::store::locks::list_paths::look_at;
 
     fn folder() -> (tempfile::TempDir, Arc<OwnedFd>) {
         let folder = tempfile::tempdir().unwrap();

@@ -1,11 +1,12 @@
-//! The client's locks within a turn: on the list, if a name or the mark is new, and on the tasks whose files are rewritten
-//! or removed.
+//! Taking the client's locks within a turn: on the list, if a name or the mark is new, and on the tasks whose files are
+//! rewritten or removed.
 //!
-//! A lock is made ready under a name of ours, written down, and then takes its place in one step, so that a rival finds it taken
-//! for no longer than we need it. A lock whose holder is dead is taken over.
+//! A lock is prepared under a name of our own, recorded, and then moved into place in one step, so that rivals are
+//! locked out no longer than necessary. A lock whose holder is dead is taken over.
 //!
-//! The list's lock is left free often enough for rivals that poll. The client looks 30 times within 2.7 s and then gives up. Our own writers
-//! hand the turn on within microseconds, so without a pause a rival would find the lock taken nearly every time.
+//! The list's lock is left free often enough for rivals that poll. The client tries 30 times within 2.7 s and then
+//! gives up. Our own writers pass the turn on within microseconds, so without pauses a rival would nearly always find
+//! the lock taken.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -18,34 +19,32 @@ use std::{io, thread};
 
 use taskyard_core::TaskId;
 
-use super::client_lock::{self, Attempt, Candidate, LIFE, Lock, age, temporary_name};
+use super::client_lock;
+use super::client_lock::{Attempt, Candidate, LIFE, Lock, age, temporary_name};
 use super::dead_locks::{Sightings, time_ahead};
-use super::fingerprint::{Look, look_at};
-use super::held_locks;
 use super::list_paths::lock_name;
 use super::queue::{Backoff, is_offset};
 use super::turn::WriteTurn;
-use super::turn_record::{HeldName, TurnRecord};
-use crate::clock;
 use crate::failpoint::reach;
 use crate::regular_file::special;
-use crate::store::locks::turn::PATIENCE_IN_TURN;
+use crate::store::locks::list_paths::{Look, look_at};
+use crate::store::locks::turn::{HeldName, PATIENCE_IN_TURN, TurnRecord};
 use crate::store::waiting::note_wait;
 use crate::store::{Occupant, StoreError};
+use crate::system;
 
-/// What a change has to lock.
+/// The locks that a change needs.
 #[derive(Clone, Debug, Default)]
 pub(in crate::store) struct Wanted {
-    /// Whether the list as a whole.
+    /// Whether it needs the lock on the list as a whole.
     pub(in crate::store) list: bool,
-    /// The tasks.
     pub(in crate::store) tasks: Vec<TaskId>,
 }
 
-/// Locks that are made and written down, and not in their places yet. Dropping it removes them.
+/// Locks that are created and recorded but not yet in place. Dropping it removes them.
 #[derive(Debug)]
 pub(in crate::store) struct Ready {
-    /// The list's first, then those of the tasks by rising number; taken from the front.
+    /// The list's lock first, then those of the tasks in ascending order of number. Taken from the front.
     locks: VecDeque<(Waiting, Candidate)>,
     has_list: bool,
 }
@@ -57,17 +56,17 @@ impl Drop for Ready {
 }
 
 impl WriteTurn {
-    /// Takes the client's lock on the list, waiting for rivals as long as this turn does.
+    /// Takes the client's lock on the list, waiting for rivals as long as this turn allows.
     pub(in crate::store) fn lock_list(&mut self) -> Result<(), StoreError> {
         self.lock(&Wanted { list: true, tasks: Vec::new() })
     }
 
-    /// Takes the client's locks on single tasks, by rising number.
+    /// Takes the client's locks on single tasks, in ascending order of number.
     pub(in crate::store) fn lock_tasks(&mut self, ids: &[TaskId]) -> Result<(), StoreError> {
         self.lock(&Wanted { list: false, tasks: ids.to_vec() })
     }
 
-    /// Takes the client's locks, waiting for rivals as long as this turn does.
+    /// Takes the client's locks, waiting for rivals as long as this turn allows.
     pub(in crate::store) fn lock(&mut self, wanted: &Wanted) -> Result<(), StoreError> {
         let mut ready = self.ready(wanted)?;
         let started = Instant::now();
@@ -78,7 +77,7 @@ impl WriteTurn {
             let taken = waiting.acquire(&self.directory, candidate, patience);
             self.note_rival(&waiting);
             let lock = taken.map_err(|error| match error {
-                // The writer that has the turn gives it back before it waits on.
+                // The writer releases the turn before it waits again.
                 StoreError::Busy { by, .. } if self.locks.patience <= PATIENCE_IN_TURN => {
                     StoreError::Busy { by, waited: Duration::ZERO }
                 }
@@ -89,7 +88,7 @@ impl WriteTurn {
         Ok(())
     }
 
-    /// Makes the locks ready.
+    /// Prepares the locks: creates the candidates and records them.
     pub(in crate::store) fn ready(&mut self, wanted: &Wanted) -> Result<Ready, StoreError> {
         let has_list = wanted.list && !self.locks.has_list();
         let mut ready = Ready { locks: VecDeque::new(), has_list };
@@ -130,7 +129,8 @@ impl WriteTurn {
         Ok(ready)
     }
 
-    /// Takes the locks where no rival holds one of them; else none, and returns one that is held.
+    /// Takes all locks without waiting. If a rival holds one of them, releases the others and returns the one that is
+    /// held.
     pub(in crate::store) fn try_lock(&mut self, mut ready: Ready) -> Result<Option<Waiting>, StoreError> {
         let had_list = self.locks.has_list();
         let give_back = |turn: &mut Self| {
@@ -142,7 +142,7 @@ impl WriteTurn {
         while let Some((waiting, candidate)) = ready.locks.pop_front() {
             let is_list = std::mem::take(&mut ready.has_list);
             reach(if is_list { "list lock: before" } else { "task lock: before" });
-            let taken = held_locks::take(candidate, &waiting.name);
+            let taken = client_lock::take(candidate, &waiting.name);
             match taken.map_err(StoreError::io("cannot take the lock", &waiting.path))? {
                 Attempt::Taken(lock) => self.hold(lock, is_list),
                 Attempt::Held(candidate) => {
@@ -161,7 +161,7 @@ impl WriteTurn {
         Ok(None)
     }
 
-    /// Returns the list's lock and how it looks, where a living rival holds it.
+    /// Returns the list's lock and its state if a living rival holds it.
     pub(in crate::store) fn list_lock_of_others(&self) -> Option<(Waiting, Look)> {
         if self.locks.has_list() {
             return None;
@@ -172,7 +172,7 @@ impl WriteTurn {
         (age(&look) < LIFE).then(|| (waiting(), look))
     }
 
-    /// Waits until no rival holds a lock, as long as this turn waits for rivals.
+    /// Waits until no rival holds a lock, as long as this turn allows.
     pub(in crate::store) fn wait_until_free(&self, waiting: &Waiting, started: Instant) -> Result<(), StoreError> {
         let patience = self.locks.patience.saturating_sub(started.elapsed());
         waiting.wait_until_free(&self.directory, patience).map_err(|error| match error {
@@ -183,8 +183,8 @@ impl WriteTurn {
 
     fn hold(&mut self, lock: Arc<Lock>, is_list: bool) {
         if is_list {
-            self.locks.since = clock::since_boot();
-            self.state.clock_offset = clock::wall() - self.locks.since;
+            self.locks.since = system::since_boot();
+            self.state.clock_offset = system::wall() - self.locks.since;
             self.locks.list = Some(lock);
             reach("list lock: taken");
         } else {
@@ -195,7 +195,7 @@ impl WriteTurn {
 
     fn note_rival(&mut self, waiting: &Waiting) {
         if waiting.met_a_rival.get() && waiting.name == self.place.lock {
-            self.state.rival_met = clock::since_boot();
+            self.state.rival_met = system::since_boot();
         }
     }
 
@@ -203,8 +203,8 @@ impl WriteTurn {
         Sightings::beside(self.queue.as_ref().map_or(Path::new(""), |queue| &queue.path))
     }
 
-    /// Two looks at a dead lock are farther apart when the clock was set since one of ours last had the list's lock: then every
-    /// lock looks old until it is refreshed.
+    /// Returns how far apart the two looks at a dead lock must be. If the clock was set since one of our writers last
+    /// had the list's lock, every lock looks old until it is refreshed, so they must be farther apart.
     fn second_look(&self) -> Duration {
         match is_offset(self.state.clock_offset) {
             true => SHORT_SECOND_LOOK,
@@ -215,29 +215,30 @@ impl WriteTurn {
 
 /// Two looks at a dead lock are at least this far apart.
 pub(in crate::store) const SHORT_SECOND_LOOK: Duration = Duration::from_millis(25);
-/// Two looks at a dead lock are this far apart when the clock was set since the list was last locked, for then every lock looks old until it is refreshed.
+/// The distance if the clock was set since the list was last locked: every lock then looks old until it is refreshed.
 pub(in crate::store) const LONG_SECOND_LOOK: Duration = Duration::from_secs(6);
-/// How long we wait for something that stands in a lock's place and can be none: the program that put it there does not know the protocol.
+/// How long to wait if something that cannot be a lock is in a lock's place: the program that put it there does not
+/// follow the protocol.
 const NO_LOCK_PATIENCE: Duration = Duration::from_millis(300);
 
-/// One lock that is waited for.
+/// A lock to wait for.
 #[derive(Debug)]
 pub(in crate::store) struct Waiting {
     pub(in crate::store) name: CString,
     pub(in crate::store) path: PathBuf,
-    /// Two looks at a dead lock are this far apart.
+    /// How far apart the two looks at a dead lock are.
     pub(in crate::store) second_look: Duration,
     pub(in crate::store) sightings: Sightings,
     pub(in crate::store) names: LockNames,
-    /// Whether a rival turned out to hold it.
+    /// Whether a rival was found to hold it.
     pub(in crate::store) met_a_rival: Cell<bool>,
 }
 
-/// The names of ours that are used on the way to one lock.
+/// Our own names used while taking one lock.
 #[derive(Debug)]
 pub(in crate::store) struct LockNames {
     candidate: CString,
-    /// What a dead lock is moved to.
+    /// The name that a dead lock is moved to.
     pub(in crate::store) aside: CString,
 }
 
@@ -247,26 +248,25 @@ impl LockNames {
         Self { candidate: Candidate::name(), aside: temporary_name("stale") }
     }
 
-    /// Returns what has to be written down before they are used.
+    /// Returns what must be recorded before the names are used.
     pub(in crate::store) fn held(&self) -> [HeldName; 2] {
         [HeldName::of_ours(&self.candidate), HeldName::of_ours(&self.aside)]
     }
 
-    /// Makes the directory that is to become the lock.
+    /// Creates the directory that is to become the lock.
     pub(in crate::store) fn make(&self, directory: &Arc<OwnedFd>) -> io::Result<Candidate> {
         Candidate::make(directory, self.candidate.clone())
     }
 }
 
 impl Candidate {
-    /// Returns what has to be written down before it becomes the lock of that name.
+    /// Returns what must be recorded before the candidate becomes the lock of that name.
     pub(in crate::store) fn as_lock(&self, name: &CStr) -> HeldName {
         HeldName { name: name.to_string_lossy().into_owned(), inode: self.inode, born: self.born }
     }
 }
 
 impl Waiting {
-    /// Returns what is needed to wait for a lock.
     pub(in crate::store) fn new(name: CString, path: PathBuf, second_look: Duration, sightings: Sightings) -> Self {
         Self { name, path, second_look, sightings, names: LockNames::new(), met_a_rival: Cell::new(false) }
     }
@@ -282,13 +282,13 @@ impl Waiting {
         let started = Instant::now();
         let mut backoff = Backoff::default();
         loop {
-            candidate = match held_locks::take(candidate, &self.name).map_err(io("cannot take the lock"))? {
+            candidate = match client_lock::take(candidate, &self.name).map_err(io("cannot take the lock"))? {
                 Attempt::Taken(lock) => return Ok(lock),
                 Attempt::Held(candidate) => {
                     self.met_a_rival.set(true);
                     candidate
                 }
-                // A process of ours cleared it away, taking us for dead: the turn is no longer ours.
+                // Another of our processes removed it because it took us for dead: the turn is no longer ours.
                 Attempt::Gone => {
                     candidate = self.names.make(directory).map_err(io("cannot take the lock"))?;
                     continue;
@@ -310,7 +310,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Returns when it is worth another attempt.
+    /// Waits a while. Returns when another attempt is worthwhile.
     fn wait(
         &self,
         directory: &OwnedFd,
@@ -340,7 +340,7 @@ impl Waiting {
 
     fn take_over(&self, directory: &OwnedFd, look: &Look) -> Result<bool, StoreError> {
         let io = |doing| StoreError::io(doing, &self.path);
-        // A lock from the future was watched by the clock that is never set.
+        // A lock from the future was timed on the monotonic clock, which is never set.
         let pause = if time_ahead(look).is_some() { SHORT_SECOND_LOOK } else { self.second_look };
         let still = client_lock::is_motionless(directory.as_fd(), &self.name, look, pause)
             .map_err(io("cannot look at the lock"))?;
@@ -353,20 +353,20 @@ impl Waiting {
     }
 }
 
-/// A rival that was met this recently is taken to be still there.
+/// A rival met within this time, in nanoseconds, is assumed to be still there.
 const RIVAL_STAYS: i64 = 60_000_000_000;
-/// No process of ours waits longer than this for the sake of rivals.
+/// No process of ours waits longer than this for the benefit of rivals.
 const LONGEST: i64 = 5_000_000;
-/// Where no rival was met, our writers may follow each other for so long ...
+/// If no rival was met, our writers may follow each other without a pause for this long ...
 const LONGEST_STREAK: i64 = 20_000_000;
-/// ... before the lock is left free for so long.
+/// ... before the lock is left free for this long.
 const REST: Duration = Duration::from_millis(4);
 
-/// Waits, if rivals have not had a fair chance since one of ours gave the lock back. Returns since when our writers have been
-/// following each other without a pause.
+/// Waits if rivals have not had a fair chance since one of our writers released the lock. Returns since when our
+/// writers have followed each other without a pause.
 pub(in crate::store) fn leave_gap(state: &TurnRecord) -> i64 {
-    let now = clock::since_boot();
-    // Words from before the machine was started again may lie in the future.
+    let now = system::since_boot();
+    // Times recorded before a reboot may lie in the future.
     let free_for = (now - state.released).max(0);
     let held_for = state.held_for.clamp(0, 2 * LONGEST);
     if state.rival_met > 0 && now - state.rival_met < RIVAL_STAYS {
@@ -374,15 +374,15 @@ pub(in crate::store) fn leave_gap(state: &TurnRecord) -> i64 {
         if early > 0 {
             thread::sleep(Duration::from_nanos(early.unsigned_abs()));
         }
-        return clock::since_boot();
+        return system::since_boot();
     }
-    // A writer that flushes with the lock free leaves pause enough by itself.
+    // A writer that flushes while the lock is free leaves enough of a pause.
     if free_for > held_for / 3 {
         return now;
     }
     if now - state.streak > LONGEST_STREAK {
         thread::sleep(REST);
-        return clock::since_boot();
+        return system::since_boot();
     }
     state.streak
 }

@@ -1,25 +1,33 @@
-//! The client's locks that have no living holder: those of a writer of ours that died, and those whose time lies in the future.
+//! Client locks without a living holder: those of our own writers that died, and those whose time lies in the future.
 //!
-//! A writer of ours wrote down which locks it has. A lock from the future would never grow old by its own time. So a process of ours that
-//! meets one writes down when that was, by the clock that only goes forward, in a small file beside the queue; the next process finds it
-//! there. A living holder changes the lock's time whenever it shows a sign of life, and is then seen for the first time again.
+//! Our writers record which locks they hold. A lock from the future never grows old by its own time, so the first of
+//! our processes to meet one records when, on the monotonic clock, in a small file beside the queue, where the next
+//! process finds it. A living holder changes the lock's time with every refresh, and the lock then counts as seen for
+//! the first time.
+//!
+//! `doctor` finds locks that would otherwise last forever, and removes them on request.
 
 use std::ffi::CStr;
-use std::fs::{self, File};
-use std::io;
-use std::os::fd::BorrowedFd;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
 use rustix::fs::AtFlags;
 
-use super::client_lock::{self, temporary_name};
-use super::fingerprint::{Look, look_at};
+use super::client_lock;
+use super::client_lock::{LIFE, temporary_name};
+use super::guarded::queue_of;
 use super::list_paths::{OURS, c_name};
-use super::turn_record::{self, HeldName};
 use crate::failpoint::reach;
 use crate::liveness::is_seen_dead;
-use crate::{clock, private, regular_file};
+use crate::regular_file::special;
+use crate::store::StuckLock;
+use crate::store::locks::list_paths::{Look, look_at};
+use crate::store::locks::turn;
+use crate::store::locks::turn::HeldName;
+use crate::{private, regular_file, system};
 
 /// Removes the locks that a dead writer of ours left in a directory.
 pub(in crate::store) fn clear_dead_locks(directory: BorrowedFd<'_>, memory: &File) -> io::Result<()> {
@@ -27,13 +35,13 @@ pub(in crate::store) fn clear_dead_locks(directory: BorrowedFd<'_>, memory: &Fil
         let look = look_at(directory, &c_name(&held.name)).ok().flatten();
         look.is_some_and(|look| is_named(held, &look))
     };
-    let mut dead: Vec<HeldName> = turn_record::load_held(memory)?.into_iter().filter(is_there).collect();
+    let mut dead: Vec<HeldName> = turn::load_held(memory)?.into_iter().filter(is_there).collect();
     if dead.is_empty() {
         return Ok(());
     }
     let aside = temporary_name("stale");
     dead.push(HeldName::of_ours(&aside));
-    turn_record::save_held(memory, client_lock::process(), &dead)?;
+    turn::save_held(memory, client_lock::process(), &dead)?;
     reach("locks of the dead: written down");
     for held in &dead {
         remove_dead(directory, held, &aside);
@@ -42,8 +50,8 @@ pub(in crate::store) fn clear_dead_locks(directory: BorrowedFd<'_>, memory: &Fil
     Ok(())
 }
 
-/// Tells whether the process that made something of ours is gone; its process id is in the name. A living process may be waiting for a
-/// lock.
+/// Returns whether the process that created one of our names is dead. The name contains its process id. A living
+/// process may be waiting for a lock.
 pub(in crate::store) fn maker_is_dead(name: &str) -> bool {
     let process = name.trim_start_matches(OURS).split('-').next().and_then(|word| word.parse().ok());
     process.is_none_or(is_seen_dead)
@@ -59,49 +67,50 @@ fn remove_dead(directory: BorrowedFd<'_>, held: &HeldName, aside: &CStr) {
     }
 }
 
-/// Tells whether what stands under a name is the directory that was written down. Inode numbers are used again; where the file
-/// system does not tell when a directory was made, it may be a rival's, and has to go stale by itself.
+/// Returns whether the directory of that name is the one that was recorded. Inode numbers are reused, so if the file
+/// system has no creation times the directory may be a rival's; it is then left to go stale.
 fn is_named(held: &HeldName, look: &Look) -> bool {
     let is_the_one = || look.print.inode == held.inode && look.born == held.born && held.born != 0;
     held.name.starts_with(OURS) || (is_the_one() && client_lock::is_of_ours(look))
 }
 
-/// A lock's time may lie this far ahead, in nanoseconds: the client's first lock of a process is up to a second early.
+/// How far ahead a lock's time may be, in nanoseconds. The first lock of a client process can be up to a second ahead.
 const AHEAD: i64 = 2_000_000_000;
-/// More locks than this are not remembered.
+/// How many locks are remembered at most.
 const MANY: usize = 64;
-/// A file larger than this is not ours.
+/// A larger file is not ours.
 const LARGEST: u64 = 64 * 1024;
 
-/// The memory of one queue's writers of locks from the future.
+/// The record of future locks kept by the writers of one queue.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct Sightings {
     path: PathBuf,
 }
 
-/// One lock, as it was first seen.
+/// A lock as it was when first seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Sighting {
     inode: u64,
     born: i64,
     mtime: i64,
-    /// When it was first seen, by the clock that only goes forward.
+    /// When it was first seen, on the monotonic clock.
     seen: i64,
     name: String,
 }
 
 impl Sightings {
-    /// Returns the memory that belongs to a queue.
+    /// Returns the record that belongs to a queue.
     pub(in crate::store) fn beside(queue: &Path) -> Self {
         Self { path: queue.with_added_extension("seen") }
     }
 
-    /// Returns how long ago the holder of a lock showed a sign of life; of one from the future, since when it has been seen unchanged.
+    /// Returns how long ago a lock was refreshed. For a lock from the future, returns how long it has been seen
+    /// unchanged.
     pub(in crate::store) fn silence(&self, name: &CStr, look: &Look) -> Duration {
         if time_ahead(look).is_none() {
             return client_lock::age(look);
         }
-        let now = clock::since_boot();
+        let now = system::since_boot();
         Duration::from_nanos(u64::try_from(now - self.first_seen(name, look, now)).unwrap_or(0))
     }
 
@@ -127,18 +136,18 @@ impl Sightings {
         now
     }
 
-    /// Reads what was written down in this run of the machine; the clock began anew with it.
+    /// Reads what was recorded since boot. Older entries are meaningless, because the monotonic clock restarts.
     fn load(&self) -> Vec<Sighting> {
         let text = regular_file::read(&self.path, LARGEST).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         match text.split_once('\n') {
-            Some((boot, sightings)) if boot == clock::boot_id() => sightings.lines().filter_map(sighting).collect(),
+            Some((boot, sightings)) if boot == system::boot_id() => sightings.lines().filter_map(sighting).collect(),
             _ => Vec::new(),
         }
     }
 
     fn save(&self, all: &[Sighting]) -> io::Result<()> {
-        let mut text = format!("{}\n", clock::boot_id());
+        let mut text = format!("{}\n", system::boot_id());
         for Sighting { inode, born, mtime, seen, name } in all {
             text.push_str(&format!("{inode} {born} {mtime} {seen} {name}\n"));
         }
@@ -150,9 +159,9 @@ impl Sightings {
     }
 }
 
-/// Returns how far in the future a lock's time lies, where that is farther than a living client puts it.
+/// Returns how far in the future a lock's time lies, or `None` if no farther than a living client may set it.
 pub(in crate::store) fn time_ahead(look: &Look) -> Option<Duration> {
-    let ahead = look.print.mtime.saturating_sub(clock::wall());
+    let ahead = look.print.mtime.saturating_sub(system::wall());
     (ahead > AHEAD).then(|| Duration::from_nanos(ahead.unsigned_abs()))
 }
 
@@ -161,6 +170,63 @@ fn sighting(line: &str) -> Option<Sighting> {
     let mut number = || words.next()?.parse::<i64>().ok();
     let (inode, born, mtime, seen) = (number()?, number()?, number()?, number()?);
     Some(Sighting { inode: u64::try_from(inode).ok()?, born, mtime, seen, name: words.next()?.to_owned() })
+}
+
+/// How often to look at a lock that is to be ended.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Returns why a lock is stuck, or `None` if it is not.
+pub(in crate::store) fn judge(name: &CStr, look: &Look, sightings: &Sightings) -> Option<StuckLock> {
+    let silence = sightings.silence(name, look);
+    if !client_lock::is_directory(look) {
+        return Some(StuckLock::NotADirectory { found: special(look.kind) });
+    }
+    match time_ahead(look) {
+        Some(by) => Some(StuckLock::InTheFuture { by }),
+        None => (silence > LIFE).then_some(StuckLock::Silent { age: silence }),
+    }
+}
+
+/// Removes a stuck lock, after watching it as long as it takes to be sure that no program holds it. Returns whether the
+/// name is free now. A lock that changes in the meantime is held, and is left alone.
+pub(in crate::store) fn end(directory: BorrowedFd<'_>, name: &CStr, sightings: &Sightings) -> io::Result<bool> {
+    let Some(first) = look_at(directory, name)? else { return Ok(true) };
+    let started = Instant::now();
+    loop {
+        let Some(look) = look_at(directory, name)? else { return Ok(true) };
+        if look.print != first.print || look.born != first.born {
+            return Ok(false);
+        }
+        if !client_lock::is_directory(&look) || sightings.silence(name, &look) > LIFE {
+            return client_lock::take_aside(directory, name, &look, &temporary_name("stale"));
+        }
+        if started.elapsed() > LIFE + GLANCE * 2 {
+            return Ok(false);
+        }
+        thread::sleep(GLANCE);
+    }
+}
+
+/// Returns why the lock on a single file is stuck, or `None` if it is not. Our processes queue for the lock in
+/// `queues`.
+pub(crate) fn stuck_lock_of(file: &Path, queues: &Path) -> Option<StuckLock> {
+    let (directory, name, sightings) = lock_of(file, queues)?;
+    let look = look_at(directory.as_fd(), &name).ok().flatten()?;
+    judge(&name, &look, &sightings)
+}
+
+/// Removes the stuck lock on a single file, as [`end`] does.
+pub(crate) fn end_lock_of(file: &Path, queues: &Path) -> io::Result<bool> {
+    match lock_of(file, queues) {
+        Some((directory, name, sightings)) => end(directory.as_fd(), &name, &sightings),
+        None => Ok(false),
+    }
+}
+
+fn lock_of(file: &Path, queues: &Path) -> Option<(File, std::ffi::CString, Sightings)> {
+    let directory = File::open(file.parent()?).ok()?;
+    let name = c_name(&format!("{}.lock", file.file_name()?.to_str()?));
+    Some((directory, name, Sightings::beside(&queue_of(file, queues))))
 }
 
 #[cfg(test)]
@@ -172,7 +238,7 @@ mod tests {
     use super::{HeldName, Sighting, Sightings, is_named, look_at, sighting, time_ahead};
 
     #[test]
-    fn a_rivals_lock_with_the_inode_and_the_birth_of_one_of_ours_is_not_ours() {
+    fn rival_lock_with_our_inode_and_birth_is_not_ours() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(".lock.lock")).unwrap();
         let directory = std::fs::File::open(folder.path()).unwrap();
@@ -182,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_from_the_future_is_as_old_as_the_time_it_has_been_seen_unchanged() {
+    fn future_lock_is_as_old_as_seen_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let lock = folder.path().join(".lock.lock");
         fs::create_dir(&lock).unwrap();
@@ -197,14 +263,14 @@ mod tests {
         let look = touch(3600);
         assert!(time_ahead(&look).unwrap() > Duration::from_secs(3590));
         assert_eq!(sightings.silence(c".lock.lock", &look), Duration::ZERO);
-        // Another process, a moment later.
+        // As another process would see it a moment later.
         let other = Sightings::beside(&folder.path().join("queue"));
         let mut known = other.load();
         known[0].seen -= 11_000_000_000;
         other.save(&known).unwrap();
         assert!(other.silence(c".lock.lock", &look) > Duration::from_secs(11));
         assert_eq!(other.silence(c"1.json.lock", &look), Duration::ZERO);
-        // A holder that shows a sign of life is seen for the first time.
+        // A lock that its holder refreshed counts as seen for the first time.
         assert_eq!(other.silence(c".lock.lock", &touch(7200)), Duration::ZERO);
         assert_eq!(other.load().len(), 2);
     }

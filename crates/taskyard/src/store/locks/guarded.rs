@@ -1,20 +1,22 @@
-//! One file of the client's that is locked by itself, an inbox say: read and replaced under the client's lock on it.
+//! Reading and replacing a single file of the client's, for example an inbox, under the client's lock on it.
 //!
-//! The same turns as for a list: our own processes queue in the kernel, rivals get their chance in between, a dead one's lock is
-//! cleared away, and nothing is renamed into place when the lock is no longer ours or the file is no longer the one we read.
+//! Turns work as for a list: our own processes queue in the kernel, rivals get their chance in between, and locks of
+//! dead processes are removed. A file is not renamed into place if the lock is no longer ours or the file is no longer
+//! the one we read.
 //!
-//! The client does not wait for a lock on an inbox, and loses its message where one is held. So the file is first read, and the new one
-//! written and flushed, with no lock but our turn; the client's lock is taken for a last look and the rename. Only where another program
-//! wrote meanwhile, or half a file was seen, is all of it done under the lock.
+//! The client does not wait for a lock on an inbox, and loses its message if the lock is held. Therefore the file is
+//! read, and the new one written and flushed, with only our turn; the client's lock is taken just for a final check and
+//! the rename. Only if another program wrote in the meantime, or the file was half written when read, is everything
+//! done under the lock.
 
 use std::ffi::CString;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
+use std::{io, thread};
 
 use rustix::fs::{Access, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -22,60 +24,61 @@ use taskyard_core::SpecialFile;
 
 use super::client_lock::temporary_name;
 use super::dead_locks::maker_is_dead;
-use super::fingerprint::{Fingerprint, look_at, look_through};
-use super::list_paths::{self, ListPaths, OURS, c_name};
+use super::list_paths;
+use super::list_paths::{ListPaths, OURS, c_name};
 use super::queue::PATIENCE;
 use super::turn::WriteTurn;
-use super::turn_record;
 use crate::failpoint::reach;
-use crate::regular_file::{self, NotRead};
+use crate::regular_file::NotRead;
 use crate::store::StoreError;
-use crate::store::directories::must_not_be_foreign;
 use crate::store::journal::{canonical, sidecar_name};
-use crate::{clock, private};
+use crate::store::list_directories::must_not_be_foreign;
+use crate::store::locks::list_paths::{Fingerprint, look_at, look_through};
+use crate::store::locks::turn;
+use crate::{private, regular_file, system};
 
-/// Fewer bytes than this are looked through sooner than a thread is started.
+/// Fewer bytes than this are checked faster than a thread is started.
 const WORTH_A_THREAD: usize = 64 * 1024;
 
-/// A file of the client's, locked. Dropping it gives the lock back.
+/// A file of the client's that we have locked. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct Guarded {
     turn: WriteTurn,
     name: CString,
     path: PathBuf,
-    /// What the file was recognised by when it was read, and the rights on it.
+    /// The fingerprint and mode of the file when it was read.
     seen: Option<(Fingerprint, u32)>,
-    /// What its bytes come to, where it was read without the lock and so lately written that its time does not tell one write from
-    /// the next.
+    /// The hash of its contents, if it was read without the lock and so recently written that its time cannot
+    /// distinguish two writes.
     sum: Option<u64>,
 }
 
-/// What stands under a name.
+/// What exists under a name.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// Nothing.
     Nothing,
-    /// A file of so many bytes, too many to read.
+    /// A file too large to read, with its size in bytes.
     TooLarge(u64),
-    /// Something that is no regular file.
+    /// Something other than a regular file.
     NotAFile(SpecialFile),
-    /// A file with these bytes.
+    /// The contents of the file.
     Bytes(Vec<u8>),
 }
 
 impl Guarded {
-    /// Waits for the lock on a file, first making it with `first` in it where there is none. Its directory has to be there.
-    /// Our processes queue on a file in `queues`.
+    /// Waits for the lock on a file. If the file does not exist, creates it with the contents `first`. Its directory
+    /// must exist. Our processes queue on a file in `queues`.
     pub(crate) fn lock(path: &Path, queues: &Path, first: &[u8]) -> Result<Self, StoreError> {
         let mut guarded = Self::wait_for_turn(path, queues, first)?;
         guarded.turn.lock_list()?;
         Ok(guarded)
     }
 
-    /// Waits until none of ours is at a file, first making it as [`Self::lock`] does. The client is kept out of it only at the moment
-    /// it is replaced; until then what is read may be half written.
+    /// Waits until no other process of ours works on a file, and creates it as [`Self::lock`] does. The client is only
+    /// locked out while the file is replaced; until then, what is read may be half written.
     pub(crate) fn wait_for_turn(path: &Path, queues: &Path, first: &[u8]) -> Result<Self, StoreError> {
-        // The client locks beside the real file. A link in the place of the file itself is refused when it is read.
+        // The client locks beside the real file. A symbolic link in place of the file itself is refused when it is
+        // read.
         let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
             return Err(StoreError::io("cannot lock", path)(io::ErrorKind::InvalidInput.into()));
         };
@@ -89,8 +92,8 @@ impl Guarded {
         private::make_directory(queues).map_err(StoreError::io("cannot create", queues))?;
         let is_there = look_at(opened.as_fd(), &c_name(name)).map_err(StoreError::io("cannot read", &path))?.is_some();
         if !is_there {
-            // Where we cannot queue, nothing is to be left behind.
-            turn_record::open(&queue).map_err(StoreError::io("cannot open", &queue))?;
+            // Check that we can queue before creating anything.
+            turn::open(&queue).map_err(StoreError::io("cannot open", &queue))?;
             make(opened.as_fd(), &c_name(name), first).map_err(StoreError::io("cannot create", &path))?;
             reach("guarded file: made");
         }
@@ -102,7 +105,7 @@ impl Guarded {
         Ok(Self { turn, name: c_name(name), path: path.clone(), seen: None, sum: None })
     }
 
-    /// Reads the file, up to a size.
+    /// Reads the file, if it is not larger than `largest` bytes.
     pub(crate) fn read(&mut self, largest: u64) -> Result<Found, StoreError> {
         (self.seen, self.sum) = (None, None);
         let read = regular_file::open_at(self.turn.directory.as_fd(), &self.name).and_then(|file| {
@@ -110,7 +113,7 @@ impl Guarded {
             self.seen = Some((look.print, look.mode));
             regular_file::must_fit(look.kind, look.print.size, largest)?;
             let bytes = regular_file::read_open(file, look.print.size, largest)?;
-            if !self.turn.locks.has_list() && !look.print.is_settled(clock::wall()) {
+            if !self.turn.locks.has_list() && !look.print.is_settled(system::wall()) {
                 self.sum = Some(sum_of(&bytes));
             }
             Ok(bytes)
@@ -118,18 +121,20 @@ impl Guarded {
         Found::of(read).map_err(StoreError::io("cannot read", &self.path))
     }
 
-    /// Returns what tells the file as it was last read or written here from what it will be when another program writes it.
+    /// Returns the fingerprint of the file as it was last read or written here. It changes when another program writes
+    /// the file.
     pub(crate) fn print(&self) -> Option<Print> {
         self.seen.map(|(print, _)| Print(print))
     }
 
-    /// Replaces the file that was read: written beside it, flushed to the disk, and renamed. A power loss leaves the old or the new one.
-    /// Returns false, and has done nothing, where a rival took the lock or wrote the file since it was read.
+    /// Replaces the file that was read: writes the new one beside it, flushes it and renames it. After a power loss the
+    /// file is the old or the new one. Returns false without changing anything if a rival took the lock or wrote the
+    /// file since it was read.
     pub(crate) fn replace(&mut self, bytes: &[u8]) -> Result<bool, StoreError> {
         Ok(self.replace_if(bytes, || true)? == Replaced::Yes)
     }
 
-    /// Does the same where the new contents are as they should be, which is found out while they are being written.
+    /// Like [`Self::replace`], but only if `is_right` returns true. It runs while the new contents are being written.
     pub(crate) fn replace_if(
         &mut self,
         bytes: &[u8],
@@ -138,7 +143,7 @@ impl Guarded {
         let shared = Arc::clone(&self.turn.directory);
         let directory = shared.as_fd();
         if self.seen.is_some() {
-            // A rename would ask the directory alone, and give a file that is not ours to write to another owner.
+            // A rename only checks the directory, and would replace a file that we may not write, changing its owner.
             let allowed = rustix::fs::accessat(directory, &*self.name, Access::WRITE_OK, AtFlags::empty());
             allowed.map_err(|error| StoreError::io("cannot write", &self.path)(error.into()))?;
         }
@@ -188,7 +193,7 @@ impl Guarded {
 }
 
 impl Guarded {
-    /// Tells whether the file still holds what was read from it, where its time does not tell.
+    /// Returns whether the file still has the contents that were read, if its time cannot tell.
     fn is_still_so(&self) -> io::Result<bool> {
         let (Some(sum), Some((print, _))) = (self.sum, self.seen) else { return Ok(true) };
         let read = regular_file::open_at(self.turn.directory.as_fd(), &self.name)
@@ -203,19 +208,18 @@ fn sum_of(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// What came of replacing a file.
+/// The result of replacing a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replaced {
-    /// It is the new one.
+    /// The file was replaced.
     Yes,
-    /// A rival took the lock or wrote the file; it is as the rival left it.
+    /// A rival took the lock or wrote the file. The file is as the rival left it.
     No,
-    /// The new contents are not as they should be; it is as it was.
+    /// The check of the new contents failed. The file is unchanged.
     NotRight,
 }
 
-/// What tells a file from what it was before and will be after. Two writes within the clock's grain that leave it at one size are not
-/// told apart.
+/// Identifies one version of a file. Two versions of the same size written within one clock tick are not distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Print(Fingerprint);
 
@@ -225,9 +229,9 @@ pub(in crate::store) fn queue_of(path: &Path, queues: &Path) -> PathBuf {
     queues.join(format!("{}.queue", sidecar_name(&directory.join(path.file_name().unwrap_or_default()))))
 }
 
-/// Reads a file without its lock.
+/// Reads a file without taking its lock.
 pub(crate) fn read_unlocked(path: &Path, largest: u64) -> io::Result<Found> {
-    // The file's directory, and that of the team.
+    // Check the file's directory and that of the team.
     must_not_be_foreign(path.ancestors().skip(1).take(2))?;
     Found::of(regular_file::read(path, largest))
 }
@@ -244,7 +248,7 @@ impl Found {
     }
 }
 
-/// Makes a file with its contents in it from the first moment, where there is nothing of that name.
+/// Creates a file together with its contents. Does nothing if the name exists.
 fn make(directory: std::os::fd::BorrowedFd<'_>, name: &std::ffi::CStr, first: &[u8]) -> io::Result<()> {
     let temporary = temporary_name("tmp");
     let made = write(directory, &temporary, first, None).and_then(|_| {
@@ -252,7 +256,7 @@ fn make(directory: std::os::fd::BorrowedFd<'_>, name: &std::ffi::CStr, first: &[
             Ok(()) => Ok(true),
             // A rival was faster.
             Err(Errno::EXIST) => Ok(false),
-            // Not every file system can rename without replacing; a link cannot replace anything either.
+            // Not every file system supports rename without replacing; a hard link does not replace anything either.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 match rustix::fs::linkat(directory, &*temporary, directory, name, AtFlags::empty()) {
                     Ok(()) | Err(Errno::EXIST) => Ok(false),
@@ -275,7 +279,7 @@ fn write(
     mode: Option<u32>,
 ) -> io::Result<Fingerprint> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    // What was private is so from the first moment.
+    // A private file must stay private from the start.
     let first_mode = Mode::from_raw_mode(mode.unwrap_or(0o666));
     let mut file = File::from(rustix::fs::openat(directory, name, flags, first_mode)?);
     file.write_all(bytes)?;

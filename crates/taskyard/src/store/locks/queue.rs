@@ -1,59 +1,65 @@
-//! The queue of our own writers: a kernel lock on a file of ours, so that waiting costs nothing and dies with the waiter.
+//! The queue of our own writers: a kernel lock on a file of ours, so that waiting costs nothing and ends with the
+//! waiting process.
 //!
-//! The holder of the turn shows signs of life by the file's time. A waiter that sees none for as long as a lock lives goes past: a kernel lock
-//! lasts as long as its process does, also while that is suspended. A link beside the queue's file keeps apart the processes that go past; it
-//! leads nowhere and says whose it is. They leave word that they went past; then the writer that gets to the head makes this link, too,
-//! before it has the turn, and leaves word that all is as it was. A process that was passed finds another count of turns than its own, and
-//! stops.
+//! A kernel lock lasts as long as its process, even while that is suspended. So the holder of a turn keeps refreshing
+//! the file's time, and a waiter that sees no refresh for the lifetime of a lock bypasses the queue. A symbolic link
+//! beside the queue's file excludes other bypassing processes; its target does not exist but names the owner. A process
+//! that bypasses the queue records that. The writer that next gets to the head then also takes the link before it has
+//! the turn, and records that the queue is valid again. A process that was bypassed finds a turn count other than its
+//! own, and stops.
 //!
-//! The kernel has no flock with a time limit, so threads sleep in it for writers that have only so much time.
+//! The kernel has no flock with a timeout, so threads wait in it on behalf of writers with limited patience.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::client_lock::{self, LIFE};
-use super::turn_record::{self, TurnRecord};
-use crate::clock;
+use super::client_lock;
+use super::client_lock::LIFE;
 use crate::liveness::{is_seen_dead, space_tag};
-use crate::lock_table::flock_holder;
-use crate::store::new_name::rename_to_new;
+use crate::store::list_directories::rename_to_new;
+use crate::store::locks::turn;
+use crate::store::locks::turn::TurnRecord;
 use crate::store::{Occupant, StoreError};
+use crate::system;
+use crate::system::flock_holder;
 
-/// How often a waiter looks whether the one ahead still moves.
+/// How often a waiter checks whether the holder is still alive.
 const GLANCE: Duration = Duration::from_millis(200);
-/// How long a process of ours waits for a holder that is alive and does not make way.
+/// How long our processes wait for a holder that is alive but does not release the turn.
 pub(in crate::store) const PATIENCE: Duration = Duration::from_secs(12);
-/// A clock that is this far off was set.
+/// A clock that is off by this much, in nanoseconds, was set.
 const CLOCK_WAS_SET: i64 = 2_000_000_000;
 
-/// The file our writers queue on, and whether we are at its head.
+/// Our place in the queue of writers: at its head, or past it.
 #[derive(Debug)]
 pub(in crate::store) struct Queue {
     pub(in crate::store) file: Arc<File>,
     pub(in crate::store) path: PathBuf,
-    /// False when the one at the head does not move and we went past it.
+    /// False if the process at the head was unresponsive and we bypassed it.
     pub(in crate::store) is_head: bool,
-    /// Keeps other processes from going past.
+    /// Keeps other processes from bypassing the queue.
     passing: Option<Passing>,
 }
 
 impl Queue {
-    /// Returns the record of the last turn, once no other process can have the turn; none where one kept it for so long.
+    /// Returns the record of the last turn once no other process can have the turn, or `None` if one kept it for longer
+    /// than `patience`.
     pub(in crate::store) fn turn_record(&mut self, patience: Duration) -> Result<Option<TurnRecord>, StoreError> {
         loop {
-            let state = turn_record::load_or_new(&self.file, &self.path)?;
-            // We are at the head, and yet a writer is said to be busy or to have gone past: it is dead, or went past another head.
+            let state = turn::load_or_new(&self.file, &self.path)?;
+            // We are at the head, and yet the record says that a writer is busy or bypassed the queue: it is dead, or
+            // bypassed an earlier head.
             let is_doubtful = self.is_head && (state.busy || state.is_past_queue);
             if !is_doubtful || self.passing.is_some() {
                 return Ok(Some(state));
@@ -65,14 +71,15 @@ impl Queue {
         }
     }
 
-    /// Says who keeps the turn.
+    /// Returns the error that says who has the turn.
     pub(in crate::store) fn held(&self, waited: Duration) -> StoreError {
         held(&self.path, waited)
     }
 }
 
 impl Drop for Queue {
-    /// Lets the next one in at once: another process may still have the file open for a moment.
+    /// Unlocks explicitly, so that the next writer need not wait: a child process may still have the file open for a
+    /// moment.
     fn drop(&mut self) {
         if self.is_head {
             let _ = flock(&self.file, FlockOperation::Unlock);
@@ -80,9 +87,9 @@ impl Drop for Queue {
     }
 }
 
-/// Goes to the head of the queue if no writer is there.
+/// Takes the head of the queue if it is free, else returns `None`.
 pub(in crate::store) fn try_enter(path: &Path) -> Result<Option<Queue>, StoreError> {
-    let file = turn_record::open(path).map_err(StoreError::io("cannot open", path))?;
+    let file = turn::open(path).map_err(StoreError::io("cannot open", path))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) if was_put_away(&file) => Ok(None),
         Ok(()) => Ok(Some(head(file, path))),
@@ -91,22 +98,22 @@ pub(in crate::store) fn try_enter(path: &Path) -> Result<Option<Queue>, StoreErr
     }
 }
 
-/// Waits for its turn in the queue.
+/// Waits for a turn in the queue.
 pub(in crate::store) fn enter(path: &Path) -> Result<Queue, StoreError> {
     let waiting = match try_enter(path) {
         Ok(Some(queue)) => return Ok(queue),
-        Ok(None) => turn_record::open(path).map_err(StoreError::io("cannot open", path))?,
+        Ok(None) => turn::open(path).map_err(StoreError::io("cannot open", path))?,
         Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
             return Err(held_for_a_moment(path));
         }
         Err(error) => return Err(error),
     };
     let receiver = lock_when_free(waiting).map_err(StoreError::io("cannot wait for", path))?;
-    let glances = turn_record::open(path).map_err(StoreError::io("cannot open", path))?;
+    let glances = turn::open(path).map_err(StoreError::io("cannot open", path))?;
     let mut ahead = Ahead::first_seen(&glances);
     loop {
         match receiver.recv_timeout(GLANCE) {
-            // The list was put away while we waited: a caller that begins anew finds it.
+            // The list was archived while we waited. A caller that retries restores it.
             Ok(Ok(file)) if was_put_away(&file) => return Err(held_for_a_moment(path)),
             Ok(Ok(file)) => return Ok(head(file, path)),
             Ok(Err(error)) => return Err(StoreError::io("cannot lock", path)(error.into())),
@@ -135,34 +142,35 @@ fn head(file: File, path: &Path) -> Queue {
     Queue { file: Arc::new(file), path: path.to_owned(), is_head: true, passing: None }
 }
 
-/// Goes past the head, if it still is as it was seen.
+/// Bypasses the head if it is still as it was seen.
 fn pass(path: &Path, file: &File, seen: &TurnRecord) -> Result<Option<Passing>, StoreError> {
     let taken = try_take_passing(path).map_err(StoreError::io("cannot lock", path))?;
-    let now = turn_record::load(file).map_err(StoreError::io("cannot read", path))?.unwrap_or_default();
-    // Other processes may have gone past meanwhile, and be done. But where there is a new head, the queue counts again.
+    let now = turn::load(file).map_err(StoreError::io("cannot read", path))?.unwrap_or_default();
+    // Other processes may have bypassed the queue and finished in the meantime. But if there is a new head, the queue
+    // is valid again.
     Ok(taken.filter(|_| now.is_past_queue || now.turns == seen.turns))
 }
 
-/// Says who keeps the turn.
+/// Returns the error that says who has the turn.
 pub(in crate::store) fn held(path: &Path, waited: Duration) -> StoreError {
     let process = flock_holder(path).map(|holder| holder.as_raw_nonzero().get());
     StoreError::Busy { by: Occupant::FileLocker { file: path.to_owned(), process }, waited }
 }
 
-/// Tells whether the file is not the queue any more, because the memory of the list was put away.
+/// Returns whether the file is no longer the queue because the list was archived.
 fn was_put_away(file: &File) -> bool {
     file.metadata().is_ok_and(|found| found.nlink() == 0)
 }
 
-/// Says that a process is at the list that will not be there when it is tried again.
+/// Returns the error for a holder that will be gone on the next attempt.
 fn held_for_a_moment(path: &Path) -> StoreError {
     StoreError::Busy { by: Occupant::FileLocker { file: path.to_owned(), process: None }, waited: Duration::ZERO }
 }
 
-/// What a waiter sees of the one ahead.
+/// What a waiter knows about the holder it waits for.
 struct Ahead {
     seen: Glance,
-    /// When it last did anything, a sign of life included.
+    /// When the holder last did anything, including a refresh.
     last_sign: Instant,
     /// When the turn last changed hands.
     last_move: Instant,
@@ -171,7 +179,7 @@ struct Ahead {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Glance {
     state: TurnRecord,
-    /// The time of the queue's file.
+    /// The modification time of the queue's file.
     touched: i64,
 }
 
@@ -180,7 +188,7 @@ impl Ahead {
         Self { seen: Glance::at(file), last_sign: Instant::now(), last_move: Instant::now() }
     }
 
-    /// Looks again, and tells whether there is no point in waiting behind the head.
+    /// Looks again, and returns whether waiting behind the head is pointless.
     fn may_be_passed(&mut self, file: &File) -> bool {
         let now = Glance::at(file);
         let is_still = now == self.seen;
@@ -193,7 +201,7 @@ impl Ahead {
         self.seen = now;
         let is_old = now.state.busy
             && is_offset(now.state.clock_offset)
-            && clock::wall().saturating_sub(now.touched) > nanos(LIFE);
+            && system::wall().saturating_sub(now.touched) > nanos(LIFE);
         now.state.is_past_queue || (is_still && is_old) || self.last_sign.elapsed() > LIFE
     }
 }
@@ -201,25 +209,25 @@ impl Ahead {
 impl Glance {
     fn at(file: &File) -> Self {
         let touched = file.metadata().map(|found| found.mtime() * 1_000_000_000 + found.mtime_nsec());
-        let state = turn_record::load(file).ok().flatten().unwrap_or_default();
+        let state = turn::load(file).ok().flatten().unwrap_or_default();
         Self { state, touched: touched.unwrap_or(0) }
     }
 }
 
-/// Tells whether wall time and time since boot still are so far apart: else the clock was set.
+/// Returns whether wall time and time since boot still differ by `offset`. If not, the clock was set.
 pub(in crate::store) fn is_offset(offset: i64) -> bool {
-    (clock::wall() - clock::since_boot() - offset).abs() < CLOCK_WAS_SET
+    (system::wall() - system::since_boot() - offset).abs() < CLOCK_WAS_SET
 }
 
 fn nanos(span: Duration) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// The right to go past, or to keep other processes from it. Dropping it gives it back.
+/// The right to bypass the queue, or to keep other processes from doing so. Dropping it releases it.
 #[derive(Debug)]
 pub(in crate::store) struct Passing {
     link: PathBuf,
-    /// What the link says: the process, its pid namespace, and what no other link says.
+    /// The target of the link: the process, its pid namespace, and a unique suffix.
     text: String,
 }
 
@@ -231,7 +239,7 @@ impl Drop for Passing {
     }
 }
 
-/// Makes the link, where no living process has made it.
+/// Creates the link unless a living process has it.
 pub(in crate::store) fn try_take_passing(queue: &Path) -> io::Result<Option<Passing>> {
     let link = beside(queue, "passing");
     for _ in 0..2 {
@@ -250,7 +258,7 @@ pub(in crate::store) fn try_take_passing(queue: &Path) -> io::Result<Option<Pass
     Ok(None)
 }
 
-/// Makes the link, after a wait for the process that has it.
+/// Creates the link, waiting up to `patience` for the process that has it.
 pub(in crate::store) fn take_passing(queue: &Path, patience: Duration) -> io::Result<Option<Passing>> {
     let (started, mut backoff) = (Instant::now(), Backoff::default());
     loop {
@@ -262,7 +270,7 @@ pub(in crate::store) fn take_passing(queue: &Path, patience: Duration) -> io::Re
     }
 }
 
-/// Removes a link of a dead process; what another process put there in this instant is put back.
+/// Removes a dead process's link. If another process replaced it in this instant, puts that one back.
 fn take_away(queue: &Path, link: &Path, text: &OsString) -> io::Result<()> {
     let aside = beside(queue, &format!("passed-{}", new_link_text()));
     match fs::rename(link, &aside) {
@@ -271,7 +279,7 @@ fn take_away(queue: &Path, link: &Path, text: &OsString) -> io::Result<()> {
         Err(error) => return Err(error),
     }
     if fs::read_link(&aside).is_ok_and(|found| found.as_os_str() != text) {
-        // Where a third one has it by now, its owner lost it in that instant, and will notice.
+        // If a third process has created the link by now, the owner lost it in that instant and will notice.
         let _ = rename_to_new(rustix::fs::CWD, &aside, link);
     }
     let _ = fs::remove_file(&aside);
@@ -285,10 +293,10 @@ fn beside(queue: &Path, ending: &str) -> PathBuf {
 fn new_link_text() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{}-{}-{:x}-{count}", client_lock::process(), space_tag(), clock::since_boot())
+    format!("{}-{}-{:x}-{count}", client_lock::process(), space_tag(), system::since_boot())
 }
 
-/// Tells whether a link was made by a process that this one can see to be gone.
+/// Returns whether a link was created by a process that can be seen to be dead.
 fn is_of_dead_process(text: &OsString) -> bool {
     let text = text.to_string_lossy();
     let mut parts = text.split('-').map(str::parse::<u32>);
@@ -296,36 +304,36 @@ fn is_of_dead_process(text: &OsString) -> bool {
     space == space_tag() && is_seen_dead(process)
 }
 
-/// Tells whether the process that made a link showed no sign of life for as long as a lock lives: in the queue's file, once it has the
-/// turn.
+/// Returns whether the owner of a link showed no activity for the lifetime of a lock. Once it has the turn, it
+/// refreshes the queue's file.
 fn is_silent(queue: &Path, link: &Path) -> bool {
     let changed =
         |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.mtime() * 1_000_000_000 + found.mtime_nsec());
     let last = changed(queue).max(changed(link));
-    u128::try_from(clock::wall().saturating_sub(last)).is_ok_and(|silence| silence > LIFE.as_nanos())
+    u128::try_from(system::wall().saturating_sub(last)).is_ok_and(|silence| silence > LIFE.as_nanos())
 }
 
-/// So many threads are kept for the next who wait. Where many processes write at once, every turn is waited for.
+/// How many idle threads are kept for later waiters. If many processes write at once, every turn has to be waited for.
 const KEPT: usize = 1;
-/// ... and for how long.
+/// How long an idle thread is kept.
 const KEPT_FOR: Duration = Duration::from_secs(1);
 
 static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
 
-/// A thread that has nothing to wait for.
+/// An idle thread.
 struct Idle {
     thread: ThreadId,
     next: Sender<Wait>,
 }
 
-/// A file that is to be locked, and the channel to the thread that wants it then. When that thread is gone, the file is dropped and with it
-/// the lock.
+/// A file to lock, and the channel to the thread that wants it. If that thread is gone, the file is dropped, and the
+/// lock with it.
 struct Wait {
     file: File,
     locked: Sender<Result<File, Errno>>,
 }
 
-/// Has a file locked as soon as every writer ahead has let go of it.
+/// Locks a file in a background thread as soon as it is free.
 pub(in crate::store) fn lock_when_free(file: File) -> io::Result<Receiver<Result<File, Errno>>> {
     let (locked, receiver) = channel();
     let wait = Wait { file, locked };
@@ -354,7 +362,7 @@ fn lock_one_after_the_other(mut wait: Wait) {
     }
 }
 
-/// Waits for a while until there is something else to lock.
+/// Waits a while for another file to lock.
 fn stay_for_another(next: &Sender<Wait>, waits: &Receiver<Wait>) -> Option<Wait> {
     let thread = thread::current().id();
     let mut all = idle();
@@ -372,7 +380,7 @@ fn stay_for_another(next: &Sender<Wait>, waits: &Receiver<Wait>) -> Option<Wait>
             all.remove(place);
             None
         }
-        // Another thread has taken this one up and is about to say for what.
+        // Another thread has claimed this one and is about to send the file.
         None => {
             drop(all);
             waits.recv().ok()
@@ -384,7 +392,7 @@ fn idle() -> MutexGuard<'static, Vec<Idle>> {
     IDLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Pauses that double from 5 to 100 ms, each made a little uneven so that waiters do not march in step.
+/// Pauses that double from 5 to 100 ms, with jitter so that waiters do not retry in lockstep.
 #[derive(Debug)]
 pub(in crate::store) struct Backoff {
     pause: u64,
@@ -393,12 +401,11 @@ pub(in crate::store) struct Backoff {
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self { pause: 5, seed: crate::clock::since_boot().unsigned_abs() ^ (u64::from(std::process::id()) << 32) | 1 }
+        Self { pause: 5, seed: crate::system::since_boot().unsigned_abs() ^ (u64::from(std::process::id()) << 32) | 1 }
     }
 }
 
 impl Backoff {
-    /// Returns the next pause.
     pub(in crate::store) fn next(&mut self) -> Duration {
         self.seed ^= self.seed << 13;
         self.seed ^= self.seed >> 7;
@@ -417,7 +424,7 @@ mod tests {
     use super::{new_link_text, space_tag, try_take_passing};
 
     #[test]
-    fn one_has_it_at_a_time_and_what_a_dead_process_left_is_taken_away() {
+    fn lock_is_exclusive_and_dead_owner_is_cleaned_up() {
         let folder = tempfile::tempdir().unwrap();
         let queue = folder.path().join("queue");
         File::create(&queue).unwrap();
@@ -428,7 +435,7 @@ mod tests {
         // No process has this id.
         symlink(format!("4194305-{}-0-0", space_tag()), folder.path().join("queue.passing")).unwrap();
         let second = try_take_passing(&queue).unwrap().unwrap();
-        // Another process took it over: that one gives it back.
+        // Another process took it over, and is the one to release it.
         fs::remove_file(&second.link).unwrap();
         symlink(new_link_text(), &second.link).unwrap();
         drop(second);

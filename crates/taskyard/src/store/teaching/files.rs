@@ -1,50 +1,58 @@
-//! The files of a folder: read, replaced, and given up to a rival that was faster.
+//! The files of a teaching folder: reading them, replacing them, and yielding to another program that claimed a task
+//! first.
 //!
-//! No other program keeps to a lock here, so that the last look at a file is the last thing before it is replaced. After a task was taken, a
-//! program that read its file before that writes its own claim a moment later and never looks again. So we look again, and it is
-//! theirs. Such a program opens the file and writes to it. If it opened the file that we replaced, its claim stands in a file that has no
-//! name any more: it is brought back. If it opened ours, its claim stands there, and the next reader sees it. A program that takes longer
-//! than [`MOMENT`] between reading and writing cannot be waited for.
+//! No other program takes a lock here, so a file is checked immediately before it is replaced. A program that read a
+//! file before we took the task may write its own claim a moment later without checking again. So we check again for a
+//! while, and the task is theirs. Such a program opens the file and writes to it. If it opened the file that we
+//! replaced, its claim is in a file without a name, and we restore it. If it opened our file, its claim is there, and
+//! the next reader sees it. A program that takes longer than [`MOMENT`] between reading and writing cannot be waited
+//! for.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
-use std::thread;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
-use rustix::fs::CWD;
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use serde_json::Value;
 use taskyard_core::dialect::native::{LARGEST, Unreadable};
-use taskyard_core::dialect::teaching::{self, BadCarried, Folder, parse_carried, print_carried, read, task_of};
-use taskyard_core::{Image, Status, Task, TaskId};
+use taskyard_core::dialect::teaching;
+use taskyard_core::dialect::teaching::{BadCarried, Folder, parse_carried, print_carried, read, task_of};
+use taskyard_core::{Image, ListId, Rules, Status, Task, TaskId, Timestamp};
 
-use crate::clock;
+use super::files;
 use crate::failpoint::reach;
-use crate::regular_file::{self, NotRead};
-use crate::replacement::create_replacement;
-use crate::store::dialects::{KnownFiles, clear_away};
-use crate::store::journal::{FileStamp, Known};
-use crate::store::new_name::rename_to_new;
-use crate::store::{Litter, StoreError};
+use crate::regular_file::{NotRead, create_replacement};
+use crate::store::dialects::{Changes, DialectFiles, DialectStore, KnownFiles, Loaded, clear_away, lock_in_time};
+use crate::store::journal::{FileStamp, Fingerprint, Known};
+use crate::store::kit::Home;
+use crate::store::list_directories::{directories_gone, list_directories, named, only_list, rename_to_new};
+use crate::store::{FileLayout, Litter, Store, StoreError};
+use crate::system::random_number;
+use crate::{regular_file, system};
 
-/// What the task files have no words for.
+/// The file for what the task files cannot express.
 const CARRIED: &str = ".taskyard.json";
-/// What is carried for every task is together no larger than this.
+/// Maximum size in bytes of that file.
 const LARGEST_CARRIED: u64 = 256 * 1024 * 1024;
-/// Other programs write in place: what may be half written is read again for so long.
+/// How long to keep rereading a file that may be half written, since other programs write in place.
 const LOOKING_AGAIN: Duration = Duration::from_millis(250);
 
-/// Reads a folder; none where there is none. A file that is known, and was surely not changed since it was seen, is not read again.
+/// Reads a folder; `None` if it does not exist. A known file is not read again if it certainly has not changed since.
 pub(super) fn load(path: &Path, known: &KnownFiles) -> Result<Option<RawFolder>, StoreError> {
     let started = Instant::now();
     loop {
-        let seen = clock::wall();
+        let seen = system::wall();
         let Some(before) = stamps(path).map_err(StoreError::io("cannot list", path))? else { return Ok(None) };
         let mut folder = Folder::default();
         let mut learned = BTreeMap::new();
         let mut is_whole = true;
-        // Whether all is as the journal has it. Then it was so when the looking began.
+        // Whether everything is as recorded in the journal. If so, it was already so when reading began.
         let mut is_known = true;
         for (name, stamp) in &before {
             let id = task_of(name);
@@ -97,7 +105,7 @@ pub(super) fn load(path: &Path, known: &KnownFiles) -> Result<Option<RawFolder>,
     }
 }
 
-/// Returns what the files of a folder look like; none where there is no folder.
+/// Returns the metadata of the files in a folder; `None` if the folder does not exist.
 pub(super) fn stamps(path: &Path) -> io::Result<Option<Stamps>> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -120,7 +128,7 @@ pub(super) fn stamps(path: &Path) -> io::Result<Option<Stamps>> {
     Ok(Some(stamps))
 }
 
-/// Tells whether the files that are about to be replaced, removed or made still look as they did.
+/// Returns whether the files about to be replaced, removed or created still have the same metadata.
 pub(super) fn are_still(path: &Path, before: &RawFolder, after: &RawFolder) -> io::Result<bool> {
     let is_changed = |id: &&TaskId| before.folder.files.get(*id) != after.folder.files.get(*id);
     let changed = after.folder.files.keys().filter(is_changed);
@@ -139,7 +147,7 @@ pub(super) fn are_still(path: &Path, before: &RawFolder, after: &RawFolder) -> i
     Ok(true)
 }
 
-/// Returns what has the name of a task's file and is no regular one.
+/// Returns entries with the name of a task file that are not regular files.
 pub(super) fn special_files(path: &Path) -> io::Result<Vec<Litter>> {
     let mut litter = Vec::new();
     for name in stamps(path)?.unwrap_or_default().into_keys() {
@@ -149,9 +157,11 @@ pub(super) fn special_files(path: &Path) -> io::Result<Vec<Litter>> {
     Ok(litter)
 }
 
-/// Writes what is different. What is carried comes first: without its task it means nothing, and a task without it is not whole.
+/// Writes the differences. [`CARRIED`] is written first: without its task an entry there means nothing, but a task
+/// without its entry is incomplete.
 ///
-/// Returns false, with some of it written, where a file is no longer what was read at the last look before it is replaced.
+/// Returns false, with some files possibly written, if the final check before a replacement finds that a file has
+/// changed since it was read.
 pub(super) fn save(path: &Path, before: Option<&Folder>, after: &Folder) -> Result<bool, StoreError> {
     fs::create_dir_all(path).map_err(StoreError::io("cannot create", path))?;
     clear_away(path, TEMPORARY);
@@ -184,7 +194,6 @@ pub(super) fn save(path: &Path, before: Option<&Folder>, after: &Folder) -> Resu
     Ok(true)
 }
 
-/// Returns the name of the file of a task.
 pub(super) fn file_name(id: &TaskId) -> String {
     format!("{}.json", id.file_stem())
 }
@@ -197,33 +206,32 @@ fn remove(folder: &Path, name: &str) -> Result<(), StoreError> {
     }
 }
 
-/// What our temporary files begin with.
+/// Prefix of our temporary files.
 pub(super) const TEMPORARY: &str = ".taskyard-";
 
-/// A file that was replaced, kept open: a program that opened it before may still write to it.
+/// A replaced file, kept open because a program that opened it earlier may still write to it.
 #[derive(Debug)]
 pub(super) struct Replaced {
-    /// Its name.
     pub(super) name: String,
-    /// What was there before.
+    /// The previous file.
     pub(super) old: File,
-    /// What it held.
+    /// Its contents when it was replaced.
     pub(super) before: Vec<u8>,
-    /// What was put in its place.
+    /// The contents that replaced it.
     pub(super) ours: Vec<u8>,
 }
 
-/// Writes a file, whatever is there.
+/// Writes a file, replacing an existing one.
 pub(super) fn put(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     write(folder, name, bytes, |from, to| fs::rename(from, to).map(|()| true)).map(drop)
 }
 
-/// Writes a file where there is none.
+/// Writes a file that must not exist yet.
 pub(super) fn put_new(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     write(folder, name, bytes, |from, to| rename_to_new(CWD, from, to).map(|()| true)).map(drop)
 }
 
-/// Replaces a file that holds this; none where it holds something else at the last moment.
+/// Replaces a file with these contents. Returns `None` if it has other contents at the last moment.
 pub(super) fn replace(folder: &Path, name: &str, before: &[u8], ours: &[u8]) -> Result<Option<Replaced>, StoreError> {
     let path = folder.join(name);
     let old = match regular_file::open(&path, LARGEST) {
@@ -232,7 +240,7 @@ pub(super) fn replace(folder: &Path, name: &str, before: &[u8], ours: &[u8]) -> 
         Err(why) => return Err(StoreError::not_read(&path, why)),
     };
     let is_put = write(folder, name, ours, |from, to| {
-        // Nothing may come between this look and the renaming.
+        // Nothing must happen between this check and the rename.
         let is_same = is_at(&old, to)? && contents(&old)? == before;
         if is_same { fs::rename(from, to).map(|()| true) } else { Ok(false) }
     })?;
@@ -240,7 +248,6 @@ pub(super) fn replace(folder: &Path, name: &str, before: &[u8], ours: &[u8]) -> 
     Ok(is_put.then(replaced))
 }
 
-/// Reads an open file from its beginning.
 pub(super) fn contents(mut file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
@@ -248,7 +255,7 @@ pub(super) fn contents(mut file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Tells whether an open file is the one at a path.
+/// Returns whether the path refers to an open file.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let open = file.metadata()?;
     match fs::symlink_metadata(path) {
@@ -258,7 +265,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Writes a file beside its place and lets `rename` put it there. Returns what that said.
+/// Writes a temporary file next to its destination and lets `rename` move it there. Returns the result of `rename`.
 fn write(
     folder: &Path,
     name: &str,
@@ -269,7 +276,7 @@ fn write(
     let temporary = folder.join(format!("{TEMPORARY}{}-{name}.tmp", std::process::id()));
     let written = || -> io::Result<bool> {
         regular_file::must_be_replaceable(&path)?;
-        // A process of our number may have died here, and another user may have put a link there.
+        // A process with our id may have died here, or another user may have created a link.
         let _ = fs::remove_file(&temporary);
         let mut file = create_replacement(&temporary, &path)?;
         file.write_all(bytes)?;
@@ -286,7 +293,7 @@ fn write(
     is_put.map_err(StoreError::io("cannot write", path))
 }
 
-/// Reads the file at a path; none where there is none.
+/// Reads the file at a path; `None` if there is none, or if it is not a regular file of acceptable size.
 pub(super) fn read_file(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     match regular_file::read(path, LARGEST) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -296,23 +303,23 @@ pub(super) fn read_file(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     }
 }
 
-/// How long rivals may take between their look at a file and their writing to it.
+/// How long other programs may take between reading a file and writing to it.
 const MOMENT: Duration = Duration::from_millis(50);
-/// How often we look at least: where the machine is so busy that we get to it seldom, so do they.
+/// Minimum number of checks: on a machine too busy for us to check often, other programs are slow as well.
 const LOOKS: u32 = 40;
-/// How long we wait at most, also for a rival to finish what is half written.
+/// Maximum time to wait, including for a half-written claim to be completed.
 const LONGEST: Duration = Duration::from_millis(250);
-/// How often we look.
+/// Interval between checks.
 const STEP: Duration = Duration::from_millis(1);
 
-/// Tells whether a change takes a task that had no owner.
+/// Returns whether a change takes a task that was pending and had no owner.
 pub(super) fn is_taken(id: &TaskId, before: &[u8], after: &[u8]) -> bool {
     let task = |bytes: &[u8]| teaching::read(id, bytes, None, &[]).ok();
     let is_free = |task: &Task| task.status == Status::Pending && task.owner().is_none();
     matches!((task(before), task(after)), (Some(before), Some(after)) if is_free(&before) && !is_free(&after))
 }
 
-/// Waits for rivals that looked at these tasks before they were taken, and lets their writing count.
+/// Waits for other programs that read these tasks before they were taken, and lets their writes win.
 pub(super) fn yield_to_rivals(folder: &Path, taken: &[Replaced]) -> Result<(), StoreError> {
     if taken.is_empty() {
         return Ok(());
@@ -332,7 +339,7 @@ pub(super) fn yield_to_rivals(folder: &Path, taken: &[Replaced]) -> Result<(), S
     Ok(())
 }
 
-/// Brings back what a rival wrote to the file that was replaced. Returns whether it is not done yet.
+/// Restores what another program wrote to the replaced file. Returns whether that write is still incomplete.
 fn bring_back(folder: &Path, replaced: &Replaced) -> Result<bool, StoreError> {
     let path = folder.join(&replaced.name);
     let theirs = contents(&replaced.old).map_err(StoreError::io("cannot read", &path))?;
@@ -340,7 +347,7 @@ fn bring_back(folder: &Path, replaced: &Replaced) -> Result<bool, StoreError> {
         return Ok(false);
     }
     let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(&theirs).is_ok();
-    // What stands there by now may be newer than both.
+    // The current file may be newer than both.
     if is_whole && read_file(&path)?.as_deref() == Some(&replaced.ours) {
         tracing::info!(file = replaced.name, "a rival took the task at the same moment");
         put(folder, &replaced.name, &theirs)?;
@@ -348,23 +355,234 @@ fn bring_back(folder: &Path, replaced: &Replaced) -> Result<bool, StoreError> {
     Ok(!is_whole)
 }
 
-/// What each file looks like without reading it.
+/// The metadata of each file, without its contents.
 pub(super) type Stamps = BTreeMap<String, FileStamp>;
 
-/// A folder as it was read.
+/// The contents of a folder as read.
 #[derive(Clone, Debug)]
 pub(super) struct RawFolder {
     pub(super) folder: Folder,
     pub(super) stamps: Stamps,
     pub(super) waiting: HashMap<TaskId, Vec<TaskId>>,
-    /// What the journal did not know of files: how those look that had to be read, `None` for those that are gone.
+    /// What the journal did not know yet: the state of each file that had to be read, `None` for files that are gone.
     pub(super) learned: BTreeMap<TaskId, Option<Known>>,
 }
 
 impl RawFolder {
-    /// Takes what was read, and looks who waits for whom.
+    /// Computes the dependents of each task.
     pub(super) fn new(folder: Folder, stamps: Stamps, learned: BTreeMap<TaskId, Option<Known>>) -> Self {
         let waiting = teaching::waiting(&folder);
         Self { folder, stamps, waiting, learned }
+    }
+}
+
+/// Maps lists to folders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TeachingPaths {
+    /// A directory with one folder per list.
+    Lists(PathBuf),
+    /// A single folder, whatever the list is called.
+    Folder(PathBuf),
+}
+
+/// Options for opening a store of teaching folders.
+#[derive(Clone, Debug)]
+pub struct TeachingOptions {
+    /// Maps lists to folders.
+    pub paths: TeachingPaths,
+    /// Our own data directory.
+    pub data: PathBuf,
+    /// The rules for writing tasks.
+    pub rules: Rules,
+}
+
+/// Opens a store of teaching folders. Nothing is read or created until a list is used.
+pub fn open_teaching(options: TeachingOptions) -> Arc<dyn Store> {
+    let TeachingOptions { paths, data, rules } = options;
+    Arc::new(DialectStore::open(FolderFiles { paths }, data, rules))
+}
+
+#[derive(Debug)]
+struct FolderFiles {
+    paths: TeachingPaths,
+}
+
+impl DialectFiles for FolderFiles {
+    type Raw = RawFolder;
+    type Held = Option<File>;
+
+    const LAYOUT: FileLayout = FileLayout::Named;
+
+    const COUNTS_MISSING: bool = true;
+
+    fn path(&self, list: &ListId) -> PathBuf {
+        match &self.paths {
+            TeachingPaths::Lists(root) => root.join(list.directory()),
+            TeachingPaths::Folder(path) => path.clone(),
+        }
+    }
+
+    fn lists(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
+        match &self.paths {
+            TeachingPaths::Lists(root) => list_directories(root),
+            TeachingPaths::Folder(path) => {
+                let list = only_list(path).filter(|_| path.is_dir());
+                Ok(list.map(|list| (list, path.clone())).into_iter().collect())
+            }
+        }
+    }
+
+    fn directories_of_lists(&self) -> Vec<PathBuf> {
+        match &self.paths {
+            TeachingPaths::Lists(root) => vec![root.clone()],
+            TeachingPaths::Folder(path) => path.parent().map(Path::to_owned).into_iter().collect(),
+        }
+    }
+
+    fn lists_without_a_place(&self, data: &Path) -> Vec<(ListId, PathBuf)> {
+        match &self.paths {
+            TeachingPaths::Lists(root) => {
+                let folders = directories_gone(data, root).into_iter();
+                folders.filter_map(|path| Some((named(&path)?, path))).collect()
+            }
+            TeachingPaths::Folder(path) => {
+                let list = only_list(path).filter(|_| !path.exists());
+                list.map(|list| (list, path.clone())).into_iter().collect()
+            }
+        }
+    }
+
+    fn home(&self, path: &Path) -> Home {
+        Home::Folder(path.to_owned())
+    }
+
+    fn directory<'a>(&self, path: &'a Path) -> &'a Path {
+        path
+    }
+
+    fn temporary(&self, _path: &Path) -> String {
+        TEMPORARY.to_owned()
+    }
+
+    fn hold(&self, path: &Path, patience: Duration) -> Result<Option<Self::Held>, StoreError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(folder) => File::from(folder),
+            Err(Errno::NOENT) => return Ok(Some(None)),
+            Err(error) => return Err(StoreError::io("cannot open", path)(error.into())),
+        };
+        Ok(lock_in_time(folder, patience).map_err(StoreError::io("cannot lock", path))?.map(Some))
+    }
+
+    fn load(&self, path: &Path) -> Result<Option<RawFolder>, StoreError> {
+        files::load(path, &KnownFiles::new())
+    }
+
+    fn look(
+        &self,
+        path: &Path,
+        _rewrite: Option<&[u8]>,
+        _is_quiet: &dyn Fn() -> Result<bool, StoreError>,
+        known: &dyn Fn() -> Result<KnownFiles, StoreError>,
+    ) -> Result<Loaded<RawFolder>, StoreError> {
+        Ok(files::load(path, &known()?)?.map_or(Loaded::Absent, Loaded::Whole))
+    }
+
+    fn learned(&self, raw: &RawFolder) -> BTreeMap<TaskId, Option<Known>> {
+        raw.learned.clone()
+    }
+
+    fn about_to_be_known(&self, after: &RawFolder, id: &TaskId) -> Option<Known> {
+        // The metadata of the new file is not known yet: the next read reads it and finds what we wrote.
+        let print = Fingerprint { inode: 0, mtime: 0, size: 0 };
+        after.folder.files.get(id).map(|bytes| Known {
+            print,
+            seen: 0,
+            image: Image::new(bytes.as_slice()),
+            mode: None,
+        })
+    }
+
+    fn forms(&self, raw: &RawFolder) -> BTreeMap<TaskId, Vec<u8>> {
+        let form = |(id, bytes): (&TaskId, &Vec<u8>)| {
+            let mut form = bytes.clone();
+            if let Some(carried) = raw.folder.carried.get(id) {
+                form.push(b'\n');
+                form.extend(Value::Object(carried.clone()).to_string().into_bytes());
+            }
+            (id.clone(), form)
+        };
+        raw.folder.files.iter().map(form).collect()
+    }
+
+    fn read(&self, raw: &RawFolder, id: &TaskId) -> Result<Task, Unreadable> {
+        let bytes = raw.folder.files.get(id).ok_or(Unreadable::Empty)?;
+        let blocks = raw.waiting.get(id).map_or(&[][..], Vec::as_slice);
+        teaching::read(id, bytes, raw.folder.carried.get(id), blocks)
+    }
+
+    fn is_occupied(&self, path: &Path, raw: Option<&RawFolder>, id: &TaskId) -> bool {
+        let is_read = raw.is_some_and(|raw| raw.folder.files.contains_key(id));
+        !is_read && path.join(files::file_name(id)).symlink_metadata().is_ok()
+    }
+
+    fn change(&self, raw: Option<&RawFolder>, changes: &Changes, _at: Timestamp) -> RawFolder {
+        let mut folder = raw.map(|raw| raw.folder.clone()).unwrap_or_default();
+        for (id, task) in changes {
+            folder.carried.remove(id);
+            match task {
+                Some(task) => {
+                    let written = teaching::write_over(folder.files.get(id).map(Vec::as_slice), task);
+                    folder.files.insert(id.clone(), written.into_bytes());
+                }
+                None => drop(folder.files.remove(id)),
+            }
+        }
+        let waiting = teaching::waiting(&folder);
+        for (id, task) in changes.iter().filter_map(|(id, task)| Some((id, task.as_ref()?))) {
+            let written = folder.files.get(id).map_or(&[][..], Vec::as_slice);
+            let carried = teaching::carried_of(task, written, waiting.get(id).map_or(&[][..], Vec::as_slice));
+            if !carried.is_empty() {
+                folder.carried.insert(id.clone(), carried);
+            }
+        }
+        RawFolder { folder, stamps: Stamps::default(), waiting, learned: BTreeMap::new() }
+    }
+
+    fn is_settled(&self, raw: &RawFolder, seen: i64) -> bool {
+        raw.stamps.values().all(|stamp| stamp.is_settled(seen))
+    }
+
+    fn is_still(&self, path: &Path, raw: Option<&RawFolder>) -> bool {
+        match (files::stamps(path), raw) {
+            (Ok(None), None) => true,
+            (Ok(Some(now)), Some(raw)) => now == raw.stamps,
+            _ => false,
+        }
+    }
+
+    fn save(
+        &self,
+        path: &Path,
+        _held: &mut Self::Held,
+        before: Option<&RawFolder>,
+        after: &RawFolder,
+    ) -> Result<bool, StoreError> {
+        let is_still = match before {
+            Some(before) => files::are_still(path, before, after).map_err(StoreError::io("cannot look at", path))?,
+            None => self.is_still(path, None),
+        };
+        if !is_still {
+            return Ok(false);
+        }
+        files::save(path, before.map(|before| &before.folder), &after.folder)
+    }
+
+    fn special_files(&self, path: &Path) -> io::Result<Vec<Litter>> {
+        files::special_files(path)
+    }
+
+    fn new_id(&self, at: Timestamp) -> TaskId {
+        teaching::new_id(at, (random_number() & 0xffff) as u16)
     }
 }

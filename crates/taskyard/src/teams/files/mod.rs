@@ -1,23 +1,14 @@
-//! Teams in the client's own files: a file for each team, and an inbox for each member.
-//!
-//! What the client would forget lives in a database of ours (`memory/`): who has which seat and what it lives with, which
-//! messages were shown and acknowledged, and how far plans came. The files are described in `docs/formats/teams.md`.
+//! Teams in the client's files: a file per team, and an inbox per member; begin at `file_teams.rs`. Seats, deliveries,
+//! acknowledgements and plans, which the client does not keep, are in a database of ours (`team_memory.rs`). The files
+//! are described in `docs/formats/teams.md`.
 
-mod emptied;
-mod inbox;
-mod known_whole;
-mod lead_mail;
-mod mailboxes;
-mod memory;
-mod mending;
-mod old_letters;
-mod roster;
-mod seats;
-mod store;
+mod file_teams;
+mod inboxes;
+mod mending_teams;
 mod team_file;
-mod team_paths;
-mod watching;
+mod team_files;
+mod team_memory;
 
-pub(crate) use memory::{MovedTeam, copy_team_memory, take_team_memory};
-pub use old_letters::{count_old_letters, forget_old_letters};
-pub use store::{FileTeams, FileTeamsOptions};
+pub use file_teams::{FileTeams, FileTeamsOptions};
+pub use inboxes::{count_old_letters, forget_old_letters};
+pub(crate) use team_memory::{MovedTeam, copy_team_memory, take_team_memory};

@@ -16,7 +16,6 @@ use crate::teams::{Added, TeamError};
 const ATTEMPTS: u32 = 16;
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// The file of a team.
 #[derive(Clone, Debug)]
 pub(super) struct TeamFile {
     pub(super) path: PathBuf,
@@ -24,29 +23,30 @@ pub(super) struct TeamFile {
 }
 
 impl TeamFile {
-    /// Reads the team; none where there is no file. One that seems to be half written is looked at again for a while.
+    /// Reads the team; `None` if the file does not exist. Retries for a while if it seems incompletely written.
     pub(super) fn read(&self) -> Result<Option<Team>, TeamError> {
         read(&self.path)
     }
 
-    /// Writes the first file of a team, whose directory is there; returns false, and has done nothing, where there is a file already.
+    /// Writes the first file of a team, whose directory must exist. Returns `false` without changing anything if there
+    /// is a file already.
     pub(super) fn create(&self, team: &Team, version: ClientVersion) -> Result<bool, TeamError> {
         let bytes = team_file::create(team, version);
         if self.path.symlink_metadata().is_ok() {
             return Ok(false);
         }
-        // The maker of the file writes these bytes as its first, so of two with one name one finds other bytes than its
-        // own.
+        // These bytes become the initial contents, so if two processes create a team of the same name, one of them
+        // finds contents other than its own.
         let mut guarded = Guarded::lock(&self.path, &self.queues, &bytes)?;
         Ok(matches!(guarded.read(LARGEST)?, Found::Bytes(found) if found == bytes))
     }
 
-    /// Fails where nothing can be changed here, before anything else is done that hangs on it.
+    /// Fails if the file cannot be changed. Called before anything that depends on it.
     pub(super) fn must_be_changeable(&self) -> Result<(), TeamError> {
         let directory = self.path.parent().unwrap_or(Path::new("/"));
         for path in [directory, &self.path] {
             match rustix::fs::access(path, Access::WRITE_OK) {
-                // A member that is to leave a team that is gone is out of it.
+                // If the team is gone, its members have left it as well.
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(error) => return Err(TeamError::io("cannot write", path)(error.into())),
             }
@@ -54,10 +54,10 @@ impl TeamFile {
         Ok(())
     }
 
-    /// Adds a member, in the colour it had before, or in one that no member has; none where there is no file.
+    /// Adds a member, in its previous colour or one that no member has; `None` if the file does not exist.
     pub(super) fn add(&self, member: &Member, version: ClientVersion) -> Result<Option<Added>, TeamError> {
         self.change(|bytes| {
-            // Of several members that join at once each must see the colours of the others.
+            // Of several members that join at once, each must see the colours of the others.
             let there = team_file::read(bytes)?;
             let color = Some(there.colour_for(&member.name));
             let changed = team_file::with_member(bytes, &Member { color, ..member.clone() }, version)?;
@@ -66,7 +66,7 @@ impl TeamFile {
         })
     }
 
-    /// Takes a member out; returns whether it was there.
+    /// Removes a member; returns whether it was there.
     pub(super) fn remove(&self, name: &str) -> Result<bool, TeamError> {
         let was_there = self.change(|bytes| {
             let changed = team_file::without_member(bytes, name)?;
@@ -76,7 +76,7 @@ impl TeamFile {
         Ok(was_there.unwrap_or(false))
     }
 
-    /// Returns what came of it; none where there is no file.
+    /// Changes the file, and returns the result of `change`; `None` if the file does not exist.
     fn change<T>(&self, change: impl Fn(&[u8]) -> Result<(Vec<u8>, T), BadTeamFile>) -> Result<Option<T>, TeamError> {
         let bad = |why| TeamError::bad_team_file(&self.path, why);
         for _ in 0..ATTEMPTS {
@@ -96,7 +96,7 @@ impl TeamFile {
     }
 }
 
-/// Reads a team from its file; none where there is none.
+/// Reads a team from its file; `None` if the file does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<Team>, TeamError> {
     let mut pause = Duration::from_millis(1);
     loop {
@@ -107,7 +107,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Team>, TeamError> {
                 Err(why) => why,
             },
         };
-        // The client writes in place, so the file may be half written this moment.
+        // The client writes in place, so the file may be incomplete at the moment.
         if !matches!(why, BadTeamFile::NotJson { .. }) || pause > LONGEST_PAUSE {
             return Err(TeamError::bad_team_file(path, why));
         }

@@ -26,7 +26,7 @@ fn a_check_must_pass_before_the_task_may_complete() {
 }
 
 #[test]
-fn every_check_of_several_must_pass_and_the_first_that_does_not_is_named() {
+fn all_of_several_checks_must_pass_and_first_failure_named() {
     let site =
         HookSite::new().config("[checks]\na = \"echo a >> log\"\nb = \"echo b >> log; false\"\nc = \"echo c >> log\"");
     let yard = site.yard(r#"1 pending {"verify":["a","b","c"]}"#);
@@ -36,7 +36,7 @@ fn every_check_of_several_must_pass_and_the_first_that_does_not_is_named() {
 }
 
 #[test]
-fn a_check_that_nobody_defined_is_refused_whatever_the_task_calls_it() {
+fn undefined_check_is_refused() {
     let site = HookSite::new().config("[checks]\ntests = \"true\"");
     let yard =
         site.yard(r#"1 pending {"verify":"touch pwned"}; 2 pending {"verify":true}; 3 pending {"verify":["tests",7]}"#);
@@ -48,7 +48,7 @@ fn a_check_that_nobody_defined_is_refused_whatever_the_task_calls_it() {
 }
 
 #[test]
-fn a_check_that_only_an_untrusted_directory_defines_does_not_run() {
+fn check_from_untrusted_directory_does_not_run() {
     let site = HookSite::new().project_config("[checks]\ntests = \"touch ran\"");
     let yard = site.yard(r#"1 pending {"verify":"tests"}"#);
     let refusal = refused(yard.done(&id(1)));

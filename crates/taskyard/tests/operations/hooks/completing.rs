@@ -18,7 +18,7 @@ fn completing() -> Update {
 }
 
 #[test]
-fn a_hook_that_exits_with_2_keeps_the_task_open_and_nothing_is_written() {
+fn hook_exit_2_keeps_task_open_and_writes_nothing() {
     let site = HookSite::new().hooks("TaskCompleted", &["echo 'run the tests first' >&2; exit 2"]);
     let yard = site.yard("1 in_progress (ana)");
     let before = (find(&yard, 1), yard.store().read(yard.list_id()).unwrap().revision());

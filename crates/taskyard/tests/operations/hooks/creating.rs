@@ -53,7 +53,7 @@ fn the_client_of_2_1_34_asks_nobody_about_new_tasks() {
 }
 
 #[test]
-fn a_task_that_begins_completed_is_asked_about_before_it_is_made() {
+fn task_created_completed_is_judged_before_creation() {
     let site = HookSite::new().hooks("TaskCompleted", &["cat > event; echo no >&2; exit 2"]);
     let yard = site.yard("1 pending");
     let before = yard.store().read(yard.list_id()).unwrap().revision();
@@ -66,7 +66,7 @@ fn a_task_that_begins_completed_is_asked_about_before_it_is_made() {
 }
 
 #[test]
-fn a_task_whose_number_was_taken_while_hooks_were_asked_gets_the_next_and_they_are_asked_again() {
+fn number_taken_during_hooks_moves_task_and_hooks_rerun() {
     let site =
         HookSite::new().hooks("TaskCompleted", &["cat >> events; touch asked; while [ ! -e go ]; do sleep 0.01; done"]);
     let yard = site.yard("1 pending");

@@ -28,7 +28,7 @@ fn statuses(site: &HookSite, file: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_flat_hook_reads_the_list_with_the_task_as_it_will_be_before_it_is_so() {
+fn flat_hook_reads_the_list_with_the_future_task() {
     let waiting = "cat > list; touch asked; while [ ! -e go ]; do sleep 0.01; done";
     let site = HookSite::new().settings(&flat("TaskCompleted", waiting));
     let yard = site.yard("1 in_progress (ana); 2 pending <- 1; 3 pending <- 2");
@@ -51,7 +51,7 @@ fn a_flat_hook_reads_the_list_with_the_task_as_it_will_be_before_it_is_so() {
 }
 
 #[test]
-fn a_nested_hook_reads_the_event_and_the_clients_rules_know_no_flat_ones() {
+fn nested_hook_reads_event_and_client_rules_know_no_flat_one() {
     let site = HookSite::new().hooks("TaskCompleted", &["cat > event"]);
     site.yard("1 pending").done(&id(1)).unwrap().done().unwrap();
     assert!(site.written("event").contains(r#""hook_event_name":"TaskCompleted","task_id":"1""#));
@@ -62,7 +62,7 @@ fn a_nested_hook_reads_the_event_and_the_clients_rules_know_no_flat_ones() {
 }
 
 #[test]
-fn tasks_that_are_completed_together_are_told_as_completed_together() {
+fn tasks_completed_together_are_reported_together() {
     let site = HookSite::new().settings(&flat("TaskCompleted", "cat >> lists; cp lists last"));
     let yard = site.yard("1 pending; 2 pending; 3 pending");
     yard.done_together(&[id(1), id(3)]).unwrap().done().unwrap();
@@ -75,7 +75,7 @@ fn tasks_that_are_completed_together_are_told_as_completed_together() {
 }
 
 #[test]
-fn a_task_that_begins_as_completed_is_in_the_list_before_it_is_made() {
+fn task_created_completed_is_listed_before_hook_runs() {
     let site = HookSite::new().settings(&flat("TaskCompleted", "cat > list"));
     let yard = site.yard("1 pending");
     yard.create(NewTask { status: Some(Status::Completed), ..new("done before") }).unwrap().done().unwrap();
@@ -116,7 +116,7 @@ fn the_end_of_an_agent_is_told_with_its_tasks_as_they_will_be() {
 }
 
 #[test]
-fn a_copy_of_the_list_misses_no_completion_of_agents_that_complete_at_the_same_time() {
+fn list_copy_misses_no_concurrent_completion() {
     let copy = "cat > copy.$$; [ $(($$ % 3)) = 0 ] && sleep 0.02; mv copy.$$ copy";
     let site = HookSite::new().settings(&flat("TaskCompleted", copy));
     let line: Vec<String> = (1..=12).map(|number| format!("{number} pending")).collect();
@@ -136,7 +136,7 @@ fn a_copy_of_the_list_misses_no_completion_of_agents_that_complete_at_the_same_t
 }
 
 #[test]
-fn a_hook_that_does_not_end_keeps_nobody_from_working_for_longer_than_it_may_take() {
+fn endless_hook_delays_work_no_longer_than_its_timeout() {
     let settings = json!({"hooks": {"TaskCompleted": [{"type": "command", "command": "cat > list; touch asked; sleep 600", "timeout": 4}]}});
     let site = HookSite::new().settings(&settings.to_string());
     let yard = site.yard("1 pending; 2 pending; 3 pending");

@@ -12,7 +12,7 @@ fn with_timeout(command: &str, seconds: f64) -> HookSite {
 }
 
 #[test]
-fn a_hook_that_hangs_is_killed_with_all_it_started_and_forbids_nothing() {
+fn hanging_hook_is_killed_with_children_and_allows_change() {
     let site = with_timeout("sleep 600 & echo $! > inner; echo $$ > outer; wait", 5.0);
     let yard = site.yard("1 pending");
     let worker = yard.clone();
@@ -34,7 +34,7 @@ fn a_hook_that_dies_by_a_signal_forbids_nothing() {
 }
 
 #[test]
-fn a_hook_that_floods_both_pipes_ends_and_its_first_words_are_kept() {
+fn hook_flooding_both_pipes_ends_and_first_output_is_kept() {
     let flood = "head -c 100000000 /dev/zero | tr '\\0' x";
     let command = format!("echo first >&2; {flood} >&2 & {flood}; wait; exit 2");
     let site = HookSite::new().hooks("TaskCompleted", &[&command]);

@@ -74,7 +74,7 @@ impl Store for Interrupted {
 }
 
 #[test]
-fn a_task_reopened_after_it_was_looked_at_is_asked_about_before_it_is_completed_again() {
+fn task_reopened_after_judging_is_judged_again() {
     let site = HookSite::new().hooks("TaskCompleted", &["echo asked >> log; exit 2"]);
     let store = MemoryStore::new(site.rules);
     let plain = site.yard("");
@@ -95,7 +95,7 @@ fn a_task_reopened_after_it_was_looked_at_is_asked_about_before_it_is_completed_
 }
 
 #[test]
-fn a_part_that_is_made_between_the_look_and_the_lock_keeps_its_parent_from_being_given_out() {
+fn part_added_before_lock_keeps_parent_from_being_claimed() {
     let store = MemoryStore::new(Rules::Strict);
     let list = ListId::new("L").unwrap();
     taskyard_testkit::list_builder::fill(&store, &list, r#"1 pending {"priority":"high"}; 2 pending"#);

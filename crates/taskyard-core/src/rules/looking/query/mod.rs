@@ -1,26 +1,20 @@
-//! The one language in which tasks are chosen: `status:pending tag:db not tag:old older:2d "exact words"`.
+//! The query language for tasks: `status:pending tag:db not tag:old older:2d "exact words"`. Begin with
+//! `query_parsing.rs`.
 //!
-//! A query is read once ([`Query::parse`], [`Query::of_arguments`]) and then asked of one task after the other. It
-//! knows no list and no clock: the caller tells it through [`Surroundings`] what it has to know beside a task.
+//! A query is parsed once ([`Query::parse`], [`Query::of_arguments`]) and then evaluated for each task. It accesses
+//! neither the list nor the clock: the caller provides them through [`Surroundings`].
 
-mod condition;
-mod marking;
-mod matching;
-mod mistake;
-mod parsing;
-mod sorting;
-mod terms;
-mod texts;
-mod tokens;
-
-pub use condition::Query;
-pub use matching::{ListSurroundings, Surroundings, Times};
-pub use mistake::Mistake;
-pub use sorting::{SortKey, SortOrder, UnknownSortKey};
-pub use terms::{FIELDS, is_keyword};
-pub(crate) use texts::Needle;
-
+mod query_condition;
+pub(crate) mod query_matching;
+mod query_parsing;
 #[cfg(test)]
-mod properties;
-#[cfg(test)]
-mod tests;
+mod query_tests;
+mod query_tokens;
+
+pub(crate) use query_condition::Needle;
+pub use query_condition::Query;
+pub use query_matching::{ListSurroundings, Surroundings, Times};
+pub use query_parsing::{FIELDS, is_keyword};
+pub use query_tokens::Mistake;
+
+pub use crate::rules::looking::ordering::{SortKey, SortOrder, UnknownSortKey};

@@ -2,8 +2,10 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
-use taskyard::core::answers::document::schema_settings;
-use taskyard::core::answers::{access, claims, history, jobs, lists, maintenance, setup, tasks, teams, values};
+use taskyard::core::answers::answer_document::schema_settings;
+use taskyard::core::answers::{
+    answer_values, claim_answers, history_answers, list_answers, maintenance_answers, task_answers, team_answers,
+};
 
 /// Returns the schema of a type, by its name.
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -60,93 +62,97 @@ const DRY_RUN: &str = "with `--dry-run`, or if a query matches no task";
 
 fn rows() -> Vec<Row> {
     vec![
-        row::<tasks::Created<'_>>(&["create", "task create"]).or::<tasks::CreatedTogether<'_>>("with `--batch`"),
-        row::<tasks::Listing<'_>>(&["list"]),
-        row::<tasks::Shown<'_>>(&["show"]).or::<tasks::ShownTogether<'_>>("for several ids"),
-        row::<tasks::Found<'_>>(&["search"]),
-        row::<tasks::Ready<'_>>(&["ready"]),
-        row::<lists::Stats<'_>>(&["stats"]),
-        row::<tasks::Updated<'_>>(&["update", "start", "done", "cancel", "reopen", "retry", "depend", "undepend"])
-            .or::<tasks::UpdatedTogether<'_>>("for several ids, a range or `--where`")
-            .or::<tasks::Unchanged<'_>>(DRY_RUN),
-        row::<tasks::Updated<'_>>(&["edit"])
-            .or::<tasks::Created<'_>>("without an id")
-            .or::<tasks::NotCreated>("if nothing was typed"),
-        row::<tasks::Noted<'_>>(&["note"]),
-        row::<claims::ClaimWon<'_>>(&["claim"])
-            .or::<claims::ClaimLost<'_>>("if it is lost, with exit code 3 (4 for `task_not_found`)")
-            .or::<claims::ClaimedTogether<'_>>("for several ids, a range or `--where`")
-            .or::<tasks::Unchanged<'_>>(DRY_RUN),
-        row::<claims::Renewed<'_>>(&["renew"]),
-        row::<claims::Released<'_>>(&["release"])
-            .or::<claims::ReleasedTogether<'_>>("for several ids, a range or `--where`")
-            .or::<claims::Departed<'_>>("with `--agent`")
-            .or::<tasks::Unchanged<'_>>(DRY_RUN),
-        row::<tasks::Deleted<'_>>(&["delete"]).or::<tasks::Unchanged<'_>>(DRY_RUN),
-        row::<tasks::Cleared<'_>>(&["clear"]),
-        row::<tasks::Graph<'_>>(&["graph"]),
-        row::<history::History<Vec<values::Entry<'_>>>>(&["history"]),
-        row::<history::Undone<'_>>(&["undo"]),
-        row::<history::Restored<'_>>(&["restore"])
-            .or::<history::Restorable<'_>>("without arguments")
-            .or::<tasks::Unchanged<'_>>("with `--dry-run`"),
-        row::<maintenance::RestoredFrom<'_>>(&["restore --from"]),
-        row::<history::WatchedEntry<'_>>(&["watch"])
-            .or::<history::WatchedJob<'_>>("for a job that has ended")
-            .or::<history::WatchedReturn>("if the database went back to an earlier state"),
-        row::<tasks::WorkReport<'_>>(&["work"]),
-        row::<lists::Prime<'_>>(&["prime"]),
-        row::<lists::StatusLine<'_>>(&["statusline"]),
-        row::<lists::Lists<'_>>(&["lists"]),
-        row::<lists::ListRenamed<'_>>(&["lists rename"]),
-        row::<lists::ListRemoved<'_>>(&["lists remove"]),
-        row::<lists::Whoami<'_>>(&["whoami"]),
-        row::<lists::Where<'_>>(&["where"]),
-        row::<lists::ListUsed<'_>>(&["use"]),
-        row::<lists::Merged<'_>>(&["merge"]),
-        row::<lists::LeftSessions<'_>>(&["adopt"])
-            .or::<lists::Adopted<'_>>("with `--yes`")
-            .or::<lists::Merged<'_>>("if a list is named"),
-        row::<lists::ListMoved<'_>>(&["move"]),
-        row::<lists::Imported<'_>>(&["import"]),
-        row::<lists::Exported<'_>>(&["export"]),
-        row::<jobs::JobStarted<'_>>(&["job run", "job wait"]),
-        row::<jobs::JobStopped<'_>>(&["job stop"]),
-        row::<jobs::Jobs<'_>>(&["job list"]),
-        row::<jobs::JobsTidied<'_>>(&["job gc"]),
-        row::<jobs::JobOutput<'_>>(&["job output"]),
-        row::<teams::TeamCreated<'_>>(&["team create"]),
-        row::<teams::TeamJoined<'_>>(&["team join"]),
-        row::<teams::TeamLeft<'_>>(&["team leave"]),
-        row::<teams::TeamDeleted<'_>>(&["team delete"]),
-        row::<teams::Teams<'_>>(&["team list"]),
-        row::<teams::TeamShown<'_>>(&["team show"]),
-        row::<teams::TeamsMended>(&["team mend"]),
-        row::<teams::Sent<'_>>(&["send"]).or::<teams::SentToAll<'_>>("to `*`"),
-        row::<teams::Inbox<'_>>(&["inbox"])
-            .or::<teams::Outbox<'_>>("with `--sent`")
-            .or::<values::Message<'_>>("with `--follow`, for each message")
-            .or::<teams::Notification<'_>>("with `--follow`, for each job that has ended"),
-        row::<teams::Todos<'_>>(&["todo read", "todo write"]),
-        row::<access::Served<'_>>(&["serve"]),
-        row::<access::TokenCreated<'_>>(&["token create"]),
-        row::<access::Tokens<'_>>(&["token list"]),
-        row::<access::TokenRevoked<'_>>(&["token revoke"]),
-        row::<maintenance::Findings>(&["doctor"]).or::<maintenance::Mended>("after `--fix --yes`"),
-        row::<maintenance::BackedUp<'_>>(&["backup"]),
-        row::<maintenance::Tidied<'_>>(&["gc"]),
-        row::<maintenance::Granted<'_>>(&["grant"]),
-        row::<maintenance::DatabaseReady<'_>>(&["db init"]),
-        row::<maintenance::DatabaseUpgraded<'_>>(&["db upgrade"]),
-        row::<maintenance::DatabaseStatus<'_>>(&["db status"]),
-        row::<setup::Trusted<'_>>(&["trust"]).or::<setup::Distrusted>("after `--remove`"),
-        row::<setup::AgentSetUp>(&["setup"]),
-        row::<setup::AgentsSetUp>(&["setup --all"]),
-        row::<setup::AgentsKnown>(&["setup --list"]),
-        row::<access::Demonstration>(&["demo"]),
-        row::<access::Completions>(&["completions"]),
-        row::<access::ManualPage>(&["man"]).or::<access::ManualWritten>("if pages were written"),
-        row::<access::Help>(&["--help"]),
-        row::<access::Version>(&["--version"]),
+        row::<task_answers::Created<'_>>(&["create", "task create"])
+            .or::<task_answers::CreatedTogether<'_>>("with `--batch`"),
+        row::<task_answers::Listing<'_>>(&["list"]),
+        row::<task_answers::Shown<'_>>(&["show"]).or::<task_answers::ShownTogether<'_>>("for several ids"),
+        row::<task_answers::Found<'_>>(&["search"]),
+        row::<task_answers::Ready<'_>>(&["ready"]),
+        row::<list_answers::Stats<'_>>(&["stats"]),
+        row::<task_answers::Updated<'_>>(&[
+            "update", "start", "done", "cancel", "reopen", "retry", "depend", "undepend",
+        ])
+        .or::<task_answers::UpdatedTogether<'_>>("for several ids, a range or `--where`")
+        .or::<task_answers::Unchanged<'_>>(DRY_RUN),
+        row::<task_answers::Updated<'_>>(&["edit"])
+            .or::<task_answers::Created<'_>>("without an id")
+            .or::<task_answers::NotCreated>("if nothing was typed"),
+        row::<task_answers::Noted<'_>>(&["note"]),
+        row::<claim_answers::ClaimWon<'_>>(&["claim"])
+            .or::<claim_answers::ClaimLost<'_>>("if it is lost, with exit code 3 (4 for `task_not_found`)")
+            .or::<claim_answers::ClaimedTogether<'_>>("for several ids, a range or `--where`")
+            .or::<task_answers::Unchanged<'_>>(DRY_RUN),
+        row::<claim_answers::Renewed<'_>>(&["renew"]),
+        row::<claim_answers::Released<'_>>(&["release"])
+            .or::<claim_answers::ReleasedTogether<'_>>("for several ids, a range or `--where`")
+            .or::<claim_answers::Departed<'_>>("with `--agent`")
+            .or::<task_answers::Unchanged<'_>>(DRY_RUN),
+        row::<task_answers::Deleted<'_>>(&["delete"]).or::<task_answers::Unchanged<'_>>(DRY_RUN),
+        row::<task_answers::Cleared<'_>>(&["clear"]),
+        row::<task_answers::Graph<'_>>(&["graph"]),
+        row::<history_answers::History<Vec<answer_values::Entry<'_>>>>(&["history"]),
+        row::<history_answers::Undone<'_>>(&["undo"]),
+        row::<history_answers::Restored<'_>>(&["restore"])
+            .or::<history_answers::Restorable<'_>>("without arguments")
+            .or::<task_answers::Unchanged<'_>>("with `--dry-run`"),
+        row::<maintenance_answers::RestoredFrom<'_>>(&["restore --from"]),
+        row::<history_answers::WatchedEntry<'_>>(&["watch"])
+            .or::<history_answers::WatchedJob<'_>>("for a job that has ended")
+            .or::<history_answers::WatchedReturn>("if the database went back to an earlier state"),
+        row::<task_answers::WorkReport<'_>>(&["work"]),
+        row::<list_answers::Prime<'_>>(&["prime"]),
+        row::<list_answers::StatusLine<'_>>(&["statusline"]),
+        row::<list_answers::Lists<'_>>(&["lists"]),
+        row::<list_answers::ListRenamed<'_>>(&["lists rename"]),
+        row::<list_answers::ListRemoved<'_>>(&["lists remove"]),
+        row::<list_answers::Whoami<'_>>(&["whoami"]),
+        row::<list_answers::Where<'_>>(&["where"]),
+        row::<list_answers::ListUsed<'_>>(&["use"]),
+        row::<list_answers::Merged<'_>>(&["merge"]),
+        row::<list_answers::LeftSessions<'_>>(&["adopt"])
+            .or::<list_answers::Adopted<'_>>("with `--yes`")
+            .or::<list_answers::Merged<'_>>("if a list is named"),
+        row::<list_answers::ListMoved<'_>>(&["move"]),
+        row::<list_answers::Imported<'_>>(&["import"]),
+        row::<list_answers::Exported<'_>>(&["export"]),
+        row::<claim_answers::JobStarted<'_>>(&["job run", "job wait"]),
+        row::<claim_answers::JobStopped<'_>>(&["job stop"]),
+        row::<claim_answers::Jobs<'_>>(&["job list"]),
+        row::<claim_answers::JobsTidied<'_>>(&["job gc"]),
+        row::<claim_answers::JobOutput<'_>>(&["job output"]),
+        row::<team_answers::TeamCreated<'_>>(&["team create"]),
+        row::<team_answers::TeamJoined<'_>>(&["team join"]),
+        row::<team_answers::TeamLeft<'_>>(&["team leave"]),
+        row::<team_answers::TeamDeleted<'_>>(&["team delete"]),
+        row::<team_answers::Teams<'_>>(&["team list"]),
+        row::<team_answers::TeamShown<'_>>(&["team show"]),
+        row::<team_answers::TeamsMended>(&["team mend"]),
+        row::<team_answers::Sent<'_>>(&["send"]).or::<team_answers::SentToAll<'_>>("to `*`"),
+        row::<team_answers::Inbox<'_>>(&["inbox"])
+            .or::<team_answers::Outbox<'_>>("with `--sent`")
+            .or::<answer_values::Message<'_>>("with `--follow`, for each message")
+            .or::<team_answers::Notification<'_>>("with `--follow`, for each job that has ended"),
+        row::<team_answers::Todos<'_>>(&["todo read", "todo write"]),
+        row::<maintenance_answers::Served<'_>>(&["serve"]),
+        row::<maintenance_answers::TokenCreated<'_>>(&["token create"]),
+        row::<maintenance_answers::Tokens<'_>>(&["token list"]),
+        row::<maintenance_answers::TokenRevoked<'_>>(&["token revoke"]),
+        row::<maintenance_answers::Findings>(&["doctor"]).or::<maintenance_answers::Mended>("after `--fix --yes`"),
+        row::<maintenance_answers::BackedUp<'_>>(&["backup"]),
+        row::<maintenance_answers::Tidied<'_>>(&["gc"]),
+        row::<maintenance_answers::Granted<'_>>(&["grant"]),
+        row::<maintenance_answers::DatabaseReady<'_>>(&["db init"]),
+        row::<maintenance_answers::DatabaseUpgraded<'_>>(&["db upgrade"]),
+        row::<maintenance_answers::DatabaseStatus<'_>>(&["db status"]),
+        row::<maintenance_answers::Trusted<'_>>(&["trust"]).or::<maintenance_answers::Distrusted>("after `--remove`"),
+        row::<maintenance_answers::AgentSetUp>(&["setup"]),
+        row::<maintenance_answers::AgentsSetUp>(&["setup --all"]),
+        row::<maintenance_answers::AgentsKnown>(&["setup --list"]),
+        row::<maintenance_answers::Demonstration>(&["demo"]),
+        row::<maintenance_answers::Completions>(&["completions"]),
+        row::<maintenance_answers::ManualPage>(&["man"])
+            .or::<maintenance_answers::ManualWritten>("if pages were written"),
+        row::<maintenance_answers::Help>(&["--help"]),
+        row::<maintenance_answers::Version>(&["--version"]),
     ]
 }

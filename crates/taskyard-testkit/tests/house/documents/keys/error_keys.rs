@@ -42,7 +42,7 @@ fn every_key_of_an_error_is_written_down_and_no_other() {
 }
 
 #[test]
-fn errors_have_only_the_keys_that_are_written_down_for_their_code() {
+fn errors_have_only_documented_keys_for_their_code() {
     let rows = rows();
     let mut faults = BTreeSet::new();
     let mut count = 0;

@@ -1,5 +1,5 @@
-//! Recording what other programs did, so that history is complete and what they removed can be restored: by a reader that looks, and by a
-//! writer that finds other files than the journal knows.
+//! Recording changes by other programs, so that the history is complete and removed tasks can be restored: by a reader,
+//! or by a writer that finds files that differ from the journal.
 
 use std::collections::HashSet;
 use std::os::fd::AsFd;
@@ -11,31 +11,33 @@ use taskyard_core::dialect::team_file;
 use taskyard_core::rules::history::vanishing::{Rest, is_deletion};
 use taskyard_core::{Image, Revision, TaskId, Timestamp};
 
-use super::scan::{self, Change, Scan};
-use super::{files, numbers};
+use super::scan::{Change, Scan};
+use super::{files, scan};
 use crate::store::StoreError;
-use crate::store::file::handle::Handle;
+use crate::store::file::client_files::Handle;
 use crate::store::journal::{Extent, Journal, Known, OutsideChange, OutsideRecord};
 use crate::store::locks::list_paths::ListPaths;
-use crate::store::locks::queue::{self, Queue};
-use crate::store::locks::turn_record::{self, TurnRecord};
-use crate::{clock, regular_file};
+use crate::store::locks::queue::Queue;
+use crate::store::locks::turn::TurnRecord;
+use crate::store::locks::{queue, turn};
+use crate::{regular_file, system};
 
-/// Long enough for a file that was touched this instant to be recognisable by its times.
+/// Time after which a file that was just touched can be recognised by its timestamps.
 const SETTLING: Duration = Duration::from_millis(25);
-/// How often one looks again for that.
+/// Maximum number of attempts.
 const LOOKS: u32 = 3;
 
 impl Handle {
-    /// Records what other programs did, waiting for files that were touched this instant. Returns whether nothing is left.
+    /// Records changes by other programs, waiting for files that were touched just now. Returns whether nothing is left
+    /// to record.
     ///
-    /// Within a transaction of our own nothing is recorded: it would wait for itself.
+    /// Records nothing while this process has a transaction on the list, because it would wait for itself.
     pub(in crate::store) fn observe(&self) -> Result<bool, StoreError> {
         if self.files.transactions.load(Ordering::Relaxed) > 0 {
             return Ok(false);
         }
         self.settle();
-        // Where the list is kept in memory, only what something was done to is looked at.
+        // If the list is kept in memory, only changed files are read.
         match observe_changed(self)? {
             Some(is_complete) => Ok(is_complete),
             None => observe(self),
@@ -43,8 +45,8 @@ impl Handle {
     }
 }
 
-/// Looks at the list and records what other programs did to it, also what they did this instant. Returns whether nothing is
-/// left to record.
+/// Reads the list and records changes by other programs, including those made just now. Returns whether nothing is left
+/// to record.
 pub(in crate::store) fn observe(handle: &Handle) -> Result<bool, StoreError> {
     let Ok(sidecar) = handle.sidecar() else { return Ok(true) };
     let is_known = sidecar.join("journal.sqlite").exists() || sidecar.join("stamp").exists();
@@ -70,7 +72,8 @@ pub(in crate::store) fn observe(handle: &Handle) -> Result<bool, StoreError> {
     Ok(is_complete)
 }
 
-/// Does the same where the list is kept in memory: only what something was done to is looked at. Returns none where it is not kept.
+/// Like [`observe`], for a list kept in memory: reads only changed files. Returns `None` if the list is not kept in
+/// memory.
 pub(in crate::store) fn observe_changed(handle: &Handle) -> Result<Option<bool>, StoreError> {
     let catch_up = |journal: &Journal| Ok(handle.files.live().catch_up(handle, journal)?.map(|seen| seen.is_settled()));
     for _ in 1..LOOKS {
@@ -82,15 +85,15 @@ pub(in crate::store) fn observe_changed(handle: &Handle) -> Result<Option<bool>,
     handle.reading(catch_up)
 }
 
-/// Does the same while our own writers wait: where they leave no moment for a look at a long list. Returns whether nothing is left to
-/// record.
+/// Like [`observe`], but makes our own writers wait, for when they leave no time to read a long list. Returns whether
+/// nothing is left to record.
 pub(in crate::store) fn observe_alone(handle: &Handle) -> Result<bool, StoreError> {
     let journal = handle.journal()?;
     let queue = queue::enter(&handle.queue_file()?)?;
     let scan = scan::scan(&handle.files.place, Some(&journal)).inspect_err(|error| handle.journals.note(error))?;
     let changes = settled(handle, &scan);
     let is_all_settled = changes.len() == scan.changes.len();
-    // What a power loss took is not to be taken for what another program did.
+    // The effects of a power loss must not be recorded as changes by another program.
     let is_complete =
         handle.files.is_same_boot()? && (changes.is_empty() || write(handle, &journal, &scan, &changes, &queue)?);
     drop(queue);
@@ -98,45 +101,46 @@ pub(in crate::store) fn observe_alone(handle: &Handle) -> Result<bool, StoreErro
     Ok(is_all_settled && is_complete)
 }
 
-/// Records what a look at the list found, as far as it can be trusted, when no writer of ours has the turn. Returns whether nothing is left
-/// to record.
+/// Records what was found, as far as it can be trusted, unless one of our writers has the turn. Returns whether nothing
+/// is left to record.
 pub(in crate::store) fn record(handle: &Handle, journal: &Journal, scan: &Scan) -> bool {
     let changes = settled(handle, scan);
     if changes.is_empty() && scan.reprints.is_empty() {
         return true;
     }
-    // What a power loss took is not to be taken for what another program did.
+    // The effects of a power loss must not be recorded as changes by another program.
     if !handle.files.is_same_boot().unwrap_or(false) {
         return false;
     }
     let queue = handle.queue_file().and_then(|path| queue::try_enter(&path));
-    // Fingerprints are only for speed; they can wait.
+    // Fingerprints only improve speed and can wait.
     let Ok(Some(queue)) = queue else { return changes.is_empty() };
     match write(handle, journal, scan, &changes, &queue) {
         Ok(recorded) => recorded,
         Err(error) => {
             handle.journals.note(&error);
-            // A reader is not troubled by a journal that cannot be written.
+            // A journal that cannot be written must not fail a reader.
             tracing::debug!(%error, "outside changes are not recorded");
             true
         }
     }
 }
 
-/// Tells whether everything that a look found can be recorded by now.
+/// Returns whether everything found can be recorded now.
 pub(in crate::store) fn is_all_settled(handle: &Handle, scan: &Scan) -> bool {
     settled(handle, scan).len() == scan.changes.len()
 }
 
-/// Returns what can be recorded by now.
+/// Returns the changes that can be recorded now.
 fn settled<'a>(handle: &Handle, scan: &'a Scan) -> Vec<&'a Change> {
     let directory = &handle.files.place.directory;
     let is_gone = |change: &&Change| change.after.is_none();
-    // The client raises the mark to the highest number before it resets a list, and to that of a task before it deletes the task: the look may
-    // have been in the middle of a reset. If several tasks are gone, they are judged together once the mark has settled.
-    let is_mark_settled = || numbers::mark_look(directory).is_none_or(|print| print.is_settled(scan.seen));
+    // The client raises the mark to the highest number before it resets a list, and to a task's number before it
+    // deletes the task, so the list may have been read in the middle of a reset. If several tasks are gone, they are
+    // judged together once the mark has settled.
+    let is_mark_settled = || files::mark_look(directory).is_none_or(|print| print.is_settled(scan.seen));
     let is_of_mark = |change: &Change| {
-        change.task.as_number().is_some_and(|number| number as f64 == numbers::mark(directory))
+        change.task.as_number().is_some_and(|number| number as f64 == files::mark(directory))
             && scan.changes.iter().filter(is_gone).count() == 1
     };
     let is_settled = |change: &&Change| match &change.after {
@@ -153,7 +157,7 @@ fn write(
     changes: &[&Change],
     queue: &Queue,
 ) -> Result<bool, StoreError> {
-    let state = turn_record::load_or_new(&queue.file, &queue.path)?;
+    let state = turn::load_or_new(&queue.file, &queue.path)?;
     if state.busy || state.sequence % 2 == 1 {
         return Ok(false);
     }
@@ -171,7 +175,7 @@ fn write(
         written: change.after.as_ref().map(|(_, look)| look.print.mtime),
         is_deletion: false,
     });
-    let recorded = append(journal, &handle.files.place, outside.collect(), revision, clock::now())?;
+    let recorded = append(journal, &handle.files.place, outside.collect(), revision, system::now())?;
     let removed = changes.iter().filter(|change| change.after.is_none());
     let seen = removed.map(|change| journal.known(&change.task)).collect::<Result<Vec<_>, _>>()?;
     if let Some(last) = seen.into_iter().flatten().map(|known| known.seen).max() {
@@ -192,23 +196,23 @@ fn write(
     journal.end(transaction)?;
     handle.journals.note_stale_writes(recorded.stale_writes);
     if !changes.is_empty() {
-        turn_record::save_applied(&queue.file, revision.0).map_err(StoreError::io("cannot write", &queue.path))?;
+        turn::save_applied(&queue.file, revision.0).map_err(StoreError::io("cannot write", &queue.path))?;
         tracing::info!(revision = revision.0, tasks = changes.len(), "recorded what another program did");
     }
     Ok(true)
 }
 
-/// Tells whether every commit of ours is in the files.
+/// Returns whether all of our commits are in the files.
 fn is_written_out(journal: &Journal, state: &TurnRecord, newest: Revision) -> Result<bool, StoreError> {
     if state.turns == 0 || state.applied >= newest.0 {
         return Ok(true);
     }
-    // The process that recorded what other programs did may have died before it could say so.
+    // The process that recorded changes by other programs may have died before updating the turn record.
     let pending = journal.after(Revision(state.applied))?;
     Ok(pending.iter().all(|stored| stored.entry.op.is_elsewhere()))
 }
 
-/// Tells whether the files still are what the look found.
+/// Returns whether the files are unchanged since they were read.
 fn is_still_so(handle: &Handle, changes: &[&Change]) -> Result<bool, StoreError> {
     let Some(directory) = handle.files.place.open()? else {
         return Ok(changes.iter().all(|change| change.after.is_none()));
@@ -220,9 +224,9 @@ fn is_still_so(handle: &Handle, changes: &[&Change]) -> Result<bool, StoreError>
     }))
 }
 
-/// Returns those of the tasks whose files are gone that a client deleted. The journal still knows them.
+/// Returns which of the removed tasks a client deleted. The journal still knows them.
 fn deletions(place: &ListPaths, journal: &Journal, gone: &[&TaskId]) -> Result<HashSet<TaskId>, StoreError> {
-    let mark = numbers::mark(&place.directory);
+    let mark = files::mark(&place.directory);
     if !gone.iter().any(|id| is_deletion(id, mark, Rest::Others)) {
         return Ok(HashSet::new());
     }
@@ -230,7 +234,7 @@ fn deletions(place: &ListPaths, journal: &Journal, gone: &[&TaskId]) -> Result<H
     Ok(gone.iter().filter(|id| is_deletion(id, mark, rest)).map(|id| (*id).clone()).collect())
 }
 
-/// Tells what is left of the list.
+/// Returns what is left of the list.
 fn rest(place: &ListPaths, journal: &Journal, gone: &[&TaskId]) -> Result<Rest, StoreError> {
     let mut is_one = gone.len() == 1;
     if let Some(directory) = place.open()? {
@@ -250,7 +254,7 @@ fn rest(place: &ListPaths, journal: &Journal, gone: &[&TaskId]) -> Result<Rest, 
     Ok(Rest::NoneOfOne { was_open, is_for_new_team: team_made(place).is_some_and(|made| made >= last_seen) })
 }
 
-/// Returns when the team that works on the list was made; `None` if there is none.
+/// Returns when the team that works on the list was created; `None` if there is none.
 fn team_made(place: &ListPaths) -> Option<Timestamp> {
     let teams = place.directory.parent()?.parent()?.join("teams");
     let file = teams.join(place.directory.file_name()?).join("config.json");
@@ -258,8 +262,9 @@ fn team_made(place: &ListPaths) -> Option<Timestamp> {
     Some(team.created_at)
 }
 
-/// A file that was not in its last known state when we read it was changed by another program; history says so, and what it took back of
-/// ours. `found` is what each file holds and, if that is known, when it was written, in nanoseconds. Returns `None` if no file was changed.
+/// Records files that were not in their last known state when we read them, and so were changed by another program,
+/// including what it reverted of our changes. `found` has the contents of each file and, if known, its modification
+/// time in nanoseconds. Returns `None` if no file was changed.
 pub(in crate::store) fn journal_outside_changes<'a>(
     journal: &Journal,
     place: &ListPaths,
@@ -288,7 +293,7 @@ pub(in crate::store) fn journal_outside_changes<'a>(
     append(journal, place, changes.collect(), revision, at).map(Some)
 }
 
-/// Writes into the journal what other programs did, and which of the files that are gone a client deleted.
+/// Appends changes by other programs to the journal, marking those removals that are deletions by a client.
 fn append(
     journal: &Journal,
     place: &ListPaths,

@@ -1,4 +1,4 @@
-//! Looking at a whole list: every file by its fingerprint, and only what is new by its contents.
+//! Reading a whole list: every file is checked by its fingerprint, and only changed files are read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,52 +8,67 @@ use taskyard_core::dialect::macf::{hidden_task_of, is_hidden_twice};
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{Image, Revision, Task, TaskId};
 
-use super::files::{self, Contents};
-use crate::clock;
+use super::files;
+use super::files::Contents;
 use crate::store::journal::{Journal, Known, KnownTask, LOOK_IS_OLD};
-use crate::store::locks::fingerprint::{Look, look_at};
-use crate::store::locks::list_paths::{self, ListPaths, c_name};
+use crate::store::locks::list_paths;
+use crate::store::locks::list_paths::{ListPaths, Look, c_name, look_at};
 use crate::store::{StoreError, UnreadableTask};
+use crate::system;
 use crate::watching::Deed;
 
-/// Below this many files a second thread costs more than it saves.
+/// Minimum number of files for which a second thread pays off.
 const WORTH_A_THREAD: usize = 500;
 
-/// A list as it was seen.
+/// The result of reading a list.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Scan {
-    /// By rising number.
+    /// In ascending order.
     pub(in crate::store) tasks: Vec<Task>,
     pub(in crate::store) problems: Vec<UnreadableTask>,
-    /// What differs from the last known state.
+    /// Differences from the last known state.
     pub(in crate::store) changes: Vec<Change>,
-    /// Files whose contents are as they were, while their fingerprints or modes are not, or could not be trusted.
+    /// Files whose contents are unchanged but whose fingerprints or modes changed or could not be trusted.
     pub(in crate::store) reprints: Vec<(TaskId, Look)>,
+    /// Whether the mode of a file changed, which a restored file has to get.
+    pub(in crate::store) has_new_modes: bool,
     /// Whether there are files that are hidden from the client.
     pub(in crate::store) has_hidden: bool,
-    /// What the files hold that were looked at, where only some were.
+    /// The contents of the files that were read, if only some were.
     pub(in crate::store) images: HashMap<TaskId, (Task, Image)>,
-    /// The revision of the last known state.
     pub(in crate::store) revision: Revision,
-    /// When the looking began.
+    /// When reading began.
     pub(in crate::store) seen: i64,
-    /// Whether one of our writers was at work all the while, so that nothing of it can be recorded.
+    /// Whether one of our writers was active throughout, so that nothing can be recorded.
     pub(in crate::store) was_disturbed: bool,
+    pub(in crate::store) exists: bool,
+    /// Whether the last recorded look is so old that this one must be recorded.
+    pub(in crate::store) is_due: bool,
 }
 
-/// One file that another program made, changed or removed.
+/// Minimum number of changed fingerprints worth recording; with fewer, every reader rereads the files.
+const WORTH_WRITING: usize = 8;
+
+impl Scan {
+    /// Returns whether a reader should record the result.
+    pub(in crate::store) fn is_worth_recording(&self) -> bool {
+        !self.changes.is_empty() || self.has_new_modes || self.is_due || self.reprints.len() >= WORTH_WRITING
+    }
+}
+
+/// A file that another program created, changed or removed.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct Change {
     pub(in crate::store) task: TaskId,
     pub(in crate::store) before: Option<Image>,
-    /// The permission bits it had before, where they were seen.
+    /// The permission bits before the change, if known.
     pub(in crate::store) mode: Option<u32>,
     pub(in crate::store) after: Option<(Image, Look)>,
 }
 
-/// Looks at every file of a list.
+/// Checks every file of a list.
 pub(in crate::store) fn scan(place: &ListPaths, journal: Option<&Journal>) -> Result<Scan, StoreError> {
-    let seen = clock::wall();
+    let seen = system::wall();
     let Some(directory) = place.open()? else {
         let (revision, known) = remembered(journal)?;
         let mut scan = Scan { revision, seen, ..Scan::default() };
@@ -64,15 +79,16 @@ pub(in crate::store) fn scan(place: &ListPaths, journal: Option<&Journal>) -> Re
     };
     let looking = Looking { place, directory: directory.as_fd(), journal };
     let (seen_files, (revision, known)) = look_while(place, directory.as_fd(), journal, || remembered(journal))?;
-    let mut scan = Scan { revision, seen, ..Scan::default() };
+    let mut scan = Scan { revision, seen, exists: true, ..Scan::default() };
     let Looks { tasks: mut looks, shadowed, has_hidden } = seen_files;
     scan.has_hidden = has_hidden;
     scan.tasks.reserve(looks.len());
     let newest = known.iter().max_by_key(|known| known.seen);
     let newest = newest.and_then(|known| Some((known.id.clone(), *looks.get(&known.id)?, known.seen)));
-    // In the order of the known, which is nearly the order of the numbers.
+    // Follow the order of the known tasks, which is nearly the numeric order.
     for known in known {
-        // A directory that changes while it is read may leave a name out: ask for it by name before believing that.
+        // A directory that changes while it is read may omit a name: look the name up before concluding that it is
+        // gone.
         let look = match looks.remove(&known.id) {
             Some(look) => Some(look),
             None => files::find(place, looking.directory, &known.id)
@@ -81,7 +97,7 @@ pub(in crate::store) fn scan(place: &ListPaths, journal: Option<&Journal>) -> Re
         };
         match look {
             Some(look) => scan.add(&looking, known.id.clone(), look, Some(known))?,
-            // To the client it is gone, and comes back when another program gives it its plain name again.
+            // For the client the task is gone, and it reappears when another program restores its plain name.
             None if files::is_out_of_sight(place, looking.directory, &known.id)
                 .map_err(StoreError::io("cannot look at", place.task_file(&known.id)))? => {}
             None => scan.add_missing(known, journal)?,
@@ -93,11 +109,12 @@ pub(in crate::store) fn scan(place: &ListPaths, journal: Option<&Journal>) -> Re
     }
     if let Some((id, look, last_seen)) = newest
         && scan.changes.is_empty()
-        && scan.reprints.is_empty()
+        && scan.reprints.len() < WORTH_WRITING
         && seen - last_seen > LOOK_IS_OLD
     {
-        // One file stands for all: when the list was last seen is told by the newest.
+        // One file stands for all: the newest tells when the list was last read.
         scan.reprints.push((id, look));
+        scan.is_due = true;
     }
     scan.tasks.sort_by(|one, two| one.id.cmp(&two.id));
     scan.problems.sort_by(|one, two| one.task.cmp(&two.task));
@@ -105,15 +122,15 @@ pub(in crate::store) fn scan(place: &ListPaths, journal: Option<&Journal>) -> Re
     Ok(scan)
 }
 
-/// Looks at the files of some tasks. One that was moved there as it is, and looks as the one that our writers moved there, is theirs:
-/// another program would have had to write to it.
+/// Reads the files of some tasks. If a file was moved into place and has the metadata that our writer recorded, it is
+/// ours: another program would have had to write to it.
 pub(in crate::store) fn scan_some(
     place: &ListPaths,
     journal: &Journal,
     ids: &BTreeMap<TaskId, Deed>,
 ) -> Result<Scan, StoreError> {
-    let (seen, directory) = (clock::wall(), place.open()?);
-    // One moment: the revision and the states belong together.
+    let (seen, directory) = (system::wall(), place.open()?);
+    // Read within one transaction, so that the revision and the states belong together.
     let moment = journal.begin_to_read()?;
     let mut scan = Scan { revision: journal.newest_told()?, seen, ..Scan::default() };
     for (id, deed) in ids {
@@ -135,7 +152,7 @@ pub(in crate::store) fn scan_some(
             (Contents::Missing, Some(directory)) => files::is_out_of_sight(place, directory.as_fd(), id),
             _ => Ok(false),
         };
-        // To the client it is gone, and comes back when another program gives it its plain name again.
+        // For the client the task is gone, and it reappears when another program restores its plain name.
         if is_out_of_sight.map_err(StoreError::io("cannot look at", place.task_file(id)))? {
             continue;
         }
@@ -148,7 +165,7 @@ pub(in crate::store) fn scan_some(
     Ok(scan)
 }
 
-/// Looks at every file while something is remembered of them, on two threads where they are many.
+/// Checks every file while `remember` loads our records, on two threads if there are many files.
 pub(in crate::store) fn look_while<T>(
     place: &ListPaths,
     directory: BorrowedFd<'_>,
@@ -167,17 +184,15 @@ pub(in crate::store) fn look_while<T>(
     })
 }
 
-/// What the names in a directory stand for.
+/// The names in a list's directory.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Looks {
-    /// The file of each task.
     pub(in crate::store) tasks: HashMap<TaskId, Look>,
-    /// Hidden files of tasks that have another one, which counts.
+    /// Hidden files of tasks that have another file, which takes precedence.
     shadowed: Vec<(TaskId, String)>,
     pub(in crate::store) has_hidden: bool,
 }
 
-/// What is looked at, and what is known of it.
 struct Looking<'a> {
     place: &'a ListPaths,
     directory: BorrowedFd<'a>,
@@ -194,8 +209,9 @@ impl Scan {
     ) -> Result<(), StoreError> {
         match known {
             Some(known) if look.is_unchanged(&known.print, known.seen) => {
-                // A restored file gets the mode it had last, which a user may have changed without touching the contents.
+                // A restored file gets its last mode, which a user may have changed without touching the contents.
                 if known.mode.is_some_and(|mode| mode != look.mode) {
+                    self.has_new_modes = true;
                     self.reprints.push((id.clone(), look));
                 }
                 self.show(looking.place, id, known.task, None);
@@ -222,14 +238,17 @@ impl Scan {
         Ok(())
     }
 
-    /// Takes note of what a file holds, and of how that differs from what is known of it.
+    /// Records the contents of a file, and how they differ from our records.
     fn compare(&mut self, place: &ListPaths, id: TaskId, contents: Contents, known: Option<(Image, Option<u32>)>) {
         let last_known = |image: &Image| image.task(&id).ok();
         let is_torn = matches!(&contents, Contents::Broken(why, _) if why.may_be_torn());
         let last_known = known.as_ref().filter(|_| is_torn).and_then(|(image, _)| last_known(image));
         let (image, mode) = known.map_or((None, None), |(image, mode)| (Some(image), mode));
         match contents.image() {
-            Some((found, look)) if image.as_ref() == Some(found) => self.reprints.push((id.clone(), *look)),
+            Some((found, look)) if image.as_ref() == Some(found) => {
+                self.has_new_modes |= mode.is_some_and(|mode| mode != look.mode);
+                self.reprints.push((id.clone(), *look));
+            }
             // What may be half written is no change yet.
             Some(_) if matches!(&contents, Contents::Broken(why, _) if why.may_be_torn()) => {}
             Some((found, look)) => {
@@ -259,7 +278,7 @@ impl Scan {
         match task {
             Ok(task) => self.tasks.push(task),
             Err(why) => {
-                // A file that is only half written at this instant can be shown as it last was.
+                // A half-written file can be shown in its last known state.
                 let last_known = last_known.filter(|_| why.may_be_torn());
                 let path = place.file_in_use(&id);
                 self.problems.push(UnreadableTask {
@@ -292,7 +311,7 @@ pub(in crate::store) fn look_at_all(directory: BorrowedFd<'_>, place: &ListPaths
             None => {}
         }
     }
-    // What was hidden once counts before what was hidden twice.
+    // A file hidden once takes precedence over one hidden twice.
     looks.has_hidden = !hidden.is_empty();
     hidden.sort_by_key(|(_, name): &(TaskId, String)| is_hidden_twice(name));
     for (id, name) in hidden {
@@ -305,7 +324,7 @@ pub(in crate::store) fn look_at_all(directory: BorrowedFd<'_>, place: &ListPaths
     Ok(looks)
 }
 
-/// Tells of a hidden file beside the one that counts.
+/// Reports a hidden file that is ignored because the task has another one.
 fn in_the_shadow(place: &ListPaths, task: TaskId, name: &str) -> UnreadableTask {
     let path = place.directory.join(name);
     let name = name.trim_end_matches(".json");
@@ -320,7 +339,7 @@ fn in_the_shadow(place: &ListPaths, task: TaskId, name: &str) -> UnreadableTask 
 
 fn remembered(journal: Option<&Journal>) -> Result<(Revision, Vec<KnownTask>), StoreError> {
     let Some(journal) = journal else { return Ok((Revision(0), Vec::new())) };
-    // One moment: the revision and the states belong together.
+    // Read within one transaction, so that the revision and the states belong together.
     let moment = journal.begin_to_read()?;
     let remembered = (journal.newest()?, journal.known_tasks()?);
     drop(moment);

@@ -1,4 +1,4 @@
-//! A list as a reader sees it: no lock, and of our own commits always all or nothing.
+//! A list as seen by a reader: without a lock, and with our own commits shown completely or not at all.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
@@ -10,40 +10,45 @@ use std::time::{Duration, Instant};
 use taskyard_core::{Image, Lease, Revision, Task, TaskId};
 
 use super::live_list::Live;
-use super::scan::{self, Scan};
-use super::{files, observe};
+use super::scan::Scan;
+use super::{files, observe, scan};
 use crate::failpoint::reach_if_named;
-use crate::store::file::flush;
-use crate::store::file::handle::Handle;
+use crate::store::file::client_files::Handle;
 use crate::store::file::reading::files::lookup;
 use crate::store::journal::{Journal, StoredEntry};
+use crate::store::locks::turn::TurnRecord;
 use crate::store::{LiveView, Lookup, Snapshot, StoreError, Unpacked, UnreadableTask};
 
-/// How often a reader looks again while our writers are at work, before it takes their word from the journal.
+/// Maximum number of rereads while our writers are active, before their commits are taken from the journal.
 const LOOKS: u32 = 12;
-/// ... and for how long: looking at a long list again takes longer than our writers leave it alone.
+/// Maximum duration of these rereads: rereading a long list takes longer than the pauses our writers leave.
 const LOOKING: Duration = Duration::from_millis(15);
 
-/// A list at one moment.
+/// A list at one point in time.
 #[derive(Debug)]
 pub(in crate::store) struct FileSnapshot {
     handle: Arc<Handle>,
+    /// The turn record when reading began.
+    before: Option<TurnRecord>,
     scan: OnceCell<Scan>,
+    leases: OnceCell<Vec<Lease>>,
     is_recorded: Cell<bool>,
-}
-
-/// A look at a list while no process of ours wrote.
-struct Resting {
-    scan: Scan,
-    /// Whether the journal need not be opened, because nothing is to be written down.
-    is_all: bool,
+    /// The revision in which this snapshot's changes were recorded, if there were any.
+    recorded: Cell<Option<Revision>>,
 }
 
 impl FileSnapshot {
-    /// Begins to look; a commit that a dead writer left half written is finished first.
+    /// Starts a snapshot, after completing a commit that a dead writer left half written.
     pub(in crate::store) fn open(handle: Arc<Handle>) -> Self {
-        handle.settle();
-        Self { handle, scan: OnceCell::new(), is_recorded: Cell::new(false) }
+        let before = handle.settle();
+        Self {
+            handle,
+            before,
+            scan: OnceCell::new(),
+            leases: OnceCell::new(),
+            is_recorded: Cell::new(false),
+            recorded: Cell::default(),
+        }
     }
 
     fn scan(&self) -> Result<&Scan, StoreError> {
@@ -51,14 +56,14 @@ impl FileSnapshot {
             return Ok(scan);
         }
         let scan = self.look()?;
-        // What was looked at may have been about to leave.
+        // The list may have started to move while it was read.
         self.handle.files.must_be_here()?;
         Ok(self.scan.get_or_init(|| scan))
     }
 
     fn look(&self) -> Result<Scan, StoreError> {
         let handle = &self.handle;
-        // A process that looks once and ends need not be told of anything, nor open the journal for it.
+        // A process that reads once and exits needs neither notifications nor the journal opened for them.
         if handle.files.live().is_asked_first() {
             return self.look_at_files();
         }
@@ -70,7 +75,7 @@ impl FileSnapshot {
                 self.is_recorded.set(is_settled);
                 Ok(scan)
             }
-            // What the files hold does not depend on the journal.
+            // The contents of the files do not depend on the journal.
             Ok(None) | Err(StoreError::JournalDamaged { .. }) => self.look_at_files(),
             Err(error) => Err(error),
         }
@@ -78,13 +83,16 @@ impl FileSnapshot {
 
     fn look_at_files(&self) -> Result<Scan, StoreError> {
         let at_rest = self.look_at_rest();
-        if let Some(Resting { scan, is_all: true }) = at_rest {
-            self.is_recorded.set(true);
-            return Ok(scan);
-        }
+        let at_rest = match at_rest {
+            Some(scan) if !scan.is_worth_recording() => {
+                self.is_recorded.set(true);
+                return Ok(scan);
+            }
+            at_rest => at_rest,
+        };
         let mut journal = self.handle.journal_to_read();
-        let scan = match at_rest.map_or_else(|| self.look_with(&mut journal), |resting| Ok(resting.scan)) {
-            // What the files hold does not depend on the journal.
+        let scan = match at_rest.map_or_else(|| self.look_with(&mut journal), Ok) {
+            // The contents of the files do not depend on the journal.
             Err(error) if error.is_of_memory() => {
                 self.handle.journals.note(&error);
                 journal = None;
@@ -93,16 +101,16 @@ impl FileSnapshot {
             scan => scan?,
         };
         if journal.is_none() && !scan.changes.is_empty() {
-            // The first look at a list that other programs made: from here on nothing of it can be lost.
+            // On the first read of a list created by other programs: from here on nothing in it can be lost.
             journal =
                 self.handle.journal().inspect_err(|error| tracing::debug!(%error, "reading without a journal")).ok();
         }
         let mut is_recorded = scan.changes.is_empty();
         if let Some(journal) = journal {
             is_recorded = observe::record(&self.handle, &journal, &scan);
-            if is_recorded {
-                flush::flush_what_is_old(&self.handle, &journal, 0);
-                journal.copy_log();
+            let noted = scan.revision.next();
+            if is_recorded && !scan.changes.is_empty() && journal.newest().is_ok_and(|newest| newest == noted) {
+                self.recorded.set(Some(noted));
             }
             self.handle.give_back(journal);
         }
@@ -110,19 +118,22 @@ impl FileSnapshot {
         Ok(scan)
     }
 
-    /// Looks with a copy of the journal, where no process has it open and none of ours writes all the while. What else happens is left to
-    /// readers that look the usual way.
-    fn look_at_rest(&self) -> Option<Resting> {
+    /// Reads using a copy of the journal. Returns `None` if one of our processes wrote meanwhile: then the journal must
+    /// be opened.
+    fn look_at_rest(&self) -> Option<Scan> {
         let journals = &self.handle.journals;
         let copy = journals.take_copy()?;
-        let before = self.sequence();
+        let before = self.before.map_or(0, |state| state.sequence);
         let scan = scan::scan(&self.handle.files.place, Some(&copy)).ok()?;
+        let leases = copy.leases().ok()?;
         reach_if_named("at rest: looked");
-        let is_all = scan.changes.is_empty() && scan.reprints.is_empty() && !flush::may_be_due(&self.handle, &copy);
-        // A commit since would have changed the files, and the copy does not know of it.
+        // A later commit would have changed the files, and the copy does not contain it.
         let was_at_rest = before.is_multiple_of(2) && before == self.sequence() && copy.is_at_rest();
-        journals.keep_copy(copy);
-        was_at_rest.then_some(Resting { scan, is_all })
+        was_at_rest.then(|| {
+            journals.keep_copy(copy);
+            let _ = self.leases.set(leases);
+            scan
+        })
     }
 
     fn look_with(&self, journal: &mut Option<Journal>) -> Result<Scan, StoreError> {
@@ -136,7 +147,7 @@ impl FileSnapshot {
             }
             look += 1;
             if look == LOOKS || started.elapsed() > LOOKING {
-                // There may have been none when the looking began.
+                // The journal may not have existed when reading began.
                 if journal.is_none() {
                     *journal = self.handle.journal_to_read();
                 }
@@ -167,7 +178,7 @@ impl FileSnapshot {
         })
     }
 
-    /// Returns the number that is odd while one of our writers is writing files out.
+    /// Returns the sequence number, which is odd while one of our writers is writing files.
     fn sequence(&self) -> u64 {
         self.handle.files.state().map_or(0, |state| state.sequence)
     }
@@ -175,6 +186,9 @@ impl FileSnapshot {
 
 impl Snapshot for FileSnapshot {
     fn exists(&self) -> Result<bool, StoreError> {
+        if self.scan.get().is_some_and(|scan| scan.exists) {
+            return Ok(true);
+        }
         Ok(self.handle.files.place.open()?.is_some())
     }
 
@@ -214,6 +228,9 @@ impl Snapshot for FileSnapshot {
     }
 
     fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        if let Some(leases) = self.leases.get() {
+            return Ok(leases.clone());
+        }
         self.handle.journals.glancing(|journal| journal.map_or(Ok(Vec::new()), Journal::leases))
     }
 
@@ -230,17 +247,15 @@ impl Snapshot for FileSnapshot {
             Some(scan) => scan,
             None => self.look()?,
         };
-        Ok(Unpacked {
-            tasks: scan.tasks,
-            problems: scan.problems,
-            leases: self.leases()?,
-            revision: scan.revision,
-            exists: self.exists()?,
-        })
+        let leases = self.leases()?;
+        let Scan { tasks, problems, revision, exists, .. } = scan;
+        let exists = exists || self.handle.files.place.open()?.is_some();
+        let recorded = self.is_recorded.get().then(|| self.recorded.get().unwrap_or(revision));
+        Ok(Unpacked { tasks, problems, leases, revision, exists, recorded })
     }
 }
 
-/// Returns what commits say that are in the journal and, as far as is known, not in every file.
+/// Returns the results of commits that are in the journal but not known to be in every file.
 fn pending(handle: &Handle, journal: &Journal) -> Result<HashMap<TaskId, Option<Image>>, StoreError> {
     let applied = handle.files.state().map_or(0, |state| state.applied);
     Ok(since(journal.after(Revision(applied))?))
@@ -251,15 +266,15 @@ fn since(entries: Vec<StoredEntry>) -> HashMap<TaskId, Option<Image>> {
     entries.filter(|entry| !entry.op.is_elsewhere()).map(|entry| (entry.task, entry.after)).collect()
 }
 
-/// Shows whole every commit that was written out while we looked, or is in the hands of a suspended writer: what is in the
-/// files of it was seen in part only. `applied` is the last commit that was in every file when the looking began.
+/// Completes every commit that was being written while we read, or belongs to a suspended writer, since its files were
+/// seen only in part. `applied` is the last commit that was in every file when reading began.
 fn complete(scan: &mut Scan, journal: &Journal, applied: Revision) -> Result<(), StoreError> {
     let entries = journal.after(applied)?;
     scan.revision = entries.last().map_or(scan.revision, |newest| newest.entry.revision);
     let commits = since(entries);
     scan.tasks.retain(|task| !commits.contains_key(&task.id));
     scan.problems.retain(|problem| !commits.contains_key(&problem.task));
-    // What was seen while a writer was at work is not to be recorded.
+    // What was seen while a writer was active must not be recorded.
     scan.changes.clear();
     scan.reprints.clear();
     scan.was_disturbed = true;
@@ -278,7 +293,7 @@ mod tests {
     use crate::store::{FileStore, FileStoreOptions, HistoryQuery, Store as _};
 
     #[test]
-    fn what_a_look_found_is_recorded_unless_it_was_touched_at_that_moment() {
+    fn observation_is_recorded_unless_touched_meanwhile() {
         let place = tempfile::tempdir().unwrap();
         let (tasks, data) = (place.path().join("tasks"), place.path().join("data"));
         fs::create_dir_all(tasks.join("L")).unwrap();
@@ -295,7 +310,7 @@ mod tests {
         for (subject, when, is_recorded, revisions) in [
             ("One", now - Duration::from_secs(9), true, 1),
             ("Two", now - Duration::from_secs(5), true, 2),
-            // By its time it may change again without a trace.
+            // With this modification time it may change again without a visible trace.
             ("Three", now + Duration::from_secs(60), false, 2),
         ] {
             write(subject, when);

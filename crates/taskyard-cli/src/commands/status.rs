@@ -1,0 +1,178 @@
+//! `taskyard start`, `done`, `cancel`, `reopen` and `retry`
+
+use clap::Args;
+use serde_json::Value;
+use taskyard::core::Metadata;
+use taskyard::core::rules::claims::claiming::ATTEMPTS;
+use taskyard::core::rules::worktrees::record::TaskWorktree;
+use taskyard::operations::{DEFAULT_LEASE, Move, Patch, Update};
+
+use super::several::{is_agreed, make_move, move_these};
+use super::worktree_of_task::{give_worktree, show_worktree};
+use super::worktrees::tree_of;
+use crate::arguments::{LeaseFlags, WhichTasks};
+use crate::context::Context;
+use crate::displays;
+use crate::exit::{Exit, Problem};
+use crate::output::Output;
+
+/// Start tasks: they are in progress, and yours
+///
+/// All of them in one revision, or none. You become their owner; an agent also gets a lease, as with `claim`, a person
+/// at a terminal does not. A task that another agent owns is refused, unless you take it over with --force, and so is
+/// one that waits for open tasks.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
+pub(crate) struct Start {
+    #[command(flatten)]
+    pub(crate) which: WhichTasks,
+
+    /// Make a git worktree and a branch for the task, and print the path
+    #[arg(long, conflicts_with_all = ["query", "keep_going", "dry_run"])]
+    pub(crate) worktree: bool,
+
+    #[command(flatten)]
+    pub(crate) lease: LeaseFlags,
+}
+
+impl Start {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = self.lease.on(context.yard()?);
+        if self.worktree {
+            let id = self.which.only_one().ok_or_else(|| Problem::usage("one_task", "--worktree is for one task"))?;
+            // Fail before starting if there is no repository.
+            context.repository()?;
+            let mut updated = yard.start(id)?.done()?;
+            let yard = updated.lease.as_ref().map_or_else(|| yard.clone(), |lease| yard.proving(lease.token));
+            let tree = give_worktree(&yard, &updated.task, context)?;
+            updated.task = context.task(&yard, id)?;
+            displays::updated("Started", &updated, &yard, output)?;
+            return show_worktree(&tree, output);
+        }
+        make_move(("Started", "Would start"), &Move::Start, &self.which, (context, &yard), output)
+    }
+}
+
+/// Complete tasks, and tell what can start now
+///
+/// All of them in one revision, or none. A task with open parts cannot be completed on its own; name its parts with it
+/// to complete all in one go.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
+pub(crate) struct Done {
+    #[command(flatten)]
+    pub(crate) which: WhichTasks,
+
+    /// Do not ask, however many tasks `--where` chooses
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) lease: LeaseFlags,
+}
+
+impl Done {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = self.lease.on(context.yard()?);
+        let ids = context.ids_of(&self.which, &yard)?;
+        if !self.yes && !is_agreed("Complete", (&self.which, &ids), &yard, output)? {
+            return Ok(Exit::Refused);
+        }
+        move_these(("Done", "Would complete"), &Move::Done, (&self.which, &ids), &yard, output)
+    }
+}
+
+/// Give tasks up: nothing waits for them any more
+///
+/// All of them in one revision, or none. A task with open parts is given up together with them (--with-parts). It is kept as completed with `metadata.cancelled`; `taskyard reopen` takes it back.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
+pub(crate) struct Cancel {
+    #[command(flatten)]
+    pub(crate) which: WhichTasks,
+
+    /// Their open parts with them
+    #[arg(long)]
+    pub(crate) with_parts: bool,
+
+    /// Do not ask, however many tasks `--where` chooses
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) lease: LeaseFlags,
+}
+
+impl Cancel {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = self.lease.on(context.yard()?);
+        let mut ids = context.ids_of(&self.which, &yard)?;
+        if self.with_parts {
+            ids = yard.with_open_parts(&ids)?;
+        }
+        if !self.yes && !is_agreed("Cancel", (&self.which, &ids), &yard, output)? {
+            return Ok(Exit::Refused);
+        }
+        move_these(("Cancelled", "Would cancel"), &Move::Cancel, (&self.which, &ids), &yard, output)
+    }
+}
+
+/// Put completed or cancelled tasks back to pending
+///
+/// All of them in one revision, or none. They lose their owners, so that anybody can claim them; with --keep-owner the owner goes on, under a new lease.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
+pub(crate) struct Reopen {
+    #[command(flatten)]
+    pub(crate) which: WhichTasks,
+
+    /// Leave it to its owner, who gets a lease on it
+    #[arg(long)]
+    pub(crate) keep_owner: bool,
+
+    #[command(flatten)]
+    pub(crate) lease: LeaseFlags,
+}
+
+impl Reopen {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = self.lease.on(context.yard()?);
+        let wanted = match self.keep_owner {
+            true => Move::ReopenForOwner(context.config()?.lease().unwrap_or(DEFAULT_LEASE)),
+            false => Move::Reopen,
+        };
+        make_move(("Reopened", "Would reopen"), &wanted, &self.which, (context, &yard), output)
+    }
+}
+
+/// Let `work` try tasks again that it gave up
+///
+/// A task is given up when its command has failed as often as `work --retries` allows. This forgets the failed attempts.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
+pub(crate) struct Retry {
+    #[command(flatten)]
+    pub(crate) which: WhichTasks,
+
+    /// Have the next attempt go on in the worktree of the last one, and not in a new one
+    #[arg(long = "continue")]
+    pub(crate) continues: bool,
+
+    #[command(flatten)]
+    pub(crate) lease: LeaseFlags,
+}
+
+impl Retry {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = self.lease.on(context.yard()?);
+        let mut metadata = Metadata::from_iter([(ATTEMPTS.to_owned(), Value::Null)]);
+        if self.continues {
+            let id = self.which.only_one().ok_or_else(|| Problem::usage("one_task", "--continue is for one task"))?;
+            let tree = tree_of(&context.task(&yard, id)?)?;
+            metadata.extend(TaskWorktree { is_continued: true, ..tree }.as_patch());
+        }
+        let update = Update { patch: Patch { metadata: Some(metadata), ..Patch::default() }, ..Update::default() };
+        let verbs = ("To be tried again:", "Would be tried again:");
+        make_move(verbs, &Move::Update(Box::new(update)), &self.which, (context, &yard), output)
+    }
+}

@@ -1,0 +1,6 @@
+//! Worktrees of tasks: the record kept in the task, branch names, and the merge queue. Begin with `record.rs`.
+
+pub mod briefing;
+pub mod naming;
+pub mod queue;
+pub mod record;
