@@ -1,6 +1,6 @@
-//! The arrows between modules: none leads back, between files as between rooms, and ARCHITECTURE.md shows the map.
+//! The arrows between modules: none leads back, between files as between rooms, and docs/design/modules.md shows the map.
 //!
-//! `TASKYARD_WRITE_MAP=1 cargo test -p taskyard-testkit --test house module_map::` writes the map into ARCHITECTURE.md.
+//! `TASKYARD_WRITE_MAP=1 cargo test -p taskyard-testkit --test house module_map::` writes the map into that page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,7 +27,9 @@ const CRATES: [&str; 10] = [
     "taskyard-cli",
     "taskyard-testkit",
 ];
-/// What stands around the map in ARCHITECTURE.md.
+/// The page that shows the map.
+const PAGE: &str = "docs/design/modules.md";
+/// What stands around the map in that page.
 const BEGIN: &str = "<!-- module map: begin -->\n";
 const END: &str = "<!-- module map: end -->\n";
 
@@ -380,17 +382,17 @@ fn map_of(name: &str) -> String {
 }
 
 #[test]
-fn architecture_shows_the_map() {
-    let path = root().join("ARCHITECTURE.md");
+fn the_page_of_modules_shows_the_map() {
+    let path = root().join(PAGE);
     let page = fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).expect("ARCHITECTURE.md has a place for the map");
+    let (before, rest) = page.split_once(BEGIN).unwrap_or_else(|| panic!("{PAGE} has no place for the map"));
     let (_, after) = rest.split_once(END).unwrap();
     let maps: Vec<String> = CRATES.iter().map(|name| map_of(name)).collect();
     let expected = format!("{before}{BEGIN}\n```text\n{}```\n\n{END}{after}", maps.join("\n"));
     if std::env::var_os("TASKYARD_WRITE_MAP").is_some() {
         fs::write(&path, &expected).unwrap();
     } else {
-        assert!(page == expected, "the map in ARCHITECTURE.md is an old one; TASKYARD_WRITE_MAP=1 writes it anew");
+        assert!(page == expected, "the map in {PAGE} is an old one; TASKYARD_WRITE_MAP=1 writes it anew");
     }
 }
 
