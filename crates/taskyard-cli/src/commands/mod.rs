@@ -1,4 +1,5 @@
-//! One file per command. The doc comment on a command's arguments is its help.
+//! The commands, grouped by subject. The doc comment on a command's arguments is its help. Begin with `command.rs`, which
+//! lists every command; `ready.rs` is a short one to read. A command calls one operation and prints its answer.
 
 #[cfg(not(all(feature = "agents", feature = "board", feature = "postgres", feature = "server")))]
 mod absent;

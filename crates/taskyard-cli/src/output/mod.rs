@@ -1,4 +1,5 @@
-//! All output to stdout and stderr. Begin with `printing.rs`.
+//! All output to stdout and stderr: colours, widths, JSON and the pager. Begin with `printing.rs`. No other module of the
+//! program prints.
 
 mod printing;
 mod terminal;

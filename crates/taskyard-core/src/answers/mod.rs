@@ -1,8 +1,9 @@
-//! The answers of operations, as programs get them: one type for each, with its JSON and its schema.
+//! The answers of operations, as programs receive them: one type for each, with its JSON and its schema.
 //!
-//! `--json`, the HTTP API and its OpenAPI document, and the tables of `docs/formats/json-output.md` are made from these types. Begin
-//! with `document.rs`, which wraps every answer, and `values.rs`, which has what many answers hold; the others have the answers by
-//! subject. Nothing here finds anything out: an answer is filled with what an operation returned.
+//! `--json`, the HTTP API and its OpenAPI document, and the tables of `docs/formats/json-output.md` are made from these
+//! types. Begin with `answer_document.rs`, which wraps every answer, and `answer_values.rs`, which has what many
+//! answers hold; the other files have the answers by subject. Nothing here reads anything: an answer is filled with
+//! what an operation returned.
 
 pub mod answer_document;
 pub mod answer_values;

@@ -1,4 +1,5 @@
-//! The ways a task is written down, one module each. A dialect owns its wire form; the nouns know no JSON.
+//! The formats of task files and of the client's other files, one module each. Begin with `native`. A dialect owns its
+//! wire structs; the domain types know no JSON. `carrying.rs` has what a format cannot express itself.
 
 pub mod document;
 pub mod export;

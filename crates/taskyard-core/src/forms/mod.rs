@@ -1,5 +1,5 @@
-//! What people write for Taskyard by hand: many new tasks at once, tasks in an editor or in one line, ids, and what is said of a
-//! task besides its texts.
+//! Texts that people type: tasks and ids on one line (`one_line.rs`, begin there), batches of new tasks, and tasks in
+//! an editor.
 
 pub mod batch;
 pub mod edit_form;

@@ -1,8 +1,8 @@
-//! JSON as text, before it is parsed and after it is printed: what JavaScript allows there and the parser does not.
+//! JSON texts that JavaScript accepts and the parser does not. Begin with `lone_surrogates.rs`;
+//! `docs/design/lone-surrogates.md` has the reasons.
 //!
-//! A text with half a surrogate pair is read with U+FFFD in its place, and a number as what it comes to; that is what
-//! every display shows. A writer that rewrites a file prints over what the file held, and in all that did not change
-//! the halves come back, and the numbers as they were written.
+//! Half a surrogate pair is read as U+FFFD, and a number as the nearest float; every display shows these. When a file
+//! is rewritten, `print_over` restores the original spelling of everything that has not changed.
 
 mod exact_values;
 mod lone_surrogates;

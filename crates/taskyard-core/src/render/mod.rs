@@ -1,5 +1,5 @@
-//! Tasks as text: pure functions from tasks to lines. Nothing here prints. All returned text is safe to send to a
-//! terminal.
+//! Tasks as text, SVG and HTML: pure functions. Nothing here prints, and all returned text is safe to display. Begin with
+//! `line.rs`, the styled line that all displays consist of, and `task_line.rs`.
 
 pub mod charts;
 pub mod escaping;

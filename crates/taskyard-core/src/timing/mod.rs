@@ -1,4 +1,5 @@
-//! Times as people write them: durations (`2h`), moments (`fri 17:00`) and recurrence rules (`first mon`).
+//! Times as people write them: moments (`fri 17:00`), durations (`2h`) and recurrence rules (`first mon`). Begin with
+//! `moments.rs`. The current time is always passed in.
 
 mod moments;
 mod recurrence;

@@ -1,7 +1,7 @@
-//! The tools agents call: their definitions, inputs and answers. Begin with `tool.rs` and `catalogue.rs`.
+//! The tools agents call: their texts, schemas, inputs and answers, one file each. Begin with `tool.rs` and `catalogue.rs`.
 //!
-//! Reading an input yields a typed value; the caller carries it out and passes the result to the tool's answer
-//! functions. Transport is not handled here.
+//! Parsing an input yields a typed value; the caller runs the operation and passes its result to the tool's answer
+//! functions. Transports are not handled here.
 
 pub mod catalogue;
 pub mod dialects;

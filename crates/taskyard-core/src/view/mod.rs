@@ -1,5 +1,5 @@
-//! What boards show, as models that the terminal and the browser share. Nothing here draws. All returned text is safe
-//! to display.
+//! What boards show, as models that the terminal and the browser share. Begin with `watched_list.rs`. Nothing here draws, and
+//! all returned text is safe to display.
 
 mod actions;
 mod agent_rows;

@@ -1,5 +1,5 @@
 //! Tool calls: parses the input, performs one operation and turns its result into the tool's answer. Every interface
-//! that offers tools uses this module, which knows nothing of transports. Begin at `toolbox.rs`.
+//! that offers tools uses this module, which knows nothing of transports. Begin with `toolbox.rs`.
 
 mod dialect_calls;
 mod job_calls;

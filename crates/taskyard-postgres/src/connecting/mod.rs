@@ -1,4 +1,4 @@
-//! Connections to the server: opening, pooling, and recovering from failures. Begin with `pool.rs`.
+//! Connections to the server: opening, pooling, time limits, and recovering from failures. Begin with `pool.rs`.
 
 pub(crate) mod failure;
 mod pool;

@@ -1,5 +1,5 @@
-//! The tables of a yard: creating and upgrading them, and the privileges of roles on them. The SQL is in
-//! `version_*.sql`.
+//! The tables of a yard: creating and upgrading them, and the privileges of roles on them. Begin with `migrating.rs`; the
+//! SQL is in `version_*.sql`.
 
 mod migrating;
 

@@ -1,4 +1,4 @@
-//! Teams and their messages on PostgreSQL. Begin with `postgres_teams.rs`.
+//! Teams and their messages on PostgreSQL, behind the traits of `taskyard::teams`. Begin with `postgres_teams.rs`.
 
 mod members_and_messages;
 mod postgres_teams;

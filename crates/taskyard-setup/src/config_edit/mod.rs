@@ -1,8 +1,9 @@
-//! Entries of ours in the configuration files of other programs: adding them and taking them out, as text in and text out.
+//! Adds our entry to configuration files of other programs and removes it again. Text goes in, text comes out. Begin with
+//! `config_entry.rs`; each file format has a file.
 //!
-//! Every change is made of insertions alone, or of deletions alone, so that comments, order, indentation and line ends of
-//! everything else stay as they are, byte for byte. What a change means is checked by reading the text again. Nothing here
-//! knows where such files are or who reads them.
+//! A change consists of insertions alone or of deletions alone, so everything else stays as it was, byte for byte: comments,
+//! order, indentation and line ends. The meaning of the result is checked by parsing it again. Where such files are, and which
+//! program reads them, is decided elsewhere (`targets.rs`).
 
 mod changed_lines;
 mod config_entry;

@@ -1,6 +1,6 @@
-//! A real Chromium, driven by the W3C's WebDriver protocol.
+//! A real Chromium, driven through the W3C's WebDriver protocol. Begin with `window.rs`.
 //!
-//! Chromium and its driver are Debian's (`chromium`, `chromium-driver`); the test command installs them.
+//! Chromium and its driver are Debian's (`chromium`, `chromium-driver`); `scripts/test` installs them.
 
 mod driver;
 mod window;

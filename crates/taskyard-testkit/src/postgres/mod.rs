@@ -1,4 +1,5 @@
-//! Real PostgreSQL servers for tests, from the packages of the system.
+//! Real PostgreSQL servers for tests, from the packages of the system, and a pooler in front of them. Begin with
+//! `cluster.rs`.
 
 mod cluster;
 mod pooler;

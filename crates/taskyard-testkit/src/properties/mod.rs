@@ -1,4 +1,4 @@
-//! Random sequences of operations, and what must hold after each of them on every store.
+//! Random sequences of operations, and what must hold after each of them on every store. Begin with `playing.rs`.
 
 mod grounds;
 mod lease_model;

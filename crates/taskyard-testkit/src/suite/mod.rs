@@ -1,5 +1,5 @@
-//! The contract of a store and of what lives beside it, one function per promise. [`crate::store_suite`], [`crate::notices_suite`]
-//! and [`crate::todos_suite`] make a test of each.
+//! The contract of a store, of notices and of todo lists, one function per promise. [`crate::store_suite`],
+//! [`crate::notices_suite`] and [`crate::todos_suite`] make a test of each. Begin with `committing.rs`.
 
 pub mod committing;
 pub mod contention;

@@ -1,4 +1,5 @@
-//! The promises of teams and messages, one function each, for every place they live in. [`crate::team_suite!`] makes a test of each.
+//! The contract of a store of teams, one function per promise. [`crate::team_suite!`] makes a test of each. Begin with
+//! `rosters.rs`.
 
 pub mod contention;
 pub mod following;

@@ -127,6 +127,12 @@ fn files_have_one_subject_and_are_named_for_it() {
             let has_logic =
                 text.lines().any(|line| line.trim_start().starts_with("fn ") || line.starts_with("pub fn "));
             assert!(!has_logic, "{}: a mod.rs declares and re-exports", file.display());
+            let introduction: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+            assert!(
+                is_test || introduction.to_lowercase().contains("begin"),
+                "{}: a mod.rs says what the folder is and where to begin reading",
+                file.display()
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Converts what operations return into the answers that programs receive.
+//! Converts what operations return into the answers that programs receive. Begin with `task_results.rs`.
 //!
 //! The answers, with their JSON and schemas, are in [`taskyard_core::answers`]. An interface calls one operation,
 //! converts the result with `From` or a function of this module, and serialises that. Nothing here reads a store.

@@ -1,4 +1,4 @@
-//! Backups of a store with its lists, journals, teams and this machine's records.
+//! Backups of a store with its lists, journals, teams and this machine's records. Begin with `taking_backup.rs`.
 //!
 //! [`back_up`] writes a folder or an archive, [`BackupSource`] verifies and reads one, and [`bring_back`] restores from
 //! it without overwriting anything. [`move_list`] moves a list to another store in the same form. See

@@ -1,4 +1,4 @@
-//! `taskyard.toml`: its settings, layers and trust, specified in `docs/formats/config.md`. Begin with `layers`. This
+//! `taskyard.toml`: its settings, layers and trust, specified in `docs/formats/config.md`. Begin with `layers.rs`. This
 //! module reads the files whose paths it is given. It does not read the environment and runs nothing: hooks and checks
 //! keep the file that defines them, so that the code that runs them can check whether it is trusted.
 

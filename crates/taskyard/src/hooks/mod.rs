@@ -1,5 +1,5 @@
 //! The client's hooks and the checks that a task may require: finding, trusting and running them, and reading their
-//! answers. The format is specified in `docs/formats/hooks.md`; begin with `running_hooks`. No lock of the list is held
+//! answers. The format is specified in `docs/formats/hooks.md`; begin with `running_hooks.rs`. No lock of the list is held
 //! while hooks run, and this module changes no task: the operations apply the answers.
 
 mod hook_catalogue;

@@ -1,4 +1,4 @@
-//! Which processes are alive: their marks, the process table, and the heartbeats they leave. Begin at `signs.rs`. The
+//! Which processes are alive: their marks, the process table, and the signs of life they leave. Begin with `signs.rs`. The
 //! rules that interpret these are in `taskyard_core::rules::leases::liveness`.
 
 pub(crate) mod client_names;

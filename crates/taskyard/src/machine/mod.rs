@@ -1,6 +1,6 @@
 //! The machine's own records in `<data>/machine.sqlite`: the lists of directories and repositories, the directories of
 //! list names, trusted directories, what setup added to agents' configuration, and the jobs. Begin with
-//! `machine_database`.
+//! `machine_database.rs`.
 
 mod checkout;
 mod list_bindings;

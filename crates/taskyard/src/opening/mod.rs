@@ -1,4 +1,4 @@
-//! Opens everything at the address of a store.
+//! Opens everything at the address of a store. Begin with `open.rs`.
 //!
 //! [`open`] turns an [`Address`] into a store with its teams, notices and todo lists. [`Places`] has the paths on this
 //! machine, [`Openers`] the stores of other crates. See `docs/design/stores.md`.

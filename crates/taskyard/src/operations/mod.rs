@@ -1,5 +1,6 @@
-//! The operations, all of them methods of [`crate::Yard`]. An operation opens a transaction, passes what it read to a
-//! rule of the core, and writes what the rule decided. Begin with `done` and `changing`.
+//! The operations, all of them methods of [`crate::Yard`], in files named for what users do. An operation opens a
+//! transaction, passes what it read to a rule of the core, and writes what the rule decided. Begin with `done.rs` and
+//! `changing.rs`.
 
 mod changing;
 mod claim;

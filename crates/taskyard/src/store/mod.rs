@@ -1,4 +1,5 @@
-//! The stores of task lists, and the contract they implement. Begin reading with `store_contract.rs`.
+//! The stores of task lists, and the contract they implement. Begin with `store_contract.rs`, then `memory.rs`, the
+//! reference. `file` is the client's own files, `kit` what a new store is built from.
 
 #[cfg(feature = "sqlite")]
 mod dialects;

@@ -1,7 +1,7 @@
-//! The formats of other programs, one file each, specified in `docs/formats/foreign.md`.
+//! The formats of other programs, one file each, specified in `docs/formats/foreign.md`. Begin with `formats.rs`.
 //!
-//! Each is read from its text into [`Imported`]: tasks under the ids they have there. Which ids they get here, and what is new, is
-//! decided in `rules/moving/importing.rs`; files are the caller's business.
+//! Each parses a text into [`Imported`]: tasks under the ids they have there. `rules/moving/importing.rs` decides which
+//! ids they get here and which of them are new; `taskyard::interchange` reads and writes the files.
 
 pub mod backlog;
 pub mod beads;

@@ -1,4 +1,5 @@
 //! Task files of MACF tools: Claude Code's own, with conventions inside their texts, specified in `docs/formats/macf.md`.
+//! Begin with `macf_tasks.rs`.
 
 mod macf_block;
 mod macf_facts;

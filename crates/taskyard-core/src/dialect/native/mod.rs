@@ -1,6 +1,7 @@
-//! Claude Code's own task files: one JSON object per file, specified in `docs/formats/native.md`.
+//! Claude Code's own task files: one JSON object per file, specified in `docs/formats/native.md`. Begin with
+//! `native_reading.rs`.
 //!
-//! Reading and writing are pure functions over bytes. Locks, renames and the journal are the file store's business.
+//! Reading and writing are pure functions over bytes. Locks, renames and the journal belong to the file store.
 
 mod native_reading;
 mod native_repairing;

@@ -1,5 +1,6 @@
-//! A plan in Markdown (`docs/formats/plan.md`): items that are tasks, with fields, text and notes indented below them, and parts as items
-//! within items. Checklists, batches, templates and several tasks in an editor have this form.
+//! A plan in Markdown (`docs/formats/plan.md`): list items that are tasks, with fields, text and notes indented below them,
+//! and parts as nested items. Checklists, batches, templates and several tasks in an editor share this form. Begin with
+//! `reading.rs`.
 
 mod reading;
 mod writing;

@@ -1,6 +1,6 @@
-//! Drawings of the dependency graph: as text, as SVG, and for Mermaid and Graphviz.
+//! Drawings of the dependency graph: as text, as SVG, and for Mermaid and Graphviz. Begin with `graph_network.rs`.
 //!
-//! Every drawing depends only on the tasks: the same list yields the same output, byte for byte.
+//! The same tasks yield the same drawing, byte for byte.
 
 mod graph_network;
 mod graph_svg;

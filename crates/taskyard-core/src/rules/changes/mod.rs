@@ -1,4 +1,5 @@
-//! Changes to a task: their effects, and which are allowed. Begin with `patching.rs`.
+//! Changes to a task: what they do, and which are allowed. Begin with `patching.rs` (the change of a field) and
+//! `transitions.rs` (the change of a status).
 
 pub mod editing;
 pub mod notes;

@@ -1,4 +1,4 @@
-//! Which agent gets which task next. Begin with `claiming.rs`.
+//! Which tasks can start, and which agent may take which. Begin with `claiming.rs`; `readiness.rs` ranks the tasks.
 
 pub mod claiming;
 pub mod readiness;

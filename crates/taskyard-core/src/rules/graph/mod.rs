@@ -1,4 +1,4 @@
-//! Dependencies and parts: the graph of a list. Begin with `dependencies.rs`.
+//! Dependencies and parts: the graph of a list, its cycles and its chains. Begin with `dependencies.rs`.
 
 pub mod chains;
 pub mod circles;

@@ -1,4 +1,5 @@
-//! What the journal knows about tasks: undo, restore, retention and overwritten changes. Begin with `vanishing.rs`.
+//! What the journal says about tasks: undo, restore, retention, and changes that another program overwrote. Begin with
+//! `vanishing.rs`, and with `taking_back.rs` for stale writes.
 
 pub mod replacing;
 pub mod restoring;

@@ -1,4 +1,4 @@
-//! Moving tasks between lists and importing them from other programs. Begin with `list_moves.rs`.
+//! Moving tasks between lists, and importing them from other programs. Begin with `list_moves.rs`.
 
 pub mod importing;
 pub mod list_moves;

@@ -1,4 +1,5 @@
-//! Worktrees of tasks: the record kept in the task, branch names, and the merge queue. Begin with `record.rs`.
+//! Worktrees of tasks: the record kept in the task, branch names, and the merge queue. Begin with `record.rs`. Git is run
+//! by `taskyard-jobs`.
 
 pub mod briefing;
 pub mod naming;

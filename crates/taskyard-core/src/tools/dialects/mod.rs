@@ -1,4 +1,5 @@
-//! The tools of other dialects: the same list in other words, specified in `docs/formats/tools.md`.
+//! The tools of other dialects: the same list in other words, specified in `docs/formats/tools.md`. Begin with
+//! `teaching_tools.rs`, the simplest.
 
 pub mod document_tools;
 pub mod export_tools;

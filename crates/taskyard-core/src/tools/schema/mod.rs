@@ -1,4 +1,5 @@
-//! Shapes of tool inputs: one description is used to check input as the client does and to generate JSON Schema.
+//! Shapes of tool inputs: one description both checks an input as the client does and generates its JSON Schema. Begin
+//! with `input_shape.rs`.
 
 mod input_checking;
 mod input_shape;

@@ -1,4 +1,5 @@
-//! The dependency graph in ranks: each task is to the right of its blockers, and lines connect them.
+//! The dependency graph in ranks: each task is to the right of its blockers, and lines connect them. Begin with
+//! `ranked_graph.rs`.
 
 mod graph_drawing;
 mod ranked_graph;

@@ -1,4 +1,4 @@
-//! The OpenAPI document, generated from the operations.
+//! The OpenAPI document, generated from the operations of `api/`. Begin with `document.rs`.
 
 mod document;
 

@@ -1,4 +1,5 @@
-//! Authentication, authorization and rate limits. Begin with `credentials.rs`.
+//! Authentication, authorization and rate limits. Begin with `credentials.rs`, which identifies the caller; the records of
+//! tokens and browsers are in `tokens/`.
 
 mod cookies;
 mod credentials;

@@ -1,4 +1,5 @@
-//! `doctor`: finds and repairs problems of a list and its surroundings. Begin with `checkup`.
+//! `doctor`: finds and repairs problems of a list, its jobs and its teams. Begin with `checkup.rs`; `docs/design/doctor.md`
+//! lists every finding.
 
 mod checkup;
 mod examining_lists;

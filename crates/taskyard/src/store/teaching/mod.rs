@@ -1,4 +1,5 @@
-//! A store for folders of small task files, specified in `docs/formats/teaching.md`.
+//! A store for folders of small task files, specified in `docs/formats/teaching.md`. Begin with `files.rs`; what it shares
+//! with documents is in `dialects/`.
 
 mod files;
 
