@@ -308,13 +308,18 @@ fn a_watch_where_nothing_happens_asks_seldom() {
     watching.kill();
 }
 
-/// Waits until a process has asked again twice, and judges how long that took and how many connections it has.
+/// Most round trips that a busy machine may cause before a process is idle: a notification that arrives after the poll that it
+/// announces makes the process poll each second until the next one has arrived.
+const UNTIL_IDLE: usize = 10;
+
+/// Waits until two round trips of a process are far apart, and checks how many came before, and how many connections it has.
 fn asks_seldom(proxy: &CountingProxy) {
     proxy.reset();
-    wait_until("the process to ask again", || proxy.round_trips() >= 2);
-    let trips = proxy.trips();
-    let apart = trips[1].0 - trips[0].0;
-    assert!(apart >= APART, "{apart:?}: {:?}", trips.iter().map(|(_, text)| text).collect::<Vec<_>>());
-    drop(trips);
+    wait_until("the process to ask seldom", || {
+        let trips = proxy.trips();
+        let asked: Vec<_> = trips.iter().map(|(_, text)| text).collect();
+        assert!(trips.len() <= UNTIL_IDLE, "{asked:?}");
+        trips.last_chunk().is_some_and(|[(before, _), (after, _)]| *after - *before >= APART)
+    });
     assert!(proxy.most_open_connections() <= 2, "{}", proxy.most_open_connections());
 }
