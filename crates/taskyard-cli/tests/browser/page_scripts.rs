@@ -45,6 +45,7 @@ scripts! {
     a_box_changes_its_own_line_of_the_description: "editing";
     lost_answers_are_asked_for_again: "fetching";
     one_tab_follows_the_events_for_all: "live";
+    lookups_are_asked_again_until_there_is_an_answer: "looking";
     typed_words_are_found_in_any_order: "matching";
     drawing_anew_keeps_what_a_user_is_at: "parts";
     times_pass_and_output_steers_nothing: "tails";

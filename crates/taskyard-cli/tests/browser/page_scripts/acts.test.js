@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test, { beforeEach } from "node:test";
-import { answering, json, requests } from "./page.js";
+import { answering, json, requests, until } from "./page.js";
 
 const { Conflict, Refusal, addBlocker, call, changeRead, move, readTask, redo, takeBackOwn } = await import("./acts.js");
 const { keepSecret, forgetSecret } = await import("./server.js");
@@ -82,6 +82,19 @@ test("undo takes back what this page did, newest first, and then asks for one's 
   assert.deepEqual(bodies().slice(1), [{ revision: 8 }, { revision: 7 }, { mine: true }]);
   await redo();
   assert.deepEqual(bodies().at(-1), { revision: 14 });
+});
+
+test("what is taken back is what was done last, though its answer is still to come", async () => {
+  let answer;
+  const made = (revision) => json({ revision, undone: [], actors: [] }, { headers: { "taskyard-revision": String(revision) } });
+  api((address) => (address.endsWith("/delete") ? new Promise((resolve) => (answer = () => resolve(made(22)))) : made(21)));
+  await move("done", "Done:", ["1"]);
+  const deleted = move("delete", "Deleted", ["1", "2"]);
+  const tookBack = takeBackOwn();
+  await until(() => answer);
+  answer();
+  await Promise.all([deleted, tookBack]);
+  assert.deepEqual(bodies().at(-1), { revision: 22 });
 });
 
 test("several tasks are one request, and nothing is done without one", async () => {

@@ -6,6 +6,8 @@ import { base, proof } from "./server.js";
 
 /** How often a request is sent again whose answer was lost. */
 const AGAIN = 3;
+/** The same for a lookup, which somebody waits for until it is answered. */
+const UNTIL_ANSWERED = Number.MAX_SAFE_INTEGER;
 const said = document.getElementById("said");
 /** What was done from this page, newest last: the list, and the revisions that it made. */
 const did = [];
@@ -44,6 +46,11 @@ export async function call(method, path, body) {
   return (await callWithTag(method, path, body)).read;
 }
 
+/** Reads something. It asks until the server answers or the signal is given; then it throws. */
+export async function lookUp(path, signal) {
+  return (await callWithTag("GET", path, undefined, { signal, again: UNTIL_ANSWERED })).read;
+}
+
 /** Reads a task, with the tag that says which state of it this is. */
 export async function readTask(id) {
   const path = ofTask(id);
@@ -58,7 +65,7 @@ export async function readTask(id) {
 export async function changeRead({ path, task, tag }, fields, differs) {
   for (;;) {
     try {
-      return await callWithTag("PATCH", path, fields, tag);
+      return await callWithTag("PATCH", path, fields, { expected: tag });
     } catch (error) {
       if (!(error instanceof Conflict) || differs(task, error.current)) throw error;
       ({ tag } = error);
@@ -66,15 +73,36 @@ export async function changeRead({ path, task, tag }, fields, differs) {
   }
 }
 
-async function callWithTag(method, path, body, expected) {
+/** The changes whose answers are still to come. */
+const changing = new Set();
+
+async function callWithTag(method, ...request) {
+  const answer = ask(method, ...request);
+  if (method === "GET") return answer;
+  changing.add(answer);
+  try {
+    return await answer;
+  } finally {
+    changing.delete(answer);
+  }
+}
+
+/** Returns once every change is answered, and what it made is known: what was done a moment ago is what is taken back. */
+async function allAnswered() {
+  if (!changing.size) return;
+  await Promise.allSettled(changing);
+  await new Promise((resolve) => setTimeout(resolve));
+}
+
+async function ask(method, path, body, { expected, signal, again = AGAIN } = {}) {
   // Sent again after an answer was lost, it is not done again.
-  const how = { method, headers: { ...proof(), "idempotency-key": Array.from(crypto.getRandomValues(new Uint32Array(4)), String).join("-") } };
+  const how = { method, signal, headers: { ...proof(), "idempotency-key": Array.from(crypto.getRandomValues(new Uint32Array(4)), String).join("-") } };
   if (expected) how.headers["if-match"] = expected;
   if (body !== undefined) {
     how.body = JSON.stringify(body);
     how.headers["content-type"] = "application/json";
   }
-  const got = await fetchAgain(`${base}/api/v1${path}`, how, AGAIN).catch(() => null);
+  const got = await fetchAgain(`${base}/api/v1${path}`, how, again).catch(() => null);
   if (!got) throw new Refusal("The server does not answer", "what you did may be lost: look again when it is back");
   const { answer } = got;
   let read = {};
@@ -237,8 +265,9 @@ export function takeBack(revision, last) {
   return undo(here().list, [body]);
 }
 
+  await allAnswered();
 /** Takes back what was done last from this page, and when there is nothing left of that, the newest change of the person who acts. */
-export function takeBackOwn() {
+export async function takeBackOwn() {
   const { list } = here();
   const newest = did.findLast((one) => one.list === list);
   return newest ? takeBackMade(newest) : undo(list, [{ mine: true }]);
@@ -264,7 +293,8 @@ function undo(list, bodies) {
   return attempt((answers) => `Took back ${answers.flatMap(whose).join(", ")}`, [], does, { undo: false });
 }
 
-export function redo() {
+export async function redo() {
+  await allAnswered();
   const at = undone.findLastIndex((one) => one.list === here().list);
   if (at < 0) return say("Nothing was taken back here");
   const [{ revision }] = undone.splice(at, 1);

@@ -65,8 +65,7 @@ function field({ name, label, kind = "text", value = "", list, required = false,
   if (list) input.setAttribute("list", list);
   input.autocomplete = "off";
   around.append(input);
-  if (["long", "task", "wide"].includes(kind)) around.classList.add("wide");
-  if (kind === "task") around.append(found(input));
+  if (["long", "wide"].includes(kind)) around.classList.add("wide");
   const chooses = { date: chooseDay, tags: chooseTags }[kind];
   if (!chooses) return around;
   // What belongs to the field is no part of its name.
@@ -140,29 +139,6 @@ form.addEventListener("keydown", (event) => {
   event.preventDefault();
   cancel();
 });
-
-/** Shows below a field the tasks that are meant; choosing one writes its number into the field. */
-function found(input) {
-  const list = document.createElement("ul");
-  list.className = "found";
-  list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", "Tasks");
-  let asked = 0;
-  const look = async () => {
-    const now = ++asked;
-    const tasks = await tasksLike(input.value.trim(), 12);
-    if (now !== asked) return;
-    list.replaceChildren(...tasks.map((task, place) => option(`#${task.id}  ${shownSubject(task)}`, { task: task.id }, place === 0)));
-  };
-  const choose = (one) => {
-    input.value = one.dataset.task;
-    form.requestSubmit();
-  };
-  walk(input, list, choose);
-  input.addEventListener("input", look);
-  look();
-  return list;
-}
 
 /** Opens the palette: whatever there is, by what people type of it. `settings` returns the properties that the meant tasks may have. */
 export function setUpPalette(perform, isPossible, settings) {
