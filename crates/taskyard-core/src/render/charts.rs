@@ -244,6 +244,33 @@ pub fn burn_up_svg(burn_up: &BurnUp, zone: &TimeZone) -> String {
     chart.end()
 }
 
+/// The width and height of a burn-up chart that stands in a card.
+const SPARK: (i64, i64) = (120, 24);
+
+/// Draws the same counts without axes and words, small enough for a card that has the counts in words.
+pub fn burn_up_spark_svg(burn_up: &BurnUp) -> String {
+    let (width, height) = SPARK;
+    let highest = burn_up.points.iter().map(|point| point.total).max().unwrap_or(0);
+    let last = wide(burn_up.points.len().saturating_sub(1));
+    let line = |count: &dyn Fn(&BurnUpPoint) -> usize| -> Vec<(i64, i64)> {
+        let points = burn_up.points.iter().enumerate();
+        let y = |count: usize| height - share(height, wide(count), wide(highest));
+        points.map(|(number, point)| (share(width, wide(number), last), y(count(point)))).collect()
+    };
+    let (ground, done) = (line(&|_| 0), line(&|point| point.done));
+    let begun = line(&|point| point.done + point.in_progress);
+    let mut chart = Chart {
+        text: format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"spark\" viewBox=\"0 0 {width} {height}\" \
+             preserveAspectRatio=\"none\" aria-hidden=\"true\">\n"
+        ),
+    };
+    chart.area("total", LINE, &line(&|point| point.total), &ground);
+    chart.area("in_progress", IN_PROGRESS, &begun, &ground);
+    chart.area("done", DONE, &done, &ground);
+    chart.end()
+}
+
 /// Returns the distance between the horizontal grid lines: at most five lines, at round numbers.
 fn step_of(highest: usize) -> usize {
     let powers = std::iter::successors(Some(1_usize), |power| power.checked_mul(10));
@@ -364,20 +391,32 @@ fn time_in_words(times: &TimeInState) -> String {
 mod tests {
     use jiff::tz::TimeZone;
 
-    use super::{burn_up_svg, step_of};
+    use super::{burn_up_spark_svg, burn_up_svg, step_of};
     use crate::Timestamp;
     use crate::rules::looking::past::{BurnUp, BurnUpPoint};
 
-    #[test]
-    fn the_lines_end_at_the_counts_of_the_last_moment() {
+    fn a_day() -> BurnUp {
         let point = |hours: i64, done, in_progress, total| BurnUpPoint {
             at: Timestamp(1_794_700_800_000 + hours * 3_600_000),
             done,
             in_progress,
             total,
         };
-        let points = vec![point(0, 0, 0, 3), point(6, 2, 1, 8), point(12, 2, 3, 8), point(24, 7, 1, 9)];
-        insta::assert_snapshot!(burn_up_svg(&BurnUp { points }, &TimeZone::UTC));
+        BurnUp { points: vec![point(0, 0, 0, 3), point(6, 2, 1, 8), point(12, 2, 3, 8), point(24, 7, 1, 9)] }
+    }
+
+    #[test]
+    fn the_lines_end_at_the_counts_of_the_last_moment() {
+        insta::assert_snapshot!(burn_up_svg(&a_day(), &TimeZone::UTC));
+    }
+
+    #[test]
+    fn a_spark_has_an_area_for_each_state_and_no_words() {
+        let spark = burn_up_spark_svg(&a_day());
+        assert_eq!((spark.matches("<polygon").count(), spark.matches("<text").count()), (3, 0));
+        // Seven of nine are done at the end, at the right edge.
+        assert!(spark.contains("class=\"done\" points=\"0,24 40,19 80,19 120,6 "), "{spark}");
+        assert!(!burn_up_spark_svg(&BurnUp { points: Vec::new() }).contains("NaN"));
     }
 
     #[test]

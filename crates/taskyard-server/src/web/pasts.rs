@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use taskyard::core::ListId;
 use taskyard::operations::KnownPast;
 
-/// Maximum number of lists cached; beyond it, all are dropped.
-const LISTS: usize = 32;
+/// Maximum number of lists cached, more than the page of all lists draws; beyond it, all are dropped.
+const LISTS: usize = 48;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pasts(Mutex<HashMap<ListId, Arc<Mutex<KnownPast>>>>);

@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
+use taskyard::core::render::charts::burn_up_spark_svg;
 use taskyard::core::view::ListRow;
 
 use super::page_address::View;
@@ -67,6 +68,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
                     @if let Some(gone) = &row.gone {
                         span.alarm { "▲ gone: " (count(gone.open, "open task", "open tasks")) }
                     }
+                    @if let Some(burn_up) = seen.burn_ups.get(&row.list).filter(|_| row.counts != [0; 3]) { (PreEscaped(burn_up_spark_svg(burn_up))) }
                     (bar(row.counts))
                     div.facts {
                         @if let Some(needs) = seen.needs_of_lists.get(&row.list).copied().filter(|needs| *needs > 0) {

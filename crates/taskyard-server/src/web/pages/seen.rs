@@ -9,6 +9,7 @@ use std::sync::PoisonError;
 use taskyard::Yard;
 use taskyard::core::dialect::inbox::read_protocol;
 use taskyard::core::rules::health::may_be_of_ended_session;
+use taskyard::core::rules::looking::past::{BurnUp, burn_up};
 use taskyard::core::view::{AgentRow, HeldTask, JobRow, ListRow, NeedKind, Thread, threads};
 use taskyard::core::{ListId, Message, Protocol, Task, TaskId, Timestamp};
 use taskyard::operations::{Mistake, PastAndPresent, Query, SortOrder, Survey};
@@ -31,6 +32,8 @@ const HELD: usize = 500;
 const RUNNING: usize = 12;
 /// Maximum number of lists searched for tasks that need a person.
 const LISTS_LOOKED_INTO: usize = 24;
+/// Number of points in the burn-up chart of a list among others.
+const SPARK_MOMENTS: usize = 40;
 /// Bytes read from the end of a job's output to find its last line.
 const LAST_LINE: u64 = 4096;
 /// Maximum number of sent messages shown.
@@ -55,6 +58,8 @@ pub(super) struct Seen {
     pub(super) transcripts: HashMap<TaskId, PathBuf>,
     /// How many tasks need a person, for the most recently changed lists; empty if the page does not show this.
     pub(super) needs_of_lists: HashMap<ListId, usize>,
+    /// How the same lists went on, as far as their journals can be read.
+    pub(super) burn_ups: HashMap<ListId, BurnUp>,
     pub(super) mail: Mail,
     /// The list's past, or why it is unavailable; `None` if the page does not show it.
     pub(super) past: Option<Result<PastAndPresent, String>>,
@@ -125,6 +130,7 @@ impl Seen {
             last_lines: HashMap::new(),
             transcripts: HashMap::new(),
             needs_of_lists: HashMap::new(),
+            burn_ups: HashMap::new(),
             job_rows,
             colours: HashMap::new(),
             positions: OnceCell::new(),
@@ -135,7 +141,7 @@ impl Seen {
         }
         match seen.address.view {
             View::Agents => seen.look_at_transcripts(call),
-            View::Lists => seen.look_into_lists(),
+            View::Lists => seen.look_into_lists(site.pasts()),
             _ => {}
         }
         Ok(seen)
@@ -150,13 +156,18 @@ impl Seen {
         }
     }
 
-    fn look_into_lists(&mut self) {
+    fn look_into_lists(&mut self, pasts: &Pasts) {
         let mut rows: Vec<&ListRow> = self.lists.iter().flatten().collect();
         rows.sort_by_key(|row| Reverse(row.changed));
         for row in rows.into_iter().take(LISTS_LOOKED_INTO) {
+            let yard = self.yard.on(row.list.clone());
             // An unreadable list is still shown.
-            if let Ok(survey) = self.yard.on(row.list.clone()).survey(&Query::default(), &[]) {
+            if let Ok(survey) = yard.survey(&Query::default(), &[]) {
                 self.needs_of_lists.insert(row.list.clone(), survey.glance.needs.len());
+            }
+            if let Ok(known) = past(&yard, pasts) {
+                let begun = known.past.begun().unwrap_or(known.now);
+                self.burn_ups.insert(row.list.clone(), burn_up(&known.past, begun, known.now, SPARK_MOMENTS));
             }
         }
     }
