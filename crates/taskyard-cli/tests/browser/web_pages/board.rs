@@ -1,5 +1,6 @@
 //! A server with a browser before it.
 
+use serde_json::json;
 use taskyard_testkit::browser::{Browser, Screen, Window};
 use taskyard_testkit::{Home, Server};
 
@@ -64,4 +65,13 @@ pub(crate) fn stands_in(window: &Window, id: &str, status: &str) {
 pub(crate) fn drag_into(window: &Window, id: &str, status: &str) {
     let (card, column) = (format!("#card-{id}"), format!(".column[data-status={status}] h2"));
     window.drag(&window.element(&card), &window.element(&column));
+}
+
+/// Types what the open picker is to find, and chooses it.
+pub(crate) fn pick(window: &Window, name: &str) {
+    window.until("document.querySelector('#picker[open]')");
+    window.type_text(name);
+    let selected = "document.querySelector('#picker-list [aria-selected=true] .said')";
+    window.until(&format!("{selected}?.textContent.includes({})", json!(name)));
+    window.press("Enter");
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use taskyard_testkit::browser::Window;
 
-use crate::web_pages::board::{Board, stands_in, task};
+use crate::web_pages::board::{Board, pick, stands_in, task};
 
 fn focused_is(window: &Window, what: &str) {
     window.until(&format!("document.activeElement?.matches('{what}')"));
@@ -106,4 +106,68 @@ fn several_tasks_are_selected_and_moved_at_once() {
     window.type_text("status:pending");
     window.until("document.querySelectorAll('tr[data-task]').length === 1");
     window.until("new URL(location.href).searchParams.get('q') === 'status:pending'");
+}
+
+#[test]
+fn palette_finds_words_in_any_order_and_sets_properties() {
+    let board = Board::after(&[
+        "create Wheels",
+        "done 1",
+        "create To-be-done",
+        "create Sails --list boat",
+        "create Mast --list boat",
+    ]);
+    board.home.command("update 2 --subject").arg("To be done: (x)").output();
+    let window = board.window();
+    let finds = |words: &str, what: &str| {
+        window.press("Control+k");
+        window.until("document.querySelector('#palette[open]')");
+        window.type_text(words);
+        let selected = "document.querySelector('#palette-list [aria-selected=true]')?.textContent ?? ''";
+        window.until(&format!("({selected}).includes({})", json!(what)));
+    };
+    // What is typed is never a query: `done` is a word, and a bracket nothing.
+    for (words, what) in
+        [("to be done", "To be done"), ("done: (x", "To be done"), ("whels", "Wheels"), ("Salis", "Sails")]
+    {
+        finds(words, what);
+        window.press("Escape");
+        window.until("!document.querySelector('#palette[open]')");
+    }
+    window.press("j");
+    finds("hihg prioirty", "Priority high, for #2");
+    window.press("Enter");
+    window.wait("the priority", || (task(&board, "2")["metadata"]["priority"] == "high").then_some(()));
+    finds("Sails", "boat");
+    window.press("Enter");
+    window.until("location.pathname === '/lists/boat' && document.querySelector('#task h2')?.textContent === 'Sails'");
+    window.press("?");
+    window.until("document.querySelectorAll('#help[open] section h3').length >= 5");
+    assert_eq!(window.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn several_tasks_get_tags_and_dates_and_are_reopened() {
+    let board = Board::after(&["create Wheels", "create Engine"]);
+    let window = board.window();
+    window.open(&board.address("/lists/L/table?q=id:1,2"));
+    window.click("checkbox", "Select all");
+    let both = |what: &str, is_so: &dyn Fn(&serde_json::Value) -> bool| {
+        window.wait(what, || ["1", "2"].iter().all(|id| is_so(&task(&board, id))).then_some(()));
+    };
+    // What was done is said for a while, and stands in the way of nothing that is done next.
+    let choose = |name: &str| window.find("button", name).click();
+    choose("Tags");
+    pick(&window, "docs");
+    both("the tag", &|task| task["metadata"]["tags"] == json!(["docs"]));
+    window.press("Escape");
+    window.until("!document.querySelector('#picker[open]')");
+    choose("Due");
+    pick(&window, "Tomorrow");
+    both("the date", &|task| task["metadata"]["due"].is_string());
+    choose("Done");
+    both("their completion", &|task| task["status"] == "completed");
+    choose("Reopen");
+    both("their reopening", &|task| task["status"] == "pending");
+    assert_eq!(window.complaints(), Vec::<String>::new());
 }

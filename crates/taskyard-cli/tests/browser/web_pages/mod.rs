@@ -5,6 +5,7 @@ mod board;
 mod everyday;
 mod keyboard;
 mod large_lists;
+mod lists_and_teams;
 mod live;
 mod looks;
 mod proxied;

@@ -140,22 +140,19 @@ function whyNot({ reason, owner, blockedBy, busyWith, assignableTo }) {
   }
 }
 
-/** Says something for a while; the revisions that were made can be taken back from there, and no others. */
-export function say(words, made = []) {
+/** Says something for a while; the revisions that were made in a list can be taken back from there, and no others. */
+export function say(words, made = [], { list } = here()) {
   clearTimeout(silence);
   said.textContent = words;
-  if (made.length) {
-    const { list } = here();
-    said.append(button("Undo", () => takeBackMade({ list, made })));
-  }
+  if (made.length) said.append(button("Undo", () => takeBackMade({ list, made })));
   silence = setTimeout(() => (said.textContent = ""), 6000);
 }
 
 /** Says what was done, by the answers of the API: the revisions that they made can be taken back. */
-export function sayDone(words, answers) {
+export function sayDone(words, answers, { list } = here()) {
   const made = madeRevisions(answers);
-  if (made.length) did.push({ list: here().list, made });
-  say(words, made);
+  if (made.length) did.push({ list, made });
+  say(words, made, { list });
 }
 
 /** Says beside a thing why something was not done with it. */
@@ -195,14 +192,14 @@ export function forgetRefusals() {
 
 /**
  * Makes a request that changes tasks and shows the result. Returns the answer, or undefined if the request was refused. What it did, by the answers
- * of the API that it returns, can be taken back; with `shows: false` nothing is drawn anew.
+ * of the API that it returns, can be taken back in `list`; with `shows: false` nothing is drawn anew.
  */
-export async function attempt(words, ids, does, { undo = true, shows = true } = {}) {
+export async function attempt(words, ids, does, { undo = true, shows = true, list = here().list } = {}) {
   forgetRefusals();
   try {
     const answer = await does();
     const text = typeof words === "function" ? words(answer) : words;
-    if (text) undo ? sayDone(text, answer) : say(text);
+    if (text) undo ? sayDone(text, answer, { list }) : say(text);
     if (shows) refresh(["truth", "view", "task", "agents"]);
     return answer;
   } catch (error) {
@@ -265,10 +262,10 @@ export function takeBack(revision, last) {
   return undo(here().list, [body]);
 }
 
-  await allAnswered();
 /** Takes back what was done last from this page, and when there is nothing left of that, the newest change of the person who acts. */
 export async function takeBackOwn() {
   const { list } = here();
+  await allAnswered();
   const newest = did.findLast((one) => one.list === list);
   return newest ? takeBackMade(newest) : undo(list, [{ mine: true }]);
 }

@@ -173,8 +173,8 @@ function createTeam() {
   });
 }
 
-function answerPlan({ dataset: { agent, request } }, approves) {
-  const answer = (fields) => attempt(approves ? `${agent} may begin` : `Sent to ${agent}`, [], () => call("POST", "/messages", { to: agent, text: "", ...fields }), { undo: false }).then(() => refresh(["truth", "view", "agents"]));
+function answerPlan({ dataset: { agent, request, team } }, approves) {
+  const answer = (fields) => attempt(approves ? `${agent} may begin` : `Sent to ${agent}`, [], () => call("POST", "/messages", { to: agent, team, text: "", ...fields }), { undo: false }).then(() => refresh(["truth", "view", "agents"]));
   if (approves) return answer({ approve: request });
   ask(`Reject the plan of ${agent}`, "Reject", [{ name: "why", label: "Why, and what to do instead", kind: "long", required: true }], async ({ why }) => void (await answer({ reject: request, text: why })));
 }

@@ -48,7 +48,8 @@ function merge(source) {
     heading: `Take the tasks of which list in?`,
     anchor: source?.getBoundingClientRect ? source : null,
     options: others,
-    does: (from) => attempt(`The tasks of ${from} are in ${list} now`, [], () => call("POST", `/lists/${part(list)}/merge`, { from })).then((done) => done && go(page(list))),
+    // Its undo would take the tasks out of this list, and leave the other one without them.
+    does: (from) => attempt(`The tasks of ${from} are in ${list} now`, [], () => call("POST", `/lists/${part(list)}/merge`, { from }), { undo: false }).then((done) => done && go(page(list))),
   });
 }
 
@@ -75,7 +76,7 @@ function keep({ text, to, count, lost }, list) {
 function clear(source) {
   const list = listOf(source);
   ask(`Clear ${list}`, "Clear it", [{ kind: "words", text: "Every task of the list is removed. The history keeps them: Undo brings them back." }], async () => {
-    await attempt(`Cleared ${list}`, [], () => call("POST", `/lists/${part(list)}/clear`, {}));
+    await attempt(`Cleared ${list}`, [], () => call("POST", `/lists/${part(list)}/clear`, {}), { list });
   });
 }
 

@@ -6,7 +6,7 @@ import { fetchAgain, isUpToDate, warn } from "./fetching.js";
 const ALL = ["lists", "views", "truth", "view", "task", "agents"];
 // What scripts add to elements, which the server knows nothing of.
 const OWN_CLASSES = ["is-folded", "is-selected", "is-cursor", "is-dragged", "is-target", "glow", "moves", "is-moved", "lights", "lit"];
-const ITEMS = ".card, tr[data-task], [data-item]";
+const ITEMS = ":is(.card, tr[data-task], [data-item])[id]";
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const wanted = new Set();

@@ -138,9 +138,10 @@ pub(super) fn view(seen: &Seen) -> Markup {
                             @if seen.may_change() { button type="button" data-act="release-agent" data-agent=(row.name) { "Give them back" } } }
                     }
                     @if let Some(request) = seen.mail.plans.get(&row.name).filter(|_| row.state == MemberState::AwaitingApproval && seen.may_change()) {
+                        @let team = seen.mail.team.as_deref();
                         p.tools {
-                            button.primary type="button" data-act="approve" data-agent=(row.name) data-request=(request) { "Approve its plan" }
-                            button type="button" data-act="reject" data-agent=(row.name) data-request=(request) { "Reject it" }
+                            button.primary type="button" data-act="approve" data-agent=(row.name) data-request=(request) data-team=[team] { "Approve its plan" }
+                            button type="button" data-act="reject" data-agent=(row.name) data-request=(request) data-team=[team] { "Reject it" }
                         }
                     }
                     div.facts { (remarks(seen, row)) }
