@@ -192,6 +192,47 @@ fn graph_frames_parts_folds_done_and_focuses() {
 }
 
 #[test]
+fn a_finger_moves_the_graph_and_the_next_tap_opens() {
+    let board = Board::after(&["create Wheels", "create Engine --blocked-by 1"]);
+    let window = board.window();
+    window.show_on(Screen::Phone);
+    window.open(&board.address("/lists/L/graph"));
+    let touch = |kind: &str, points: &[(f64, f64)]| {
+        let points: Vec<_> = (0..).zip(points).map(|(id, (x, y))| json!({ "id": id, "x": x, "y": y })).collect();
+        window.devtools("Input.dispatchTouchEvent", json!({ "type": kind, "touchPoints": points }));
+    };
+    let view = || {
+        let script =
+            "const { x, y, width } = document.querySelector('#picture > svg').viewBox.baseVal; return [x, y, width]";
+        let view = window.script(script, &[]);
+        [0, 1, 2].map(|at| view[at].as_f64().unwrap())
+    };
+    let middle = || {
+        let script = "const { left, top, width, height } = document.querySelector('#picture a[data-task=\"1\"] .card').getBoundingClientRect();
+            return [left + width / 2, top + height / 2]";
+        let middle = window.script(script, &[]);
+        (middle[0].as_f64().unwrap(), middle[1].as_f64().unwrap())
+    };
+    let ((x, y), [left, _, width]) = (middle(), view());
+    touch("touchStart", &[(x, y)]);
+    touch("touchMove", &[(x + 30.0, y)]);
+    touch("touchEnd", &[]);
+    assert!(view()[0] < left, "it went along");
+    // Two fingers that go apart make it larger.
+    touch("touchStart", &[(x, y)]);
+    touch("touchStart", &[(x, y), (x + 40.0, y)]);
+    touch("touchMove", &[(x, y), (x + 60.0, y)]);
+    touch("touchEnd", &[]);
+    assert!(view()[2] < width * 0.75, "{} was {width}", view()[2]);
+    window.until("location.search === ''");
+    let (x, y) = middle();
+    touch("touchStart", &[(x, y)]);
+    touch("touchEnd", &[]);
+    window.until("location.search.includes('task=1')");
+    assert_eq!(window.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn history_takes_any_revision_back() {
     let board = Board::after(&["create Wheels", "create Engine", "start 1"]);
     let window = board.window();

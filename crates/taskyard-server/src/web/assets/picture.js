@@ -111,32 +111,43 @@ export function zoom(by, clientX, clientY) {
 }
 
 const fingers = new Map();
+const ENDS = ["pointerup", "pointercancel"];
 
 function grab(event) {
   const around = event.target.closest?.(".picture.moves");
   if (!around || event.button !== 0) return;
   fingers.set(event.pointerId, event);
   let [x, y, far] = [event.clientX, event.clientY, 0];
-  const move = (event) => {
-    if (!fingers.has(event.pointerId)) return;
-    if (fingers.size > 1) return pinch(event);
-    far += Math.abs(event.clientX - x) + Math.abs(event.clientY - y);
-    view.x -= (event.clientX - x) / view.scale;
-    view.y -= (event.clientY - y) / view.scale;
-    [x, y] = [event.clientX, event.clientY];
+  // Each finger moves the picture by itself, and no other one's way counts twice.
+  const isOther = ({ pointerId }) => pointerId !== event.pointerId;
+  const move = (now) => {
+    if (isOther(now)) return;
+    const [dx, dy] = [now.clientX - x, now.clientY - y];
+    [x, y] = [now.clientX, now.clientY];
+    far += Math.abs(dx) + Math.abs(dy);
+    if (fingers.size > 1) return pinch(now);
+    view.x -= dx / view.scale;
+    view.y -= dy / view.scale;
     if (far > 4) around.classList.add("is-moved");
     apply();
   };
-  const drop = (event) => {
+  const drop = (now) => {
+    if (isOther(now)) return;
     fingers.delete(event.pointerId);
-    if (fingers.size) return addEventListener("pointerup", drop, { once: true });
     removeEventListener("pointermove", move);
-    if (far > 4) addEventListener("click", (event) => (event.preventDefault(), event.stopPropagation()), { capture: true, once: true });
-    setTimeout(() => around.classList.remove("is-moved"), 0);
+    for (const end of ENDS) removeEventListener(end, drop);
+    // The click that may follow a move opens nothing; after that of a finger none follows.
+    if (far > 4) addEventListener("click", swallow, { capture: true, once: true });
+    setTimeout(() => (removeEventListener("click", swallow, { capture: true }), around.classList.remove("is-moved")), 0);
   };
   event.target.closest("a")?.addEventListener("dragstart", (event) => event.preventDefault(), { once: true });
   addEventListener("pointermove", move);
-  addEventListener("pointerup", drop, { once: true });
+  for (const end of ENDS) addEventListener(end, drop);
+}
+
+function swallow(event) {
+  event.preventDefault();
+  event.stopPropagation();
 }
 
 /** Makes it larger or smaller as two fingers go apart or come together. */
