@@ -129,7 +129,7 @@ fn columns(seen: &Seen, lane: &Lane<'_>) -> Markup {
     let in_progress = of(Status::InProgress);
     html! {
         div.columns data-lane=[lane.name.as_ref().map(|name| name.field)] data-value=[lane.name.as_ref().map(|name| &name.value)] {
-            section.column data-status="pending" aria-label="Pending" {
+            section.column data-status="pending" aria-label={ "Pending" (lane_words(lane)) } {
                 (head(&lane.name, "pending", "◻", "Pending", ready.len() + waiting.len()))
                 (cards(seen, lane, "ready", (&ready, most, "status:pending not blocked")))
                 @if !waiting.is_empty() {
@@ -142,11 +142,11 @@ fn columns(seen: &Seen, lane: &Lane<'_>) -> Markup {
                     }
                 }
             }
-            section.column data-status="in_progress" aria-label="In progress" {
+            section.column data-status="in_progress" aria-label={ "In progress" (lane_words(lane)) } {
                 (head(&lane.name, "active", "◼", "In progress", in_progress.len()))
                 (cards(seen, lane, "in_progress", (&in_progress, most, "status:in_progress")))
             }
-            section.column data-status="completed" aria-label="Done" {
+            section.column data-status="completed" aria-label={ "Done" (lane_words(lane)) } {
                 (head(&lane.name, "done", "✔", "Done", done.len()))
                 (cards(seen, lane, "completed", (&done, done_most, "status:completed")))
             }
