@@ -481,6 +481,8 @@ fn key(name: &str) -> char {
 pub enum Screen {
     /// Held in a hand.
     Phone,
+    /// Held in two hands.
+    Tablet,
     /// On a desk.
     Laptop,
     /// On a wall.
@@ -505,12 +507,13 @@ pub struct Picture {
 
 impl Screen {
     /// Returns all of them.
-    pub const ALL: [Self; 3] = [Self::Phone, Self::Laptop, Self::Wall];
+    pub const ALL: [Self; 4] = [Self::Phone, Self::Tablet, Self::Laptop, Self::Wall];
 
     /// Returns its width and height.
     pub const fn size(self) -> (u32, u32) {
         match self {
             Self::Phone => (390, 844),
+            Self::Tablet => (768, 1024),
             Self::Laptop => (1440, 900),
             Self::Wall => (2560, 1440),
         }
@@ -520,6 +523,7 @@ impl Screen {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Phone => "phone",
+            Self::Tablet => "tablet",
             Self::Laptop => "laptop",
             Self::Wall => "wall",
         }

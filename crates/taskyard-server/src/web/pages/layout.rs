@@ -67,7 +67,7 @@ pub(super) fn whole(seen: &Seen, since: Option<&str>) -> Markup {
                         }
                         button #palette-button type="button" data-act="palette" title="Find anything (Ctrl-K)" { "Find" kbd aria-hidden="true" { "Ctrl K" } }
                         button type="button" data-act="theme" title="Light or dark" aria-label="Light or dark" { "◐" }
-                        button type="button" data-act="log-out" title="Log this browser out" aria-label="Log out" { "⏻" }
+                        button type="button" data-act="log-out" title="Log this browser out" aria-label="Log out" { (log_out_sign()) }
                         button type="button" data-act="help" title="Keys (?)" aria-label="Keys" { "?" }
                     }
                 }
@@ -206,6 +206,11 @@ fn view(seen: &Seen) -> Markup {
     // Never morph one list's page into another's, since their task numbers coincide.
     let key = (seen.address.view != View::Lists).then_some(&seen.address.list);
     html! { main #view data-key=[key] class={ "view-" (seen.address.view.word()) (if has_padding { " padded" } else { "" }) } tabindex=(tabindex) { (shown) } }
+}
+
+/// Renders the sign of a switch. Few fonts have the letter for it.
+fn log_out_sign() -> Markup {
+    PreEscaped("<svg class=\"sign\" viewBox=\"0 0 16 16\" aria-hidden=\"true\"><path d=\"M8 2v6M4.8 4a5 5 0 1 0 6.4 0\"/></svg>".to_owned())
 }
 
 /// Renders the logo: three bars of a list, the first one done.
