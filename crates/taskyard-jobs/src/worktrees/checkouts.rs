@@ -51,7 +51,21 @@ const GOING_ON: [(&str, &str); 6] = [
 
 /// Returns every checkout of a repository.
 pub(super) fn checkouts(git: &Git) -> Result<Vec<Checkout>, GitError> {
-    Ok(parse(&git.run(&["worktree", "list", "--porcelain", "-z"])?))
+    let mut all = parse(&git.run(&["worktree", "list", "--porcelain", "-z"])?);
+    // Git does not call a locked worktree prunable.
+    for checkout in all.iter_mut().filter(|checkout| checkout.locked.is_some()) {
+        checkout.is_gone |= !checkout.path.exists();
+    }
+    Ok(all)
+}
+
+/// Returns what was found in a checkout, or `None` if finding it failed because the checkout was removed meanwhile: other
+/// workers remove their worktrees at any time.
+pub(super) fn unless_removed<T>(checkout: &Path, found: Result<T, GitError>) -> Result<Option<T>, GitError> {
+    match found {
+        Err(_) if !checkout.join(".git").exists() => Ok(None),
+        found => found.map(Some),
+    }
 }
 
 fn parse(listed: &str) -> Vec<Checkout> {

@@ -8,7 +8,7 @@ use taskyard::core::rules::worktrees::naming::PREFIX;
 use taskyard::core::rules::worktrees::record::{TaskWorktree, WorktreeState, worktree_of};
 use taskyard::core::{ListId, Task, TaskId};
 
-use super::checkouts::{Checkout, commit_at, contains, is_same_place, own_directory, uncommitted};
+use super::checkouts::{Checkout, commit_at, contains, is_same_place, own_directory, uncommitted, unless_removed};
 use super::creating::OWNER;
 use super::git::GitError;
 use super::repository::Repository;
@@ -93,7 +93,8 @@ impl Repository {
         let checkouts = self.checkouts()?;
         let mut listed = Vec::new();
         for checkout in checkouts.iter().skip(1).filter(|checkout| !self.is_for_merges(&checkout.path)) {
-            listed.push(self.listed(checkout, list, &trees, base.as_deref())?);
+            let found = self.listed(checkout, list, &trees, base.as_deref());
+            listed.extend(unless_removed(&checkout.path, found)?);
         }
         for (task, tree) in trees.iter().filter(|(task, _)| task.status.is_open()) {
             let is_listed = listed.iter().any(|other| is_same_place(&other.path, Path::new(&tree.path)));

@@ -66,17 +66,22 @@ impl Repository {
     }
 
     fn move_local(&self, old: &str, new: &str, lock: &Arc<File>) -> Result<Moved, GitError> {
-        let having: Vec<Checkout> = self
-            .checkouts()?
-            .into_iter()
-            .filter(|checkout| checkout.branch.as_deref() == Some(&self.base) && !checkout.is_gone && !checkout.is_bare)
-            .collect();
+        // One that is locked and gone may come back, for example on a removable disk.
+        let has_base = |checkout: &Checkout| {
+            let may_be_used = !checkout.is_gone || checkout.locked.is_some();
+            checkout.branch.as_deref() == Some(&self.base) && may_be_used && !checkout.is_bare
+        };
+        let having: Vec<Checkout> = self.checkouts()?.into_iter().filter(has_base).collect();
         match &having[..] {
             [] => {
                 let moved = self.swap(&self.git().holding(lock), old, new)?;
                 reach("worktree: base moved");
                 Ok(moved)
             }
+            [checkout] if checkout.is_gone => Ok(Moved::Unready {
+                checkout: checkout.path.clone(),
+                why: "it is locked and does not exist".to_owned(),
+            }),
             [checkout] => self.move_with_checkout(&checkout.path, old, new, lock),
             [_, second, ..] => {
                 Ok(Moved::Unready { checkout: second.path.clone(), why: format!("{} is checked out twice", self.base) })
@@ -154,10 +159,8 @@ impl Repository {
     /// hold the merge lock, so that no other process is moving them.
     pub(super) fn finish_moves(&self, lock: &Arc<File>) -> Result<Vec<PathBuf>, GitError> {
         let mut finished = Vec::new();
-        for checkout in self.checkouts()?.into_iter().filter(|checkout| !checkout.is_gone && !checkout.is_bare) {
-            let git = self.git_in(&checkout.path).holding(lock);
-            let own = own_directory(&git)?;
-            let Some((locked, note)) = LockedIndex::left_in(&own)? else { continue };
+        for Move { checkout, locked, note } in self.moves_left()? {
+            let git = self.git_in(&checkout).holding(lock);
             let at = commit_at(&git, &format!("refs/heads/{}", note.base))?;
             if at.as_deref() == Some(&note.new) {
                 locked.put_in_place()?;
@@ -165,21 +168,45 @@ impl Repository {
                 go_back(&git, &note.old, &note.new)?;
                 locked.release()?;
             }
-            finished.push(checkout.path);
+            finished.push(checkout);
         }
         Ok(finished)
     }
 
     /// Returns the checkouts in which a move is unfinished, because its process was killed or is still working.
     pub(super) fn unfinished_moves(&self) -> Result<Vec<PathBuf>, GitError> {
+        Ok(self.moves_left()?.into_iter().map(|left| left.checkout).collect())
+    }
+
+    /// Returns the unfinished moves of all checkouts that exist. Reads their git directories instead of running git in
+    /// them, because other workers remove their worktrees at any time.
+    fn moves_left(&self) -> Result<Vec<Move>, GitError> {
         let mut left = Vec::new();
-        for checkout in self.checkouts()?.into_iter().filter(|checkout| !checkout.is_gone && !checkout.is_bare) {
-            if LockedIndex::left_in(&own_directory(&self.git_in(&checkout.path))?)?.is_some() {
-                left.push(checkout.path);
-            }
+        if let Some((locked, note)) = LockedIndex::left_in(&self.common)? {
+            let main = self.checkouts()?.into_iter().next().filter(|main| !main.is_bare);
+            left.extend(main.map(|main| Move { checkout: main.path, locked, note }));
+        }
+        let worktrees = self.common.join("worktrees");
+        let entries = match fs::read_dir(&worktrees) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(left),
+            entries => entries.map_err(GitError::io("cannot read", &worktrees))?,
+        };
+        for own in entries.flatten().map(|entry| entry.path()) {
+            let Some((locked, note)) = LockedIndex::left_in(&own)? else { continue };
+            // This file has the path of the worktree's `.git`.
+            let link = fs::read_to_string(own.join("gitdir")).map(|link| own.join(link.trim_end()));
+            let Some(link) = link.ok().filter(|link| link.exists()) else { continue };
+            left.extend(link.parent().map(|checkout| Move { checkout: checkout.to_owned(), locked, note }));
         }
         Ok(left)
     }
+}
+
+/// A move that was begun.
+struct Move {
+    checkout: PathBuf,
+    locked: LockedIndex,
+    note: MoveNote,
 }
 
 /// The locked index of a checkout, which no other git command may write.

@@ -12,4 +12,5 @@ mod stopping;
 mod supervising;
 mod teams;
 mod telling;
+mod trees;
 mod worktrees;

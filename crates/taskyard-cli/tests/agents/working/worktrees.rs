@@ -1,113 +1,12 @@
 //! Workers in worktrees of their own, and the queue that brings their branches back, with the real git.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use rustix::process::Signal;
 use serde_json::Value;
-use taskyard_testkit::{Program, Ran, Random, Scale, wait_until};
+use taskyard_testkit::wait_until;
 
-use crate::working::site::{Site, Worker};
-
-/// A home with a repository in it, in which everything runs.
-struct Trees {
-    site: Site,
-    repository: PathBuf,
-}
-
-impl Trees {
-    /// Makes a repository on `main` with one commit, and tasks.
-    fn with(tasks: &[&str]) -> Self {
-        let site = Site::with(tasks);
-        let repository = site.path("rocket");
-        fs::create_dir(&repository).unwrap();
-        let trees = Self { site, repository };
-        trees.git("init -q -b main");
-        trees.git("config user.name tester");
-        trees.git("config user.email t@t");
-        trees.write("README", "rocket\n");
-        trees.git("add .");
-        trees.git("commit -q -m One");
-        trees
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.repository.join(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.repository.join(name)).unwrap_or_default()
-    }
-
-    /// Runs git in the repository, and returns what it wrote.
-    fn git(&self, line: &str) -> String {
-        git_in(&self.repository, line)
-    }
-
-    /// Returns the subjects of the base's own line, oldest first.
-    fn line(&self) -> Vec<String> {
-        let subjects = self.git("log --first-parent --reverse --format=%s main");
-        subjects.lines().map(str::to_owned).collect()
-    }
-
-    fn command(&self, words: &str) -> Program {
-        let mut command = self.site.home.command(words);
-        command.current_dir(&self.repository);
-        command
-    }
-
-    fn work(&self, flags: &str, line: &str) -> Program {
-        let mut command = self.site.work(&format!("--worktree {flags}"), line);
-        command.current_dir(&self.repository);
-        command
-    }
-
-    fn worked(&self, flags: &str, line: &str) -> Ran {
-        self.work(flags, line).run()
-    }
-
-    /// Returns `work --merge` with a check.
-    fn checked(&self, flags: &str, check: &str, line: &str) -> Program {
-        let mut command = self.command(&format!("work --worktree --merge {flags} --check"));
-        command.args([check, "--", "sh", "-c", line]);
-        command
-    }
-
-    fn run(&self, words: &str) -> Ran {
-        self.command(words).run()
-    }
-
-    fn done(&self, words: &str) -> String {
-        let ran = self.run(words);
-        assert_eq!(ran.code, Some(0), "{words}: {ran:?}");
-        ran.stdout
-    }
-
-    fn tree(&self, id: &str) -> Value {
-        self.site.task(id)["metadata"]["worktree"].clone()
-    }
-
-    fn state(&self, id: &str) -> String {
-        self.tree(id)["state"].as_str().unwrap_or_default().to_owned()
-    }
-
-    fn is_completed(&self, id: &str) -> bool {
-        self.site.task(id)["status"] == "completed"
-    }
-
-    /// Tells whether nothing is uncommitted, and no lock of git is left.
-    fn is_clean(&self) -> bool {
-        self.git("status --porcelain").is_empty() && !self.repository.join(".git/index.lock").exists()
-    }
-}
-
-fn git_in(directory: &Path, line: &str) -> String {
-    let mut git = Program::new("git");
-    git.args(line.split(' ')).current_dir(directory).env("HOME", directory).env("GIT_CONFIG_NOSYSTEM", "1");
-    let ran = git.run();
-    assert_eq!(ran.code, Some(0), "git {line}: {ran:?}");
-    ran.stdout.trim_end().to_owned()
-}
+use crate::working::site::Worker;
+use crate::working::trees::{Trees, git_in};
 
 #[test]
 fn each_attempt_has_its_own_worktree_and_branch() {
@@ -279,6 +178,48 @@ fn branch_switched_by_hand_is_told_and_left_alone() {
 }
 
 #[test]
+fn missing_worktrees_of_others_stop_no_merge() {
+    let trees = Trees::with(&["one"]);
+    // Git calls the first one prunable, and not the second one, which may be on a disk that comes back.
+    for name in ["gone", "unplugged"] {
+        trees.git(&format!("worktree add -q -b {name} ../{name}"));
+    }
+    trees.git("worktree lock --reason portable ../unplugged");
+    for name in ["gone", "unplugged"] {
+        fs::remove_dir_all(trees.site.path(name)).unwrap();
+    }
+    let ran = trees.worked("--merge", "echo x > new");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(trees.is_completed("1") && trees.read("new") == "x\n");
+    let listed = trees.done("worktrees");
+    assert!(listed.contains("unplugged  moved") && listed.contains("locked portable"), "{listed}");
+    assert!(trees.git("worktree list").contains("unplugged"), "it is left alone");
+}
+
+#[test]
+fn merge_waits_for_a_locked_checkout_that_is_missing() {
+    let trees = Trees::with(&["one"]);
+    trees.done("start 1 --worktree");
+    let path = trees.site.path("rocket.worktrees/1-one");
+    fs::write(path.join("new"), "x\n").unwrap();
+    git_in(&path, "add .");
+    git_in(&path, "commit -q -m new");
+    trees.git("switch -q -c mine");
+    trees.git("worktree add -q ../unplugged main");
+    trees.git("worktree lock ../unplugged");
+    let (unplugged, away) = (trees.site.path("unplugged"), trees.site.path("away"));
+    fs::rename(&unplugged, &away).unwrap();
+    let merge = Worker::of(trees.command("worktrees merge 1").start());
+    wait_until("the merge to wait", || trees.state("1") == "waiting");
+    let reason = trees.tree("1")["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("it is locked and does not exist"), "{reason}");
+    fs::rename(&away, &unplugged).unwrap();
+    let ran = merge.end();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(fs::read_to_string(unplugged.join("new")).unwrap(), "x\n");
+}
+
+#[test]
 fn retry_can_continue_in_the_old_worktree() {
     let trees = Trees::with(&["one"]);
     trees.worked("--merge --retries 0", "echo x > new; exit 1");
@@ -309,31 +250,6 @@ fn started_task_gets_a_worktree_that_is_merged_more_than_once() {
     assert_eq!(tidied["worktrees"].as_array().map(Vec::len), Some(1), "{tidied}");
     trees.done("worktrees clean");
     assert!(!path.exists() && trees.git("branch --list taskyard/*").is_empty());
-}
-
-#[test]
-fn two_clones_share_a_queue_by_pushing_to_a_remote() {
-    let trees = Trees::with(&["one", "two", "three", "four"]);
-    trees.git("clone -q --bare . ../shared.git");
-    trees.git("remote add origin ../shared.git");
-    git_in(trees.site.home.path(), "clone -q shared.git other");
-    let other = trees.site.path("other");
-    for (key, value) in [("user.name", "o"), ("user.email", "o@o")] {
-        git_in(&other, &format!("config {key} {value}"));
-    }
-    let line = "echo $TASKYARD_TASK_ID >> all-$TASKYARD_TASK_ID";
-    let here = Worker::of(trees.work("-j 2 --merge --push origin --as ana", line).start());
-    let there = Worker::of(trees.work("-j 2 --merge --push origin --as ben", line).current_dir(&other).start());
-    for ran in [here.end(), there.end()] {
-        assert_eq!(ran.code, Some(0), "{ran:?}");
-    }
-    let bare = trees.site.path("shared.git");
-    let merged = git_in(&bare, "log --first-parent --format=%s main");
-    for (id, subject) in [("1", "one"), ("2", "two"), ("3", "three"), ("4", "four")] {
-        assert!(trees.is_completed(id));
-        assert_eq!(merged.lines().filter(|line| *line == format!("Merge #{id}: {subject}")).count(), 1, "{merged}");
-    }
-    assert_eq!(git_in(&bare, "branch --list taskyard/*"), "");
 }
 
 #[test]
@@ -382,86 +298,4 @@ fn a_kill_at_every_step_is_finished_by_the_next_work() {
         assert!(trees.is_clean(), "{step}: {}", trees.git("status --porcelain"));
         assert_eq!(runs() > before, runs_again, "{step}");
     }
-}
-
-#[test]
-fn contest_of_killed_workers_loses_and_doubles_nothing() {
-    // Full scale: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test agents contest_of_killed`.
-    let scale = Scale::from_environment(0.06);
-    let (kills, tasks) = (scale.of(100), scale.of(30).max(6));
-    let trees = Trees::with(&[]);
-    trees.write("shared", "0\n");
-    trees.git("add .");
-    trees.git("commit -q -m shared");
-    for number in 1..=tasks {
-        let blockers: Vec<String> =
-            [number / 2, number / 3].iter().filter(|id| **id > 0).map(ToString::to_string).collect();
-        let edges = if blockers.is_empty() { String::new() } else { format!(" --blocked-by {}", blockers.join(",")) };
-        trees.site.home.ask(&format!("create task-{number}{edges}"));
-    }
-    // Every task writes a file of its own and one of three that others write, too.
-    let line = "echo $TASKYARD_TASK_ID > own-$TASKYARD_TASK_ID; git add .; git commit -q -m own; \
-                echo $TASKYARD_TASK_ID >> shared-$((TASKYARD_TASK_ID % 3))";
-    let check = "ls own-* | while read file; do test own-$(cat $file) = $file || exit 1; done; ! grep -q '<<<<' shared-* 2>/dev/null";
-    let start =
-        |name: &str| Worker::of(trees.checked(&format!("-j 2 --retries 1000 --as {name}"), check, line).start());
-    let mut random = Random::new(41);
-    let mut done = 0;
-    let completed = |trees: &Trees| {
-        let listed = trees.site.home.ask("list --all");
-        listed["counts"]["completed"].as_u64().unwrap_or(0) as usize
-    };
-    let mut workers = vec![Some(start("ana")), Some(start("ben"))];
-    while done < kills && completed(&trees) < tasks {
-        let pause = 50 + random.below(400) as u64;
-        let until = std::time::Instant::now() + std::time::Duration::from_millis(pause);
-        wait_until("a moment", || std::time::Instant::now() >= until);
-        let which = random.below(2);
-        if let Some(worker) = workers[which].take() {
-            worker.send(Signal::KILL);
-            worker.end();
-        }
-        workers[which] = Some(start(["ana", "ben"][which]));
-        done += 1;
-    }
-    for worker in workers.into_iter().flatten() {
-        worker.end();
-    }
-    let last = trees.checked("-j 2 --retries 1000 --as cara", check, line).run();
-    assert!(last.code == Some(0), "{last:?}");
-    is_right(&trees, tasks, check);
-}
-
-/// Looks at what a contest left.
-fn is_right(trees: &Trees, tasks: usize, check: &str) {
-    let merged: Vec<String> = trees.line().into_iter().filter(|subject| subject.starts_with("Merge #")).collect();
-    let place = |id: usize| {
-        let wanted = format!("Merge #{id}: task-{id}");
-        let places: Vec<usize> = (0..merged.len()).filter(|place| merged[*place] == wanted).collect();
-        assert_eq!(places.len(), 1, "#{id} is merged once: {merged:?}");
-        places[0]
-    };
-    for id in 1..=tasks {
-        assert!(trees.is_completed(&id.to_string()), "#{id}");
-        for blocker in [id / 2, id / 3].into_iter().filter(|blocker| *blocker > 0) {
-            assert!(place(blocker) < place(id), "#{id} waited for #{blocker}: {merged:?}");
-        }
-    }
-    assert_eq!(merged.len(), tasks);
-    assert!(trees.is_clean(), "{}", trees.git("status --porcelain"));
-    let commits = trees.git("rev-list --first-parent main");
-    for commit in commits.lines() {
-        trees.git(&format!("checkout -q --detach {commit}"));
-        let mut passes = Program::new("sh");
-        passes.args(["-c", check]).current_dir(&trees.repository);
-        assert_eq!(passes.run().code, Some(0), "{commit}");
-    }
-    trees.git("checkout -q main");
-    let lines = (0..3).flat_map(|which| {
-        let text = trees.read(&format!("shared-{which}"));
-        text.lines().map(str::to_owned).collect::<Vec<_>>()
-    });
-    let mut lines: Vec<usize> = lines.map(|line| line.parse().unwrap()).collect();
-    lines.sort_unstable();
-    assert_eq!(lines, (1..=tasks).collect::<Vec<_>>(), "every line is there once");
 }
