@@ -48,6 +48,8 @@ pub struct Home {
     binary: PathBuf,
     /// The rules of commands that name none.
     rules: Rules,
+    /// The address of the store, if it is not the home's own files.
+    store: Option<String>,
 }
 
 impl Home {
@@ -70,13 +72,20 @@ impl Home {
     fn inside(folder: TempDir, binary: &str) -> Self {
         let path = folder.path().join("L");
         fs::create_dir(&path).expect("a directory can be made in it");
-        Self { folder, path, binary: PathBuf::from(binary), rules: rules_under_test() }
+        Self { folder, path, binary: PathBuf::from(binary), rules: rules_under_test(), store: None }
     }
 
     /// Has commands that name no rules follow the strict ones, whatever the rules under test are.
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.rules = Rules::Strict;
+        self
+    }
+
+    /// Makes commands use the store at an address, such as that of a database.
+    #[must_use]
+    pub fn on_store(mut self, address: &str) -> Self {
+        self.store = Some(address.to_owned());
         self
     }
 
@@ -131,6 +140,7 @@ impl Home {
             .env("TASKYARD_AGENT", "tester")
             .env("TASKYARD_LIST", "L")
             .env("CLAUDE_CODE_TMPDIR", self.path().join("tmp"))
+            .envs(self.store.iter().map(|address| ("TASKYARD_STORE", address)))
             .current_dir(self.path())
             .stderr(Stdio::piped())
             .under(self.rules);

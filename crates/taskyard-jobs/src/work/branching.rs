@@ -56,7 +56,7 @@ impl Attempt {
                     return self.write_down(tree).map(|()| Entered::Runs);
                 }
             } else {
-                repository.remove_if_clean(path, &tree.branch)?;
+                repository.remove_if_clean(path, Some(&tree.branch))?;
             }
         }
         let run = |line: &str, place: &Path| self.run_for_git(line, place, stop);

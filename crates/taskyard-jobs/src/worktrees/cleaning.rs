@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use taskyard::core::rules::worktrees::record::TaskWorktree;
 use taskyard::core::{ListId, Task};
 
-use super::checkouts::{commit_at, contains, uncommitted};
+use super::checkouts::{commit_at, contains, is_same_place, uncommitted, unless_removed};
 use super::git::GitError;
 use super::listing::{Listed, WorktreeCondition};
 use super::repository::Repository;
@@ -97,11 +97,11 @@ impl Repository {
         self.delete_branch(branch, &tip)
     }
 
-    /// Deletes a branch whose changes are in the base, provided that it is still at this commit.
+    /// Deletes a branch whose changes are in the base, here and on the remote, provided that it is still at this commit.
     pub fn delete_branch(&self, branch: &str, tip: &str) -> Result<bool, GitError> {
         let name = format!("refs/heads/{branch}");
         let deleted = self.git().try_run(&["update-ref", "-d", &name, tip])?.is_some();
-        if let Some(remote) = self.remote.as_deref().filter(|_| deleted) {
+        if let Some(remote) = &self.remote {
             let lease = format!("--force-with-lease={name}:{tip}");
             self.git().try_run(&["push", "--quiet", "--no-verify", &lease, remote, &format!(":{name}")])?;
         }
@@ -111,23 +111,27 @@ impl Repository {
     /// Removes the worktree and branch of a merged task, unless they contain anything that the base does not.
     pub fn remove_merged(&self, tree: &TaskWorktree) -> Result<(), GitError> {
         let path = Path::new(&tree.path);
-        if !self.remove_if_clean(path, &tree.branch)? && path.is_dir() {
+        if !self.remove_if_clean(path, None)? && path.is_dir() {
             return Ok(());
         }
         // A squashed or rebased branch is not an ancestor of the base, but its changes are in it.
-        match (&tree.tip, &tree.merged) {
-            (Some(tip), Some(_)) => self.delete_branch(&tree.branch, tip).map(drop),
-            _ => self.delete_branch_if_merged(&tree.branch).map(drop),
+        if let (Some(tip), Some(_)) = (&tree.tip, &tree.merged)
+            && self.delete_branch(&tree.branch, tip)?
+        {
+            return Ok(());
         }
+        self.delete_branch_if_merged(&tree.branch).map(drop)
     }
 
-    /// Removes a worktree if it has no uncommitted changes. Returns `false` if it stays.
-    pub fn remove_if_clean(&self, path: &Path, branch: &str) -> Result<bool, GitError> {
-        let is_listed = self.checkouts()?.iter().any(|checkout| super::checkouts::is_same_place(&checkout.path, path));
-        if !is_listed || !path.is_dir() || !uncommitted(&self.git_in(path))?.is_empty() {
+    /// Removes a worktree if it has no uncommitted changes, and the branch if the base contains it. Returns `false` if the
+    /// worktree stays.
+    pub fn remove_if_clean(&self, path: &Path, branch: Option<&str>) -> Result<bool, GitError> {
+        let is_listed = self.checkouts()?.iter().any(|checkout| is_same_place(&checkout.path, path));
+        let uncommitted = || unless_removed(path, uncommitted(&self.git_in(path)));
+        if !is_listed || !path.is_dir() || !uncommitted()?.is_some_and(|found| found.is_empty()) {
             return Ok(false);
         }
-        match self.remove(path, Some(branch)) {
+        match self.remove(path, branch) {
             Ok(_) => Ok(true),
             Err(GitError::Failed { .. }) => Ok(false),
             Err(error) => Err(error),

@@ -71,7 +71,7 @@ impl Repository {
     /// Returns whether a branch is at the commit at which it was finished, or in the base already.
     pub fn is_finished(&self, tree: &TaskWorktree) -> Result<bool, GitError> {
         let tip = self.tip(&tree.branch)?;
-        if tip.is_some() && tip == tree.tip {
+        if tip.is_some() && tip == tree.tip || self.is_published(tree)? {
             return Ok(true);
         }
         let base = self.base_commit()?;

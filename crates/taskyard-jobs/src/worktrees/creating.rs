@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use taskyard::core::TaskId;
+use taskyard::core::Task;
 use taskyard::core::rules::worktrees::naming::{branch_name, worktree_name};
 use taskyard::failpoint::reach;
 
@@ -20,19 +20,21 @@ const NAMES: u64 = 1000;
 
 impl Repository {
     /// Returns the name, path and branch for the next worktree of a task: the first that neither a branch nor a
-    /// directory uses.
-    pub fn next_name(&self, task: &TaskId, subject: &str) -> Result<Made, GitError> {
+    /// directory uses. `earlier` is the branch of the last attempt, which may be on another machine.
+    pub fn next_name(&self, task: &Task, earlier: Option<&str>) -> Result<Made, GitError> {
         let git = self.git();
         for attempt in 1..=NAMES {
-            let name = worktree_name(task, subject, attempt);
+            let name = worktree_name(&task.id, &task.subject, attempt);
             let (branch, path) = (branch_name(&name), self.directory.join(&name));
-            let is_taken = commit_at(&git, &format!("refs/heads/{branch}"))?.is_some();
+            let is_earlier = self.remote.is_some() && earlier == Some(branch.as_str());
+            let is_taken = is_earlier || commit_at(&git, &format!("refs/heads/{branch}"))?.is_some();
             if !is_taken && fs::symlink_metadata(&path).is_err() {
                 return Ok(Made { path, branch, from: String::new() });
             }
         }
         Err(GitError::Unfit(format!(
-            "task {task} has {NAMES} branches already; `taskyard worktrees clean` removes merged ones"
+            "task {} has {NAMES} branches already; `taskyard worktrees clean` removes merged ones",
+            task.id
         )))
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, thread};
 
-use taskyard::core::rules::worktrees::record::ChangeSize;
+use taskyard::core::rules::worktrees::record::{ChangeSize, TaskWorktree};
 use taskyard::process::Cancel;
 use taskyard::system::{hexadecimal, random_bytes};
 
@@ -16,6 +16,8 @@ use super::git::{Git, GitError};
 
 /// Our directory within the common git directory. If it does not exist, no worktree was ever created.
 pub const OURS: &str = "taskyard";
+/// How many times to fetch if other processes update the same ref.
+const FETCHES: u32 = 10;
 /// How often to check whether another process has released the lock.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
@@ -156,8 +158,7 @@ impl Repository {
     /// Returns the commit of the base; if it is on a remote, after fetching it.
     pub(super) fn base_commit(&self) -> Result<String, GitError> {
         if let Some(remote) = &self.remote {
-            let refspec = format!("+refs/heads/{0}:refs/remotes/{remote}/{0}", self.base);
-            self.git().run(&["fetch", "--quiet", "--no-tags", remote, &refspec])?;
+            self.fetch(remote, &format!("+refs/heads/{0}:refs/remotes/{remote}/{0}", self.base))?;
         }
         let at = commit_at(&self.git(), &self.base_ref())?;
         at.ok_or_else(|| GitError::Unfit(format!("the base branch {} has no commit yet", self.base)))
@@ -169,13 +170,31 @@ impl Repository {
         if let Some(tip) = commit_at(&self.git(), &name)? {
             return Ok(Some(tip));
         }
-        if let Some(remote) = &self.remote {
-            let fetched = self.git().try_run(&["fetch", "--quiet", "--no-tags", remote, &format!("{name}:{name}")])?;
-            if fetched.is_some() {
-                return commit_at(&self.git(), &name);
+        match &self.remote {
+            Some(remote) if self.fetch(remote, &format!("{name}:{name}")).is_ok() => commit_at(&self.git(), &name),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns whether another machine published the commit at which a branch was finished, and fetches it. A local
+    /// branch of the same name is another attempt's.
+    pub(super) fn is_published(&self, tree: &TaskWorktree) -> Result<bool, GitError> {
+        let (Some(remote), Some(tip)) = (&self.remote, &tree.tip) else { return Ok(false) };
+        let is_fetched = self.fetch(remote, &format!("refs/heads/{}", tree.branch)).is_ok();
+        Ok(is_fetched && commit_at(&self.git(), tip)?.is_some())
+    }
+
+    /// Fetches from a remote.
+    fn fetch(&self, remote: &str, refspec: &str) -> Result<(), GitError> {
+        let words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote, refspec];
+        for _ in 1..FETCHES {
+            match self.git().run(&words) {
+                // Another worker of this clone updated the ref at the same moment.
+                Err(GitError::Failed { said, .. }) if said.contains("cannot lock ref") => {}
+                fetched => return fetched.map(drop),
             }
         }
-        Ok(None)
+        self.git().run(&words).map(drop)
     }
 
     /// Returns the size of a branch's changes since it left the base.

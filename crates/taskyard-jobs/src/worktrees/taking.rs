@@ -34,9 +34,10 @@ impl WorktreeMaker<'_> {
     pub fn make(&self, yard: &Yard, task: &Task) -> Result<Result<TaskWorktree, Refusal>, QueueError> {
         let others = yard.store().read(yard.list_id()).and_then(|list| list.tasks()).map_err(Error::from)?;
         let before = unmerged_before(task, &others);
+        let earlier = worktree_of(task).map(|tree| tree.branch);
         let mut attempt = 1;
         loop {
-            let named = self.repository.next_name(&task.id, &task.subject)?;
+            let named = self.repository.next_name(task, earlier.as_deref())?;
             let path = named.path.to_string_lossy().into_owned();
             let tree = TaskWorktree::new(named.branch.clone(), self.repository.base().to_owned(), path);
             let tree = TaskWorktree { merges: self.merges, ..tree };

@@ -4,6 +4,7 @@
 mod agents;
 mod death;
 mod hooks;
+mod merge_contest;
 mod orphans;
 mod running;
 mod runs;

@@ -15,11 +15,15 @@ pub(crate) struct Site {
 impl Site {
     /// Returns a home with so many tasks, `one` being the first.
     pub(crate) fn with(tasks: &[&str]) -> Self {
-        let site = Self { home: Home::new(env!("CARGO_BIN_EXE_taskyard")) };
+        Self::on(Home::new(env!("CARGO_BIN_EXE_taskyard")), tasks)
+    }
+
+    /// Returns a home in which these tasks are created.
+    pub(crate) fn on(home: Home, tasks: &[&str]) -> Self {
         for task in tasks {
-            site.home.ask(&format!("create {task}"));
+            home.ask(&format!("create {task}"));
         }
-        site
+        Self { home }
     }
 
     /// Writes the user's hooks.

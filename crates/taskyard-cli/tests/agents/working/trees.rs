@@ -33,6 +33,15 @@ impl Trees {
         trees
     }
 
+    /// Clones a repository.
+    pub(crate) fn clone_of(remote: &Path, site: Site) -> Self {
+        let repository = site.path("rocket");
+        git_in(site.home.path(), &format!("clone -q {} rocket", remote.display()));
+        let trees = Self { site, repository };
+        trees.name_author();
+        trees
+    }
+
     fn name_author(&self) {
         self.git("config user.name tester");
         self.git("config user.email t@t");
