@@ -101,7 +101,9 @@ impl Repository {
     /// Copies the current hooks. From then on, only these run for commits that are made for workers.
     pub fn with_hooks_as_they_are(mut self) -> Result<Self, GitError> {
         let git = self.git();
-        let named = git.try_run(&["config", "--type=path", "core.hooksPath"])?.filter(|path| !path.is_empty());
+        let named = git.try_run(&["config", "--type=path", "--get-all", "core.hooksPath"])?.unwrap_or_default();
+        // The last value is the one that we pass to git to run no hooks.
+        let named = named.lines().rev().nth(1).filter(|path| !path.is_empty());
         let from = named.map_or_else(|| self.common.join("hooks"), |path| self.top.join(path));
         if !from.is_dir() {
             return Ok(self);

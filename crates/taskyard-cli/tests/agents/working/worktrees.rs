@@ -1,6 +1,7 @@
 //! Workers in worktrees of their own, and the queue that brings their branches back, with the real git.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 use taskyard_testkit::wait_until;
@@ -217,6 +218,83 @@ fn merge_waits_for_a_locked_checkout_that_is_missing() {
     let ran = merge.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(fs::read_to_string(unplugged.join("new")).unwrap(), "x\n");
+}
+
+#[test]
+fn moved_and_removed_worktrees_are_explained() {
+    let trees = Trees::with(&["one", "two"]);
+    trees.done("start 1 --worktree");
+    trees.done("start 2 --worktree");
+    let away = trees.site.path("away");
+    fs::rename(trees.site.path("rocket.worktrees/1-one"), &away).unwrap();
+    trees.git("worktree remove ../rocket.worktrees/2-two");
+    let explained = trees.run("doctor --json").stdout;
+    for code in ["worktree_moved", "worktree_removed"] {
+        assert!(explained.contains(code), "{code}: {explained}");
+    }
+    trees.done("worktrees clean");
+    assert!(away.join("README").exists() && trees.git("worktree list").contains("1-one"), "they are left alone");
+}
+
+#[test]
+fn worktrees_of_claude_code_are_listed() {
+    let trees = Trees::with(&["one"]);
+    trees.git("worktree add -q .claude/worktrees/fix");
+    let listed = trees.done("worktrees");
+    assert!(listed.starts_with("(claude) fix"), "{listed}");
+}
+
+#[test]
+fn no_commit_leaves_the_committing_to_a_person() {
+    let trees = Trees::with(&["one"]);
+    let ran = trees.worked("--no-commit", "echo x > new");
+    assert_eq!((ran.code, trees.state("1"), trees.line()), (Some(0), "review".into(), vec!["One".into()]), "{ran:?}");
+    let path = trees.site.path("rocket.worktrees/1-one");
+    assert_eq!(git_in(&path, "status --porcelain"), "?? new");
+    assert_eq!(trees.run("worktrees approve 1").code, Some(3), "it is not committed");
+    git_in(&path, "add .");
+    git_in(&path, "commit -q -m mine");
+    trees.done("worktrees approve 1");
+    let ran = trees.worked("--merge", "exit 9");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(trees.is_completed("1") && trees.read("new") == "x\n");
+}
+
+#[test]
+fn hooks_that_a_branch_brings_do_not_run() {
+    let trees = Trees::with(&["one"]);
+    fs::create_dir(trees.repository.join(".husky")).unwrap();
+    trees.write(".husky/pre-commit", "#!/bin/sh\ntouch $HOME/hook-of-base\n");
+    let hook = trees.repository.join(".husky/pre-commit");
+    fs::set_permissions(hook, fs::Permissions::from_mode(0o755)).unwrap();
+    trees.git("add .");
+    trees.git("commit -q -m hooks");
+    trees.git("config core.hooksPath .husky");
+    let ran = trees.worked("--merge", "echo 'touch $HOME/hook-of-branch' >> .husky/pre-commit");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(trees.site.path("hook-of-base").exists() && !trees.site.path("hook-of-branch").exists());
+}
+
+#[test]
+fn changed_submodule_is_refused_with_the_reason() {
+    let trees = Trees::with(&["one"]);
+    let line = "git init -q sub; git -C sub -c user.name=s -c user.email=s@s commit -q --allow-empty -m sub";
+    let ran = trees.worked("--merge --retries 0", line);
+    assert_eq!((ran.code, trees.line()), (Some(3), vec!["One".into()]), "{ran:?}");
+    let notes = trees.site.notes("1").concat();
+    assert!(notes.contains("it changes the submodule sub, which has to be merged by hand"), "{notes}");
+}
+
+#[test]
+fn commit_that_cannot_be_signed_goes_back_with_the_reason() {
+    let trees = Trees::with(&["one"]);
+    trees.git("config commit.gpgSign true");
+    trees.git("config gpg.program false");
+    let ran = trees.worked("--merge --retries 0", "echo x > new");
+    assert_eq!((ran.code, trees.state("1")), (Some(3), "failed".into()), "{ran:?}");
+    let notes = trees.site.notes("1").concat();
+    assert!(notes.contains("gpg failed to sign"), "{notes}");
+    assert!(trees.site.path("rocket.worktrees/1-one/new").exists(), "its work stays");
 }
 
 #[test]
