@@ -4,7 +4,6 @@ use std::path::Path;
 
 use taskyard::core::Status;
 use taskyard::core::rules::changes::patching::{OwnerChange, Patch};
-use taskyard::core::rules::worktrees::briefing::briefing;
 use taskyard::core::rules::worktrees::record::{TaskWorktree, WorktreeState, awaits_merge, worktree_of};
 use taskyard::failpoint::reach;
 use taskyard::operations::{Hold, Keeper, Update};
@@ -68,23 +67,6 @@ impl Attempt {
             tracing::warn!(task = %self.task.id, reason, "a new worktree is used");
         }
         Ok(Entered::Runs)
-    }
-
-    /// Makes the command run in the worktree.
-    pub(super) fn in_worktree(&self, trees: &WorktreeOrder, program: &mut Program) {
-        let Some(tree) = &self.tree else { return };
-        let (top, path) = (trees.repository.top(), Path::new(&tree.path));
-        // Work that began below the top of the checkout continues at the same relative path.
-        let below = program.directory.strip_prefix(top).map(|below| path.join(below));
-        program.directory = below.ok().filter(|below| below.is_dir()).unwrap_or_else(|| path.to_owned());
-        let values = [
-            ("TASKYARD_WORKTREE", Some(tree.path.clone())),
-            ("TASKYARD_BRANCH", Some(tree.branch.clone())),
-            ("TASKYARD_BASE", Some(tree.base.clone())),
-            ("TASKYARD_BRIEFING", briefing(&self.task).map(crate::work::attempt::fitting)),
-        ];
-        let set = values.into_iter().filter_map(|(name, value)| Some((name.into(), value?.into())));
-        program.environment.extend(set);
     }
 
     /// Concludes if there is no worktree to work in.

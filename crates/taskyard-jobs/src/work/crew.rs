@@ -15,11 +15,11 @@ use taskyard::process::{Cancel, Stop};
 use taskyard::stream::Interest;
 use taskyard::{Error, Yard};
 
-use super::attempt::{Assignment, Errand, ErrandOutcome, Outcome};
+use super::assignment::{Assignment, Attended, Errand, ErrandOutcome, Mail, attend};
+use super::attempt::Outcome;
 use super::report::{Tally, WorkError};
 use super::site::Site;
 use super::{Order, WorkEvent, WorkListener, WorkReport, Worker};
-use crate::work::attempt::{Attended, Mail, attend};
 
 /// How many times in a row hooks can tell an idle worker to look again.
 const MOST_LOOKS: u32 = 8;

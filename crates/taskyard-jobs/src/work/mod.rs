@@ -1,6 +1,7 @@
 //! Processing a list with workers: they claim ready tasks, run a command for each, and complete or release it. Begin at
 //! `crew.rs`; the design is in `docs/design/work.md`. Nothing is printed here: a listener receives events.
 
+mod assignment;
 mod attempt;
 mod branching;
 mod crew;
