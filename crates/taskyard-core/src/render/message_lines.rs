@@ -55,6 +55,26 @@ pub fn said_in_words(message: &Message) -> String {
     }
 }
 
+/// Returns the text of a message for the agent that sent it; protocol messages are described in words.
+pub(crate) fn sent_in_words(text: String) -> String {
+    match read_protocol(&text) {
+        None => text,
+        Some(Protocol::TaskAssignment { task, subject, .. }) => format!("gave them #{task} {subject}"),
+        Some(Protocol::IdleNotification(idle)) => idle_in_words(&idle),
+        Some(Protocol::ShutdownRequest { reason, .. }) => {
+            format!("asked them to end{}", reason.map(|reason| format!(": {reason}")).unwrap_or_default())
+        }
+        Some(Protocol::ShutdownApproved { .. }) => "ended, as they asked".to_owned(),
+        Some(Protocol::ShutdownRejected { reason, .. }) => format!("went on: {reason}"),
+        Some(Protocol::PlanApprovalRequest { plan, .. }) => format!("showed them this plan:\n{plan}"),
+        Some(Protocol::PlanApprovalResponse { approved: true, .. }) => "approved their plan".to_owned(),
+        Some(Protocol::PlanApprovalResponse { feedback, .. }) => {
+            format!("sent their plan back: {}", feedback.unwrap_or_default())
+        }
+        Some(Protocol::Unknown { kind, value }) => format!("{kind}: {value}"),
+    }
+}
+
 fn idle_in_words(idle: &Idle) -> String {
     let mut words = "has nothing to do".to_owned();
     if let Some(task) = &idle.task {

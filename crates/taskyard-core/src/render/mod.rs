@@ -22,7 +22,7 @@ pub use journal_lines::{
 pub use line::{Line, Look, Span, Tone, ansi, cut_text, state_in_words, wrapped};
 pub use list_board::{Board, Need, Overview, UnderWay, brief_lines, brief_names, counts_in_words, run_line};
 pub use markdown::{markdown_html, markdown_html_with_boxes};
-pub(crate) use message_lines::{how_job_ended, job_mark, job_tone};
+pub(crate) use message_lines::{how_job_ended, job_mark, job_tone, sent_in_words};
 pub use message_lines::{job_line, message_lines, said_in_words};
 pub use task_line::{
     Template, client_line, historic_line, historic_mark_line, numbered, shown_subject, task_line, todo_line,

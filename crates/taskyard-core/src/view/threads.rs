@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::render::{Line, Look, Tone, cut_text, entry_line, is_summed_up, revision_line, said_in_words, wrapped};
+use crate::render::{
+    Line, Look, Tone, cut_text, entry_line, is_summed_up, revision_line, said_in_words, sent_in_words, wrapped,
+};
 use crate::rules::teams::mailing::{Delivery, DeliveryState};
 use crate::{Entry, Message, MessageKey, Revision, Timestamp};
 
@@ -98,7 +100,8 @@ pub fn threads(waiting: &[Delivery], had: &[Message], sent: Vec<SentText>) -> Ve
         );
     }
     for SentText { to, at, text, state } in sent {
-        add(&to, None, LetterShown { text, at: Some(at), state: LetterState::Sent(state) });
+        let letter = LetterShown { text: sent_in_words(text), at: Some(at), state: LetterState::Sent(state) };
+        add(&to, None, letter);
     }
     put_in_order(&mut threads);
     threads
@@ -282,6 +285,13 @@ mod tests {
         let texts: Vec<&str> = found[1].letters.iter().map(|letter| letter.text.as_str()).collect();
         assert_eq!(texts, ["the numbers are wrong", "they are right", "now I see"]);
         assert_eq!((found[1].unread(), found[1].waiting().len()), (1, 1));
+    }
+
+    #[test]
+    fn what_was_sent_for_programs_is_shown_in_words() {
+        let text = r#"{"type":"task_assignment","taskId":"4","subject":"Wheels","description":"","assignedBy":"team-lead","timestamp":"t"}"#;
+        let sent = SentText { to: "bo".into(), at: Timestamp(1), text: text.into(), state: DeliveryState::Read };
+        assert_eq!(threads(&[], &[], vec![sent])[0].letters[0].text, "gave them #4 Wheels");
     }
 
     #[test]
