@@ -323,7 +323,13 @@ fn message(person: &Person<'_>) {
     person.goes("/lists/L/messages");
     match person.way {
         Way::Keyboard => {
-            person.window.until("document.querySelector('#letter')");
+            let is_at_bo = "document.activeElement.closest('.threads li')?.textContent.startsWith('bo')";
+            person.window.wait("the cursor is at bo", || {
+                person.window.press("j");
+                (person.window.script(&format!("return Boolean({is_at_bo})"), &[]) == true).then_some(())
+            });
+            person.window.press("Enter");
+            person.window.find("textbox", "Message to bo");
             person.window.press("n");
         }
         _ => {
