@@ -143,6 +143,7 @@ let explained = null;
 document.addEventListener("input", (event) => {
   if (event.target.id !== "query") return;
   clearTimeout(typed);
+  clearTimeout(completed);
   typed = setTimeout(() => choose(), SOON);
 });
 
@@ -158,7 +159,7 @@ async function choose(pause = PAUSE) {
   const mistake = address.href === location.href ? null : await tryGo(address.pathname + address.search, ["truth", "view"]);
   if (mistake === undefined) return;
   clearTimeout(completed);
-  completed = setTimeout(() => refresh(["views", "view"], { quiet: true }), PAUSE);
+  completed = setTimeout(() => refresh(["views", "truth", "view"], { quiet: true }), PAUSE);
   const explain = () => {
     document.querySelectorAll("#chosen .mistake").forEach((old) => old.remove());
     if (mistake) document.getElementById("chosen")?.append(mistake);

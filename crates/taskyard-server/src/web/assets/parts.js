@@ -74,7 +74,7 @@ export async function tryGo(address, parts) {
 }
 
 /** How many rows are asked for with every letter of a query; the rest comes when nothing more is typed. */
-const FEW = 8;
+const FEW = 6;
 const addressNow = () => location.pathname + location.search;
 
 async function fetchWanted() {

@@ -124,8 +124,9 @@ fn columns(seen: &Seen, lane: &Lane<'_>) -> Markup {
         None if seen.survey.chosen.is_some() => most,
         None => DONE,
     };
-    // Fewer while the user types, since the selection changes with every letter.
-    let (most, done_most) = seen.address.rows.map_or((most, done_most), |rows| (most.min(rows), done_most.min(rows)));
+    // Fewer while the user types, since the selection changes with every letter: half of the rows of a table in each group.
+    let few = seen.address.rows.map(|rows| rows.div_ceil(2));
+    let (most, done_most) = few.map_or((most, done_most), |few| (most.min(few), done_most.min(few)));
     let in_progress = of(Status::InProgress);
     html! {
         div.columns data-lane=[lane.name.as_ref().map(|name| name.field)] data-value=[lane.name.as_ref().map(|name| &name.value)] {

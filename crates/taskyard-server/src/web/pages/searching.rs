@@ -27,7 +27,7 @@ pub(super) fn field(seen: &Seen) -> Markup {
                     @if seen.may_change() && !address.query.is_empty() { " " button.link type="button" data-act="save-filter" { "save" span.sr { " this filter" } } }
                 }
             }
-            @if address.view == View::Columns { (arrangement(address)) }
+            @if address.view == View::Columns && address.rows.is_none() { (arrangement(address)) }
         }
         @let terms = terms(&address.query);
         @if terms.len() > 1 && seen.mistake.is_none() {
@@ -51,7 +51,7 @@ fn arrangement(address: &PageAddress) -> Markup {
         other => other,
     };
     html! {
-        span.arranged {
+        span #arranged.arranged data-keep {
             button type="button" data-act="group" aria-haspopup="dialog" { "Group: " (group) }
             button type="button" data-act="sort" aria-haspopup="dialog" { "Sort: " (sort) }
         }

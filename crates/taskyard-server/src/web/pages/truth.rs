@@ -19,10 +19,13 @@ pub(super) fn line(seen: &Seen) -> Markup {
     let tally = &seen.survey.glance.tally;
     let needs = seen.needs();
     let at_work = tally.of(Status::InProgress);
+    // While the user types a query only what it changes is sent; the rest stays on the page.
+    let is_typing = address.rows.is_some();
+    let key = (address.view != View::Lists).then(|| format!("{}/{}", address.list, address.view.word()));
     html! {
-        section #truth aria-label="How the list stands" {
+        section #truth data-key=[key] aria-label="How the list stands" {
             @if address.view != View::Lists {
-                div.counts {
+                @if !is_typing { div.counts #counts data-keep {
                     @if needs > 0 {
                         a.alarm href=(PageAddress { needs: true, ..address.chosen("") }.href()) aria-current=[address.needs.then_some("true")] {
                             b { "▲ " (needs) } (if needs == 1 { " needs you" } else { " need you" })
@@ -37,11 +40,11 @@ pub(super) fn line(seen: &Seen) -> Markup {
                         }
                         (bar(tally.counts))
                     }
-                }
+                } }
                 @if address.view.has_tasks() { (searching::field(seen)) }
                 @if address.needs { (others(seen)) }
             }
-            (known(seen))
+            @if !is_typing { (known(seen)) }
         }
     }
 }
@@ -61,8 +64,8 @@ fn known(seen: &Seen) -> Markup {
     people.sort_unstable();
     people.dedup();
     html! {
-        datalist #people { @for name in people.iter().take(KNOWN) { option value=(name) {} } }
-        datalist #tags { @for (tag, _) in tags.iter().take(KNOWN) { option value=(tag) {} } }
+        datalist #people data-keep { @for name in people.iter().take(KNOWN) { option value=(name) {} } }
+        datalist #tags data-keep { @for (tag, _) in tags.iter().take(KNOWN) { option value=(tag) {} } }
     }
 }
 
