@@ -12,11 +12,10 @@ use taskyard::core::timing::Clock;
 use taskyard::core::view::{Property, PropertyChange};
 use taskyard::core::{MessageKey, Revision, Status, TaskId, Timestamp};
 use taskyard::operations::{
-    Claim, ClaimOutcome, Move, NewTask, Outcome, OwnerChange, Patch, RestoreWhich, UndoRange, Undone, Update, Updated,
-    now_ready,
+    Claim, ClaimOutcome, Move, NewTask, OwnerChange, Patch, RestoreWhich, UndoRange, Undone, Update, Updated, now_ready,
 };
 use taskyard::teams::Letter;
-use taskyard::{WrittenLists, Yard};
+use taskyard::{Outcome, WrittenLists, Yard};
 use taskyard_jobs::{Jobs, Stopping};
 
 use super::messages::{Answer, AppEvent, EventSender, Operation, Refused, WriteRequest};
@@ -298,12 +297,12 @@ fn send(yard: &Yard, to: &str, text: &str) -> Result<Done, Problem> {
     let (teams, seat) = seated(yard)?;
     let letter = Letter { text: text.to_owned(), summary: None };
     if to == "*" {
-        let (sent, failed) = teams.broadcast(&seat, &letter)??;
+        let (sent, failed) = teams.broadcast(&seat, &letter)?.done()?;
         let missed: Vec<&str> = failed.iter().map(|(name, _)| name.as_str()).collect();
         let but = if missed.is_empty() { String::new() } else { format!(", but not to {}", missed.join(", ")) };
         return Ok(words(format!("Sent to {}{but}", sent.len())));
     }
-    let sent = teams.send(&seat, to, &letter)??;
+    let sent = teams.send(&seat, to, &letter)?.done()?;
     Ok(words(format!("Sent to {}", sent.to)))
 }
 

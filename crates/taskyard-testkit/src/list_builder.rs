@@ -211,9 +211,9 @@ pub fn new_member(name: &str) -> NewMember {
 /// Makes the team `alpha` with a lead and these members.
 pub fn make_team<'a>(teams: &Teams, lead: &str, members: impl IntoIterator<Item = &'a str>) -> Team {
     let lead = AgentName::new(lead).unwrap();
-    let mut team = teams.create(&new_team("alpha"), &lead).unwrap().unwrap().team;
+    let mut team = teams.create(&new_team("alpha"), &lead).unwrap().done().unwrap().team;
     for name in members {
-        team = teams.join(&team, &new_member(name)).unwrap().unwrap().team;
+        team = teams.join(&team, &new_member(name)).unwrap().done().unwrap().team;
     }
     team
 }

@@ -15,7 +15,7 @@ use taskyard::teams::{Letter, MemoryTeams, NewMember, NewTeam, Presence, TeamCal
 fn main() -> Result<(), Box<dyn Error>> {
     let teams = Teams::over(Arc::new(MemoryTeams::new()), Rules::Strict, TeamCaller::default());
     let new = NewTeam { name: TeamName::new("alpha")?, description: None, agent_type: None };
-    let lead = teams.create(&new, &AgentName::new("lead")?)??;
+    let lead = teams.create(&new, &AgentName::new("lead")?)?.done()?;
     let ana = AgentName::new("ana")?;
     let member = NewMember {
         agent: ana.clone(),
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         presence: Presence::Lasting,
         backend: None,
     };
-    let seat = teams.join(&lead.team, &member)??;
+    let seat = teams.join(&lead.team, &member)?.done()?;
     // A seat knows its team as it was; now there is one more.
     let lead = teams.only_seat(&AgentName::new("lead")?)?.ok_or("the lead has left")?;
 
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("ana has #{} {}", claimed.task.id, claimed.task.subject);
 
     let letter = Letter { text: "How far are you?".into(), summary: None };
-    teams.send(&lead, "ana", &letter)??;
+    teams.send(&lead, "ana", &letter)?.done()?;
     for delivery in teams.receive(&seat)?.deliveries {
         println!("to ana, from {}: {}", delivery.message.from, delivery.message.text);
     }

@@ -136,7 +136,7 @@ pub use error::Error;
 pub use liveness::client_names::slug;
 #[cfg(feature = "teams")]
 pub use opening::{Opened, open};
-pub use operations::Outcome;
 pub use store::{Store, StoreError};
 pub use taskyard_core as core;
+pub use taskyard_core::rules::refusal::Outcome;
 pub use yard::{Run, StartLease, WrittenLists, Yard};

@@ -11,14 +11,15 @@ use taskyard::core::answers::answer_values::Message;
 use taskyard::core::answers::team_answers::Todos;
 use taskyard::core::dialect::native::LARGEST;
 use taskyard::core::render::{Board, Line, Look, Tone, escaping, job_line, message_lines, todo_line};
+use taskyard::core::rules::refusal::{Refusal, TeamRefusal};
 use taskyard::core::tools::todo_write;
 use taskyard::core::{JobId, MessageKey, Rules, Status, TaskId, Timestamp, Todo as Item, answers, json_text};
 use taskyard::notices::Notice;
 use taskyard::operations::Departure;
 use taskyard::stream::{Cursor, Happening, Interest};
-use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Judged, Letter, Seat, Sent, TeamRefusal, Teams};
+use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Letter, Seat, Sent, Teams};
 use taskyard::todos::Replaced;
-use taskyard::{Error, Yard};
+use taskyard::{Error, Outcome, Yard};
 use taskyard_jobs::JobNotices;
 use taskyard_jobs::notify::Notifier;
 
@@ -67,9 +68,9 @@ impl Inbox {
         let teams = context.teams()?;
         let seat = teams.seat(&context.actor()?, self.team.as_deref())?;
         if self.sent {
-            return sent(&teams, &seat?, output);
+            return sent(&teams, &seat.done()?, output);
         }
-        if let Ok(seat) = &seat {
+        if let Outcome::Done(seat) = &seat {
             let list = teams.list_of(&seat.team.name)?;
             // Release expired leases first, so that the reader is notified even if no process has looked at the list
             // since.
@@ -89,8 +90,8 @@ impl Inbox {
         };
         let seat = match seat {
             // An agent without a team can still have jobs.
-            Err(TeamRefusal::NotInATeam { .. }) if self.team.is_none() => None,
-            seat => Some(seat?),
+            Outcome::Refused(Refusal::Team(TeamRefusal::NotInATeam { .. })) if self.team.is_none() => None,
+            seat => Some(seat.done()?),
         };
         let mut received = seat.as_ref().map(|seat| teams.receive(seat)).transpose()?.unwrap_or_default();
         received.deliveries.retain(|delivery| self.from.as_ref().is_none_or(|from| delivery.message.from == *from));
@@ -170,7 +171,7 @@ impl Inbox {
                 jobs.acknowledge(&ended)?;
             }
             told.extend(ended.into_iter().map(|notice| notice.job.id));
-            if let Ok(seat) = teams.seat(actor, self.team.as_deref())? {
+            if let Outcome::Done(seat) = teams.seat(actor, self.team.as_deref())? {
                 self.show_new(teams, &seat, (&mut shown, notifier), output)?;
             }
             // Commits to the list are not messages.
@@ -322,7 +323,7 @@ const SHUTDOWN: &str = "shutdown-";
 impl Send {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let teams = context.teams()?;
-        let seat = teams.seat(&context.actor()?, self.team.as_deref())??;
+        let seat = teams.seat(&context.actor()?, self.team.as_deref())?.done()?;
         let text = self.words()?;
         let to = self.to.as_deref().unwrap_or_default();
         let needs = |what: &str| match text.is_empty() {
@@ -335,32 +336,33 @@ impl Send {
                 if to.is_empty() {
                     return Err(Problem::usage("usage", "name whose plan it is with --to"));
                 }
-                return told(teams.answer_plan(&seat, to, request, rejection), output);
+                return told(teams.answer_plan(&seat, to, request, rejection)?.done()?, output);
             }
-            let sent = teams.answer_shutdown(&seat, request, rejection)??;
+            let sent = teams.answer_shutdown(&seat, request, rejection)?.done()?;
             if rejection.is_none() && !seat.is_lead() {
-                context.yard()?.leave_team(&teams, &seat, Departure::Shutdown)??;
+                context.yard()?.leave_team(&teams, &seat, Departure::Shutdown)?.done()?;
             }
-            return told(Ok(Ok(sent)), output);
+            return told(sent, output);
         }
         let letter = || Ok::<_, Problem>(Letter { text: needs("the text")?.to_owned(), summary: self.summary.clone() });
         match (self.request, &self.task) {
             (Some(Request::Shutdown), _) => {
-                told(teams.ask_to_end(&seat, to, Some(text.as_str()).filter(|text| !text.is_empty())), output)
+                let reason = Some(text.as_str()).filter(|text| !text.is_empty());
+                told(teams.ask_to_end(&seat, to, reason)?.done()?, output)
             }
-            (Some(Request::Plan), _) => told(teams.show_plan(&seat, needs("the plan")?), output),
+            (Some(Request::Plan), _) => told(teams.show_plan(&seat, needs("the plan")?)?.done()?, output),
             (None, Some(id)) => {
                 let list = teams.list_of(&seat.team.name)?;
                 let task = context.yard()?.on(list).show(id)?.done()?.task;
-                told(teams.report(&seat, to, &task, needs("the text")?), output)
+                told(teams.report(&seat, to, &task, needs("the text")?)?.done()?, output)
             }
             (None, None) if to == "*" => {
-                let (sent, failed) = teams.broadcast(&seat, &letter()?)??;
+                let (sent, failed) = teams.broadcast(&seat, &letter()?)?.done()?;
                 let missed: Vec<String> = failed.iter().map(|(name, error)| format!("{name} ({error})")).collect();
                 broadcast(&sent, &missed, output)
             }
             (None, None) => {
-                let sent = teams.send(&seat, to, &letter()?)??;
+                let sent = teams.send(&seat, to, &letter()?)?.done()?;
                 if let Some(ghost) = teams.ghosts(&seat.team)?.into_iter().find(|ghost| ghost.name == sent.to) {
                     let process = ghost.process.map(|pid| format!(" {pid}")).unwrap_or_default();
                     output.warn(&format!(
@@ -373,7 +375,7 @@ impl Send {
                         sent.to
                     ))?;
                 }
-                told(Ok(Ok(sent)), output)
+                told(sent, output)
             }
         }
     }
@@ -389,8 +391,7 @@ impl Send {
     }
 }
 
-fn told(sent: Judged<Sent>, output: &mut Output) -> Result<Exit, Problem> {
-    let sent = sent??;
+fn told(sent: Sent, output: &mut Output) -> Result<Exit, Problem> {
     if output.is_json() {
         output.document(answers::team_answers::Sent::from(&sent))?;
         return Ok(Exit::Done);

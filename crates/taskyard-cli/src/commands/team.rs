@@ -3,10 +3,11 @@
 use clap::{Args, Subcommand, ValueEnum};
 use taskyard::core::answers::team_answers::{MendedFile, TeamCreated, TeamDeleted, TeamJoined, TeamsMended};
 use taskyard::core::render::{Line, Tone};
+use taskyard::core::rules::refusal::TeamRefusal;
 use taskyard::core::{AgentName, Holder, ListId, TeamName, answers};
 use taskyard::liveness::mark_of;
 use taskyard::operations::{Departed, Departure};
-use taskyard::teams::{Backend, Mended, NewMember, NewTeam, Presence, TeamRefusal, TeamTrouble, TeamsFound};
+use taskyard::teams::{Backend, Mended, NewMember, NewTeam, Presence, TeamTrouble, TeamsFound};
 
 use crate::arguments::parse_agent;
 use crate::context::Context;
@@ -144,7 +145,7 @@ fn create(
     let teams = context.teams()?;
     let yard = context.yard()?;
     let new = NewTeam { name, description, agent_type: None };
-    let (seat, team_list) = yard.create_team(&teams, &new, reset)??;
+    let (seat, team_list) = yard.create_team(&teams, &new, reset)?.done()?;
     let list = context.list_of_member()?;
     output.consider_list_named();
     if output.is_json() {
@@ -180,7 +181,7 @@ fn advise_on_list(list: &ListId, team_list: &ListId, output: &mut Output) -> Res
 fn delete(name: &str, force: bool, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let teams = context.teams()?;
     let yard = context.yard()?;
-    let team = teams.find(name)??;
+    let team = teams.find(name)?.done()?;
     let members = teams.standing_in_the_way(&team)?;
     if !members.is_empty() && !force {
         return Err(TeamRefusal::MembersLeft { team: team.name.to_string(), members }.into());
@@ -197,8 +198,8 @@ fn delete(name: &str, force: bool, context: &Context, output: &mut Output) -> Re
 fn show(name: Option<&str>, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let teams = context.teams()?;
     let team = match name {
-        Some(name) => teams.find(name)??,
-        None => teams.seat(&context.actor()?, None)??.team,
+        Some(name) => teams.find(name)?.done()?,
+        None => teams.seat(&context.actor()?, None)?.done()?.team,
     };
     let shown = context.yard()?.show_team(&teams, &team)?;
     for problem in shown.members.iter().filter_map(|member| member.inbox_problem.as_ref()) {
@@ -277,13 +278,13 @@ fn mend(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
 impl Join {
     fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let teams = context.teams()?;
-        let team = teams.find(&self.name)??;
+        let team = teams.find(&self.name)?.done()?;
         // Prune dead members first: one of them may have this name or colour.
         let pruned = context.yard()?.prune_team(&teams, &team)?;
         for ghost in &pruned {
             output.warn(&taken_out(ghost))?;
         }
-        let team = if pruned.is_empty() { team } else { teams.find(&self.name)?? };
+        let team = if pruned.is_empty() { team } else { teams.find(&self.name)?.done()? };
         let presence =
             match self.pid {
                 None => Presence::Lasting,
@@ -303,7 +304,7 @@ impl Join {
                 BackendWord::Tmux => Backend::Tmux { pane: self.pane },
             }),
         };
-        let seat = teams.join(&team, &new)??;
+        let seat = teams.join(&team, &new)?.done()?;
         let team_list = teams.list_of(&seat.team.name)?;
         let list = context.list_of_member()?;
         output.consider_list_named();
@@ -340,12 +341,12 @@ impl Leave {
             Some(agent) => agent,
             None => context.actor()?,
         };
-        let seat = teams.seat(&agent, self.name.as_deref())??;
+        let seat = teams.seat(&agent, self.name.as_deref())?.done()?;
         let departure = match self.reason {
             Reason::Shutdown => Departure::Shutdown,
             Reason::Terminated => Departure::Terminated,
         };
-        let departed: Departed = context.yard()?.leave_team(&teams, &seat, departure)??;
+        let departed: Departed = context.yard()?.leave_team(&teams, &seat, departure)?.done()?;
         if output.is_json() {
             output.document(taskyard::answers::team_left(&seat, &departed))?;
         } else {

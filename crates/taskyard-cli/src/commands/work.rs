@@ -318,7 +318,7 @@ fn budget_words(program: &str, arguments: &[String], budget: &str) -> Result<[St
 /// Adds the workers to a team, each living with this process, and returns the yard of its list.
 fn join(team: &str, order: &Order, context: &Context, output: &mut Output) -> Result<Yard, Problem> {
     let teams = context.teams()?;
-    let mut team = teams.find(team)??;
+    let mut team = teams.find(team)?.done()?;
     let list = teams.list_of(&team.name)?;
     let yard = context.yard()?.on(list).with_teams(Arc::clone(&teams));
     for ghost in yard.prune_team(&teams, &team)? {
@@ -334,7 +334,7 @@ fn join(team: &str, order: &Order, context: &Context, output: &mut Output) -> Re
             presence: Presence::Held(Holder::Process(own_mark())),
             backend: None,
         };
-        team = teams.join(&team, &new)??.team;
+        team = teams.join(&team, &new)?.done()?.team;
     }
     Ok(yard)
 }
@@ -344,7 +344,7 @@ fn leave(yard: &Yard, workers: &[Worker]) -> Result<(), Problem> {
     let Some(teams) = yard.teams() else { return Ok(()) };
     for worker in workers {
         if let Some(seat) = teams.only_seat(&worker.name)? {
-            yard.leave_team(teams, &seat, Departure::Shutdown)??;
+            yard.leave_team(teams, &seat, Departure::Shutdown)?.done()?;
         }
     }
     Ok(())

@@ -1,11 +1,45 @@
-//! The reasons for which a rule refuses an operation.
+//! The outcome of an operation that rules may refuse, and the reasons for which they refuse it.
 
 use std::path::PathBuf;
 
 use crate::dialect::native::Unreadable;
 use crate::rules::history::vanishing::Absence;
 use crate::rules::hooks::HookEvent;
+use crate::rules::teams::mailing::Unreachable;
+use crate::rules::teams::membership::BadMemberName;
 use crate::{AgentName, Revision, SignedRevision, Task, TaskId, Timestamp, Token};
+
+/// Done, or refused with the reason. After a refusal nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome<T> {
+    /// The operation was carried out.
+    Done(T),
+    /// A rule refused it.
+    Refused(Refusal),
+}
+
+impl<T> Outcome<T> {
+    /// Returns a refusal.
+    pub fn refused(refusal: impl Into<Refusal>) -> Self {
+        Self::Refused(refusal.into())
+    }
+
+    /// Converts the value of `Done`; a refusal is returned unchanged.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
+        match self {
+            Self::Done(done) => Outcome::Done(change(done)),
+            Self::Refused(refusal) => Outcome::Refused(refusal),
+        }
+    }
+
+    /// Returns the value, or the refusal as an error.
+    pub fn done(self) -> Result<T, Refusal> {
+        match self {
+            Self::Done(done) => Ok(done),
+            Self::Refused(refusal) => Err(refusal),
+        }
+    }
+}
 
 /// Why a rule refuses an operation. Nothing has changed, and the refusal names what prevents the operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -268,6 +302,9 @@ pub enum Refusal {
         /// The untrusted directory.
         directory: PathBuf,
     },
+    /// A rule of teams refuses it.
+    #[error(transparent)]
+    Team(#[from] TeamRefusal),
 }
 
 impl Refusal {
@@ -358,3 +395,100 @@ fn listed_later(later: &[SignedRevision]) -> String {
 
 /// Maximum number of later revisions named in a message.
 const LISTED: usize = 5;
+
+/// Why a rule refuses an operation on a team. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TeamRefusal {
+    /// There is no such team.
+    #[error("there is no team `{}`", .team.escape_debug())]
+    NoSuchTeam {
+        /// The team that was asked for.
+        team: String,
+        /// The teams that exist.
+        teams: Vec<String>,
+    },
+    /// The acting agent is in no team.
+    #[error("{agent} is in no team")]
+    NotInATeam {
+        /// The acting agent.
+        agent: String,
+    },
+    /// The acting agent is in several teams, and none was named.
+    #[error("{agent} is in several teams: {}", .teams.join(", "))]
+    SeveralTeams {
+        /// The acting agent.
+        agent: String,
+        /// The names of the teams it is in.
+        teams: Vec<String>,
+    },
+    /// The recipient cannot be written to.
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
+    /// The name is taken, or yields the same directory as the name of another team.
+    #[error("{}", taken(.team, .by))]
+    NameTaken {
+        /// The name that was requested.
+        team: String,
+        /// The team that uses the directory.
+        by: String,
+    },
+    /// The acting agent leads another team.
+    #[error("already leading team \"{team}\"")]
+    AlreadyLeading {
+        /// The team it leads.
+        team: String,
+    },
+    /// A team that has members cannot be deleted.
+    #[error("team {team} still has {}", .members.join(", "))]
+    MembersLeft {
+        /// The team.
+        team: String,
+        /// The members that prevent it.
+        members: Vec<String>,
+    },
+    /// The name cannot be used for a member.
+    #[error(transparent)]
+    BadMemberName(#[from] BadMemberName),
+    /// The agent that wants to join already leads the team.
+    #[error("{agent} leads team {team} already, as {lead}")]
+    LeadsIt {
+        /// The agent that wants to join.
+        agent: String,
+        /// The team it leads.
+        team: String,
+        /// The lead's name in the team.
+        lead: String,
+    },
+    /// A living member already has that name.
+    #[error("there is a {name} in team {team} already")]
+    NameInUse {
+        /// The name that was requested.
+        name: String,
+        /// The team.
+        team: String,
+    },
+    /// The lead cannot leave.
+    #[error("{name} leads team {team} and cannot leave it")]
+    LeadStays {
+        /// The name of the lead.
+        name: String,
+        /// The team it leads.
+        team: String,
+    },
+    /// Only the lead may answer plans.
+    #[error("only {lead} can answer a plan in team {team}")]
+    NotTheLead {
+        /// The lead.
+        lead: String,
+        /// The team.
+        team: String,
+    },
+}
+
+fn taken(team: &str, by: &str) -> String {
+    if team == by {
+        return format!("there is a team {by} already");
+    }
+    format!("`{}` would share its directory with team {by}", team.escape_debug())
+}

@@ -201,7 +201,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
             "Task #{task} is not started: {} has it. Nothing was changed. Take another task, or ask its owner to release it.",
             escaping::one_line(owner)
         ),
-        // No tool can undo, restore, merge, or state an expectation.
+        // No tool that explains its refusal here can undo, restore, merge, change a team, or state an expectation.
         Refusal::ChangedSince { .. }
         | Refusal::NotAsExpected { .. }
         | Refusal::NoSuchRevision { .. }
@@ -213,7 +213,8 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         | Refusal::NotRemoved { .. }
         | Refusal::NotMissing { .. }
         | Refusal::MergeIntoItself
-        | Refusal::NoSuchList { .. } => format!("Refused: {refusal}. Nothing was changed."),
+        | Refusal::NoSuchList { .. }
+        | Refusal::Team(_) => format!("Refused: {refusal}. Nothing was changed."),
     }
 }
 

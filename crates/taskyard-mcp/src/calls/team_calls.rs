@@ -5,14 +5,15 @@ use std::sync::Arc;
 use serde_json::Value;
 use taskyard::core::dialect::inbox::write_protocol;
 use taskyard::core::rules::agents::{Departure, name_of};
+use taskyard::core::rules::refusal::{Refusal, TeamRefusal};
 use taskyard::core::rules::teams::mailing::recipient;
 use taskyard::core::tools::list_agents::Listed;
 use taskyard::core::tools::send_message::{Routed, SendMessage, Unsendable};
 use taskyard::core::tools::team_create::TeamCreate;
 use taskyard::core::tools::{Answer, catalogue, inbox_read, list_agents, send_message, team_create, team_delete};
 use taskyard::core::{ClientVersion, LEAD, Member, MessageKey, Protocol, Rules, TeamName};
-use taskyard::system;
-use taskyard::teams::{Delivery, Judged, Letter, NewTeam, Seat, Sent, TeamRefusal, Teams};
+use taskyard::teams::{Delivery, Letter, NewTeam, Seat, Sent, TeamError, Teams};
+use taskyard::{Outcome, system};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
@@ -25,12 +26,14 @@ impl Toolbox {
         let Ok(name) = TeamName::new(name) else { return Ok(team_create::nameless()) };
         let new = NewTeam { name, description, agent_type };
         Ok(match self.yard.create_team(&teams, &new, false)? {
-            Ok((seat, list)) => {
+            Outcome::Done((seat, list)) => {
                 let path = teams.file_of(&seat.team.name).unwrap_or_default().display().to_string();
                 team_create::created(&seat.team, &path, list.as_str(), rules)
             }
-            Err(TeamRefusal::AlreadyLeading { team }) => team_create::already_leading(&team),
-            Err(refusal) => Answer::error(format!("Not made: {refusal}. Choose another name.")),
+            Outcome::Refused(Refusal::Team(TeamRefusal::AlreadyLeading { team })) => {
+                team_create::already_leading(&team)
+            }
+            Outcome::Refused(refusal) => Answer::error(format!("Not made: {refusal}. Choose another name.")),
         })
     }
 
@@ -180,8 +183,7 @@ impl Post<'_> {
                 // A lead of the client removes the member when it has read the answer; under our rules the member
                 // leaves by itself.
                 if rejection.is_none() && !self.rules.is_client() && !seat.is_lead() {
-                    let left = self.toolbox.yard.leave_team(self.teams, seat, Departure::Shutdown)?;
-                    left.map_err(|refusal| NoAnswer::Answer(self.refused(&refusal)))?;
+                    self.judged(self.toolbox.yard.leave_team(self.teams, seat, Departure::Shutdown))?;
                 }
                 Ok(send_message::answered_shutdown(&seat.name, request, rejection, self.rules))
             }
@@ -242,7 +244,7 @@ impl Post<'_> {
         }
     }
 
-    fn send(&self, seat: &Seat, to: &str, letter: &Letter) -> Judged<Sent> {
+    fn send(&self, seat: &Seat, to: &str, letter: &Letter) -> Result<Outcome<Sent>, TeamError> {
         match self.accepts_anybody(seat, to) {
             Some(name) => self.teams.send_to_anybody(seat, &name, letter),
             None => self.teams.send(seat, to, letter),
@@ -281,15 +283,14 @@ impl Post<'_> {
         }
     }
 
-    fn judged<T>(&self, judged: Judged<T>) -> Result<T, NoAnswer> {
-        judged?.map_err(|refusal| NoAnswer::Answer(self.refused(&refusal)))
-    }
-
-    fn refused(&self, refusal: &TeamRefusal) -> Answer {
-        match refusal {
-            TeamRefusal::Unreachable(unreachable) => send_message::unreachable(unreachable, self.rules),
-            other => Answer::error(format!("Not sent: {other}.")),
-        }
+    /// Returns what was done, or the answer for a refusal.
+    fn judged<T, E: Into<NoAnswer>>(&self, outcome: Result<Outcome<T>, E>) -> Result<T, NoAnswer> {
+        outcome.map_err(Into::into)?.done().map_err(|refusal| {
+            NoAnswer::Answer(match refusal {
+                Refusal::Team(TeamRefusal::Unreachable(to)) => send_message::unreachable(&to, self.rules),
+                other => Answer::error(format!("Not sent: {other}.")),
+            })
+        })
     }
 }
 

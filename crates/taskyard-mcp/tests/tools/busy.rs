@@ -26,7 +26,7 @@ fn busy() -> Yard {
 fn busy_teammate() -> Yard {
     let teams = Teams::over(Arc::new(MemoryTeams::new()), Rules::Strict, TeamCaller::default());
     let team = NewTeam { name: TeamName::new("alpha").unwrap(), description: None, agent_type: None };
-    let boss = teams.create(&team, &AgentName::new("boss").unwrap()).unwrap().unwrap();
+    let boss = teams.create(&team, &AgentName::new("boss").unwrap()).unwrap().done().unwrap();
     let ana = NewMember {
         agent: AgentName::new("ana").unwrap(),
         agent_type: None,
@@ -35,7 +35,7 @@ fn busy_teammate() -> Yard {
         presence: Presence::Lasting,
         backend: None,
     };
-    teams.join(&boss.team, &ana).unwrap().unwrap();
+    teams.join(&boss.team, &ana).unwrap().done().unwrap();
     let list = teams.list_of(&boss.team.name).unwrap();
     let store = MemoryStore::new(Rules::Strict);
     list_builder::fill(&store, &list, LIST);

@@ -316,7 +316,7 @@ fn team_is_created_used_and_deleted_by_our_tools() {
         text(&ben, "SendMessage", json!({"to": "ana", "message": "hi"})).starts_with("Not sent: you are in no team.")
     );
     assert!(text(&ana, "TeamCreate", json!({"team_name": "alpha"})).starts_with("Team alpha is made, and you lead it"));
-    let team = teams.find("alpha").unwrap().unwrap();
+    let team = teams.find("alpha").unwrap().done().unwrap();
     let new = NewMember {
         agent: agent("ben"),
         agent_type: None,
@@ -325,7 +325,7 @@ fn team_is_created_used_and_deleted_by_our_tools() {
         presence: Presence::Lasting,
         backend: None,
     };
-    teams.join(&team, &new).unwrap().unwrap();
+    teams.join(&team, &new).unwrap().done().unwrap();
     let missed = call(&ana, "SendMessage", json!({"to": "bob", "message": "hi"}));
     assert!(missed.is_error && missed.text.ends_with("You can reach: team-lead, ben."), "{}", missed.text);
     assert!(text(&ana, "SendMessage", json!({"to": "*", "message": "hi"})).starts_with("Sent to 1: ben."));
@@ -378,7 +378,7 @@ fn sender_to_ghost_is_told_and_team_end_frees_its_work() {
         presence: Presence::Held(Holder::Process(process)),
         backend: None,
     };
-    teams.join(&teams.find("alpha").unwrap().unwrap(), &new).unwrap().unwrap();
+    teams.join(&teams.find("alpha").unwrap().done().unwrap(), &new).unwrap().done().unwrap();
     create(&ana, &["Parser"]);
     text(&ben, "TaskUpdate", json!({"taskId": "1", "status": "in_progress"}));
     let told = text(&ana, "SendMessage", json!({"to": "ben", "message": "hi"}));

@@ -21,7 +21,7 @@ fn in_team() -> (Yard, Arc<CountingTeams>) {
     let caller = TeamCaller { directory: Some("/work".into()), ..TeamCaller::default() };
     let teams = Arc::new(Teams::over(Arc::clone(&counting) as _, Rules::Strict, caller));
     let new = NewTeam { name: TeamName::new("alpha").unwrap(), description: None, agent_type: None };
-    let boss = teams.create(&new, &agent("boss")).unwrap().unwrap();
+    let boss = teams.create(&new, &agent("boss")).unwrap().done().unwrap();
     let ana = NewMember {
         agent: agent("ana"),
         agent_type: None,
@@ -30,10 +30,10 @@ fn in_team() -> (Yard, Arc<CountingTeams>) {
         presence: Presence::Lasting,
         backend: None,
     };
-    let ana = teams.join(&boss.team, &ana).unwrap().unwrap();
-    let plan = teams.show_plan(&ana, "all of it").unwrap().unwrap();
+    let ana = teams.join(&boss.team, &ana).unwrap().done().unwrap();
+    let plan = teams.show_plan(&ana, "all of it").unwrap().done().unwrap();
     let boss = teams.only_seat(&agent("boss")).unwrap().unwrap();
-    teams.send(&boss, "ana", &Letter::new("hello")).unwrap().unwrap();
+    teams.send(&boss, "ana", &Letter::new("hello")).unwrap().done().unwrap();
     let store = Arc::new(MemoryStore::new(Rules::Strict));
     let yard = Yard::new(store, ListId::new("elsewhere").unwrap(), agent("ana")).with_teams(Arc::clone(&teams));
     let tools = Toolbox::new(yard.in_team_list().unwrap(), System::Tasks);
@@ -42,7 +42,7 @@ fn in_team() -> (Yard, Arc<CountingTeams>) {
     }
     let refused = tools.call("TaskClaim", &json!({ "taskId": "1" })).unwrap();
     assert!(refused.is_error, "{}", refused.text);
-    teams.answer_plan(&boss, "ana", &plan.request.unwrap(), None).unwrap().unwrap();
+    teams.answer_plan(&boss, "ana", &plan.request.unwrap(), None).unwrap().done().unwrap();
     counting.take_reads();
     (yard, counting)
 }
@@ -111,7 +111,7 @@ fn a_call_that_changes_the_team_sees_its_own_change() {
     let (yard, _) = in_team();
     let teams = yard.teams().unwrap().for_one_call();
     let ana = teams.only_seat(&agent("ana")).unwrap().unwrap();
-    teams.leave(&ana).unwrap().unwrap();
+    teams.leave(&ana).unwrap().done().unwrap();
     assert!(teams.only_seat(&agent("ana")).unwrap().is_none());
     teams.delete(&ana.team).unwrap();
     assert!(teams.only_seat(&agent("boss")).unwrap().is_none());

@@ -58,7 +58,7 @@ pub(crate) fn sender(address: &str, name: &str, count: &str, readers: &[&str]) {
     let seat = seat(&teams, name);
     for number in 0..count.parse().unwrap() {
         let to = readers[number % readers.len()];
-        let sent = teams.send(&seat, to, &Letter::new(number.to_string())).unwrap().unwrap();
+        let sent = teams.send(&seat, to, &Letter::new(number.to_string())).unwrap().done().unwrap();
         tell(&json!({ "id": sent.message.msg_id, "number": number }));
     }
 }

@@ -29,7 +29,7 @@ fn main() {
             let (teams, seat) = seat(client, data, name);
             for number in 1..=count.parse().unwrap() {
                 let to = agents[number % agents.len()];
-                let sent = teams.send(&seat, to, &Letter::new(number.to_string())).unwrap().unwrap();
+                let sent = teams.send(&seat, to, &Letter::new(number.to_string())).unwrap().done().unwrap();
                 tell(&json!({"op": "sent", "to": to, "id": sent.message.msg_id, "number": number}));
             }
         }

@@ -5,8 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use taskyard::core::Holder;
+use taskyard::core::rules::refusal::{Refusal, TeamRefusal};
 use taskyard::liveness::own_mark;
-use taskyard::teams::{Letter, NewMember, Presence, TeamRefusal, Teams};
+use taskyard::teams::{Letter, NewMember, Presence, Teams};
 
 use crate::team_suite::team_samples::{OpenTeams, agent, keys, make, new_member, new_team, seat, send};
 use crate::{OpenedTeams, Scale};
@@ -34,8 +35,9 @@ fn together<T: Send>(opened: &OpenedTeams, work: impl Fn(usize, &Teams) -> T + S
 /// Of several callers that make a team of one name one does, and the others are refused.
 pub fn of_those_who_make_one_team_one_does(open: &OpenTeams) {
     let opened = open();
-    let made =
-        together(&opened, |number, teams| teams.create(&new_team("alpha"), &agent(&format!("boss-{number}"))).unwrap());
+    let made = together(&opened, |number, teams| {
+        teams.create(&new_team("alpha"), &agent(&format!("boss-{number}"))).unwrap().done()
+    });
     assert_eq!(made.iter().filter(|made| made.is_ok()).count(), 1);
     let leads = |number: &usize| opened.teams().only_seat(&agent(&format!("boss-{number}"))).unwrap().is_some();
     assert_eq!((0..THREADS).filter(leads).count(), 1);
@@ -45,8 +47,10 @@ pub fn of_those_who_make_one_team_one_does(open: &OpenTeams) {
 pub fn those_who_join_at_once_are_all_in_it_in_colours_of_their_own(open: &OpenTeams) {
     let opened = open();
     let team = make(&opened.teams(), &[]);
-    together(&opened, |number, teams| teams.join(&team, &new_member(&format!("mate-{number}"))).unwrap().unwrap());
-    let team = opened.teams().find("alpha").unwrap().unwrap();
+    together(&opened, |number, teams| {
+        teams.join(&team, &new_member(&format!("mate-{number}"))).unwrap().done().unwrap()
+    });
+    let team = opened.teams().find("alpha").unwrap().done().unwrap();
     let colours: BTreeSet<_> = team.members.iter().map(|member| member.colour().unwrap().to_owned()).collect();
     assert_eq!((team.members.len(), colours.len()), (THREADS + 1, THREADS + 1));
 }
@@ -59,12 +63,12 @@ pub fn of_those_who_join_under_one_name_one_gets_the_seat(open: &OpenTeams) {
         let joined = together(&opened, |number, teams| {
             let grace = Duration::from_secs(number as u64);
             let presence = Presence::Held(Holder::Connection { process: own_mark(), grace });
-            teams.join(&team, &NewMember { presence, ..new_member("ana") }).unwrap()
+            teams.join(&team, &NewMember { presence, ..new_member("ana") }).unwrap().done()
         });
         assert_eq!(joined.iter().filter(|joined| joined.is_ok()).count(), 1, "{joined:?}");
-        let is_in_use = |refusal: &TeamRefusal| matches!(refusal, TeamRefusal::NameInUse { .. });
+        let is_in_use = |refusal: &Refusal| matches!(refusal, Refusal::Team(TeamRefusal::NameInUse { .. }));
         assert!(joined.iter().filter_map(|joined| joined.as_ref().err()).all(is_in_use));
-        assert_eq!(opened.teams().find("alpha").unwrap().unwrap().members.len(), 2);
+        assert_eq!(opened.teams().find("alpha").unwrap().done().unwrap().members.len(), 2);
     }
 }
 
@@ -73,7 +77,7 @@ pub fn of_those_who_take_out_a_member_one_does(open: &OpenTeams) {
     let opened = open();
     make(&opened.teams(), &["ana"]);
     let ana = seat(&opened.teams(), "ana");
-    let left = together(&opened, |_, teams| teams.leave(&ana).unwrap().unwrap());
+    let left = together(&opened, |_, teams| teams.leave(&ana).unwrap().done().unwrap());
     assert_eq!(left.iter().filter(|was_there| **was_there).count(), 1);
 }
 
@@ -121,7 +125,7 @@ pub fn what_many_send_at_once_arrives_once_and_in_order(open: &OpenTeams) {
     together(&opened, |number, teams| {
         let from = seat(teams, &senders[number]);
         for number in 0..each {
-            teams.send(&from, "ana", &Letter::new(number.to_string())).unwrap().unwrap();
+            teams.send(&from, "ana", &Letter::new(number.to_string())).unwrap().done().unwrap();
         }
     });
     let had = crate::finishes(move || reading.join().unwrap());

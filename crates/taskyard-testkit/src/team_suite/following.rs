@@ -86,11 +86,11 @@ pub fn an_agent_that_joins_later_is_told_from_then_on(open: &OpenTeams) {
     let team = make(&teams, &[]);
     let name = &team.name;
     assert_eq!(next(&mut stream), format!("team-lead came to {name}"));
-    teams.join(&team, &new_member("ana")).unwrap().unwrap();
+    teams.join(&team, &new_member("ana")).unwrap().done().unwrap();
     assert_eq!(next(&mut stream), format!("ana came to {name}"));
     send(&teams, "boss", "ana", "hello");
     assert_eq!(next(&mut stream), "ana: hello");
-    teams.leave(&seat(&teams, "ana")).unwrap().unwrap();
+    teams.leave(&seat(&teams, "ana")).unwrap().done().unwrap();
     assert_eq!(next(&mut stream), format!("ana went from {name}"));
 }
 

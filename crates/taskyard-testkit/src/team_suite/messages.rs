@@ -1,6 +1,7 @@
 //! Messages that arrive: once, in order, and not at strangers.
 
-use taskyard::teams::{DeliveryState, Letter, TeamRefusal, Teams};
+use taskyard::core::rules::refusal::{Refusal, TeamRefusal};
+use taskyard::teams::{DeliveryState, Letter, Teams};
 
 use crate::team_suite::team_samples::{OpenTeams, agent, keys, make, seat, send, texts};
 
@@ -25,7 +26,7 @@ pub fn an_unknown_recipient_is_refused_and_nothing_is_sent(open: &OpenTeams) {
     let teams = opened.teams();
     make(&teams, &["ana"]);
     let lead = seat(&teams, "boss");
-    let refused = teams.send(&lead, "bob", &Letter::new("hello")).unwrap().unwrap_err();
+    let refused = teams.send(&lead, "bob", &Letter::new("hello")).unwrap().done().unwrap_err();
     assert!(refused.to_string().contains("bob"), "{refused}");
     assert_eq!(teams.sent(&lead, 10).unwrap().messages, []);
     assert_eq!(texts(&teams.look_into(&seat(&teams, "ana")).unwrap()), [""; 0]);
@@ -38,8 +39,8 @@ pub fn a_message_to_a_removed_team_is_refused(open: &OpenTeams) {
     let team = make(&teams, &["ana"]);
     let lead = seat(&teams, "boss");
     opened.teams().delete(&team).unwrap();
-    let refused = teams.send(&lead, "ana", &Letter::new("hello")).unwrap().unwrap_err();
-    assert!(matches!(refused, TeamRefusal::NoSuchTeam { .. }), "{refused:?}");
+    let refused = teams.send(&lead, "ana", &Letter::new("hello")).unwrap().done().unwrap_err();
+    assert!(matches!(refused, Refusal::Team(TeamRefusal::NoSuchTeam { .. })), "{refused:?}");
     assert_eq!(opened.teams().list().unwrap(), []);
 }
 
@@ -103,7 +104,7 @@ pub fn a_sender_sees_how_far_its_messages_came(open: &OpenTeams) {
     reader.acknowledge(&ana, &keys(&received)).unwrap();
     assert_eq!(state(&sender, 0), DeliveryState::Read);
     send(&sender, "boss", "ana", "two");
-    reader.leave(&ana).unwrap().unwrap();
+    reader.leave(&ana).unwrap().done().unwrap();
     assert_eq!([state(&sender, 0), state(&sender, 1)], [DeliveryState::Expired, DeliveryState::Read]);
     let sent = sender.sent(&seat(&sender, "boss"), 1).unwrap().messages;
     assert_eq!(sent.iter().map(|sent| (sent.to.as_str(), sent.summary.as_str())).collect::<Vec<_>>(), [("ana", "two")]);

@@ -1,7 +1,7 @@
 //! Teams that come and go, and who is in them.
 
 use taskyard::core::TeamName;
-use taskyard::teams::TeamRefusal;
+use taskyard::core::rules::refusal::{Refusal, TeamRefusal};
 
 use crate::team_suite::team_samples::{OpenTeams, agent, make, new_member, new_team, seat};
 
@@ -13,7 +13,7 @@ pub fn a_team_that_was_made_is_there_for_everybody(open: &OpenTeams) {
     let others = opened.teams();
     assert_eq!(others.list().unwrap(), std::slice::from_ref(&team));
     assert!(others.are_any());
-    assert_eq!(others.find("alpha").unwrap().unwrap(), team);
+    assert_eq!(others.find("alpha").unwrap().done().unwrap(), team);
     assert_eq!(team.members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>(), ["team-lead", "ana"]);
 }
 
@@ -21,9 +21,9 @@ pub fn a_team_that_was_made_is_there_for_everybody(open: &OpenTeams) {
 pub fn two_names_with_one_directory_are_one_team(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
-    teams.create(&new_team("my team"), &agent("boss")).unwrap().unwrap();
-    let refused = teams.create(&new_team("My_Team"), &agent("eve")).unwrap().unwrap_err();
-    assert!(matches!(&refused, TeamRefusal::NameTaken { by, .. } if by == "my team"), "{refused:?}");
+    teams.create(&new_team("my team"), &agent("boss")).unwrap().done().unwrap();
+    let refused = teams.create(&new_team("My_Team"), &agent("eve")).unwrap().done().unwrap_err();
+    assert!(matches!(&refused, Refusal::Team(TeamRefusal::NameTaken { by, .. }) if by == "my team"), "{refused:?}");
     assert_eq!(teams.list().unwrap().len(), 1);
 }
 
@@ -31,8 +31,8 @@ pub fn two_names_with_one_directory_are_one_team(open: &OpenTeams) {
 pub fn a_team_that_is_not_there_is_refused_with_those_there_are(open: &OpenTeams) {
     let opened = open();
     make(&opened.teams(), &[]);
-    let refused = opened.teams().find("beta").unwrap().unwrap_err();
-    assert_eq!(refused, TeamRefusal::NoSuchTeam { team: "beta".into(), teams: vec!["alpha".into()] });
+    let refused = opened.teams().find("beta").unwrap().done().unwrap_err();
+    assert_eq!(refused, TeamRefusal::NoSuchTeam { team: "beta".into(), teams: vec!["alpha".into()] }.into());
 }
 
 /// A member that joins has a colour that no other member has, and keeps it when it joins again.
@@ -42,7 +42,7 @@ pub fn a_member_that_joins_again_keeps_its_seat_and_its_colour(open: &OpenTeams)
     let team = make(&teams, &["ana", "ben"]);
     let colours: Vec<_> = team.members.iter().map(|member| member.colour()).collect();
     assert_eq!(colours, [Some("red"), Some("blue"), Some("green")]);
-    let again = teams.join(&team, &new_member("ana")).unwrap().unwrap();
+    let again = teams.join(&team, &new_member("ana")).unwrap().done().unwrap();
     assert_eq!(again.member().unwrap().colour(), Some("blue"));
     assert_eq!(again.team.members.len(), 3);
 }
@@ -53,8 +53,8 @@ pub fn a_member_is_taken_out_once(open: &OpenTeams) {
     let teams = opened.teams();
     make(&teams, &["ana"]);
     let ana = seat(&teams, "ana");
-    assert!(teams.leave(&ana).unwrap().unwrap());
-    assert!(!opened.teams().leave(&ana).unwrap().unwrap());
+    assert!(teams.leave(&ana).unwrap().done().unwrap());
+    assert!(!opened.teams().leave(&ana).unwrap().done().unwrap());
     assert!(opened.teams().only_seat(&agent("ana")).unwrap().is_none());
 }
 
@@ -65,8 +65,8 @@ pub fn a_removed_team_is_gone(open: &OpenTeams) {
     let team = make(&teams, &["ana"]);
     teams.delete(&team).unwrap();
     assert_eq!(opened.teams().list().unwrap(), []);
-    let refused = teams.join(&team, &new_member("ben")).unwrap().unwrap_err();
-    assert!(matches!(refused, TeamRefusal::NoSuchTeam { .. }), "{refused:?}");
+    let refused = teams.join(&team, &new_member("ben")).unwrap().done().unwrap_err();
+    assert!(matches!(refused, Refusal::Team(TeamRefusal::NoSuchTeam { .. })), "{refused:?}");
     assert!(opened.teams().only_seat(&agent("boss")).unwrap().is_none());
     assert_eq!(opened.teams().list().unwrap(), []);
     let store = opened.store();

@@ -1,8 +1,9 @@
 //! Who sits where, what it lives with, and how far its plan came.
 
+use taskyard::core::rules::refusal::{Refusal, TeamRefusal};
 use taskyard::core::{Holder, ProcessMark, Team, Timestamp};
 use taskyard::liveness::own_mark;
-use taskyard::teams::{NewMember, Plan, PlanState, Presence, SeatRecord, TeamRefusal};
+use taskyard::teams::{NewMember, Plan, PlanState, Presence, SeatRecord};
 
 use crate::team_suite::team_samples::{OpenTeams, agent, keys, make, new_member, seat};
 
@@ -12,8 +13,8 @@ pub fn the_agent_that_made_a_team_leads_it_under_its_own_name(open: &OpenTeams) 
     let team = make(&opened.teams(), &[]);
     let lead = seat(&opened.teams(), "boss");
     assert_eq!((lead.name.as_str(), lead.is_lead()), ("team-lead", true));
-    let refused = opened.teams().join(&team, &new_member("boss")).unwrap().unwrap_err();
-    assert!(matches!(refused, TeamRefusal::LeadsIt { .. }), "{refused:?}");
+    let refused = opened.teams().join(&team, &new_member("boss")).unwrap().done().unwrap_err();
+    assert!(matches!(refused, Refusal::Team(TeamRefusal::LeadsIt { .. })), "{refused:?}");
 }
 
 /// The seat of a living member is not given to another.
@@ -22,10 +23,10 @@ pub fn the_seat_of_a_living_member_is_not_taken(open: &OpenTeams) {
     let teams = opened.teams();
     let team = make(&teams, &[]);
     let held = NewMember { presence: Presence::Held(Holder::Process(own_mark())), ..new_member("ana") };
-    let team = teams.join(&team, &held).unwrap().unwrap().team;
-    let refused = opened.teams().join(&team, &new_member("ana@alpha")).unwrap().unwrap_err();
-    assert_eq!(refused, TeamRefusal::NameInUse { name: "ana".into(), team: "alpha".into() });
-    assert!(opened.teams().join(&team, &held).unwrap().is_ok());
+    let team = teams.join(&team, &held).unwrap().done().unwrap().team;
+    let refused = opened.teams().join(&team, &new_member("ana@alpha")).unwrap().done().unwrap_err();
+    assert_eq!(refused, TeamRefusal::NameInUse { name: "ana".into(), team: "alpha".into() }.into());
+    assert!(opened.teams().join(&team, &held).unwrap().done().is_ok());
     assert_eq!(opened.teams().ghosts(&team).unwrap(), []);
 }
 
@@ -36,11 +37,11 @@ pub fn the_seat_of_a_dead_member_is_free(open: &OpenTeams) {
     let team = make(&teams, &[]);
     let dead = ProcessMark { started: own_mark().started + 1, ..own_mark() };
     let held = NewMember { presence: Presence::Held(Holder::Process(dead)), ..new_member("ana") };
-    let team = teams.join(&team, &held).unwrap().unwrap().team;
+    let team = teams.join(&team, &held).unwrap().done().unwrap().team;
     let ghosts = opened.teams().ghosts(&team).unwrap();
     assert_eq!(ghosts.iter().map(|ghost| ghost.name.as_str()).collect::<Vec<_>>(), ["ana"]);
     assert_eq!(ghosts[0].process, Some(own_mark().pid));
-    assert!(opened.teams().join(&team, &new_member("ana")).unwrap().is_ok());
+    assert!(opened.teams().join(&team, &new_member("ana")).unwrap().done().is_ok());
     assert_eq!(opened.teams().ghosts(&team).unwrap(), []);
 }
 
@@ -50,16 +51,16 @@ pub fn a_plan_goes_with_its_seat(open: &OpenTeams) {
     let teams = opened.teams();
     let team = make(&teams, &[]);
     let planning = NewMember { plan_mode_required: true, ..new_member("ana") };
-    let ana = teams.join(&team, &planning).unwrap().unwrap();
+    let ana = teams.join(&team, &planning).unwrap().done().unwrap();
     assert!(!teams.may_start(&ana).unwrap());
-    let request = teams.show_plan(&ana, "first this, then that").unwrap().unwrap().request.unwrap();
+    let request = teams.show_plan(&ana, "first this, then that").unwrap().done().unwrap().request.unwrap();
     assert_eq!(opened.teams().plan(&ana).unwrap(), PlanState::AwaitingApproval);
-    opened.teams().answer_plan(&seat(&teams, "boss"), "ana", &request, None).unwrap().unwrap();
+    opened.teams().answer_plan(&seat(&teams, "boss"), "ana", &request, None).unwrap().done().unwrap();
     assert!(teams.may_start(&ana).unwrap());
     let received = teams.receive(&ana).unwrap();
     teams.acknowledge(&ana, &keys(&received)).unwrap();
-    teams.leave(&ana).unwrap().unwrap();
-    let ana = teams.join(&ana.team, &planning).unwrap().unwrap();
+    teams.leave(&ana).unwrap().done().unwrap();
+    let ana = teams.join(&ana.team, &planning).unwrap().done().unwrap();
     assert!(!opened.teams().may_start(&ana).unwrap());
 }
 
@@ -74,7 +75,7 @@ pub fn what_is_left_of_a_seat_nobody_has_counts_for_nobody(open: &OpenTeams) {
     let left = SeatRecord { plan: Some(plan), ..left };
     opened.store().change_seat(&team, "ana", &mut |seat| *seat = left.clone()).unwrap();
     let planning = NewMember { plan_mode_required: true, ..new_member("ana") };
-    let ana = opened.teams().join(&team, &planning).unwrap().unwrap();
+    let ana = opened.teams().join(&team, &planning).unwrap().done().unwrap();
     assert!(!opened.teams().may_start(&ana).unwrap());
     assert_eq!(opened.store().seats_in(&team).unwrap()["ana"].tool_uses, 0);
 }

@@ -24,7 +24,7 @@ pub(super) fn seat(teams: &Teams, name: &str) -> Seat {
 }
 
 pub(super) fn send(teams: &Teams, from: &str, to: &str, text: &str) {
-    teams.send(&seat(teams, from), to, &Letter::new(text)).unwrap().unwrap();
+    teams.send(&seat(teams, from), to, &Letter::new(text)).unwrap().done().unwrap();
 }
 
 pub(super) fn texts(received: &Received) -> Vec<String> {

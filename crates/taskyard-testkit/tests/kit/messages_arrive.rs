@@ -151,10 +151,10 @@ fn assert_no_leftovers(inboxes: &Path) {
 fn unacknowledged_messages_of_killed_reader_come_again() {
     let office = Office::new();
     let (teams, lead) = (office.teams(), AgentName::new("tester").unwrap());
-    let seat = teams.seat(&lead, None).unwrap().unwrap();
+    let seat = teams.seat(&lead, None).unwrap().done().unwrap();
     let count = 12;
     for number in 1..=count {
-        teams.send(&seat, "ana", &Letter::new(number.to_string())).unwrap().unwrap();
+        teams.send(&seat, "ana", &Letter::new(number.to_string())).unwrap().done().unwrap();
     }
     let mut had: Vec<String> = Vec::new();
     let mut read = |words: &[&str]| {
@@ -172,7 +172,7 @@ fn unacknowledged_messages_of_killed_reader_come_again() {
     assert_eq!(read(&["read", "ana"]), (all.clone(), false));
     assert_eq!(read(&["read", "ana"]), (Vec::new(), false));
     // No other member has them, and what was acknowledged is out of the inbox.
-    let ben = teams.seat(&AgentName::new("ben").unwrap(), None).unwrap().unwrap();
+    let ben = teams.seat(&AgentName::new("ben").unwrap(), None).unwrap().done().unwrap();
     assert_eq!(teams.look_into(&ben).unwrap().deliveries, []);
     assert_eq!(std::fs::read_to_string(office.inboxes().join("ana.json")).unwrap(), "[]");
     assert_no_leftovers(&office.inboxes());
@@ -182,9 +182,9 @@ fn unacknowledged_messages_of_killed_reader_come_again() {
 fn idle_inbox_read_touches_nothing_and_wakes_nobody() {
     let office = Office::new();
     let teams = office.teams();
-    let lead = teams.seat(&AgentName::new("tester").unwrap(), None).unwrap().unwrap();
-    let ana = teams.seat(&AgentName::new("ana").unwrap(), None).unwrap().unwrap();
-    teams.send(&lead, "ana", &Letter::new("hello")).unwrap().unwrap();
+    let lead = teams.seat(&AgentName::new("tester").unwrap(), None).unwrap().done().unwrap();
+    let ana = teams.seat(&AgentName::new("ana").unwrap(), None).unwrap().done().unwrap();
+    teams.send(&lead, "ana", &Letter::new("hello")).unwrap().done().unwrap();
     let touched = || std::fs::metadata(office.inboxes()).unwrap().modified().unwrap();
     let before = touched();
     for _ in 0..3 {
@@ -200,8 +200,8 @@ fn idle_inbox_read_touches_nothing_and_wakes_nobody() {
 fn an_inbox_of_many_messages_is_still_written_and_read() {
     let office = Office::new();
     let teams = office.teams();
-    let seat = teams.seat(&AgentName::new("tester").unwrap(), None).unwrap().unwrap();
-    teams.send(&seat, "ana", &Letter::new("first")).unwrap().unwrap();
+    let seat = teams.seat(&AgentName::new("tester").unwrap(), None).unwrap().done().unwrap();
+    teams.send(&seat, "ana", &Letter::new("first")).unwrap().done().unwrap();
     let path = office.inboxes().join("ana.json");
     let entry = std::fs::read_to_string(&path).unwrap();
     let entry = entry.trim_start_matches("[\n").trim_end_matches("\n]");
@@ -212,8 +212,8 @@ fn an_inbox_of_many_messages_is_still_written_and_read() {
         })
         .collect();
     std::fs::write(&path, format!("[\n{}\n]", entries.join(",\n"))).unwrap();
-    teams.send(&seat, "ana", &Letter::new("last")).unwrap().unwrap();
-    let ana = teams.seat(&AgentName::new("ana").unwrap(), None).unwrap().unwrap();
+    teams.send(&seat, "ana", &Letter::new("last")).unwrap().done().unwrap();
+    let ana = teams.seat(&AgentName::new("ana").unwrap(), None).unwrap().done().unwrap();
     let deliveries = teams.receive(&ana).unwrap().deliveries;
     assert_eq!(deliveries.len(), count + 1);
     assert_eq!(deliveries[count].message.text, "last");

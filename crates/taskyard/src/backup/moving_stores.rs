@@ -18,12 +18,12 @@ use crate::backup::taking_backup::{Keeper, Writer, copy_list};
 use crate::failpoint::reach;
 use crate::liveness::own_mark;
 use crate::opening::{Address, Places};
-use crate::operations::{CopiesWanted, Outcome};
+use crate::operations::CopiesWanted;
 use crate::private::{make_data_directory, make_directory};
 use crate::process::Cancel;
 use crate::sqlite::Alone;
 use crate::store::{Closed, Departure, ListMoving, Occupant, StoreError};
-use crate::{Yard, system};
+use crate::{Outcome, Yard, system};
 
 /// Maximum number of attempts to copy a list that changes meanwhile.
 const ATTEMPTS: usize = 8;

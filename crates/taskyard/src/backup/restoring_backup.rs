@@ -8,17 +8,17 @@ use taskyard_core::rules::changes::numbering::read_mark;
 use taskyard_core::{ListId, Revision, TaskId};
 
 use super::{BackedUpList, BackupError, BackupSource};
-use crate::Yard;
 use crate::backup::backup_contents::{Copies, Files, copies_of, has_something, task_of, tidy};
 use crate::backup::taking_backup::Keeper;
 use crate::failpoint::reach;
 use crate::machine::Machine;
 use crate::opening::{Address, Places};
-use crate::operations::{CopiesRestored, CopiesWanted, Outcome};
+use crate::operations::{CopiesRestored, CopiesWanted};
 use crate::private::make_directory;
 use crate::sqlite::Alone;
 use crate::store::{ArrivingList, FileLayout};
 use crate::teams::{MovedTeam, take_team_memory};
+use crate::{Outcome, Yard};
 
 /// Parameters of a restore.
 #[derive(Debug)]

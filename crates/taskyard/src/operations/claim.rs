@@ -13,13 +13,12 @@ use taskyard_core::rules::leases::leasing::{LeaseState, holds};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Event, Lease, Op, Revision, Rules, Status, Task, TaskId, Timestamp};
 
-use super::outcome::Outcome;
 use crate::lease_watch::{Alarm, Woken};
 use crate::operations::lease_upkeep::lease_on;
 use crate::operations::next::{Choice, Claim, Resuming};
 use crate::operations::outcome::once;
 use crate::store::{HistoryQuery, Lookup, NewLease, Snapshot, StoreError, Txn};
-use crate::{Error, Yard};
+use crate::{Error, Outcome, Yard};
 
 /// How many attempts choose a task without holding the lock, if other agents take every ready task first. After that
 /// the choice is made under the lock, where no other agent can interfere.

@@ -46,7 +46,7 @@ pub(crate) use lease_upkeep::{show_life, stage_ended_leases};
 pub use list::{KnownList, Listing, Survey};
 pub use next::{Claim, DEFAULT_LEASE, Ready, Resuming};
 pub(crate) use outcome::Halt;
-pub use outcome::{Outcome, Possible, RefusedTask};
+pub use outcome::{Possible, RefusedTask};
 pub use release::{Departed, Released};
 pub(crate) use restore::TaskCopy;
 pub use restore::{CopiesRestored, CopiesWanted, Restorable, RestoreWhich, Restored};

@@ -1,4 +1,4 @@
-//! The outcome of operations that rules may refuse, and how a transaction ends without a commit.
+//! How a transaction ends without a commit, and the result of an operation on several tasks.
 
 use std::collections::HashSet;
 
@@ -6,33 +6,6 @@ use taskyard_core::TaskId;
 use taskyard_core::rules::refusal::Refusal;
 
 use crate::store::StoreError;
-
-/// Done, or refused with the reason. After a refusal nothing has changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome<T> {
-    /// The operation was carried out.
-    Done(T),
-    /// A rule refused it.
-    Refused(Refusal),
-}
-
-impl<T> Outcome<T> {
-    /// Converts the value of `Done`; a refusal is returned unchanged.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
-        match self {
-            Self::Done(done) => Outcome::Done(change(done)),
-            Self::Refused(refusal) => Outcome::Refused(refusal),
-        }
-    }
-
-    /// Returns the value, or the refusal as an error.
-    pub fn done(self) -> Result<T, Refusal> {
-        match self {
-            Self::Done(done) => Ok(done),
-            Self::Refused(refusal) => Err(refusal),
-        }
-    }
-}
 
 /// Why a transaction ends without a commit. Nothing has changed then.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use taskyard_core::rules::agents::{Departure, is_same_agent, name_of};
 use taskyard_core::rules::changes::patching::Field;
 use taskyard_core::rules::claims::claiming::{ClaimRefusal, judge_start};
-use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::rules::refusal::{Refusal, TeamRefusal};
 use taskyard_core::{AgentName, ListId, Proof, Status, Task, TaskId, Team};
 
 use super::{Claim, Departed, Updated};
@@ -14,8 +14,8 @@ use crate::operations::Update;
 use crate::operations::outcome::Halt;
 use crate::operations::staged_tasks::TaskMessage;
 use crate::store::{StoreError, Txn};
-use crate::teams::{Ghost, Letter, NewTeam, Seat, TeamError, TeamRefusal, TeamShown, Teams};
-use crate::{Error, Yard};
+use crate::teams::{Ghost, Letter, NewTeam, Seat, TeamError, TeamShown, Teams};
+use crate::{Error, Outcome, Yard};
 
 /// How many tasks a teammate may have in progress by default.
 pub const AT_ONCE: usize = 1;
@@ -61,15 +61,10 @@ impl Yard {
 
     /// Creates a team led by the actor. Tasks already in its list stay unless `resets` is set; with client rules they
     /// are always cleared.
-    pub fn create_team(
-        &self,
-        teams: &Teams,
-        new: &NewTeam,
-        resets: bool,
-    ) -> Result<Result<(Seat, ListId), TeamRefusal>, Error> {
+    pub fn create_team(&self, teams: &Teams, new: &NewTeam, resets: bool) -> Result<Outcome<(Seat, ListId)>, Error> {
         let seat = match teams.create(new, self.actor())? {
-            Ok(seat) => seat,
-            Err(refusal) => return Ok(Err(refusal)),
+            Outcome::Done(seat) => seat,
+            Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
         };
         let list = teams.list_of(&seat.team.name).unwrap_or_else(|_| self.list_id().clone());
         let yard = self.on(list.clone());
@@ -80,17 +75,12 @@ impl Yard {
         if self.rules().is_client() {
             teams.make_list(&list)?;
         }
-        Ok(Ok((seat, list)))
+        Ok(Outcome::Done((seat, list)))
     }
 
     /// Removes a member from its team: its open tasks are released, and the remaining members are notified. A second
     /// call finishes what an interrupted one left undone.
-    pub fn leave_team(
-        &self,
-        teams: &Teams,
-        seat: &Seat,
-        departure: Departure,
-    ) -> Result<Result<Departed, TeamRefusal>, Error> {
+    pub fn leave_team(&self, teams: &Teams, seat: &Seat, departure: Departure) -> Result<Outcome<Departed>, Error> {
         Ok(self.leave_telling(teams, seat, departure, |_| true)?.map(|(departed, _)| departed))
     }
 
@@ -102,10 +92,10 @@ impl Yard {
         seat: &Seat,
         departure: Departure,
         is_told: impl Fn(&str) -> bool,
-    ) -> Result<Result<(Departed, bool), TeamRefusal>, Error> {
+    ) -> Result<Outcome<(Departed, bool)>, Error> {
         if seat.is_lead() {
             let (name, team) = (seat.name.clone(), seat.team.name.to_string());
-            return Ok(Err(TeamRefusal::LeadStays { name, team }));
+            return Ok(Outcome::refused(TeamRefusal::LeadStays { name, team }));
         }
         teams.must_be_leavable(&seat.team)?;
         let name = AgentName::new(seat.name.clone()).unwrap_or_else(|_| AgentName::elsewhere());
@@ -115,20 +105,20 @@ impl Yard {
             departed = departed.with(self.give_back_all(&name, departure)?, &name, departure);
         }
         match teams.leave(seat)? {
-            Err(refusal) => return Ok(Err(refusal)),
+            Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
             // Another process removed the member just now, and notifies the others.
-            Ok(false) => return Ok(Ok((departed, false))),
-            Ok(true) => {}
+            Outcome::Done(false) => return Ok(Outcome::Done((departed, false))),
+            Outcome::Done(true) => {}
         }
         let letter = Letter::new(departed.notice.clone());
         let mut told = seat.clone();
         told.team.members.retain(|member| member.name == seat.name || is_told(&member.name));
-        if let Ok((_, failed)) = teams.broadcast(&told, &letter)? {
+        if let Outcome::Done((_, failed)) = teams.broadcast(&told, &letter)? {
             for (name, error) in failed {
                 tracing::warn!(%name, %error, "could not be told that a member left");
             }
         }
-        Ok(Ok((departed, true)))
+        Ok(Outcome::Done((departed, true)))
     }
 
     /// Returns whether a member that joined its team here nevertheless works on the list of this yard.
@@ -175,7 +165,7 @@ impl Yard {
                 continue;
             }
             team.members.retain(|other| other.name != name);
-            if let Ok(departed) = self.leave_team(teams, &seat, Departure::Terminated)? {
+            if let Outcome::Done(departed) = self.leave_team(teams, &seat, Departure::Terminated)? {
                 pruned.push(Pruned { name, departure: Departure::Terminated, departed });
             }
         }
@@ -272,9 +262,9 @@ impl Yard {
         let is_own = |to: &String| !self.rules().is_client() && is_same_agent(to, &seat.name);
         let owner_message =
             owner.filter(|to| !is_own(to)).and_then(|to| match teams.assign(seat, &to, &updated.task) {
-                Ok(Ok(_)) => Some(TaskMessage::Sent { to }),
+                Ok(Outcome::Done(_)) => Some(TaskMessage::Sent { to }),
                 // The owner is not a member, so it cannot be notified.
-                Ok(Err(_)) => None,
+                Ok(Outcome::Refused(_)) => None,
                 Err(error) => Some(TaskMessage::Failed { to, why: error.to_string() }),
             });
         Updated { is_by_teammate: !seat.is_lead(), owner_message, ..updated }
@@ -315,14 +305,14 @@ impl Yard {
             return Ok(Vec::new());
         }
         // Another process may have removed a member since the team was read, and a new one may have the same name.
-        let Ok(mut team) = teams.lasting().find(team.name.as_str())? else { return Ok(Vec::new()) };
-        let actor = teams.seat(self.actor(), Some(team.name.as_str()))?.ok();
+        let Outcome::Done(mut team) = teams.lasting().find(team.name.as_str())? else { return Ok(Vec::new()) };
+        let actor = teams.seat(self.actor(), Some(team.name.as_str()))?.done().ok();
         let is_told = |member: &str| actor.as_ref().is_none_or(|actor| actor.name != member);
         let mut taken_out = Vec::new();
         for name in teams.ended(&team)? {
             let seat = Seat { team: team.clone(), name: name.clone() };
             team.members.retain(|member| member.name != name);
-            if let Ok((departed, true)) = self.leave_telling(teams, &seat, Departure::Shutdown, is_told)? {
+            if let Outcome::Done((departed, true)) = self.leave_telling(teams, &seat, Departure::Shutdown, is_told)? {
                 taken_out.push(Pruned { name, departure: Departure::Shutdown, departed });
             }
         }
@@ -346,7 +336,9 @@ impl Yard {
             let mut remaining = team.clone();
             remaining.members.retain(|member| Some(&member.name) != ended_by.as_ref());
             let Some(teams) = self.teams() else { return Ok(()) };
-            if let Ok((_, failed)) = teams.broadcast(&Seat { team: remaining, ..from }, &Letter::new(notice))? {
+            if let Outcome::Done((_, failed)) =
+                teams.broadcast(&Seat { team: remaining, ..from }, &Letter::new(notice))?
+            {
                 for (name, error) in failed {
                     tracing::warn!(%name, %error, "could not be told that a member is gone");
                 }
@@ -369,6 +361,6 @@ impl Yard {
         let seat = self.teams().map(|teams| teams.seat(agent, Some(team.name.as_str()))).transpose()?;
         let named = || team.members.iter().find(|member| is_same_agent(&member.name, agent.as_str()));
         let name = || named().map_or_else(|| name_of(agent.as_str()).to_owned(), |member| member.name.clone());
-        Ok(seat.and_then(Result::ok).unwrap_or_else(|| Seat { team: team.clone(), name: name() }))
+        Ok(seat.and_then(|seat| seat.done().ok()).unwrap_or_else(|| Seat { team: team.clone(), name: name() }))
     }
 }

@@ -344,9 +344,9 @@ impl Yard {
         names.retain(|name| !is_same_agent(name, &seat.name) && !is_same_agent(name, self.actor().as_str()));
         let letter = Letter::new(format!("Note on task #{} ({}): {text}", task.id, task.shown_subject()));
         let tell = |to: String| match teams.send(&seat, &to, &letter) {
-            Ok(Ok(_)) => Some(TaskMessage::Sent { to }),
+            Ok(Outcome::Done(_)) => Some(TaskMessage::Sent { to }),
             // An agent that is not a member has no inbox.
-            Ok(Err(_)) => None,
+            Ok(Outcome::Refused(_)) => None,
             Err(error) => Some(TaskMessage::Failed { to, why: error.to_string() }),
         };
         names.into_iter().filter_map(tell).collect()

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use taskyard_core::rules::agents::name_of;
 use taskyard_core::rules::leases::leasing::{DEFAULT_LEASE, by_the_wall_clock};
 use taskyard_core::rules::leases::liveness::{Liveness, Standing, Standpoint, WithoutSigns, judge_holder};
+use taskyard_core::rules::refusal::TeamRefusal;
 use taskyard_core::rules::teams::membership::{ended_members, joined_after, judge_member_name};
 use taskyard_core::{AgentName, Holder, LEAD, LeadProcess, ListId, Member, ProcessMark, Team, TeamName};
 
+use super::TeamError;
 use super::register::Teams;
-use super::{Judged, TeamError, TeamRefusal};
+use crate::Outcome;
 use crate::failpoint::reach;
 use crate::liveness::{liveness_of, mark_of, standpoint};
 use crate::teams::messages::random_id;
@@ -95,23 +97,23 @@ impl Presence {
 
 impl Teams {
     /// Adds an agent to a team. A member gets its own seat again, unless a living agent holds it.
-    pub fn join(&self, team: &Team, new: &NewMember) -> Judged<Seat> {
+    pub fn join(&self, team: &Team, new: &NewMember) -> Result<Outcome<Seat>, TeamError> {
         let name = match new.agent.as_str().split_once('@') {
             Some((_, of)) if of != team.name.as_str() => new.agent.as_str(),
             _ => name_of(new.agent.as_str()),
         };
         if let Err(bad) = judge_member_name(team, name) {
-            return Ok(Err(bad.into()));
+            return Ok(Outcome::refused(TeamRefusal::from(bad)));
         }
         let before = self.store.seats_in(team)?;
         if before.get(team.lead()).is_some_and(|lead| lead.agent == new.agent.as_str()) {
             let (agent, team, lead) = (new.agent.to_string(), team.name.to_string(), team.lead().to_owned());
-            return Ok(Err(TeamRefusal::LeadsIt { agent, team, lead }));
+            return Ok(Outcome::refused(TeamRefusal::LeadsIt { agent, team, lead }));
         }
         let in_use = || TeamRefusal::NameInUse { name: name.to_owned(), team: team.name.to_string() };
         let is_there = team.member(name);
         if is_there.is_some_and(|member| member.is_lead() || self.is_taken(team, before.get(name), new)) {
-            return Ok(Err(in_use()));
+            return Ok(Outcome::refused(in_use()));
         }
         let now = self.now();
         let lead_mail = self.store.mailbox(team, team.lead()).unwrap_or_default().messages;
@@ -141,7 +143,7 @@ impl Teams {
         }
         let added = self.store.add_member(&team.name, &member)?;
         self.read_roster_again();
-        let Some(added) = added else { return Ok(Err(self.no_such_team(team.name.as_str())?)) };
+        let Some(added) = added else { return Ok(Outcome::refused(self.no_such_team(team.name.as_str())?)) };
         reach("team: joined");
         let (mut is_taken, seen) = (false, self.world().now().wall);
         self.store.change_seat(&added.team, name, &mut |seat| {
@@ -153,12 +155,12 @@ impl Teams {
             }
         })?;
         if is_taken {
-            return Ok(Err(in_use()));
+            return Ok(Outcome::refused(in_use()));
         }
         if let Some(holder) = new.presence.holder() {
             self.world().sits_now(holder);
         }
-        Ok(Ok(Seat { team: added.team, name: name.to_owned() }))
+        Ok(Outcome::Done(Seat { team: added.team, name: name.to_owned() }))
     }
 
     /// Returns whether another living agent holds a seat.
@@ -182,16 +184,16 @@ impl Teams {
 
     /// Removes a member from its team, with its seat record. Returns whether it was there: if several processes remove
     /// the same member, only one gets `true`.
-    pub fn leave(&self, seat: &Seat) -> Judged<bool> {
+    pub fn leave(&self, seat: &Seat) -> Result<Outcome<bool>, TeamError> {
         if seat.is_lead() {
             let (name, team) = (seat.name.clone(), seat.team.name.to_string());
-            return Ok(Err(TeamRefusal::LeadStays { name, team }));
+            return Ok(Outcome::refused(TeamRefusal::LeadStays { name, team }));
         }
         let was_there = self.store.remove_member(&seat.team.name, &seat.name)?;
         self.read_roster_again();
         reach("team: left");
         self.store.change_seat(&seat.team, &seat.name, &mut |record| *record = SeatRecord::default())?;
-        Ok(Ok(was_there))
+        Ok(Outcome::Done(was_there))
     }
 
     /// Records that a member is alive, and its activity.
@@ -289,10 +291,10 @@ const WORDS: [[&str; 8]; 3] = [
 
 impl Teams {
     /// Creates a team led by an agent, which gets the lead's seat.
-    pub fn create(&self, new: &NewTeam, lead: &AgentName) -> Judged<Seat> {
+    pub fn create(&self, new: &NewTeam, lead: &AgentName) -> Result<Outcome<Seat>, TeamError> {
         let is_client = self.rules().is_client();
         if is_client && let Some(seat) = self.only_seat(lead)?.filter(Seat::is_lead) {
-            return Ok(Err(TeamRefusal::AlreadyLeading { team: seat.team.name.to_string() }));
+            return Ok(Outcome::refused(TeamRefusal::AlreadyLeading { team: seat.team.name.to_string() }));
         }
         let mut name = new.name.clone();
         loop {
@@ -304,13 +306,13 @@ impl Teams {
                     // If another process was faster, the next iteration finds its team.
                     if self.store.make_team(&team, &record)? {
                         self.read_roster_again();
-                        return Ok(Ok(Seat { team, name: LEAD.to_owned() }));
+                        return Ok(Outcome::Done(Seat { team, name: LEAD.to_owned() }));
                     }
                 }
                 Some(_) if is_client => name = another_name(&name),
                 Some(there) => {
                     let (team, by) = (name.to_string(), there.name.to_string());
-                    return Ok(Err(TeamRefusal::NameTaken { team, by }));
+                    return Ok(Outcome::refused(TeamRefusal::NameTaken { team, by }));
                 }
             }
         }

@@ -4,12 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use taskyard_core::dialect::inbox::write_protocol;
 use taskyard_core::render::said_in_words;
+use taskyard_core::rules::refusal::TeamRefusal;
 use taskyard_core::rules::teams::mailing::{Delivery, DeliveryState, Traces, judge_delivery, recipient, to_deliver};
 use taskyard_core::view::SentText;
 use taskyard_core::{ClientVersion, Idle, Message, MessageKey, Protocol, Task, TeamName, Timestamp};
 
+use super::TeamError;
 use super::register::Teams;
-use super::{Judged, TeamError};
+use crate::Outcome;
 use crate::system::{hexadecimal, random_bytes, random_number};
 use crate::teams::team_store::{Acknowledged, Mailbox, Posted, Seat, SentFound, SentLetter, Trace};
 
@@ -45,10 +47,10 @@ impl Letter {
 
 impl Teams {
     /// Sends a letter to one member.
-    pub fn send(&self, from: &Seat, to: &str, letter: &Letter) -> Judged<Sent> {
+    pub fn send(&self, from: &Seat, to: &str, letter: &Letter) -> Result<Outcome<Sent>, TeamError> {
         let name = match recipient(&from.team, to) {
             Ok(member) => member.name.clone(),
-            Err(unreachable) => return Ok(Err(unreachable.into())),
+            Err(unreachable) => return Ok(Outcome::refused(TeamRefusal::from(unreachable))),
         };
         self.deliver_to(from, &name, letter)
     }
@@ -56,24 +58,28 @@ impl Teams {
     /// Sends a letter to every other member of the team; the second list has the members it did not reach, with the
     /// reason.
     #[expect(clippy::type_complexity, reason = "whom it reached, and whom it did not")]
-    pub fn broadcast(&self, from: &Seat, letter: &Letter) -> Judged<(Vec<Sent>, Vec<(String, TeamError)>)> {
+    pub fn broadcast(
+        &self,
+        from: &Seat,
+        letter: &Letter,
+    ) -> Result<Outcome<(Vec<Sent>, Vec<(String, TeamError)>)>, TeamError> {
         let (mut sent, mut failed) = (Vec::new(), Vec::new());
         for member in from.team.others(&from.name) {
             match self.deliver_to(from, &member.name, letter) {
-                Ok(Ok(one)) => sent.push(one),
-                Ok(Err(refusal)) => return Ok(Err(refusal)),
+                Ok(Outcome::Done(one)) => sent.push(one),
+                Ok(Outcome::Refused(refusal)) => return Ok(Outcome::Refused(refusal)),
                 Err(TeamError::Unsent { to, source }) => failed.push((to, *source)),
                 Err(error) => failed.push((member.name.clone(), error)),
             }
         }
-        Ok(Ok((sent, failed)))
+        Ok(Outcome::Done((sent, failed)))
     }
 
     /// Asks a member to shut down.
-    pub fn ask_to_end(&self, from: &Seat, to: &str, reason: Option<&str>) -> Judged<Sent> {
+    pub fn ask_to_end(&self, from: &Seat, to: &str, reason: Option<&str>) -> Result<Outcome<Sent>, TeamError> {
         let name = match recipient(&from.team, to) {
             Ok(member) => member.name.clone(),
-            Err(unreachable) => return Ok(Err(unreachable.into())),
+            Err(unreachable) => return Ok(Outcome::refused(TeamRefusal::from(unreachable))),
         };
         let now = self.now();
         let request = format!("shutdown-{}@{name}", now.0);
@@ -84,7 +90,7 @@ impl Teams {
             timestamp: now.to_string(),
         };
         let sent = self.deliver_to(from, &name, &Letter::new(write_protocol(&said)))?;
-        if sent.is_ok() {
+        if matches!(sent, Outcome::Done(_)) {
             self.store.change_seat(&from.team, &name, &mut |seat| {
                 seat.note(&name, now);
                 seat.stop_request = Some(request.clone());
@@ -94,7 +100,12 @@ impl Teams {
     }
 
     /// Tells the lead that the member agrees to shut down, or rejects that and why.
-    pub fn answer_shutdown(&self, from: &Seat, request: &str, rejection: Option<&str>) -> Judged<Sent> {
+    pub fn answer_shutdown(
+        &self,
+        from: &Seat,
+        request: &str,
+        rejection: Option<&str>,
+    ) -> Result<Outcome<Sent>, TeamError> {
         let now = self.now();
         let backend = from.member().and_then(|member| member.backend_type.clone());
         let pane = from.member().and_then(|member| member.pane.clone()).filter(|_| backend.is_some());
@@ -114,7 +125,7 @@ impl Teams {
             },
         };
         let sent = self.deliver_to(from, from.team.lead(), &Letter::new(write_protocol(&said)))?;
-        if sent.is_ok() {
+        if matches!(sent, Outcome::Done(_)) {
             self.store.change_seat(&from.team, &from.name, &mut |seat| {
                 seat.note(&from.name, now);
                 seat.stop_request = None;
@@ -125,7 +136,7 @@ impl Teams {
 
     /// Notifies a member that it has been assigned a task. Under the client's rules, an agent that is in no team file
     /// is notified as well, as the client does.
-    pub(crate) fn assign(&self, from: &Seat, to: &str, task: &Task) -> Judged<Sent> {
+    pub(crate) fn assign(&self, from: &Seat, to: &str, task: &Task) -> Result<Outcome<Sent>, TeamError> {
         let now = self.now().to_string();
         let said = Protocol::TaskAssignment {
             task: task.id.as_str().to_owned(),
@@ -142,12 +153,12 @@ impl Teams {
         }
         match recipient(&from.team, to) {
             Ok(member) => self.deliver_to(from, &member.name.clone(), &letter),
-            Err(unreachable) => Ok(Err(unreachable.into())),
+            Err(unreachable) => Ok(Outcome::refused(TeamRefusal::from(unreachable))),
         }
     }
 
     /// Tells the lead the result of a task.
-    pub fn report(&self, from: &Seat, to: &str, task: &Task, result: &str) -> Judged<Sent> {
+    pub fn report(&self, from: &Seat, to: &str, task: &Task, result: &str) -> Result<Outcome<Sent>, TeamError> {
         let idle = Idle {
             from: from.name.clone(),
             timestamp: self.now().to_string(),
@@ -164,26 +175,32 @@ impl Teams {
     }
 
     /// Sends a letter as the client does without a team: to any name, in the mailboxes of a team of that name.
-    pub fn send_as_the_client(&self, sender: &str, team: &TeamName, to: &str, letter: &Letter) -> Judged<Sent> {
+    pub fn send_as_the_client(
+        &self,
+        sender: &str,
+        team: &TeamName,
+        to: &str,
+        letter: &Letter,
+    ) -> Result<Outcome<Sent>, TeamError> {
         let message = self.message(sender, None, letter);
         if !self.store.deliver(&Posted { team, to, message: &message, trace: None })? {
-            return Ok(Err(self.no_such_team(team.as_str())?));
+            return Ok(Outcome::refused(self.no_such_team(team.as_str())?));
         }
-        Ok(Ok(Sent { to: to.to_owned(), message, request: None }))
+        Ok(Outcome::Done(Sent { to: to.to_owned(), message, request: None }))
     }
 
     /// Sends a letter to any agent, in the team or not, as the older client does.
-    pub fn send_to_anybody(&self, from: &Seat, to: &str, letter: &Letter) -> Judged<Sent> {
+    pub fn send_to_anybody(&self, from: &Seat, to: &str, letter: &Letter) -> Result<Outcome<Sent>, TeamError> {
         self.deliver_to(from, to, letter)
     }
 
     /// Sends a letter to a known member of the team.
-    pub(super) fn deliver_to(&self, from: &Seat, to: &str, letter: &Letter) -> Judged<Sent> {
+    pub(super) fn deliver_to(&self, from: &Seat, to: &str, letter: &Letter) -> Result<Outcome<Sent>, TeamError> {
         let unsent = |source| TeamError::Unsent { to: to.to_owned(), source: Box::new(source) };
         self.post(from, &from.team.name, to, letter).map_err(unsent)
     }
 
-    fn post(&self, from: &Seat, team: &TeamName, to: &str, letter: &Letter) -> Judged<Sent> {
+    fn post(&self, from: &Seat, team: &TeamName, to: &str, letter: &Letter) -> Result<Outcome<Sent>, TeamError> {
         let mut message = self.message(&from.name, from.message_colour(), letter);
         let summary = letter.summary.clone().filter(|summary| !summary.trim().is_empty());
         let summary = summary.unwrap_or_else(|| in_short(&message));
@@ -193,9 +210,9 @@ impl Teams {
         }
         let trace = Trace { team: &from.team, at: self.now(), summary: &summary };
         if !self.store.deliver(&Posted { team, to, message: &message, trace: Some(trace) })? {
-            return Ok(Err(self.no_such_team(from.team.name.as_str())?));
+            return Ok(Outcome::refused(self.no_such_team(from.team.name.as_str())?));
         }
-        Ok(Ok(Sent { to: to.to_owned(), message, request: None }))
+        Ok(Outcome::Done(Sent { to: to.to_owned(), message, request: None }))
     }
 
     fn message(&self, sender: &str, color: Option<String>, letter: &Letter) -> Message {

@@ -22,7 +22,7 @@ pub use messages::{Correspondence, Letter, Outbox, Received, Sent, SentMessage};
 pub use register::{TeamCaller, Teams};
 pub use taskyard_core::rules::teams::mailing::{Delivery, DeliveryState, Traces};
 pub use taskyard_core::rules::teams::membership::{MemberState, PlanState};
-pub use team_error::{Judged, TeamError, TeamFileError, TeamRefusal};
+pub use team_error::{TeamError, TeamFileError};
 pub use team_status::{ChosenBy, ChosenSeat, MemberShown, TeamShown};
 pub use team_store::{
     Acknowledged, Added, LeadMail, Mailbox, Mailboxes, Mended, Plan, Posted, Roster, Seat, SeatMemory, SeatRecord,

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use taskyard_core::rules::agents::{is_client_name, name_of};
+use taskyard_core::rules::refusal::TeamRefusal;
 use taskyard_core::{AgentName, ListId, Rules, Team, TeamName, Timestamp};
 
 #[cfg(feature = "teams")]
 use super::files::{FileTeams, FileTeamsOptions};
-use super::{Judged, TeamError, TeamFileCare, TeamRefusal};
+use super::{TeamError, TeamFileCare};
+use crate::Outcome;
 use crate::liveness::{ThisMachine, World};
 use crate::store::Moved;
 use crate::system;
@@ -127,13 +129,13 @@ impl Teams {
     }
 
     /// Returns a team by name, or a refusal if it does not exist.
-    pub fn find(&self, name: &str) -> Judged<Team> {
+    pub fn find(&self, name: &str) -> Result<Outcome<Team>, TeamError> {
         let found = TeamName::new(name).ok().map(|team| self.read(&team)).transpose()?.flatten();
         // A name that only yields the same directory denotes another team, which does not exist.
         if let Some(team) = found.filter(|team| team.name.as_str() == name || is_same_name(team, name)) {
-            return Ok(Ok(team));
+            return Ok(Outcome::Done(team));
         }
-        Ok(Err(self.no_such_team(name)?))
+        Ok(Outcome::refused(self.no_such_team(name)?))
     }
 
     /// Reads one team. Within a call, reads all of them, because the call most likely needs the others as well.
@@ -156,11 +158,11 @@ impl Teams {
 
     /// Returns an agent's seat in the named team, or else in its only team. If the agent has no known seat but some
     /// team cannot be read, the result is an error, because the agent may be in that team.
-    pub fn seat(&self, agent: &AgentName, team: Option<&str>) -> Judged<Seat> {
+    pub fn seat(&self, agent: &AgentName, team: Option<&str>) -> Result<Outcome<Seat>, TeamError> {
         let found = match team {
             Some(name) => match self.find(name)? {
-                Ok(team) => Arc::new(TeamsFound { teams: vec![team], unreadable: Vec::new() }),
-                Err(refusal) => return Ok(Err(refusal)),
+                Outcome::Done(team) => Arc::new(TeamsFound { teams: vec![team], unreadable: Vec::new() }),
+                Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
             },
             None => self.roster()?,
         };
@@ -168,10 +170,10 @@ impl Teams {
         Ok(match seats.len() {
             0 => match first_error(found, |_| true) {
                 Some(error) => return Err(error),
-                None => Err(TeamRefusal::NotInATeam { agent: agent.to_string() }),
+                None => Outcome::refused(TeamRefusal::NotInATeam { agent: agent.to_string() }),
             },
-            1 => Ok(seats.remove(0)),
-            _ => Err(TeamRefusal::SeveralTeams {
+            1 => Outcome::Done(seats.remove(0)),
+            _ => Outcome::refused(TeamRefusal::SeveralTeams {
                 agent: agent.to_string(),
                 teams: seats.iter().map(|seat| seat.team.name.to_string()).collect(),
             }),

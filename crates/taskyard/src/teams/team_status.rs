@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use taskyard_core::dialect::inbox::{read_protocol, write_protocol};
 use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::leases::liveness::Standing;
+use taskyard_core::rules::refusal::TeamRefusal;
 use taskyard_core::rules::teams::mailing::reads_no_messages_yet;
 use taskyard_core::rules::teams::membership::{
     MemberState, PlanState, Signs, after_answer, chooses_a_list, judge_member, may_start, nearest_above,
@@ -13,8 +14,9 @@ use taskyard_core::rules::teams::membership::{
 use taskyard_core::view::{AgentRow, HeldTask};
 use taskyard_core::{AgentName, ListId, Member, Message, Protocol, Status, Task, TaskId, Team, Timestamp};
 
+use super::TeamError;
 use super::register::Teams;
-use super::{Judged, TeamError, TeamRefusal};
+use crate::Outcome;
 use crate::teams::members::process_of;
 use crate::teams::messages::{Letter, Sent, waiting_in};
 use crate::teams::team_store::{Mailbox, Mended, Plan, Seat, SeatRecord, TeamTrouble};
@@ -138,7 +140,7 @@ impl Teams {
 
 impl Teams {
     /// Submits a plan to the lead. An earlier approval no longer counts.
-    pub fn show_plan(&self, from: &Seat, plan: &str) -> Judged<Sent> {
+    pub fn show_plan(&self, from: &Seat, plan: &str) -> Result<Outcome<Sent>, TeamError> {
         let now = self.now();
         let request = format!("plan-{}@{}", now.0, from.name);
         let said = Protocol::PlanApprovalRequest {
@@ -155,10 +157,16 @@ impl Teams {
     }
 
     /// Approves a plan, or rejects it with feedback. Only the lead may do so.
-    pub fn answer_plan(&self, from: &Seat, to: &str, request: &str, rejection: Option<&str>) -> Judged<Sent> {
+    pub fn answer_plan(
+        &self,
+        from: &Seat,
+        to: &str,
+        request: &str,
+        rejection: Option<&str>,
+    ) -> Result<Outcome<Sent>, TeamError> {
         if !from.is_lead() {
             let (lead, team) = (from.team.lead().to_owned(), from.team.name.to_string());
-            return Ok(Err(TeamRefusal::NotTheLead { lead, team }));
+            return Ok(Outcome::refused(TeamRefusal::NotTheLead { lead, team }));
         }
         let now = self.now();
         let said = Protocol::PlanApprovalResponse {
@@ -169,7 +177,7 @@ impl Teams {
             permission_mode: Some("default".to_owned()),
         };
         let sent = self.send(from, to, &Letter::new(write_protocol(&said)))?;
-        if let Ok(sent) = &sent {
+        if let Outcome::Done(sent) = &sent {
             let member = Seat { team: from.team.clone(), name: sent.to.clone() };
             self.note_answers(&member, std::iter::once(&sent.message))?;
         }

@@ -135,7 +135,7 @@ impl Office {
         let seat = self.seat(agent);
         let text =
             format!(r#"{{"type":"idle_notification","from":"{}","timestamp":"{}"{more}}}"#, seat.name, Timestamp(0));
-        self.teams().send(&seat, "team-lead", &Letter::new(text)).unwrap().unwrap();
+        self.teams().send(&seat, "team-lead", &Letter::new(text)).unwrap().done().unwrap();
     }
 }
 
@@ -277,7 +277,7 @@ fn a_teammate_at_work_in_2_1_34() {
                 fs::write(&path, read.bytes.unwrap()).unwrap();
                 let bob = AgentName::new("bob").unwrap();
                 office.yard("main").depart(&bob, Departure::Shutdown).unwrap();
-                office.teams().leave(&Seat { team: lead.team, name: "bob".into() }).unwrap().unwrap();
+                office.teams().leave(&Seat { team: lead.team, name: "bob".into() }).unwrap().done().unwrap();
             }
             _ => {}
         }

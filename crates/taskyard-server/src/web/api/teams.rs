@@ -7,11 +7,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use taskyard::answers::{broadcast, outbox, team_left};
 use taskyard::core::problem::Problem;
+use taskyard::core::rules::refusal::{Refusal, TeamRefusal};
 use taskyard::core::tools::todo_write;
 use taskyard::core::{BadListName, MessageKey, Rules, answers};
-use taskyard::teams::{Letter, NewMember, NewTeam, Presence, Seat, Sent, TeamRefusal, TeamsFound};
+use taskyard::teams::{Letter, NewMember, NewTeam, Presence, Seat, Sent, TeamsFound};
 use taskyard::todos::Replaced;
-use taskyard::{Error, operations};
+use taskyard::{Error, Outcome, operations};
 use taskyard_jobs::JobNotices;
 
 use super::inputs::Departure;
@@ -100,7 +101,7 @@ fn create(_: &Parts, new: NewTeamGiven) -> Result<Asked, Problem> {
     let team = NewTeam { name, description: new.description, agent_type: None };
     let asked = Asked::to(move |call| {
         let teams = call.teams()?;
-        let (seat, team_list) = call.yard.create_team(teams, &team, new.reset)??;
+        let (seat, team_list) = call.yard.create_team(teams, &team, new.reset)?.done()?;
         let list = call.host.list_of_member(call.yard.actor())?;
         Reply::of(answers::team_answers::TeamCreated {
             team: seat.team.name.as_str(),
@@ -117,7 +118,7 @@ fn show(parts: &Parts) -> Result<Asked, Problem> {
     let name = parts.text("team").to_owned();
     Ok(Asked::to(move |call| {
         let teams = call.teams()?;
-        let shown = call.yard.show_team(teams, &teams.find(&name)??)?;
+        let shown = call.yard.show_team(teams, &teams.find(&name)?.done()?)?;
         for problem in shown.members.iter().filter_map(|member| member.inbox_problem.as_ref()) {
             tracing::warn!("{problem}");
         }
@@ -137,7 +138,7 @@ fn delete(parts: &Parts, ending: Ending) -> Result<Asked, Problem> {
     let name = parts.text("team").to_owned();
     Ok(Asked::to(move |call| {
         let teams = call.teams()?;
-        let team = teams.find(&name)??;
+        let team = teams.find(&name)?.done()?;
         let members = teams.standing_in_the_way(&team)?;
         if !members.is_empty() && !ending.force {
             return Err(TeamRefusal::MembersLeft { team: team.name.to_string(), members }.into());
@@ -161,11 +162,11 @@ fn join(parts: &Parts, joining: Joining) -> Result<Asked, Problem> {
     let name = parts.text("team").to_owned();
     Ok(Asked::to(move |call| {
         let teams = call.teams()?;
-        let team = teams.find(&name)??;
+        let team = teams.find(&name)?.done()?;
         // Prune dead members first: one of them may have this name or colour.
         let pruned = call.yard.prune_team(teams, &team)?;
         pruned.iter().for_each(|ghost| tracing::warn!(name = ghost.name, "a member that no longer lives is taken out"));
-        let team = if pruned.is_empty() { team } else { teams.find(&name)?? };
+        let team = if pruned.is_empty() { team } else { teams.find(&name)?.done()? };
         let plan_mode_required = joining.plan_mode || call.served.plan_mode_required;
         let new = NewMember {
             agent: call.yard.actor().clone(),
@@ -175,7 +176,7 @@ fn join(parts: &Parts, joining: Joining) -> Result<Asked, Problem> {
             presence: Presence::Lasting,
             backend: None,
         };
-        let seat = teams.join(&team, &new)??;
+        let seat = teams.join(&team, &new)?.done()?;
         let team_list = teams.list_of(&seat.team.name)?;
         let list = call.host.list_of_member(call.yard.actor())?;
         Reply::of(answers::team_answers::TeamJoined {
@@ -193,8 +194,8 @@ fn leave(parts: &Parts, leaving: Departure) -> Result<Asked, Problem> {
     let (name, agent) = (parts.text("team").to_owned(), parts.agent()?);
     Ok(Asked::to(move |call| {
         let teams = call.teams()?;
-        let seat = teams.seat(&agent, Some(&name))??;
-        let departed = call.yard.leave_team(teams, &seat, leaving.reason.into())??;
+        let seat = teams.seat(&agent, Some(&name))?.done()?;
+        let departed = call.yard.leave_team(teams, &seat, leaving.reason.into())?.done()?;
         Reply::of(team_left(&seat, &departed))
     }))
 }
@@ -240,7 +241,7 @@ fn send(_: &Parts, message: NewMessage) -> Result<Asked, Problem> {
     let task = message.task.as_deref().map(id).transpose()?;
     Ok(Asked::to(move |call| {
         let teams = call.teams()?;
-        let seat = teams.seat(call.yard.actor(), message.team.as_deref())??;
+        let seat = teams.seat(call.yard.actor(), message.team.as_deref())?.done()?;
         let (to, text) = (message.to.as_deref().unwrap_or_default(), message.text.as_str());
         let needs = |what: &str| match text.is_empty() {
             true => Err(Problem::usage("usage", format!("{what} is missing"))),
@@ -252,21 +253,21 @@ fn send(_: &Parts, message: NewMessage) -> Result<Asked, Problem> {
                 answer_request(request, to, rejection, &seat, call)?
             }
             (None, Some(AskedFor::Shutdown), _) => {
-                teams.ask_to_end(&seat, to, Some(text).filter(|text| !text.is_empty()))??
+                teams.ask_to_end(&seat, to, Some(text).filter(|text| !text.is_empty()))?.done()?
             }
-            (None, Some(AskedFor::Plan), _) => teams.show_plan(&seat, needs("the plan")?)??,
+            (None, Some(AskedFor::Plan), _) => teams.show_plan(&seat, needs("the plan")?)?.done()?,
             (None, None, Some(id)) => {
                 let task = call.yard.on(teams.list_of(&seat.team.name)?).show(id)?.done()?.task;
-                teams.report(&seat, to, &task, needs("the text")?)??
+                teams.report(&seat, to, &task, needs("the text")?)?.done()?
             }
             (None, None, None) => {
                 let letter = Letter { text: needs("the text")?.to_owned(), summary: message.summary };
                 if to == "*" {
-                    let (sent, failed) = teams.broadcast(&seat, &letter)??;
+                    let (sent, failed) = teams.broadcast(&seat, &letter)?.done()?;
                     let missed: Vec<String> = failed.iter().map(|(name, error)| format!("{name} ({error})")).collect();
                     return Reply::of(broadcast(&sent, &missed));
                 }
-                teams.send(&seat, to, &letter)??
+                teams.send(&seat, to, &letter)?.done()?
             }
         };
         Reply::of(answers::team_answers::Sent::from(&sent))
@@ -279,12 +280,12 @@ fn answer_request(request: &str, to: &str, rejection: Option<&str>, seat: &Seat,
     if !request.starts_with(SHUTDOWN) {
         return match to.is_empty() {
             true => Err(Problem::usage("usage", "name whose plan it is with `to`")),
-            false => Ok(teams.answer_plan(seat, to, request, rejection)??),
+            false => Ok(teams.answer_plan(seat, to, request, rejection)?.done()?),
         };
     }
-    let sent = teams.answer_shutdown(seat, request, rejection)??;
+    let sent = teams.answer_shutdown(seat, request, rejection)?.done()?;
     if rejection.is_none() && !seat.is_lead() {
-        call.yard.leave_team(teams, seat, operations::Departure::Shutdown)??;
+        call.yard.leave_team(teams, seat, operations::Departure::Shutdown)?.done()?;
     }
     Ok(sent)
 }
@@ -308,7 +309,7 @@ fn inbox(_: &Parts, reading: Reading) -> Result<Asked, Problem> {
         let teams = call.teams()?;
         let actor = call.yard.actor();
         let seat = teams.seat(actor, reading.team.as_deref())?;
-        if let Ok(seat) = &seat {
+        if let Outcome::Done(seat) = &seat {
             // Release expired leases first, so that the reader is notified even if no process has looked at the list
             // since.
             call.yard.on(teams.list_of(&seat.team.name)?).return_ended_leases()?;
@@ -322,8 +323,8 @@ fn inbox(_: &Parts, reading: Reading) -> Result<Asked, Problem> {
         };
         let seat = match seat {
             // An agent without a team can still have jobs.
-            Err(TeamRefusal::NotInATeam { .. }) if reading.team.is_none() => None,
-            seat => Some(seat?),
+            Outcome::Refused(Refusal::Team(TeamRefusal::NotInATeam { .. })) if reading.team.is_none() => None,
+            seat => Some(seat.done()?),
         };
         let mut received = seat.as_ref().map(|seat| teams.receive(seat)).transpose()?.unwrap_or_default();
         received.deliveries.retain(|delivery| reading.from.as_ref().is_none_or(|from| delivery.message.from == *from));
@@ -359,7 +360,7 @@ struct InTeam {
 fn sent(_: &Parts, within: InTeam) -> Result<Asked, Problem> {
     Ok(Asked::to(move |call| {
         let teams = call.teams()?;
-        let seat = teams.seat(call.yard.actor(), within.team.as_deref())??;
+        let seat = teams.seat(call.yard.actor(), within.team.as_deref())?.done()?;
         let letters = teams.sent(&seat, MOST_SENT)?;
         for (to, error) in &letters.unreadable {
             tracing::warn!(to, %error, "how far messages came is not known");
