@@ -4,9 +4,10 @@ use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
+use taskyard::Outcome;
 use taskyard::core::ListId;
 use taskyard::lease_watch::Warden;
-use taskyard::operations::{Claim, ClaimOutcome, Filter};
+use taskyard::operations::{Claim, Filter};
 use taskyard::stream::{Cursor, Interest};
 
 use crate::options::Options;
@@ -38,7 +39,7 @@ pub(crate) fn measure(_options: &Options, place: &Place) -> Result<Vec<Row>, Fai
             yard.list(&Filter::default())?;
         }
         let claimed = yard.claim_next(&Claim::default())?;
-        if !matches!(claimed, ClaimOutcome::Claimed(_)) {
+        if !matches!(claimed, Outcome::Done(_)) {
             return Err(format!("{claimed:?}").into());
         }
         let stream = yard.follow_only(Interest::in_list(&list), Cursor::now())?;

@@ -63,7 +63,7 @@ pub(crate) fn measure(options: &Options, place: &Place) -> Result<Vec<Row>, Fail
 
 fn send(teams: &Teams, seat: &Seat) -> Result<Duration, Failure> {
     let started = Instant::now();
-    teams.send(seat, "team-lead", &letter(0))?.map_err(|refusal| refusal.to_string())?;
+    teams.send(seat, "team-lead", &letter(0))?.done()?;
     Ok(started.elapsed())
 }
 
@@ -71,7 +71,7 @@ fn team(home: &Home) -> Result<(Teams, Seat), Failure> {
     let teams = teams_of(home);
     let new = NewTeam { name: TeamName::new("bench")?, description: None, agent_type: None };
     let lead = AgentName::new("bench")?;
-    let seat = teams.create(&new, &lead)?.map_err(|refusal| refusal.to_string())?;
+    let seat = teams.create(&new, &lead)?.done()?;
     Ok((teams, seat))
 }
 
@@ -89,7 +89,7 @@ fn letter(number: usize) -> Letter {
 
 /// Makes the inbox long: one message through the library, and copies of it.
 fn fill(teams: &Teams, seat: &Seat, inbox: &Path) -> Result<(), Failure> {
-    teams.send(seat, "team-lead", &letter(0))?.map_err(|refusal| refusal.to_string())?;
+    teams.send(seat, "team-lead", &letter(0))?.done()?;
     let text = fs::read_to_string(inbox)?;
     let entry = text.trim_start_matches("[\n").trim_end_matches("\n]");
     let entries: Vec<String> =

@@ -3,9 +3,9 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use taskyard::Yard;
 use taskyard::core::{AgentName, TaskId};
-use taskyard::operations::{Claim, ClaimOutcome, Filter, NewTask};
+use taskyard::operations::{Claim, Filter, NewTask};
+use taskyard::{Outcome, Yard};
 
 use crate::Failure;
 use crate::corpus;
@@ -72,7 +72,7 @@ impl Running {
     fn go_round(&mut self, round: usize) -> Result<(), Failure> {
         let yard = self.yard.acting_as(AgentName::new(format!("agent{round}"))?);
         let claimed = timed(&mut self.times[0], || yard.claim_next(&Claim::default()))?;
-        let ClaimOutcome::Claimed(claimed) = claimed else { return Err(format!("{claimed:?}").into()) };
+        let Outcome::Done(claimed) = claimed else { return Err(format!("{claimed:?}").into()) };
         timed(&mut self.times[1], || yard.done(&claimed.task.id))?.done().map_err(refused)?;
         let new = NewTask { subject: "the next one".into(), ..NewTask::default() };
         let made = timed(&mut self.times[2], || yard.create(new))?.done().map_err(refused)?.task.id;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use taskyard::core::{AgentName, ListId, Rules, Status};
-use taskyard::operations::{Claim, ClaimOutcome, NewTask};
+use taskyard::operations::{Claim, NewTask};
 use taskyard::store::{FileStore, FileStoreOptions, HistoryQuery};
 use taskyard::{Outcome, Yard};
 
@@ -88,8 +88,8 @@ impl LibraryClaimer {
         let outcome = self.yard.claim_next(&Claim::default())?;
         let elapsed = start.elapsed();
         let claimed = match outcome {
-            ClaimOutcome::Claimed(claimed) => claimed,
-            ClaimOutcome::Refused { refusal, .. } => return Err(format!("nothing was given: {refusal}").into()),
+            Outcome::Done(claimed) => claimed,
+            Outcome::Refused(refusal) => return Err(format!("nothing was given: {refusal}").into()),
         };
         match self.yard.proving(claimed.lease.token).done(&claimed.task.id)? {
             Outcome::Done(_) => Ok(elapsed),

@@ -12,7 +12,7 @@ use taskyard::core::timing::Clock;
 use taskyard::core::view::{Property, PropertyChange};
 use taskyard::core::{MessageKey, Revision, Status, TaskId, Timestamp};
 use taskyard::operations::{
-    Claim, ClaimOutcome, Move, NewTask, OwnerChange, Patch, RestoreWhich, UndoRange, Undone, Update, Updated, now_ready,
+    Claim, Move, NewTask, OwnerChange, Patch, RestoreWhich, UndoRange, Undone, Update, Updated, now_ready,
 };
 use taskyard::teams::Letter;
 use taskyard::{Outcome, WrittenLists, Yard};
@@ -216,10 +216,7 @@ impl Writer {
 
     fn claim(&self, yard: &Yard, tasks: &[TaskId]) -> Result<Done, Problem> {
         for id in tasks {
-            if let ClaimOutcome::Refused { refusal, .. } = yard.claim(id, &self.claim)? {
-                let message = format!("task {id} cannot be claimed: {refusal}");
-                return Err(Problem::new(ProblemKind::Refused, refusal.as_str(), message));
-            }
+            yard.claim(id, &self.claim)?.done()?;
         }
         Ok(words(format!("{} is yours", numbered(tasks))))
     }

@@ -12,7 +12,7 @@ use crate::dialect::native::Shape;
 use crate::render::numbered;
 use crate::rules::hooks::HookEvent;
 use crate::rules::looking::query::Mistake;
-use crate::rules::refusal::{Refusal, TeamRefusal};
+use crate::rules::refusal::{ClaimRefusal, LostClaim, Refusal, TeamRefusal};
 use crate::rules::teams::mailing::Unreachable;
 use crate::rules::teams::membership::BadMemberName;
 use crate::{BadListName, SignedRevision, TaskId};
@@ -170,14 +170,8 @@ impl From<Refusal> for Problem {
                 .hint("`taskyard list --all` shows every task")
                 .detail("task", task.as_str()),
             Refusal::Blocked { task, by, through } => {
-                let problem = Self::new(ProblemKind::Refused, "blocked", message)
-                    .hint(format!("finish {} first; `taskyard ready` shows what can start now", numbered(&by)))
-                    .detail("task", task.as_str())
-                    .detail("blockedBy", ids(&by));
-                match through {
-                    Some(parent) => problem.detail("through", parent.as_str()),
-                    None => problem,
-                }
+                let problem = Self::new(ProblemKind::Refused, "blocked", message).detail("task", task.as_str());
+                blocked(problem, &by, through.as_ref())
             }
             Refusal::OpenParts { task, parts } => Self::new(ProblemKind::Refused, "open_parts", message)
                 .hint(format!("finish {} first; people can overrule with --force, or `cancel --with-parts`", numbered(&parts)))
@@ -253,9 +247,7 @@ impl From<Refusal> for Problem {
                 .hint("`taskyard lists` shows every list of this store")
                 .detail("list", list),
             Refusal::PlanNotApproved { agent, lead } => Self::new(ProblemKind::Refused, "plan_not_approved", message)
-                .hint(format!(
-                    "show it with `taskyard send --to {lead} --request plan PLAN`, and wait for the answer in your inbox"
-                ))
+                .hint(plan_hint(&lead))
                 .detail("agent", agent)
                 .detail("lead", lead),
             Refusal::AgentBusy { task, with } => Self::new(ProblemKind::Refused, "agent_busy", message)
@@ -286,6 +278,7 @@ impl From<Refusal> for Problem {
                 .detail("task", task.as_str())
                 .detail("check", check)
                 .detail("directory", directory.display().to_string()),
+            Refusal::Claim(lost) => lost_claim(message, &lost),
             Refusal::Team(refusal) => refusal.into(),
         }
     }
@@ -391,6 +384,53 @@ fn shortened_cycle(path: &[TaskId]) -> Option<String> {
             path.len() - 1
         )
     })
+}
+
+/// Returns the problem that a claim was refused.
+fn lost_claim(message: String, LostClaim { id, reason, since, .. }: &LostClaim) -> Problem {
+    let kind = match reason {
+        ClaimRefusal::TaskNotFound => ProblemKind::NotFound,
+        _ => ProblemKind::Refused,
+    };
+    let problem = Problem::new(kind, reason.as_str(), message);
+    let problem = id.iter().fold(problem, |problem, id| problem.detail("task", id.as_str()));
+    let another = "take another with `taskyard claim --next`";
+    match reason {
+        ClaimRefusal::TaskNotFound => problem.hint("`taskyard list --all` shows every task"),
+        ClaimRefusal::AlreadyClaimed { by, .. } => {
+            problem.hint(another).detail("owner", by.as_str()).detail("since", since.map(|since| since.to_string()))
+        }
+        ClaimRefusal::AlreadyResolved => problem.hint(another),
+        ClaimRefusal::Blocked { by, through } => blocked(problem, by, through.as_ref()),
+        ClaimRefusal::AgentBusy { with } => busy(problem, with),
+        ClaimRefusal::OutsideRun { task, is_over: false } => busy(problem, std::slice::from_ref(task)),
+        ClaimRefusal::OutsideRun { task, is_over: true } => {
+            problem.hint(another).detail("busyWith", ids(std::slice::from_ref(task)))
+        }
+        ClaimRefusal::PlanNotApproved { lead } => problem.hint(plan_hint(lead)).detail("lead", lead.as_str()),
+        ClaimRefusal::NotAllowed { .. } => problem.hint("say what you are with --role, or take another with --next"),
+        ClaimRefusal::NothingReady { .. } => problem.hint(
+            "see what holds things up with `taskyard list --blocked`, or sleep until there is something with --wait",
+        ),
+    }
+}
+
+fn blocked(problem: Problem, by: &[TaskId], through: Option<&TaskId>) -> Problem {
+    let problem = problem
+        .hint(format!("finish {} first; `taskyard ready` shows what can start now", numbered(by)))
+        .detail("blockedBy", ids(by));
+    through.into_iter().fold(problem, |problem, parent| problem.detail("through", parent.as_str()))
+}
+
+fn busy(problem: Problem, with: &[TaskId]) -> Problem {
+    let first = with.first().map_or("ID", TaskId::as_str);
+    problem
+        .hint(format!("finish with `taskyard done {first}`, or give it back with `taskyard release {first}`"))
+        .detail("busyWith", ids(with))
+}
+
+fn plan_hint(lead: &str) -> String {
+    format!("show it with `taskyard send --to {lead} --request plan PLAN`, and wait for the answer in your inbox")
 }
 
 fn signed(SignedRevision { revision, actor }: &SignedRevision) -> Value {

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use taskyard::core::rules::refusal::ClaimRefusal;
 use taskyard::core::{AgentName, Entry, Op, Revision, Status, Task, TaskId, Token};
-use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, NewTask};
+use taskyard::operations::{Claim, Claimed, NewTask};
 use taskyard::{Outcome, Yard};
 
 use crate::Random;
@@ -227,10 +228,10 @@ pub struct Attempt {
     pub answer: Answer,
 }
 
-impl From<&ClaimOutcome> for Answer {
-    fn from(outcome: &ClaimOutcome) -> Self {
-        let refusal = match outcome {
-            ClaimOutcome::Claimed(claimed) => {
+impl From<&Outcome<Claimed>> for Answer {
+    fn from(outcome: &Outcome<Claimed>) -> Self {
+        let reason = match outcome {
+            Outcome::Done(claimed) => {
                 return Self::Won {
                     task: claimed.task.id.clone(),
                     token: claimed.lease.token,
@@ -238,10 +239,10 @@ impl From<&ClaimOutcome> for Answer {
                     revision: claimed.revision,
                 };
             }
-            ClaimOutcome::Refused { refusal, .. } => refusal,
+            Outcome::Refused(refusal) => refusal.of_claim().expect("claims are refused for reasons of their own"),
         };
         let ids = |ids: &[TaskId]| ids.iter().map(ToString::to_string).collect();
-        let (names, for_others) = match refusal {
+        let (names, for_others) = match reason {
             ClaimRefusal::AlreadyClaimed { by, .. } => (vec![by.clone()], 0),
             ClaimRefusal::Blocked { by, .. } => (ids(by), 0),
             ClaimRefusal::AgentBusy { with } => (ids(with), 0),
@@ -249,7 +250,7 @@ impl From<&ClaimOutcome> for Answer {
             ClaimRefusal::NothingReady { for_others, .. } => (Vec::new(), *for_others),
             _ => (Vec::new(), 0),
         };
-        Self::Lost { reason: refusal.as_str().to_owned(), names, for_others }
+        Self::Lost { reason: reason.as_str().to_owned(), names, for_others }
     }
 }
 

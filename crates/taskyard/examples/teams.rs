@@ -6,11 +6,11 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use taskyard::Yard;
 use taskyard::core::{AgentName, Rules, TeamName};
-use taskyard::operations::{Claim, ClaimOutcome, NewTask};
+use taskyard::operations::{Claim, NewTask};
 use taskyard::store::MemoryStore;
 use taskyard::teams::{Letter, MemoryTeams, NewMember, NewTeam, Presence, TeamCaller, Teams};
+use taskyard::{Outcome, Yard};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let teams = Teams::over(Arc::new(MemoryTeams::new()), Rules::Strict, TeamCaller::default());
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let yard = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), list, AgentName::new("lead")?);
     let yard = yard.with_teams(Arc::clone(&teams));
     yard.create(NewTask { subject: "Design the schema".into(), ..NewTask::default() })?.done()?;
-    let ClaimOutcome::Claimed(claimed) = yard.acting_as(ana).claim_next(&Claim::default())? else {
+    let Outcome::Done(claimed) = yard.acting_as(ana).claim_next(&Claim::default())? else {
         return Err("nothing was ready".into());
     };
     println!("ana has #{} {}", claimed.task.id, claimed.task.subject);

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, Rules};
-use taskyard::operations::{Claim, ClaimOutcome, NewTask};
+use taskyard::operations::{Claim, NewTask};
 use taskyard::store::MemoryStore;
+use taskyard::{Outcome, Yard};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let yard = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), ListId::new("rocket")?, AgentName::new("host")?);
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn work(yard: &Yard, name: &str) -> Result<usize, Box<dyn Error>> {
     let yard = yard.acting_as(AgentName::new(name)?);
     let mut count = 0;
-    while let ClaimOutcome::Claimed(claimed) = yard.claim_next(&Claim::default())? {
+    while let Outcome::Done(claimed) = yard.claim_next(&Claim::default())? {
         let is_lost = Arc::new(AtomicBool::new(false));
         let keeper = yard.keep(&claimed.lease, {
             let is_lost = Arc::clone(&is_lost);

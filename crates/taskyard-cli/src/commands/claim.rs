@@ -8,11 +8,12 @@ use taskyard::config::NoticeKind;
 use taskyard::core::answers::claim_answers::{ClaimWon, Released, ReleasedTogether};
 use taskyard::core::render::{Line, Tone, numbered, task_text};
 use taskyard::core::rules::leases::leasing::LeaseState;
+use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, Holder, Task, TaskId, Token, answers};
 use taskyard::lease_watch::Alarm;
 use taskyard::liveness::mark_of;
-use taskyard::operations;
-use taskyard::operations::{ClaimOutcome, Claimed, DEFAULT_LEASE, Departed, Departure, Possible};
+use taskyard::operations::{Claimed, DEFAULT_LEASE, Departed, Departure, Possible};
+use taskyard::{Outcome, operations};
 
 use super::claim_several::claim_several;
 use super::several::{none_is_like_that, tell_rehearsal};
@@ -105,10 +106,10 @@ impl Claim {
             None => yard.claim_next(&claim)?,
         };
         match outcome {
-            ClaimOutcome::Claimed(claimed) if self.which.dry_run => {
+            Outcome::Done(claimed) if self.which.dry_run => {
                 tell_rehearsal("Would claim", &[&claimed.task], &[], output)
             }
-            ClaimOutcome::Claimed(claimed) => {
+            Outcome::Done(claimed) => {
                 context.note_write(yard.list_id());
                 if let Some(notifier) = context.notifier(self.notify)? {
                     let title = format!("{} has #{}", yard.actor(), claimed.task.id);
@@ -119,19 +120,22 @@ impl Claim {
                 }
                 let yard = yard.proving(claimed.lease.token);
                 let tree = give_worktree(&yard, &claimed.task, context)?;
-                let claimed = Claimed { task: context.task(&yard, &claimed.task.id)?, ..*claimed };
+                let claimed = Claimed { task: context.task(&yard, &claimed.task.id)?, ..claimed };
                 won(&claimed, output)?;
                 show_worktree(&tree, output)
             }
-            ClaimOutcome::Refused { .. } if self.wait && context.cancel().is_cancelled() => {
+            Outcome::Refused(_) if self.wait && context.cancel().is_cancelled() => {
                 Err(taskyard::Error::Cancelled.into())
             }
-            ClaimOutcome::Refused { refusal, task } => {
-                let claim_lost = yard.explain_lost_claim(&claim, refusal, task)?;
-                if !claim_lost.also_held.is_empty() && !output.is_json() {
-                    output.warn(&held_already(yard.actor(), &claim_lost.also_held))?;
+            Outcome::Refused(refusal) => {
+                let refusal = yard.explained(refusal, &claim)?;
+                if let Refusal::Claim(lost) = &refusal
+                    && !lost.also_held.is_empty()
+                    && !output.is_json()
+                {
+                    output.warn(&held_already(yard.actor(), &lost.also_held))?;
                 }
-                lost(only, &claim_lost, &yard, output)
+                lost(refusal, &yard, output)
             }
         }
     }

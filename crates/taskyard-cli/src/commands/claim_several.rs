@@ -1,15 +1,16 @@
 //! `taskyard claim` with several tasks.
 
-use taskyard::Yard;
+use taskyard::core::Task;
+use taskyard::core::answers::claim_answers::ClaimedTogether;
 use taskyard::core::render::Tone;
 use taskyard::core::rules::leases::leasing::LeaseState;
-use taskyard::core::{Task, answers};
-use taskyard::operations::{Claim, ClaimRefusal, ClaimedTogether, RefusedClaim};
+use taskyard::operations::{Claim, Claimed, Possible};
+use taskyard::{Outcome, Yard};
 
 use super::several::{none_is_like_that, tell_rehearsal};
 use crate::arguments::WhichTasks;
 use crate::context::Context;
-use crate::displays::{did, lost};
+use crate::displays::{did, exit_of_refused, lost, tell_refused};
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
@@ -27,48 +28,34 @@ pub(super) fn claim_several(
     }
     let rehearsal = which.dry_run.then(|| yard.clone().rehearsing());
     let yard = rehearsal.as_ref().unwrap_or(yard);
-    let mut outcome = match which.keep_going {
+    let possible = match which.keep_going {
         true => yard.claim_possible(&ids, claim)?,
-        false => yard.claim_together(&ids, claim)?,
+        false => match yard.claim_together(&ids, claim)? {
+            Outcome::Done(done) => Possible { done, refused: Vec::new() },
+            Outcome::Refused(refusal) => return lost(yard.explained(refusal, claim)?, yard, output),
+        },
     };
-    // All or none: what is refused leaves nothing claimed.
-    if !which.keep_going && !outcome.refused.is_empty() {
-        let RefusedClaim { id, refusal, task } = outcome.refused.swap_remove(0);
-        return lost(Some(&id), &yard.explain_lost_claim(claim, refusal, task)?, yard, output);
-    }
     if which.dry_run {
-        let tasks: Vec<&Task> = outcome.claimed.iter().map(|claimed| &claimed.task).collect();
-        tell_rehearsal("Would claim", &tasks, &[], output)?;
-        return Ok(exit_of(&outcome.refused));
+        let tasks: Vec<&Task> = possible.done.iter().map(|claimed| &claimed.task).collect();
+        return tell_rehearsal("Would claim", &tasks, &possible.refused, output);
     }
-    if !outcome.claimed.is_empty() {
+    if !possible.done.is_empty() {
         context.note_write(yard.list_id());
     }
-    tell(&outcome, output)
+    tell(&possible, output)
 }
 
-fn tell(outcome: &ClaimedTogether, output: &mut Output) -> Result<Exit, Problem> {
-    let ClaimedTogether { claimed, refused } = outcome;
+fn tell(possible: &Possible<Claimed>, output: &mut Output) -> Result<Exit, Problem> {
     if output.is_json() {
-        output.document(answers::claim_answers::ClaimedTogether::from(outcome))?;
-        return Ok(exit_of(refused));
+        output.document(ClaimedTogether::from(possible))?;
+        return Ok(exit_of_refused(&possible.refused));
     }
-    for claimed in claimed {
+    for claimed in &possible.done {
         let mut line = did(if claimed.is_resumed { "Resumed" } else { "Claimed" }, &claimed.task);
         let until = output.look().lease(&claimed.lease, &LeaseState::Live);
         line.push(Tone::Dim, &format!(", token {}, {until}", claimed.lease.token));
         output.say(&line)?;
     }
-    for RefusedClaim { id, refusal, .. } in refused {
-        output.warn(&format!("#{id} is left as it is: {refusal}"))?;
-    }
-    Ok(exit_of(refused))
-}
-
-fn exit_of(refused: &[RefusedClaim]) -> Exit {
-    match refused.first().map(|refused| &refused.refusal) {
-        None => Exit::Done,
-        Some(ClaimRefusal::TaskNotFound) => Exit::NotFound,
-        Some(_) => Exit::Refused,
-    }
+    tell_refused(&possible.refused, output)?;
+    Ok(exit_of_refused(&possible.refused))
 }

@@ -10,7 +10,7 @@ use taskyard::core::render::{Line, Tone};
 use taskyard::core::rules::worktrees::record::{TaskWorktree, WorktreeState, worktree_of};
 use taskyard::core::{Holder, Status, Task, TaskId};
 use taskyard::liveness::own_mark;
-use taskyard::operations::{Claim, ClaimOutcome};
+use taskyard::operations::Claim;
 use taskyard::{Outcome, Yard};
 use taskyard_jobs::worktrees::{Listed, MergeNews, MergeOutcome, Merger, Message, Method, Repository};
 
@@ -319,12 +319,8 @@ fn holding(yard: &Yard, task: &Task) -> Result<Yard, Problem> {
     let terms =
         Claim { holder: Some(Holder::Process(own_mark())), roles: vec!["reviewer".to_owned()], ..Claim::default() };
     match yard.claim(&task.id, &terms)? {
-        ClaimOutcome::Claimed(claimed) => Ok(yard.proving(claimed.lease.token)),
-        ClaimOutcome::Refused { refusal, .. } => Err(Problem::new(
-            ProblemKind::Refused,
-            "not_claimed",
-            format!("task {} cannot be taken: {refusal:?}", task.id),
-        )),
+        Outcome::Done(claimed) => Ok(yard.proving(claimed.lease.token)),
+        Outcome::Refused(refusal) => Err(Problem::new(ProblemKind::Refused, "not_claimed", refusal.to_string())),
     }
 }
 

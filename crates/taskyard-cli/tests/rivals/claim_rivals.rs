@@ -8,9 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use taskyard::Yard;
+use taskyard::core::rules::refusal::ClaimRefusal;
 use taskyard::core::{AgentName, ListId, TaskId};
-use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, NewTask};
+use taskyard::operations::{Claim, NewTask};
+use taskyard::{Outcome, Yard};
 use taskyard_testkit::{Home, Ran, Rival, Scale, Suspended, is_consistent_journal, leftovers};
 
 /// The agent of the Node process.
@@ -26,12 +27,13 @@ fn a_program_with_the_library_and_a_node_process_never_both_win() {
     race(&home, rounds, |id, round| {
         let claim = Claim { only_when_idle: round.is_multiple_of(4), ..Claim::default() };
         match yard.claim(id, &claim).unwrap() {
-            ClaimOutcome::Claimed(claimed) => {
+            Outcome::Done(claimed) => {
                 assert_eq!(claimed.task.owner(), Some(OURS));
                 true
             }
-            ClaimOutcome::Refused { refusal, .. } => {
-                assert_eq!(refusal, ClaimRefusal::AlreadyClaimed { by: NODE.to_owned(), free_at: None });
+            Outcome::Refused(refusal) => {
+                let theirs = ClaimRefusal::AlreadyClaimed { by: NODE.to_owned(), free_at: None };
+                assert_eq!(refusal.of_claim(), Some(&theirs));
                 false
             }
         }

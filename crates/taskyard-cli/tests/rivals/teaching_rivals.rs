@@ -12,10 +12,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use taskyard::Yard;
+use taskyard::core::rules::refusal::ClaimRefusal;
 use taskyard::core::{AgentName, ListId, Op, Rules, TaskId};
-use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, Filter, NewTask, Patch, Update};
+use taskyard::operations::{Claim, Claimed, Filter, NewTask, Patch, Update};
 use taskyard::store::{HistoryQuery, TeachingOptions, TeachingPaths, open_teaching};
+use taskyard::{Outcome, Yard};
 use taskyard_testkit::{Home, PATIENCE, Rival, Scale, wait_until};
 
 const OURS: &str = "ours";
@@ -57,14 +58,15 @@ fn read(home: &Home, id: &TaskId) -> Value {
     serde_json::from_slice(&fs::read(folder(home).join(format!("{id}.json"))).unwrap()).unwrap()
 }
 
-fn is_won(outcome: &ClaimOutcome) -> bool {
+fn is_won(outcome: &Outcome<Claimed>) -> bool {
     match outcome {
-        ClaimOutcome::Claimed(claimed) => {
+        Outcome::Done(claimed) => {
             assert_eq!(claimed.task.owner(), Some(OURS));
             true
         }
-        ClaimOutcome::Refused { refusal, .. } => {
-            assert_eq!(*refusal, ClaimRefusal::AlreadyClaimed { by: THEIRS.to_owned(), free_at: None });
+        Outcome::Refused(refusal) => {
+            let theirs = ClaimRefusal::AlreadyClaimed { by: THEIRS.to_owned(), free_at: None };
+            assert_eq!(refusal.of_claim(), Some(&theirs));
             false
         }
     }
@@ -149,7 +151,7 @@ fn wait_for(path: &Path, is_there: impl Fn(&fs::Metadata, &[u8]) -> bool) {
     }
 }
 
-fn is_theirs(home: &Home, yard: &Yard, id: &TaskId, outcome: &ClaimOutcome) {
+fn is_theirs(home: &Home, yard: &Yard, id: &TaskId, outcome: &Outcome<Claimed>) {
     assert!(!is_won(outcome));
     assert_eq!(read(home, id)["owner"], THEIRS);
     let late = yard

@@ -6,8 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use crate::rules::changes::patching::Field;
-use crate::rules::claims::claiming::ClaimRefusal;
 use crate::rules::leases::leasing::LeaseState;
+use crate::rules::refusal::ClaimRefusal;
 use crate::rules::teams::mailing::DeliveryState;
 use crate::rules::teams::membership::{MemberState, PlanState};
 use crate::view::LeaseShown;
@@ -278,7 +278,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::ClaimReason;
-    use crate::rules::claims::claiming::ClaimRefusal;
+    use crate::rules::refusal::ClaimRefusal;
     use crate::{Status, TaskId};
 
     #[test]

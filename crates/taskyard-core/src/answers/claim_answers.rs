@@ -6,7 +6,8 @@ use serde::Serialize;
 use crate::answers::answer_values::{Gap, Gone, Ids, Job, Shape};
 use crate::answers::answer_words::ClaimReason;
 use crate::answers::task_answers::RefusedTask;
-use crate::rules::claims::claiming::ClaimRefusal;
+use crate::problem::{Problem, Report};
+use crate::rules::refusal::{ClaimRefusal, LostClaim, Refusal};
 use crate::{Assignee, TaskId};
 
 /// A claim that was won.
@@ -128,6 +129,20 @@ pub struct ClaimLost<'a> {
     /// With `--next`, what the list has lost, if open tasks are gone
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone: Option<Gone>,
+    /// The refusal in the form of an error, whose code is the reason
+    pub error: Report,
+}
+
+impl<'a> From<&'a LostClaim> for ClaimLost<'a> {
+    fn from(lost: &'a LostClaim) -> Self {
+        Self {
+            refused: ClaimRefused { since: lost.since.map(|since| since.to_string()), ..(&lost.reason).into() },
+            task: lost.task.as_deref().map(Shape),
+            also_held: Ids(&lost.also_held),
+            gone: lost.gone.as_ref().map(Into::into),
+            error: Problem::from(Refusal::Claim(Box::new(lost.clone()))).report().clone(),
+        }
+    }
 }
 
 /// Claims on several tasks.
@@ -190,6 +205,8 @@ pub struct Renewed<'a> {
 /// A task that was released.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Released<'a> {
+    /// True
+    pub released: bool,
     /// The task
     pub task: Shape<'a>,
     /// The commit, if an agent had the task

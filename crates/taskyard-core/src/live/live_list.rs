@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::dialect::native::Unreadable;
-use crate::rules::claims::claiming::{Candidate, ClaimRefusal, Claimant, is_own_name, may_take, resumed_first};
+use crate::rules::claims::claiming::{Candidate, Claimant, is_own_name, may_take, resumed_first};
 use crate::rules::claims::readiness::{RankKey, SOON, assignees, why};
 use crate::rules::graph::parts::Progress;
+use crate::rules::refusal::ClaimRefusal;
 use crate::{AgentName, Event, Image, Priority, Rules, Status, Task, TaskId, Timestamp};
 
 /// A list in memory, with incrementally maintained readiness.

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use crate::dialect::native::Unreadable;
-use crate::rules::history::vanishing::Absence;
+use crate::rules::history::vanishing::{Absence, Gone};
 use crate::rules::hooks::HookEvent;
 use crate::rules::teams::mailing::Unreachable;
 use crate::rules::teams::membership::BadMemberName;
-use crate::{AgentName, Revision, SignedRevision, Task, TaskId, Timestamp, Token};
+use crate::{AgentName, Assignee, Revision, SignedRevision, Task, TaskId, Timestamp, Token};
 
 /// Done, or refused with the reason. After a refusal nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,11 +32,28 @@ impl<T> Outcome<T> {
         }
     }
 
+    /// Returns the refusal, or `None` if the operation was carried out.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Done(_) => None,
+            Self::Refused(refusal) => Some(refusal),
+        }
+    }
+
     /// Returns the value, or the refusal as an error.
     pub fn done(self) -> Result<T, Refusal> {
         match self {
             Self::Done(done) => Ok(done),
             Self::Refused(refusal) => Err(refusal),
+        }
+    }
+}
+
+impl<T> From<Result<T, Refusal>> for Outcome<T> {
+    fn from(judged: Result<T, Refusal>) -> Self {
+        match judged {
+            Ok(done) => Self::Done(done),
+            Err(refusal) => Self::Refused(refusal),
         }
     }
 }
@@ -302,12 +319,29 @@ pub enum Refusal {
         /// The untrusted directory.
         directory: PathBuf,
     },
+    /// A claim is refused.
+    #[error("{}", .0.in_words(|at| format!("at {at}")))]
+    Claim(Box<LostClaim>),
     /// A rule of teams refuses it.
     #[error(transparent)]
     Team(#[from] TeamRefusal),
 }
 
 impl Refusal {
+    /// Refuses a claim on a task, or on the next one if `id` is `None`.
+    pub fn claim(id: Option<&TaskId>, reason: ClaimRefusal, task: Option<Box<Task>>) -> Self {
+        let (since, also_held, gone) = (None, Vec::new(), None);
+        Self::Claim(Box::new(LostClaim { id: id.cloned(), reason, task, since, also_held, gone }))
+    }
+
+    /// Returns why a claim was refused, or `None` if it is not about a claim.
+    pub fn of_claim(&self) -> Option<&ClaimRefusal> {
+        match self {
+            Self::Claim(lost) => Some(&lost.reason),
+            _ => None,
+        }
+    }
+
     /// Returns the task that the refusal is about, or `None` if it is not about a task.
     pub fn task(&self) -> Option<&TaskId> {
         match self {
@@ -332,8 +366,16 @@ impl Refusal {
             | Self::CheckFailed { task, .. }
             | Self::NoSuchCheck { task, .. }
             | Self::UntrustedCheck { task, .. } => Some(task),
+            Self::Claim(lost) => lost.id.as_ref(),
             _ => None,
         }
+    }
+}
+
+/// The refusal of a claim on the next task.
+impl From<ClaimRefusal> for Refusal {
+    fn from(reason: ClaimRefusal) -> Self {
+        Self::claim(None, reason, None)
     }
 }
 
@@ -395,6 +437,146 @@ fn listed_later(later: &[SignedRevision]) -> String {
 
 /// Maximum number of later revisions named in a message.
 const LISTED: usize = 5;
+
+/// Why a claim is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClaimRefusal {
+    /// The task does not exist.
+    #[error("there is no such task")]
+    TaskNotFound,
+    /// Another agent has it.
+    #[error("{}", has_it(.by, *.free_at))]
+    AlreadyClaimed {
+        /// The name of that agent, as written in the task.
+        by: String,
+        /// When the task is released, if the server it was claimed through has ended.
+        free_at: Option<Timestamp>,
+    },
+    /// It is completed.
+    #[error("it is completed")]
+    AlreadyResolved,
+    /// It has open blockers.
+    #[error("it waits for {}{}", numbered(.by), as_its_parent(.through.as_ref()))]
+    Blocked {
+        /// The open blockers.
+        by: Vec<TaskId>,
+        /// The parent whose blockers these are, or `None` if they are the task's own.
+        through: Option<TaskId>,
+    },
+    /// The agent has reached its limit.
+    #[error("{} is not finished", numbered(.with))]
+    AgentBusy {
+        /// The tasks it has.
+        with: Vec<TaskId>,
+    },
+    /// `work` started the agent for one task, and either this is a different task or the agent has released that one.
+    #[error("{}", outside_run(.task, *.is_over))]
+    OutsideRun {
+        /// The task of the run.
+        task: TaskId,
+        /// Whether the agent no longer holds that task.
+        is_over: bool,
+    },
+    /// It is restricted to other agents.
+    #[error("{}", not_allowed(.only_for))]
+    NotAllowed {
+        /// The agents and roles that may take it; empty for the client's internal tasks, which no agent may take.
+        only_for: Vec<Assignee>,
+    },
+    /// The agent must have its plan approved first, and the lead has not approved it.
+    #[error("{lead} has not approved the plan yet")]
+    PlanNotApproved {
+        /// The lead who approves it.
+        lead: String,
+    },
+    /// No task can start now.
+    #[error("nothing is ready")]
+    NothingReady {
+        /// Number of tasks that could start but are restricted to other agents.
+        for_others: usize,
+        /// When the next task that only waits for its start time can start.
+        next_at: Option<Timestamp>,
+    },
+}
+
+impl ClaimRefusal {
+    /// Returns the code used in JSON.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::TaskNotFound => "task_not_found",
+            Self::AlreadyClaimed { .. } => "already_claimed",
+            Self::AlreadyResolved => "already_resolved",
+            Self::Blocked { .. } => "blocked",
+            Self::AgentBusy { .. } | Self::OutsideRun { .. } => "agent_busy",
+            Self::NotAllowed { .. } => "not_allowed",
+            Self::PlanNotApproved { .. } => "plan_not_approved",
+            Self::NothingReady { .. } => "nothing_ready",
+        }
+    }
+}
+
+/// A refused claim, with what its caller should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostClaim {
+    /// The requested task, or `None` if the caller asked for the next one.
+    pub id: Option<TaskId>,
+    /// The rule that refused the claim, with the obstacle.
+    pub reason: ClaimRefusal,
+    /// The requested task as it is now, if there is one.
+    pub task: Option<Box<Task>>,
+    /// When the owner got the task, if another agent has it and the time is known.
+    pub since: Option<Timestamp>,
+    /// If nothing is ready and the agent's name was not given explicitly: the tasks held under that name.
+    pub also_held: Vec<TaskId>,
+    /// If nothing is ready and open tasks have disappeared: what the list has lost.
+    pub gone: Option<Gone>,
+}
+
+impl LostClaim {
+    /// Says why the claim was refused; `when` writes the time at which something happens.
+    pub fn in_words(&self, when: impl Fn(Timestamp) -> String) -> String {
+        match (&self.id, &self.reason) {
+            (Some(id), ClaimRefusal::TaskNotFound) => format!("there is no task {id}"),
+            (Some(id), ClaimRefusal::AlreadyClaimed { by, free_at: Some(at) }) => {
+                format!("task {id} cannot be claimed: {by} has it; its server has ended, free {}", when(*at))
+            }
+            (Some(id), reason @ ClaimRefusal::AlreadyClaimed { .. }) => {
+                format!("task {id} cannot be claimed: {reason}{}", since_when(self.since))
+            }
+            (Some(id), reason) => format!("task {id} cannot be claimed: {reason}"),
+            (None, ClaimRefusal::AgentBusy { with }) => format!("you are not finished with {}", numbered(with)),
+            (None, ClaimRefusal::NothingReady { for_others: others @ 1.., .. }) => {
+                format!("nothing is ready for you: {others} ready for others")
+            }
+            (None, ClaimRefusal::NothingReady { next_at: Some(at), .. }) => {
+                format!("nothing is ready; what is deferred can start {}", when(*at))
+            }
+            (None, reason) => reason.to_string(),
+        }
+    }
+}
+
+fn has_it(by: &str, free_at: Option<Timestamp>) -> String {
+    match free_at {
+        Some(at) => format!("{by} has it; its server has ended, free at {at}"),
+        None => format!("{by} has it"),
+    }
+}
+
+fn outside_run(task: &TaskId, is_over: bool) -> String {
+    match is_over {
+        false => format!("this run is for #{task}; finish or release it first"),
+        true => format!("this run has given #{task} back; leave it to a later run"),
+    }
+}
+
+fn not_allowed(only_for: &[Assignee]) -> String {
+    if only_for.is_empty() {
+        return "it is the client's own bookkeeping".to_owned();
+    }
+    format!("it is only for {}", only_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+}
 
 /// Why a rule refuses an operation on a team. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

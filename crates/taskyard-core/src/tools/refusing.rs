@@ -201,7 +201,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
             "Task #{task} is not started: {} has it. Nothing was changed. Take another task, or ask its owner to release it.",
             escaping::one_line(owner)
         ),
-        // No tool that explains its refusal here can undo, restore, merge, change a team, or state an expectation.
+        // No tool can undo, restore, merge, or state an expectation; those for claims and teams have words of their own.
         Refusal::ChangedSince { .. }
         | Refusal::NotAsExpected { .. }
         | Refusal::NoSuchRevision { .. }
@@ -214,6 +214,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         | Refusal::NotMissing { .. }
         | Refusal::MergeIntoItself
         | Refusal::NoSuchList { .. }
+        | Refusal::Claim(_)
         | Refusal::Team(_) => format!("Refused: {refusal}. Nothing was changed."),
     }
 }

@@ -1,20 +1,20 @@
 //! The `TaskClaim` tool.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::refusing::Surroundings;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::task_get::page;
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
+use crate::answers::claim_answers::{ClaimLost, ClaimWon};
 use crate::dialect::native;
 use crate::render::{escaping, numbered};
 use crate::rules::changes::notes::{notes_of, read_note};
-use crate::rules::claims::claiming::ClaimRefusal;
 use crate::rules::hooks::System;
-use crate::rules::refusal::as_its_parent;
+use crate::rules::refusal::{ClaimRefusal, LostClaim, as_its_parent};
 use crate::tools::refusing::{task_id, with_task_id};
 use crate::tools::tool_answer::{IDS, NATIVE_TASK, TEXT_OR_NONE};
-use crate::{AgentName, Assignee, Lease, Rules, Status, Task, TaskId};
+use crate::{AgentName, Rules, Status, Task, TaskId};
 
 /// The tool under strict rules.
 pub const TOOL: Tool = Tool {
@@ -38,7 +38,7 @@ pub const TOOL: Tool = Tool {
         Field::optional("expiresAt", TEXT_OR_NONE),
         Field::optional("agent", Shape::Text),
         Field::optional("resumed", Shape::Flag),
-        Field::optional("why", TEXT_OR_NONE),
+        Field::optional("why", Shape::Text),
         Field::optional("alsoHeld", IDS),
         Field::optional("reason", Shape::Text),
         Field::optional("owner", Shape::Text),
@@ -48,6 +48,11 @@ pub const TOOL: Tool = Tool {
         Field::optional("busyWith", IDS),
         Field::optional("assignableTo", Shape::List(&Shape::Text)),
         Field::optional("forOthers", Shape::Integer),
+        Field::optional("nextAt", Shape::Text),
+        Field::optional("since", Shape::Text),
+        Field::optional("gone", Shape::Record),
+        Field::optional("error", Shape::Record),
+        Field::optional("revision", Shape::Integer),
     ]),
     annotations: Annotations::SETTLES,
     scope: Scope::Work,
@@ -86,23 +91,6 @@ pub struct TaskClaim {
     pub agent: Option<AgentName>,
 }
 
-/// A claimed task.
-#[derive(Clone, Copy, Debug)]
-pub struct Won<'a> {
-    /// The task after the claim.
-    pub task: &'a Task,
-    /// Its lease.
-    pub lease: &'a Lease,
-    /// Whether the agent already held it.
-    pub is_resumed: bool,
-    /// Whether `work` started the agent for this task.
-    pub is_of_run: bool,
-    /// Why this task was chosen, if the caller did not name one.
-    pub why: Option<&'a str>,
-    /// Other tasks held under the agent's name, if the agent was not given that name.
-    pub also_held: &'a [TaskId],
-}
-
 /// Parses an input.
 pub fn read(input: &Value, rules: Rules) -> Result<TaskClaim, InputError> {
     let mut fields = TOOL.check(&with_task_id(input, rules), None, rules)?;
@@ -111,10 +99,10 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskClaim, InputError> {
     Ok(TaskClaim { task, reserve: fields.take("reserve") == Some(Value::Bool(true)), agent })
 }
 
-/// Returns the answer for a successful claim.
-pub fn won(won: &Won<'_>) -> Answer {
-    let Won { task, lease, is_resumed, is_of_run, why, also_held } = *won;
-    let mut text = match (is_resumed, why) {
+/// Returns the answer for a successful claim. `is_of_run` tells whether `work` started the agent for this task.
+pub fn won(won: &ClaimWon<'_>, is_of_run: bool) -> Answer {
+    let ClaimWon { task: native::Shape(task), token, expires_at, agent, resumed, why, also_held, .. } = won;
+    let mut text = match (resumed, why) {
         _ if is_of_run => format!("You are working on #{}: this run is for that task alone.\n", task.id),
         (true, _) => "You already have this task.\n".to_owned(),
         (false, Some(why)) => format!("Claimed ({why}).\n"),
@@ -124,9 +112,12 @@ pub fn won(won: &Won<'_>) -> Answer {
     for note in notes(task) {
         text.push_str(&format!("\nNote: {note}"));
     }
-    let until = lease.ends.as_ref().map(|end| format!(" until {}, longer with every call you make", end.wall));
-    let agent = escaping::one_line(lease.agent.as_str());
-    text.push_str(&format!("\n\nYours, as {agent}{} (token {}).", until.unwrap_or_default(), lease.token));
+    let until = expires_at.as_ref().map(|end| format!(" until {end}, longer with every call you make"));
+    text.push_str(&format!(
+        "\n\nYours, as {}{} (token {token}).",
+        escaping::one_line(agent),
+        until.unwrap_or_default()
+    ));
     if task.status == Status::Pending {
         text.push_str(" Reserved, not started: set status in_progress with TaskUpdate when you begin.");
     }
@@ -135,31 +126,19 @@ pub fn won(won: &Won<'_>) -> Answer {
          TaskRelease with taskId \"{id}\" and the reason.",
         id = task.id
     ));
-    let mut structured = json!({
-        "claimed": true,
-        "task": native::Shape(task),
-        "token": lease.token.0,
-        "expiresAt": lease.ends.as_ref().map(|end| end.wall.to_string()),
-        "agent": lease.agent.as_str(),
-        "resumed": is_resumed,
-        "why": why,
-    });
-    if !also_held.is_empty() {
-        text.push_str(&held_by_name(&lease.agent, also_held));
-        structured["alsoHeld"] = also_held.iter().map(TaskId::as_str).collect();
-    }
-    Answer::new(text, structured)
+    text.push_str(&held_by_name(agent, also_held.0));
+    Answer::new(text, json!(won))
 }
 
 /// Returns a sentence about other tasks held under a name the agent was not given; empty if there are none.
-pub fn held_by_name(agent: &AgentName, held: &[TaskId]) -> String {
+pub fn held_by_name(agent: &str, held: &[TaskId]) -> String {
     if held.is_empty() {
         return String::new();
     }
     format!(
         " A caller that gives no name is {} here, who also holds {}: leave that to the agent that claimed it, or go on \
          with it by calling TaskClaim with its taskId if that was you.",
-        escaping::one_line(agent.as_str()),
+        escaping::one_line(agent),
         numbered(held)
     )
 }
@@ -177,8 +156,9 @@ fn notes(task: &Task) -> Vec<String> {
 }
 
 /// Returns the answer for a failed claim. It is an error unless no task is ready.
-pub fn lost(id: Option<&TaskId>, refusal: &ClaimRefusal, task: Option<&Task>, around: &Surroundings<'_>) -> Answer {
-    let named = id.map_or_else(|| "The task".to_owned(), |id| format!("Task #{id}"));
+pub fn lost(lost: &LostClaim, around: &Surroundings<'_>) -> Answer {
+    let refusal = &lost.reason;
+    let named = lost.id.as_ref().map_or_else(|| "The task".to_owned(), |id| format!("Task #{id}"));
     let next = || format!("{} Call TaskClaim without taskId to take the best.", around.instead());
     let text = match refusal {
         ClaimRefusal::TaskNotFound => format!("{named} not found. TaskList shows every task. {}", next()),
@@ -212,7 +192,7 @@ pub fn lost(id: Option<&TaskId>, refusal: &ClaimRefusal, task: Option<&Task>, ar
         ),
         ClaimRefusal::NothingReady { for_others, .. } => nothing_ready(*for_others, around),
     };
-    let structured = structured(refusal, task);
+    let structured = json!(ClaimLost::from(lost));
     match refusal {
         ClaimRefusal::NothingReady { .. } => Answer::new(text, structured),
         _ => Answer::error(text).with(structured),
@@ -231,55 +211,17 @@ fn nothing_ready(for_others: usize, around: &Surroundings<'_>) -> String {
     }
 }
 
-fn structured(refusal: &ClaimRefusal, task: Option<&Task>) -> Value {
-    let ids = |ids: &[TaskId]| json!(ids.iter().map(TaskId::as_str).collect::<Vec<_>>());
-    let mut told = Map::new();
-    told.insert("claimed".to_owned(), false.into());
-    told.insert("reason".to_owned(), refusal.as_str().into());
-    if let ClaimRefusal::AlreadyClaimed { free_at: Some(at), .. } = refusal {
-        told.insert("freeAt".to_owned(), at.to_string().into());
-    }
-    if let ClaimRefusal::Blocked { through: Some(parent), .. } = refusal {
-        told.insert("through".to_owned(), parent.as_str().into());
-    }
-    let more = match refusal {
-        ClaimRefusal::AlreadyClaimed { by, .. } => Some(("owner", json!(by))),
-        ClaimRefusal::Blocked { by, .. } => Some(("blockedBy", ids(by))),
-        ClaimRefusal::AgentBusy { with } => Some(("busyWith", ids(with))),
-        ClaimRefusal::OutsideRun { task, .. } => Some(("busyWith", ids(std::slice::from_ref(task)))),
-        ClaimRefusal::NotAllowed { only_for } => {
-            Some(("assignableTo", only_for.iter().map(Assignee::to_string).collect()))
-        }
-        ClaimRefusal::NothingReady { for_others, .. } => Some(("forOthers", json!(for_others))),
-        ClaimRefusal::TaskNotFound | ClaimRefusal::AlreadyResolved | ClaimRefusal::PlanNotApproved { .. } => None,
-    };
-    told.extend(more.map(|(key, value)| (key.to_owned(), value)));
-    told.extend(task.map(|task| ("task".to_owned(), json!(native::Shape(task)))));
-    Value::Object(told)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{TaskClaim, Won, lost, read, won};
-    use crate::rules::claims::claiming::ClaimRefusal;
+    use super::{TaskClaim, lost, read, won};
+    use crate::answers::claim_answers::ClaimWon;
+    use crate::dialect::native::{Ids, Shape};
     use crate::rules::hooks::System;
+    use crate::rules::refusal::{ClaimRefusal, Refusal};
     use crate::tools::{Surroundings, ToolNames};
-    use crate::{AgentName, Lease, Moment, Rules, Status, Task, TaskId, Timestamp, Token};
-
-    fn lease() -> Lease {
-        let wall = Timestamp(1_794_704_523_000);
-        Lease {
-            task: TaskId::number(7),
-            agent: AgentName::new("ana").unwrap(),
-            token: Token(12),
-            taken: Timestamp(0),
-            ttl: None,
-            ends: Some(Moment { wall, boot: "b".into(), since_boot: 0 }),
-            holder: None,
-        }
-    }
+    use crate::{AgentName, Rules, Status, Task, TaskId, Timestamp};
 
     fn refused(id: Option<u64>, refusal: &ClaimRefusal, tasks: &[Task]) -> super::Answer {
         let agent = AgentName::new("ana").unwrap();
@@ -291,7 +233,9 @@ mod tests {
             rules: Rules::Strict,
             names: ToolNames::of(System::Tasks),
         };
-        lost(id.map(TaskId::number).as_ref(), refusal, None, &around)
+        let refusal = Refusal::claim(id.map(TaskId::number).as_ref(), refusal.clone(), None);
+        let Refusal::Claim(refused) = refusal else { unreachable!("it is of a claim") };
+        lost(&refused, &around)
     }
 
     #[test]
@@ -315,16 +259,18 @@ mod tests {
             metadata: notes.as_object().cloned(),
             ..Task::new(TaskId::number(7), "Write")
         };
-        let lease = lease();
-        let claimed = Won {
-            task: &task,
-            lease: &lease,
-            is_resumed: false,
-            is_of_run: false,
+        let claimed = |also_held| ClaimWon {
+            claimed: true,
+            task: Shape(&task),
+            token: 12,
+            expires_at: Some("2026-11-15T01:02:03.000Z".to_owned()),
+            agent: "ana",
+            resumed: false,
             why: Some("unblocks 2 tasks"),
-            also_held: &[],
+            also_held: Ids(also_held),
+            revision: Some(3),
         };
-        let answer = won(&claimed);
+        let answer = won(&claimed(&[]), false);
         assert_eq!(
             answer.text,
             "Claimed (unblocks 2 tasks).\nTask #7: Write\nStatus: in_progress\nDescription: All of it\nNote: by hand\n\
@@ -335,7 +281,7 @@ mod tests {
         let structured = answer.structured.unwrap();
         assert_eq!((&structured["token"], &structured["agent"]), (&json!(12), &json!("ana")));
         assert_eq!(structured.get("alsoHeld"), None);
-        let shared = won(&Won { also_held: &[TaskId::number(3)], ..claimed });
+        let shared = won(&claimed(&[TaskId::number(3)]), false);
         assert!(shared.text.contains("A caller that gives no name is ana here, who also holds #3:"), "{}", shared.text);
         assert_eq!(shared.structured.unwrap()["alsoHeld"], json!(["3"]));
     }
@@ -355,7 +301,9 @@ mod tests {
         assert!(answer.is_error);
         let busy = refused(None, &ClaimRefusal::AgentBusy { with: vec![TaskId::number(7)] }, &tasks);
         assert!(busy.text.starts_with("Not claimed: you are not finished with #7 Write (pending, ben)."));
-        assert_eq!(busy.structured.unwrap(), json!({ "claimed": false, "reason": "agent_busy", "busyWith": ["7"] }));
+        let structured = busy.structured.unwrap();
+        assert_eq!((&structured["claimed"], &structured["busyWith"]), (&json!(false), &json!(["7"])));
+        assert_eq!((&structured["reason"], &structured["error"]["code"]), (&json!("agent_busy"), &json!("agent_busy")));
     }
 
     #[test]

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::refusing::{Surroundings, explain};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Scope, Tool, ToolSet};
-use crate::dialect::native;
+use crate::answers::claim_answers::Released;
 use crate::rules::hooks::System;
 use crate::rules::refusal::Refusal;
 use crate::tools::refusing::{task_id, with_task_id};
 use crate::tools::tool_answer::NATIVE_TASK;
-use crate::{Rules, Task, TaskId};
+use crate::{Rules, TaskId};
 
 /// Releases a task.
 pub const TOOL: Tool = Tool {
@@ -24,6 +24,7 @@ pub const TOOL: Tool = Tool {
     output: Object::answer(&[
         Field::required("released", Shape::Flag),
         Field::optional("task", NATIVE_TASK),
+        Field::optional("revision", Shape::Integer),
         Field::optional("error", Shape::Text),
     ]),
     annotations: Annotations::ADDS,
@@ -49,12 +50,12 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskRelease, InputError> {
 }
 
 /// Returns the answer for a released task, or one that had no owner.
-pub fn released(task: &Task) -> Answer {
+pub fn released(released: &Released<'_>) -> Answer {
     let text = format!(
         "Task #{} given back: it is pending, and others can take it. Call TaskClaim without taskId for another task.",
-        task.id
+        released.task.0.id
     );
-    Answer::new(text, json!({ "released": true, "task": native::Shape(task) }))
+    Answer::new(text, json!(released))
 }
 
 /// Returns the answer for a refused call.
@@ -68,6 +69,8 @@ mod tests {
     use serde_json::json;
 
     use super::{TaskRelease, read, refused, released};
+    use crate::answers::claim_answers::Released;
+    use crate::dialect::native::Shape;
     use crate::rules::hooks::System;
     use crate::rules::refusal::Refusal;
     use crate::tools::{Surroundings, ToolNames};
@@ -84,7 +87,8 @@ mod tests {
     #[test]
     fn both_answers_say_what_to_do_now() {
         let task = Task::new(TaskId::number(7), "Write");
-        assert!(released(&task).text.ends_with("Call TaskClaim without taskId for another task."));
+        let released = released(&Released { released: true, task: Shape(&task), revision: None });
+        assert!(released.text.ends_with("Call TaskClaim without taskId for another task."));
         let agent = AgentName::new("ana").unwrap();
         let around = Surroundings {
             tasks: &[task],

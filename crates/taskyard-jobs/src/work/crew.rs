@@ -7,10 +7,11 @@ use std::sync::{Arc, mpsc};
 use std::{panic, thread};
 
 use taskyard::core::rules::claims::claiming::is_given_up;
+use taskyard::core::rules::refusal::ClaimRefusal;
 use taskyard::core::{AgentName, MessageKey, TaskId, Timestamp};
 use taskyard::hooks::Teammate;
 use taskyard::lease_watch::{Alarm, AlarmHandle};
-use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, IdleAnswer, Nudge};
+use taskyard::operations::{Claim, IdleAnswer, Nudge};
 use taskyard::process::{Cancel, Stop};
 use taskyard::stream::Interest;
 use taskyard::{Error, Yard};
@@ -229,10 +230,10 @@ impl Crew {
         };
         let before = yard.store().read(yard.list_id()).map_err(Error::from)?.revision();
         let claimed = match yard.claim_next(&member.terms)? {
-            ClaimOutcome::Claimed(claimed) => *claimed,
-            ClaimOutcome::Refused { refusal, .. } => {
-                member.deferred_to = match refusal {
-                    ClaimRefusal::NothingReady { next_at, .. } => next_at,
+            taskyard::Outcome::Done(claimed) => claimed,
+            taskyard::Outcome::Refused(refusal) => {
+                member.deferred_to = match refusal.of_claim() {
+                    Some(ClaimRefusal::NothingReady { next_at, .. }) => *next_at,
                     _ => None,
                 };
                 return self.employ_otherwise(number, mail);

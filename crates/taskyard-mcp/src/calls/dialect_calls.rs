@@ -3,14 +3,13 @@
 use serde_json::{Value, json};
 use taskyard::core::rules::agents::is_same_agent;
 use taskyard::core::rules::changes::patching::{OwnerChange, Patch};
-use taskyard::core::rules::claims::claiming::ClaimRefusal;
 use taskyard::core::rules::leases::leasing::DEFAULT_LEASE;
-use taskyard::core::rules::refusal::Refusal;
+use taskyard::core::rules::refusal::{ClaimRefusal, Refusal};
 use taskyard::core::tools::dialects::document_tools::TodoWrite;
 use taskyard::core::tools::dialects::{document_tools, export_tools, teaching_tools};
 use taskyard::core::tools::{Answer, catalogue, explain};
 use taskyard::core::{AgentName, Metadata, Status, Task, TaskId};
-use taskyard::operations::{Claim, ClaimOutcome, Filter, NewTask, Update};
+use taskyard::operations::{Claim, Filter, NewTask, Update};
 use taskyard::{Outcome, system};
 
 use super::Toolbox;
@@ -52,7 +51,9 @@ impl Toolbox {
 
     fn write_todo(&self, input: &Value) -> Result<Answer, NoAnswer> {
         let write = document_tools::read_write(input, self.yard.rules())?;
-        for _ in 0..ATTEMPTS {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
             let there = match &write.id {
                 Some(id) => self.find(id)?,
                 None => None,
@@ -69,12 +70,11 @@ impl Toolbox {
                     return Ok(document_tools::written(&id, &now_ready, &self.elements()?));
                 }
                 // Another agent has created or deleted it since we looked.
-                Outcome::Refused(Refusal::TaskExists { .. }) => {}
-                Outcome::Refused(Refusal::NoSuchTask { task }) if write.id.as_ref() == Some(&task) => {}
+                Outcome::Refused(Refusal::TaskExists { task } | Refusal::NoSuchTask { task })
+                    if attempts < ATTEMPTS && write.id.as_ref() == Some(&task) => {}
                 Outcome::Refused(refusal) => return self.forbidden(&refusal),
             }
         }
-        self.forbidden(&Refusal::NoSuchTask { task: write.id.unwrap_or_else(|| TaskId::stored("")) })
     }
 
     fn create_taught(&self, input: &Value) -> Result<Answer, NoAnswer> {
@@ -99,17 +99,16 @@ impl Toolbox {
         };
         // Other programs that use the folder complete only tasks in progress, whatever the client does with its own.
         match yard.claim(&id, &Claim { always_begins: true, ..self.claim.clone() })? {
-            ClaimOutcome::Claimed(claimed) => {
+            Outcome::Done(claimed) => {
                 self.claimed_for.remember(self.yard.actor(), &claimed.task.id, yard.actor());
                 Ok(teaching_tools::claimed(&claimed.task))
             }
-            ClaimOutcome::Refused { refusal: ClaimRefusal::Blocked { by, .. }, .. } => {
-                Ok(teaching_tools::blocked(&id, &by))
-            }
-            ClaimOutcome::Refused { refusal: ClaimRefusal::TaskNotFound, .. } => Ok(teaching_tools::not_found(&id)),
-            ClaimOutcome::Refused { task: now, .. } => {
-                Ok(teaching_tools::wrong_state(now.as_deref().unwrap_or(&task), "claimed"))
-            }
+            Outcome::Refused(Refusal::Claim(lost)) => Ok(match &lost.reason {
+                ClaimRefusal::Blocked { by, .. } => teaching_tools::blocked(&id, by),
+                ClaimRefusal::TaskNotFound => teaching_tools::not_found(&id),
+                _ => teaching_tools::wrong_state(lost.task.as_deref().unwrap_or(&task), "claimed"),
+            }),
+            Outcome::Refused(refusal) => self.forbidden(&refusal),
         }
     }
 

@@ -1,18 +1,19 @@
 //! `TaskCreate`, `TaskGet`, `TaskUpdate`, `TaskList`, `TaskClaim` and `TaskRelease`
 
 use serde_json::Value;
+use taskyard::core::answers::claim_answers::{ClaimWon, Released};
 use taskyard::core::render::loss_in_words;
-use taskyard::core::rules::claims::claiming::ClaimRefusal;
+use taskyard::core::rules::refusal::{ClaimRefusal, LostClaim, Refusal};
 use taskyard::core::timing::{Clock, PartOfDay, WORKING_DAY, parse_moment};
-use taskyard::core::tools::task_claim::{TaskClaim, Won, held_by_name};
+use taskyard::core::tools::task_claim::{TaskClaim, held_by_name};
 use taskyard::core::tools::task_create::TaskCreate;
 use taskyard::core::tools::task_release::TaskRelease;
 use taskyard::core::tools::task_update::{Changed, TaskUpdate};
 use taskyard::core::tools::{
-    Answer, task_claim, task_create, task_get, task_list, task_release, task_update, unreadable_line,
+    Answer, explain, task_claim, task_create, task_get, task_list, task_release, task_update, unreadable_line,
 };
 use taskyard::core::{AgentName, DUE, Metadata, Status, TaskId};
-use taskyard::operations::{Claim, ClaimOutcome, Field, Filter, NewTask, Resuming, TaskMessage, Update};
+use taskyard::operations::{Claim, Field, Filter, NewTask, TaskMessage, Update};
 use taskyard::store::UnreadableTask;
 use taskyard::{Error, Outcome};
 
@@ -211,43 +212,34 @@ impl Toolbox {
             None => self.yard.claim_next(&claim)?,
         };
         match outcome {
-            ClaimOutcome::Claimed(claimed) if !claimed.is_resumed && self.cancel.is_cancelled() => {
+            Outcome::Done(claimed) if !claimed.is_resumed && self.cancel.is_cancelled() => {
                 self.yard.proving(claimed.lease.token).release(&claimed.task.id)?;
                 Err(Error::Cancelled.into())
             }
-            ClaimOutcome::Claimed(claimed) => {
+            Outcome::Done(claimed) => {
                 if self.yard.actor() != asked_by {
                     self.claimed_for.remember(asked_by, &claimed.task.id, self.yard.actor());
                 }
-                Ok(task_claim::won(&Won {
-                    task: &claimed.task,
-                    lease: &claimed.lease,
-                    is_resumed: claimed.is_resumed,
-                    is_of_run: claimed.is_of_run,
-                    why: claimed.why.as_deref(),
-                    also_held: &claimed.also_held,
-                }))
+                Ok(task_claim::won(&ClaimWon::from(&claimed), claimed.is_of_run))
             }
-            ClaimOutcome::Refused { refusal, task } => {
-                let mut answer =
-                    self.explained(|around| task_claim::lost(id.as_ref(), &refusal, task.as_deref(), around))?;
-                if matches!(refusal, ClaimRefusal::NothingReady { .. }) {
-                    answer.text.push_str(&self.loss()?);
-                    answer.text.push_str(&unreadable_line(&self.unreadable()?));
-                    if claim.resuming != Resuming::All {
-                        answer.text.push_str(&held_by_name(self.yard.actor(), &self.yard.held()?));
-                    }
-                }
-                Ok(answer)
-            }
+            Outcome::Refused(refusal) => match self.yard.explained(refusal, &claim)? {
+                Refusal::Claim(lost) => self.lost(&lost),
+                refusal => self.explained(|around| Answer::error(explain(&refusal, around))),
+            },
         }
     }
 
-    /// Returns a sentence on open tasks that disappeared, if no task file is left; otherwise an empty string.
-    fn loss(&self) -> Result<String, NoAnswer> {
-        let gone = self.yard.gone()?.filter(|_| !self.yard.rules().is_client());
-        let words = gone.and_then(|gone| loss_in_words(&gone, self.yard.list_id(), |moment| moment.to_string()));
-        Ok(words.map(|words| format!(" But {words}")).unwrap_or_default())
+    fn lost(&self, lost: &LostClaim) -> Result<Answer, NoAnswer> {
+        let mut answer = self.explained(|around| task_claim::lost(lost, around))?;
+        if matches!(lost.reason, ClaimRefusal::NothingReady { .. }) {
+            // The client reports no losses.
+            let gone = lost.gone.as_ref().filter(|_| !self.yard.rules().is_client());
+            let loss = gone.and_then(|gone| loss_in_words(gone, self.yard.list_id(), |moment| moment.to_string()));
+            answer.text.extend(loss.map(|words| format!(" But {words}")));
+            answer.text.push_str(&unreadable_line(&self.unreadable()?));
+            answer.text.push_str(&held_by_name(self.yard.actor().as_str(), &lost.also_held));
+        }
+        Ok(answer)
     }
 
     pub(super) fn release(&self, input: &Value) -> Result<Answer, NoAnswer> {
@@ -257,7 +249,7 @@ impl Toolbox {
             None => self.yard.release(&task)?,
         };
         match outcome {
-            Outcome::Done(released) => Ok(task_release::released(&released.task)),
+            Outcome::Done(released) => Ok(task_release::released(&Released::from(&released))),
             Outcome::Refused(refusal) => match self.entitled_after(&refusal)? {
                 Some(entitled) => entitled.release(input),
                 None => self.explained(|around| task_release::refused(&refusal, around)),

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskyard::core::rules::hooks::System;
-use taskyard::core::rules::refusal::Refusal;
+use taskyard::core::rules::refusal::{ClaimRefusal, Refusal};
 use taskyard::core::{AgentName, ListId, Rules, Status, TaskId, TeamName};
-use taskyard::operations::{Claim, ClaimOutcome, NewTask, OwnerChange, Patch, Update};
+use taskyard::operations::{Claim, NewTask, OwnerChange, Patch, Update};
 use taskyard::store::MemoryStore;
 use taskyard::teams::{MemoryTeams, NewMember, NewTeam, Presence, TeamCaller, Teams};
 use taskyard::{Outcome, Yard};
@@ -71,7 +71,8 @@ fn nothing_is_begun(yard: &Yard) {
     }
     let claim = Claim { limit: Some(1), ..Claim::default() };
     let claimed = yard.claim(&id(3), &claim).unwrap();
-    assert!(matches!(&claimed, ClaimOutcome::Refused { refusal, .. } if refusal.as_str() == "agent_busy"));
+    let refused = claimed.refusal().and_then(Refusal::of_claim);
+    assert_eq!(refused.map(ClaimRefusal::as_str), Some("agent_busy"));
     assert_eq!(yard.store().read(yard.list_id()).unwrap().tasks().unwrap().len(), 3);
 }
 

@@ -98,7 +98,7 @@ fn the_next_call_sees_what_others_did_to_the_team() {
     assert!(call(&yard, "ListAgents", &json!({})).contains("ana"));
     let lasting = yard.teams().unwrap();
     let ana = lasting.only_seat(&agent("ana")).unwrap().unwrap();
-    lasting.leave(&ana).unwrap().unwrap();
+    lasting.leave(&ana).unwrap().done().unwrap();
     counting.take_reads();
     let left = yard.for_one_call();
     assert!(left.seat().unwrap().is_none());

@@ -5,8 +5,9 @@ use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use taskyard::Outcome;
 use taskyard::core::TaskId;
-use taskyard::operations::{Claim, ClaimOutcome};
+use taskyard::operations::Claim;
 use taskyard_testkit::Cluster;
 
 use crate::pgbench::pgbench;
@@ -34,7 +35,7 @@ pub(crate) fn worker(address: &str, list: &str, number: u64, seconds: u64, way: 
             "next" => yard.claim_next(&Claim::default()),
             _ => yard.claim(&own, &Claim::default()),
         };
-        let ClaimOutcome::Claimed(claimed) = claimed.unwrap() else { panic!("it is not to be had") };
+        let Outcome::Done(claimed) = claimed.unwrap() else { panic!("it is not to be had") };
         yard.release(&claimed.task.id).unwrap().done().unwrap();
         commits += 2;
     }

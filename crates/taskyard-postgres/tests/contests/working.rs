@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use taskyard::core::{Entry, Op, Status};
-use taskyard::operations::{Claim, ClaimOutcome, NewTask};
+use taskyard::operations::{Claim, NewTask};
 use taskyard::store::HistoryQuery;
 use taskyard::{Outcome, Yard};
 use taskyard_testkit::wait_until;
@@ -36,7 +36,7 @@ pub(crate) fn worker(address: &str, name: &str) {
         let subject = format!("{name}-{number}");
         let created = yard.create(NewTask { subject: subject.clone(), ..NewTask::default() }).unwrap().done().unwrap();
         tell(&json!({ "op": "created", "id": created.task.id.as_str(), "subject": subject }));
-        let ClaimOutcome::Claimed(claimed) = yard.claim_next(&Claim::default()).unwrap() else { continue };
+        let Outcome::Done(claimed) = yard.claim_next(&Claim::default()).unwrap() else { continue };
         tell(&json!({ "op": "claimed", "id": claimed.task.id.as_str(), "by": name, "token": claimed.lease.token.0 }));
         let op = match yard.proving(claimed.lease.token).done(&claimed.task.id).unwrap() {
             Outcome::Done(_) => "done",

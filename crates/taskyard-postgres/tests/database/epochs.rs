@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use taskyard::core::rules::health::FindingCode;
 use taskyard::core::{AgentName, ListId, Revision, Rules, Task, TaskId};
-use taskyard::operations::{Claim, ClaimOutcome, NewTask, Patch, Update};
+use taskyard::operations::{Claim, NewTask, Patch, Update};
 use taskyard::store::HistoryQuery;
 use taskyard::stream::{Cursor, Happening};
 use taskyard::{Outcome, Store, Yard};
@@ -262,7 +262,7 @@ fn rename(yard: &Yard, task: u64, subject: &str) {
 
 fn claim(yard: &Yard, task: u64) -> taskyard::core::Token {
     let claimed = yard.claim(&TaskId::number(task), &Claim::default()).unwrap();
-    let ClaimOutcome::Claimed(claimed) = claimed else { panic!("{claimed:?}") };
+    let Outcome::Done(claimed) = claimed else { panic!("{claimed:?}") };
     claimed.lease.token
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use taskyard::core::rules::claims::readiness::rank;
 use taskyard::core::{AgentName, Entry, ListId, Op, Revision, Rules, Task, TaskId, Timestamp};
-use taskyard::operations::{Claim, ClaimOutcome, NewTask, UndoRange, Update, Updated};
+use taskyard::operations::{Claim, NewTask, UndoRange, Update, Updated};
 use taskyard::store::{ExpectedReads, HistoryQuery, Signature};
 use taskyard::stream::{Cursor, Happening};
 use taskyard::{Outcome, Store, Yard};
@@ -235,7 +235,7 @@ fn a_commit_that_was_only_told_is_taken_back() {
         assert_eq!(found.find(&TaskId::number(1)).unwrap().task().unwrap().subject, "made");
     }
     assert_eq!(epochs(), before, "nothing was lost");
-    assert!(matches!(ours.claim(&TaskId::number(1), &Claim::default()).unwrap(), ClaimOutcome::Claimed(_)));
+    assert!(matches!(ours.claim(&TaskId::number(1), &Claim::default()).unwrap(), Outcome::Done(_)));
     wait_until("the follower to hear of the claim", || {
         let told = stream.try_next().unwrap();
         matches!(told, Some(Happening::Commit(event)) if event.entries[0].op == Op::Claim)
@@ -320,8 +320,8 @@ fn change_one(yard: &Yard, deed: usize, kind: usize, [id, other]: &[TaskId; 2]) 
         }
         1 | 2 => updated(yard.done(id).unwrap()),
         3 => match yard.claim(id, &Claim { limit: (kind > 0).then_some(kind), ..Claim::default() }).unwrap() {
-            ClaimOutcome::Claimed(claimed) => format!("{:?}", claimed.task),
-            ClaimOutcome::Refused { refusal, .. } => format!("{refusal:?}"),
+            Outcome::Done(claimed) => format!("{:?}", claimed.task),
+            Outcome::Refused(refusal) => format!("{refusal:?}"),
         },
         4 => updated(yard.reopen(id).unwrap()),
         5 => format!("{:?}", yard.delete(std::slice::from_ref(id)).unwrap().map(|_| ())),

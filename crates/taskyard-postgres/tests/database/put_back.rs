@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use taskyard::core::{AgentName, ListId, Revision, Rules, TaskId};
-use taskyard::operations::{Claim, ClaimOutcome, NewTask};
+use taskyard::operations::{Claim, NewTask};
 use taskyard::store::Txn;
-use taskyard::{Store, StoreError, Yard};
+use taskyard::{Outcome, Store, StoreError, Yard};
 use taskyard_postgres::{PostgresStore, Surroundings};
 use taskyard_testkit::SharedPostgres;
 
@@ -34,7 +34,7 @@ fn a_list_that_has_another_number_now_is_read_anew() {
     create(&first, "of the first");
     create(&second, "of the second");
     for yard in [&first, &second] {
-        assert!(matches!(yard.claim_next(&Claim::default()).unwrap(), ClaimOutcome::Claimed(_)));
+        assert!(matches!(yard.claim_next(&Claim::default()).unwrap(), Outcome::Done(_)));
     }
     // Both have as many commits, and each is now under the name of the other.
     sql(&format!(
@@ -49,7 +49,7 @@ fn a_list_that_has_another_number_now_is_read_anew() {
 fn a_schema_made_anew_gives_out_no_old_token() {
     let (address, schema) = fresh();
     let claimed = |yard: &Yard| match yard.claim_next(&Claim::default()).unwrap() {
-        ClaimOutcome::Claimed(claimed) => claimed.lease.token,
+        Outcome::Done(claimed) => claimed.lease.token,
         other => panic!("{other:?}"),
     };
     let first = yard(&address, "L");

@@ -174,7 +174,7 @@ fn newer_tables_take_nothing_from_this_release() {
     let schema = schema(&address);
     let lease = {
         let claimed = yard.claim_next(&taskyard::operations::Claim::default()).unwrap();
-        let taskyard::operations::ClaimOutcome::Claimed(claimed) = claimed else { panic!("{claimed:?}") };
+        let taskyard::Outcome::Done(claimed) = claimed else { panic!("{claimed:?}") };
         claimed.lease
     };
     let ends = || server.sql(&format!("SELECT version, ends_wall FROM {schema}.leases"));

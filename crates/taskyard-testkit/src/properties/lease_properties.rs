@@ -9,7 +9,7 @@ use taskyard::core::rules::leases::leasing::{DEFAULT_LEASE, holds};
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, Entry, Holder, Lease, ListId, Op, Revision, Rules, Status, Task, TaskId, Token};
 use taskyard::liveness::World;
-use taskyard::operations::{Claim, ClaimOutcome, Departure, Filter, NewTask, UndoRange};
+use taskyard::operations::{Claim, Claimed, Departure, Filter, NewTask, UndoRange};
 use taskyard::store::{HistoryQuery, StoreClock};
 use taskyard::{Outcome, Yard};
 
@@ -286,7 +286,12 @@ impl LeasePlayer {
         }
     }
 
-    fn claim(&mut self, agent: AgentName, life: Life, claim: impl Fn(&taskyard::Yard, Claim) -> ClaimOutcome) -> Came {
+    fn claim(
+        &mut self,
+        agent: AgentName,
+        life: Life,
+        claim: impl Fn(&taskyard::Yard, Claim) -> Outcome<Claimed>,
+    ) -> Came {
         let process = (!matches!(life, Life::Time)).then(|| self.world.start_process());
         self.processes.extend(process.clone());
         let holder = process.clone().map(|process| match life {
@@ -296,7 +301,7 @@ impl LeasePlayer {
         let ttl = matches!(life, Life::Time | Life::TimeAndProcess).then_some(TTL);
         let outcome = claim(&self.yard.acting_as(agent.clone()), Claim { ttl, holder, ..Claim::default() });
         self.tried(&agent);
-        let ClaimOutcome::Claimed(claimed) = outcome else { return Came::NotWritten };
+        let Outcome::Done(claimed) = outcome else { return Came::NotWritten };
         let (lease, now) = (claimed.lease, self.world.now());
         assert!(claimed.task.owner().is_some_and(|owner| is_same_agent(owner, agent.as_str())));
         match self.given.get_mut(&lease.token) {

@@ -8,8 +8,7 @@ use serde_json::Map;
 use taskyard_core::answers::answer_values;
 use taskyard_core::answers::answer_values::{Ids, Shape, expires_at};
 use taskyard_core::answers::claim_answers::{
-    ClaimLost, ClaimRefused, ClaimWon, ClaimedTogether, Departed, RefusedClaim, Released, ReleasedTogether, Renewed,
-    UnassignedTask, WonClaim,
+    ClaimWon, ClaimedTogether, Departed, RefusedClaim, Released, ReleasedTogether, Renewed, UnassignedTask, WonClaim,
 };
 use taskyard_core::answers::history_answers::{Restorable, RestorableTask, Restored, Undone};
 use taskyard_core::answers::task_answers::{
@@ -261,19 +260,8 @@ impl<'a> From<&'a operations::Claimed> for ClaimWon<'a> {
     }
 }
 
-impl<'a> From<&'a operations::LostClaim> for ClaimLost<'a> {
-    fn from(lost: &'a operations::LostClaim) -> Self {
-        Self {
-            refused: ClaimRefused { since: lost.since.map(|since| since.to_string()), ..(&lost.refusal).into() },
-            task: lost.task.as_deref().map(Shape),
-            also_held: Ids(&lost.also_held),
-            gone: lost.gone.as_ref().map(Into::into),
-        }
-    }
-}
-
-impl<'a> From<&'a operations::ClaimedTogether> for ClaimedTogether<'a> {
-    fn from(operations::ClaimedTogether { claimed, refused }: &'a operations::ClaimedTogether) -> Self {
+impl<'a> From<&'a Possible<operations::Claimed>> for ClaimedTogether<'a> {
+    fn from(Possible { done: claimed, refused }: &'a Possible<operations::Claimed>) -> Self {
         fn won(claimed: &operations::Claimed) -> WonClaim<'_> {
             WonClaim {
                 task: claimed.task.id.as_str(),
@@ -283,14 +271,14 @@ impl<'a> From<&'a operations::ClaimedTogether> for ClaimedTogether<'a> {
                 resumed: claimed.is_resumed,
             }
         }
-        fn lost(refused: &operations::RefusedClaim) -> RefusedClaim<'_> {
-            RefusedClaim { refused: (&refused.refusal).into(), task: refused.id.as_str() }
+        fn lost((id, refusal): &operations::RefusedTask) -> Option<RefusedClaim<'_>> {
+            Some(RefusedClaim { refused: refusal.of_claim()?.into(), task: id.as_str() })
         }
         Self {
             claimed: !claimed.is_empty(),
             tasks: claimed.iter().map(|claimed| Shape(&claimed.task)).collect(),
             claims: claimed.iter().map(won).collect(),
-            refused: refused.iter().map(lost).collect(),
+            refused: refused.iter().filter_map(lost).collect(),
             revision: claimed.iter().find_map(|claimed| claimed.revision).map(|revision| revision.0),
         }
     }
@@ -303,7 +291,8 @@ pub fn renewed<'a>(task: &'a Task, lease: &Lease) -> Renewed<'a> {
 
 impl<'a> From<&'a operations::Released> for Released<'a> {
     fn from(released: &'a operations::Released) -> Self {
-        Self { task: Shape(&released.task), revision: released.revision.map(|revision| revision.0) }
+        let revision = released.revision.map(|revision| revision.0);
+        Self { released: true, task: Shape(&released.task), revision }
     }
 }
 

@@ -1,42 +1,29 @@
 //! Claims tasks: if several agents want a task, exactly one gets it.
 
-use std::cell::RefCell;
 use std::collections::HashSet;
 use std::time::Instant;
 
 use taskyard_core::rules::agents::is_same_agent;
-use taskyard_core::rules::claims::claiming::{ClaimRefusal, Claimant, Resumes, judge_claim, judge_load};
+use taskyard_core::rules::claims::claiming::{Claimant, Resumes, judge_claim, judge_load};
 use taskyard_core::rules::graph::dependencies::OpenTasks;
 use taskyard_core::rules::graph::parts::{Named, blockers_above, with_those_above};
 use taskyard_core::rules::history::vanishing::Gone;
 use taskyard_core::rules::leases::leasing::{LeaseState, holds};
-use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Event, Lease, Op, Revision, Rules, Status, Task, TaskId, Timestamp};
+use taskyard_core::rules::refusal::{ClaimRefusal, Refusal};
+use taskyard_core::{Event, Lease, Op, Revision, Rules, Status, Task, TaskId};
 
 use crate::lease_watch::{Alarm, Woken};
 use crate::operations::lease_upkeep::lease_on;
 use crate::operations::next::{Choice, Claim, Resuming};
-use crate::operations::outcome::once;
+use crate::operations::outcome::{Possible, once};
 use crate::store::{HistoryQuery, Lookup, NewLease, Snapshot, StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
 /// How many attempts choose a task without holding the lock, if other agents take every ready task first. After that
 /// the choice is made under the lock, where no other agent can interfere.
 const LOOKS: u32 = 4;
-
-/// The outcome of a claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ClaimOutcome {
-    /// The agent has the task.
-    Claimed(Box<Claimed>),
-    /// The agent does not have it, and nothing has changed.
-    Refused {
-        /// The rule that refused the claim, with the obstacle.
-        refusal: ClaimRefusal,
-        /// The requested task, if there is one.
-        task: Option<Box<Task>>,
-    },
-}
+/// No candidate is left.
+const NONE_READY: ClaimRefusal = ClaimRefusal::NothingReady { for_others: 0, next_at: None };
 
 /// A claimed task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,53 +45,49 @@ pub struct Claimed {
     pub is_of_run: bool,
 }
 
-/// Why a claim was refused, and the task it was about.
-pub(super) type Refused = (ClaimRefusal, Option<Box<Task>>);
-pub(super) type Attempt = Result<Claimed, Refused>;
-
 impl Yard {
     /// Claims a task by its id.
-    pub fn claim(&self, id: &TaskId, claim: &Claim) -> Result<ClaimOutcome, Error> {
+    pub fn claim(&self, id: &TaskId, claim: &Claim) -> Result<Outcome<Claimed>, Error> {
         if let Some(outcome) = self.claim_in_run(Some(id))? {
             return Ok(outcome);
         }
-        let claim = match self.as_teammate(claim)? {
-            Ok(claim) => claim,
-            Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
+        let claim = match self.as_teammate(claim, Some(id))? {
+            Outcome::Done(claim) => claim,
+            Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
         };
         let claim = claim.as_ref();
-        if let Some((refusal, task)) = self.refused_at_a_glance(id, claim)? {
-            return Ok(ClaimOutcome::Refused { refusal, task });
+        if let Some(refusal) = self.refused_at_a_glance(id, claim)? {
+            return Ok(Outcome::Refused(refusal));
         }
         self.claim_once(|txn| self.attempt(txn, id, claim))
     }
 
     /// Claims the next task: one the agent already has, otherwise the best ready one.
-    pub fn claim_next(&self, claim: &Claim) -> Result<ClaimOutcome, Error> {
+    pub fn claim_next(&self, claim: &Claim) -> Result<Outcome<Claimed>, Error> {
         if let Some(outcome) = self.claim_in_run(None)? {
             return Ok(outcome);
         }
-        let claim = match self.as_teammate(claim)? {
-            Ok(claim) => claim,
-            Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
+        let claim = match self.as_teammate(claim, None)? {
+            Outcome::Done(claim) => claim,
+            Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
         };
         let claim = claim.as_ref();
         if self.may_be_something_for(claim)? {
             // The transaction reads the list anyway, so it makes the choice.
             let answer = self.claim_once(|txn| match self.choose_again(txn, claim)? {
-                Some(Ok(candidates)) => self.attempt_first(txn, &candidates, &HashSet::new(), claim),
-                Some(Err(refusal)) => Ok(Err((refusal, None))),
-                None => Ok(Err((ClaimRefusal::NothingReady { for_others: 0, next_at: None }, None))),
+                Some(Outcome::Done(candidates)) => self.attempt_first(txn, &candidates, &HashSet::new(), claim),
+                Some(Outcome::Refused(refusal)) => Ok(Outcome::Refused(refusal)),
+                None => Ok(Outcome::refused(NONE_READY)),
             })?;
-            if matches!(answer, ClaimOutcome::Claimed(_)) {
+            if matches!(answer, Outcome::Done(_)) {
                 return Ok(answer);
             }
         }
         for _ in 0..LOOKS {
             let (chosen, seen) = self.choose(claim)?;
             let candidates = match chosen {
-                Ok(candidates) => candidates,
-                Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
+                Outcome::Done(candidates) => candidates,
+                Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
             };
             let answer = self.claim_once(|txn| {
                 if txn.revision() == seen {
@@ -112,26 +95,24 @@ impl Yard {
                 }
                 // Other agents have written in the meantime, and may have taken the best task.
                 match self.choose_again(txn, claim)? {
-                    Some(Ok(candidates)) => self.attempt_first(txn, &candidates, &HashSet::new(), claim),
-                    Some(Err(refusal)) => Ok(Err((refusal, None))),
+                    Some(Outcome::Done(candidates)) => self.attempt_first(txn, &candidates, &HashSet::new(), claim),
+                    Some(Outcome::Refused(refusal)) => Ok(Outcome::Refused(refusal)),
                     None => self.attempt_first(txn, &candidates, &parents_since(self, seen)?, claim),
                 }
             })?;
-            match answer {
+            match answer.refusal().and_then(Refusal::of_claim) {
                 // Other agents took all of them, or completed the one we had; something new may be ready.
-                ClaimOutcome::Refused {
-                    refusal:
-                        ClaimRefusal::NothingReady { .. }
-                        | ClaimRefusal::AlreadyClaimed { .. }
-                        | ClaimRefusal::AlreadyResolved,
-                    ..
-                } => {}
-                answer => return Ok(answer),
+                Some(
+                    ClaimRefusal::NothingReady { .. }
+                    | ClaimRefusal::AlreadyClaimed { .. }
+                    | ClaimRefusal::AlreadyResolved,
+                ) => {}
+                _ => return Ok(answer),
             }
         }
         self.claim_once(|txn| match self.candidates(&txn.tasks()?, &txn.leases()?, claim, &self.now()?) {
             Ok(candidates) => self.attempt_first(txn, &candidates, &HashSet::new(), claim),
-            Err(refusal) => Ok(Err((refusal, None))),
+            Err(reason) => Ok(Outcome::refused(reason)),
         })
     }
 
@@ -139,7 +120,7 @@ impl Yard {
     /// no run, or the task does not exist.
     pub fn task_of_run(&self) -> Result<Option<(Task, bool)>, Error> {
         let Some(run) = self.run() else { return Ok(None) };
-        if let Some(ClaimOutcome::Claimed(claimed)) = self.claim_in_run(None)? {
+        if let Some(Outcome::Done(claimed)) = self.claim_in_run(None)? {
             return Ok(Some((claimed.task, true)));
         }
         let task = self.store().read(self.list_id())?.find(&run.task)?.task();
@@ -149,7 +130,7 @@ impl Yard {
     /// Answers a claim made in a run of `work`: with the run's task while the run holds it, and with a refusal if
     /// another task is requested. Returns `None` if there is no run, or if its task is no longer held and another may
     /// be claimed.
-    pub(super) fn claim_in_run(&self, id: Option<&TaskId>) -> Result<Option<ClaimOutcome>, Error> {
+    pub(super) fn claim_in_run(&self, id: Option<&TaskId>) -> Result<Option<Outcome<Claimed>>, Error> {
         let Some(run) = self.run() else { return Ok(None) };
         let list = self.store().read(self.list_id())?;
         let task = list.find(&run.task)?.task();
@@ -160,12 +141,12 @@ impl Yard {
             _ => None,
         };
         let is_of_run = id.is_none_or(|id| *id == run.task);
-        let refused = |is_over, task| ClaimOutcome::Refused {
-            refusal: ClaimRefusal::OutsideRun { task: run.task.clone(), is_over },
-            task,
+        let refused = |is_over, task| {
+            let reason = ClaimRefusal::OutsideRun { task: run.task.clone(), is_over };
+            Outcome::Refused(Refusal::claim(id, reason, task))
         };
         Ok(match (task, lease) {
-            (Some(task), Some(lease)) if is_of_run => Some(ClaimOutcome::Claimed(Box::new(Claimed {
+            (Some(task), Some(lease)) if is_of_run => Some(Outcome::Done(Claimed {
                 task,
                 lease,
                 is_resumed: true,
@@ -173,7 +154,7 @@ impl Yard {
                 revision: None,
                 also_held: Vec::new(),
                 is_of_run,
-            }))),
+            })),
             (_, Some(_)) => {
                 let wanted = id.map(|id| list.find(id)).transpose()?.and_then(Lookup::task);
                 Some(refused(false, wanted.map(Box::new)))
@@ -199,20 +180,22 @@ impl Yard {
     /// Makes one attempt at a claim in a transaction, then checks that the task is really ours.
     fn claim_once(
         &self,
-        mut attempt: impl FnMut(&mut dyn Txn) -> Result<Attempt, StoreError>,
-    ) -> Result<ClaimOutcome, Error> {
-        let mut refused: Option<Refused> = None;
+        mut attempt: impl FnMut(&mut dyn Txn) -> Result<Outcome<Claimed>, StoreError>,
+    ) -> Result<Outcome<Claimed>, Error> {
+        let mut refused: Option<Refusal> = None;
+        // A refused attempt is committed, too: it may have renewed leases.
         let outcome = self.transact(Op::Claim, |txn, _| {
-            let attempted = attempt(txn)?;
+            let attempted = attempt(txn)?.done();
             refused = attempted.as_ref().err().cloned();
             Ok(attempted)
         });
         match (outcome, refused) {
             // Apart from the refusal, the transaction only had to renew leases, so this failure does not matter.
-            (Err(Error::Store(StoreError::Unfinished { .. })), Some((refusal, task))) => {
-                Ok(ClaimOutcome::Refused { refusal, task })
-            }
-            (outcome, _) => self.concluded(outcome?),
+            (Err(Error::Store(StoreError::Unfinished { .. })), Some(refusal)) => Ok(Outcome::Refused(refusal)),
+            (outcome, _) => match outcome? {
+                Outcome::Done((Ok(claimed), commit)) => self.confirmed(claimed, commit.as_ref()),
+                Outcome::Done((Err(refusal), _)) | Outcome::Refused(refusal) => Ok(Outcome::Refused(refusal)),
+            },
         }
     }
 
@@ -225,16 +208,16 @@ impl Yard {
         claim: &Claim,
         alarm: &mut Alarm,
         until: Option<Instant>,
-    ) -> Result<ClaimOutcome, Error> {
+    ) -> Result<Outcome<Claimed>, Error> {
         loop {
             // The members of the team may change during the wait.
             let yard = self.for_one_call();
             yard.take_out_ended_meanwhile();
             let answer = yard.claim_next(claim)?;
-            let ClaimOutcome::Refused { refusal: ClaimRefusal::NothingReady { next_at, .. }, .. } = answer else {
+            let Some(ClaimRefusal::NothingReady { next_at, .. }) = answer.refusal().and_then(Refusal::of_claim) else {
                 return Ok(answer);
             };
-            match alarm.wait_at_most(self, until, next_at)? {
+            match alarm.wait_at_most(self, until, *next_at)? {
                 Woken::LookAgain => {}
                 Woken::TimedOut | Woken::Stopped => return Ok(answer),
             }
@@ -246,47 +229,35 @@ impl Yard {
     /// answered first, and the file names it.
     ///
     /// The claim is committed, so a failure of this check is not reported as a failed claim.
-    pub(super) fn confirmed(&self, claimed: Claimed, commit: Option<&Event>) -> Result<ClaimOutcome, Error> {
-        let confirmed = |claimed| Ok(ClaimOutcome::Claimed(Box::new(claimed)));
+    pub(super) fn confirmed(&self, claimed: Claimed, commit: Option<&Event>) -> Result<Outcome<Claimed>, Error> {
+        let claimed = Claimed { revision: commit.map(|commit| commit.revision), ..claimed };
         if self.rehearses() {
-            return confirmed(claimed);
+            return Ok(Outcome::Done(claimed));
         }
         if self.store().care().is_none() {
             // Without files, only the process that commits can have written the task.
             if let Some(holder) = &claimed.lease.holder {
                 self.holds_now(holder);
             }
-            return confirmed(claimed);
+            return Ok(Outcome::Done(claimed));
         }
         let found = self.store().read(self.list_id()).and_then(|list| list.find(&claimed.task.id));
         let found = found.map_err(|cause| StoreError::unfinished(commit.cloned(), cause))?;
-        let Lookup::Found(task, _) = found else { return confirmed(claimed) };
-        let refusal = match task.owner() {
+        let Lookup::Found(task, _) = found else { return Ok(Outcome::Done(claimed)) };
+        let reason = match task.owner() {
             Some(owner) if is_same_agent(owner, self.actor().as_str()) => {
                 if let Some(holder) = &claimed.lease.holder {
                     self.holds_now(holder);
                 }
-                return confirmed(claimed);
+                return Ok(Outcome::Done(claimed));
             }
             Some(owner) => ClaimRefusal::AlreadyClaimed { by: owner.to_owned(), free_at: None },
             None if task.status == Status::Completed => ClaimRefusal::AlreadyResolved,
             // It was ours briefly, and was released since.
-            None => return confirmed(claimed),
+            None => return Ok(Outcome::Done(claimed)),
         };
         self.give_up(&claimed.lease);
-        Ok(ClaimOutcome::Refused { refusal, task: Some(task) })
-    }
-
-    fn concluded(&self, outcome: Outcome<(Attempt, Option<Event>)>) -> Result<ClaimOutcome, Error> {
-        match outcome {
-            Outcome::Done((Ok(claimed), commit)) => {
-                let revision = commit.as_ref().map(|commit| commit.revision);
-                self.confirmed(Claimed { revision, ..claimed }, commit.as_ref())
-            }
-            Outcome::Done((Err((refusal, task)), _)) => Ok(ClaimOutcome::Refused { refusal, task }),
-            // The attempt never refuses in this way.
-            Outcome::Refused(_) => Ok(ClaimOutcome::Refused { refusal: ClaimRefusal::TaskNotFound, task: None }),
-        }
+        Ok(Outcome::Refused(Refusal::claim(Some(&claimed.task.id), reason, Some(task))))
     }
 
     /// Ends a lease on a task that turned out to belong to another agent.
@@ -315,7 +286,7 @@ impl Yard {
 
     /// Checks without a lock whether the claim would be refused, so that a hopeless one does not have to wait for a
     /// lock. The refusal was true at some moment during the call, which is all that any answer can promise.
-    fn refused_at_a_glance(&self, id: &TaskId, claim: &Claim) -> Result<Option<Refused>, Error> {
+    fn refused_at_a_glance(&self, id: &TaskId, claim: &Claim) -> Result<Option<Refusal>, Error> {
         if let Some(list) = self.store().recollect(self.list_id())
             && self.refused_on(&*list, id, claim)?.is_none()
         {
@@ -328,8 +299,10 @@ impl Yard {
         self.refused_on(&*self.store().read(self.list_id())?, id, claim)
     }
 
-    fn refused_on(&self, list: &dyn Snapshot, id: &TaskId, claim: &Claim) -> Result<Option<Refused>, Error> {
-        let Lookup::Found(task, _) = list.find(id)? else { return Ok(Some((ClaimRefusal::TaskNotFound, None))) };
+    fn refused_on(&self, list: &dyn Snapshot, id: &TaskId, claim: &Claim) -> Result<Option<Refusal>, Error> {
+        let Lookup::Found(task, _) = list.find(id)? else {
+            return Ok(Some(Refusal::claim(Some(id), ClaimRefusal::TaskNotFound, None)));
+        };
         let is_owned = task.owner().is_some_and(|owner| !is_same_agent(owner, self.actor().as_str()));
         let lease = if is_owned { list.leases()?.into_iter().find(|lease| lease.task == task.id) } else { None };
         let state = lease.map(|lease| self.judge(&lease)).transpose()?;
@@ -338,8 +311,8 @@ impl Yard {
             return Ok(None);
         }
         let claimant = self.claimant(claim);
-        if let Err(refusal) = judge_claim(&task, &open_blockers(list, &task, self.rules())?, &claimant, self.rules()) {
-            return Ok(Some((until_free(refusal, state.as_ref()), Some(task))));
+        if let Err(reason) = judge_claim(&task, &open_blockers(list, &task, self.rules())?, &claimant, self.rules()) {
+            return Ok(Some(Refusal::claim(Some(id), until_free(reason, state.as_ref()), Some(task))));
         }
         if !claim.depends_on_load() {
             return Ok(None);
@@ -349,8 +322,8 @@ impl Yard {
         let Some(task) = tasks.iter().find(|other| other.id == task.id) else { return Ok(None) };
         let blockers = OpenTasks::of(&tasks, self.rules()).blockers(task);
         let could_be_had = judge_claim(task, &blockers, &claimant, self.rules()).is_ok();
-        let refusal = judge_load(&tasks, &task.id, &claimant, self.rules()).err().filter(|_| could_be_had);
-        Ok(refusal.map(|refusal| (refusal, Some(Box::new(task.clone())))))
+        let reason = judge_load(&tasks, Some(&task.id), &claimant, self.rules()).err().filter(|_| could_be_had);
+        Ok(reason.map(|reason| Refusal::claim(Some(id), reason, Some(Box::new(task.clone())))))
     }
 
     /// Claims the first candidate that is still available and has not become a parent since the choice.
@@ -360,7 +333,7 @@ impl Yard {
         (candidates, held): &Choice,
         parents: &HashSet<TaskId>,
         claim: &Claim,
-    ) -> Result<Attempt, StoreError> {
+    ) -> Result<Outcome<Claimed>, StoreError> {
         for candidate in candidates.iter().filter(|candidate| !parents.contains(&candidate.task)) {
             // It may have failed once more since the choice, or no longer match the query.
             let now = self.now()?.wall;
@@ -369,39 +342,43 @@ impl Yard {
                 continue;
             }
             match self.attempt(txn, &candidate.task, claim)? {
-                Ok(claimed) => {
+                Outcome::Done(claimed) => {
                     let also_held = held.iter().filter(|id| **id != claimed.task.id).cloned().collect();
-                    return Ok(Ok(Claimed { why: Some(candidate.why.clone()), also_held, ..claimed }));
+                    return Ok(Outcome::Done(Claimed { why: Some(candidate.why.clone()), also_held, ..claimed }));
                 }
-                Err((refusal @ ClaimRefusal::AgentBusy { .. }, _)) => return Ok(Err((refusal, None))),
-                Err(_) => {}
+                Outcome::Refused(refusal) => {
+                    if let Some(busy @ ClaimRefusal::AgentBusy { .. }) = refusal.of_claim() {
+                        return Ok(Outcome::refused(busy.clone()));
+                    }
+                }
             }
         }
-        Ok(Err((ClaimRefusal::NothingReady { for_others: 0, next_at: None }, None)))
+        Ok(Outcome::refused(NONE_READY))
     }
 
     /// Judges a claim on the current state of the task, and stages it.
-    pub(super) fn attempt(&self, txn: &mut dyn Txn, id: &TaskId, claim: &Claim) -> Result<Attempt, StoreError> {
+    fn attempt(&self, txn: &mut dyn Txn, id: &TaskId, claim: &Claim) -> Result<Outcome<Claimed>, StoreError> {
         if claim.only_when_idle {
             // The client, too, decides this under the list's lock.
             txn.lock_list()?;
         }
-        let Lookup::Found(task, _) = txn.find(id)? else { return Ok(Err((ClaimRefusal::TaskNotFound, None))) };
+        let refused = |reason, task| Ok(Outcome::Refused(Refusal::claim(Some(id), reason, task)));
+        let Lookup::Found(task, _) = txn.find(id)? else { return refused(ClaimRefusal::TaskNotFound, None) };
         let claimant = self.claimant(claim);
         let blockers = open_blockers(txn, &task, self.rules())?;
-        if let Err(refusal) = judge_claim(&task, &blockers, &claimant, self.rules()) {
-            return Ok(Err((refusal, Some(task))));
+        if let Err(reason) = judge_claim(&task, &blockers, &claimant, self.rules()) {
+            return refused(reason, Some(task));
         }
         if claim.depends_on_load()
-            && let Err(refusal) = judge_load(&self.tasks_that_count(txn)?, &task.id, &claimant, self.rules())
+            && let Err(reason) = judge_load(&self.tasks_that_count(txn)?, Some(&task.id), &claimant, self.rules())
         {
-            return Ok(Err((refusal, Some(task))));
+            return refused(reason, Some(task));
         }
         let (present, now) = (lease_on(txn, &task)?, self.now()?);
         let is_taken = |lease: &&Lease| self.is_held_by_another(lease, claim, &now);
         if let Some(lease) = present.as_ref().filter(is_taken) {
-            let refusal = ClaimRefusal::AlreadyClaimed { by: lease.agent.as_str().to_owned(), free_at: None };
-            return Ok(Err((refusal, Some(task))));
+            let reason = ClaimRefusal::AlreadyClaimed { by: lease.agent.as_str().to_owned(), free_at: None };
+            return refused(reason, Some(task));
         }
         let after = self.taken(&task, claim);
         if after != *task {
@@ -432,7 +409,7 @@ impl Yard {
         let is_resumed = task.owner().is_some();
         let task = txn.find(id)?.task().unwrap_or(*task);
         let (why, revision, also_held) = (None, None, Vec::new());
-        Ok(Ok(Claimed { task, lease, is_resumed, why, revision, also_held, is_of_run: false }))
+        Ok(Outcome::Done(Claimed { task, lease, is_resumed, why, revision, also_held, is_of_run: false }))
     }
 
     /// Returns whether a lease and its token stay valid when its agent claims the task again.
@@ -468,129 +445,87 @@ fn until_free(refusal: ClaimRefusal, state: Option<&LeaseState>) -> ClaimRefusal
     }
 }
 
-/// A task that was refused to an agent that claimed several.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RefusedClaim {
-    /// The requested id.
-    pub id: TaskId,
-    /// The rule that refused the claim, with the obstacle.
-    pub refusal: ClaimRefusal,
-    /// The task as it is now, if there is one.
-    pub task: Option<Box<Task>>,
-}
-
-/// The outcome of a claim on several tasks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClaimedTogether {
-    /// The claimed tasks, in the order in which they were requested.
-    pub claimed: Vec<Claimed>,
-    /// The refused tasks.
-    pub refused: Vec<RefusedClaim>,
-}
-
 impl Yard {
-    /// Claims several tasks in one commit, all or none: if one is refused, nothing changes and that refusal is
-    /// returned.
-    pub fn claim_together(&self, ids: &[TaskId], claim: &Claim) -> Result<ClaimedTogether, Error> {
-        self.claim_many(ids, claim, |refused| !refused.is_empty())
+    /// Claims several tasks in one commit, all or none.
+    pub fn claim_together(&self, ids: &[TaskId], claim: &Claim) -> Result<Outcome<Vec<Claimed>>, Error> {
+        let Possible { done, refused } = self.claim_many(ids, claim, Err)?;
+        Ok(refused.into_iter().next().map_or(Outcome::Done(done), |(_, refusal)| Outcome::Refused(refusal)))
     }
 
     /// Claims those of several tasks that are available, in one commit, and returns the refusals of the others.
-    pub fn claim_possible(&self, ids: &[TaskId], claim: &Claim) -> Result<ClaimedTogether, Error> {
-        self.claim_many(ids, claim, |_| false)
+    pub fn claim_possible(&self, ids: &[TaskId], claim: &Claim) -> Result<Possible<Claimed>, Error> {
+        self.claim_many(ids, claim, Ok)
     }
 
+    /// Claims tasks in one commit. `goes_on` returns a refusal as an error if nothing is to be claimed because of it.
     fn claim_many(
         &self,
         ids: &[TaskId],
         claim: &Claim,
-        gives_up: impl Fn(&[RefusedClaim]) -> bool,
-    ) -> Result<ClaimedTogether, Error> {
+        goes_on: impl Fn(Refusal) -> Result<Refusal, Refusal>,
+    ) -> Result<Possible<Claimed>, Error> {
         let ids = once(ids);
-        let all_refused = |refusal: &ClaimRefusal| {
-            let refused = |id: &TaskId| RefusedClaim { id: id.clone(), refusal: refusal.clone(), task: None };
-            ClaimedTogether { claimed: Vec::new(), refused: ids.iter().map(refused).collect() }
+        let all_refused = |refusal: &Refusal| {
+            let refused = ids.iter().map(|id| (id.clone(), refusal.clone())).collect();
+            Ok(Possible { done: Vec::new(), refused })
         };
-        let outside_run = ids.iter().map(|id| self.claim_in_run(Some(id)));
-        for outcome in outside_run.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten() {
-            if let ClaimOutcome::Refused { refusal, .. } = outcome {
-                return Ok(all_refused(&refusal));
+        for id in &ids {
+            if let Some(Outcome::Refused(refusal)) = self.claim_in_run(Some(id))? {
+                return all_refused(&refusal);
             }
         }
-        let claim = match self.as_teammate(claim)? {
-            Ok(claim) => claim,
-            Err(refusal) => return Ok(all_refused(&refusal)),
+        let claim = match self.as_teammate(claim, ids.first())? {
+            Outcome::Done(claim) => claim,
+            Outcome::Refused(refusal) => return all_refused(&refusal),
         };
         if !self.store().read(self.list_id())?.exists()? {
-            return Ok(all_refused(&ClaimRefusal::TaskNotFound));
+            let missing = |id: TaskId| (id.clone(), Refusal::claim(Some(&id), ClaimRefusal::TaskNotFound, None));
+            return Ok(Possible { done: Vec::new(), refused: ids.into_iter().map(missing).collect() });
         }
-        // A halted transaction returns no value, so the refusals are collected here.
-        let refused: RefCell<Vec<RefusedClaim>> = RefCell::default();
         let outcome = self.transact(Op::Claim, |txn, _| {
-            refused.borrow_mut().clear();
-            let mut claimed = Vec::new();
+            let mut possible = Possible { done: Vec::new(), refused: Vec::new() };
             for id in &ids {
                 match self.attempt(txn, id, claim.as_ref())? {
-                    Ok(taken) => claimed.push(taken),
-                    Err((refusal, task)) => {
-                        refused.borrow_mut().push(RefusedClaim { id: id.clone(), refusal, task });
-                        if gives_up(&refused.borrow()) {
-                            return Err(Refusal::NoSuchTask { task: id.clone() }.into());
-                        }
-                    }
+                    Outcome::Done(claimed) => possible.done.push(claimed),
+                    Outcome::Refused(refusal) => possible.refused.push((id.clone(), goes_on(refusal)?)),
                 }
             }
-            Ok(claimed)
+            Ok(possible)
         })?;
-        let mut refused = refused.into_inner();
-        let Outcome::Done((taken, event)) = outcome else {
-            return Ok(ClaimedTogether { claimed: Vec::new(), refused });
+        let (attempted, commit) = match outcome {
+            Outcome::Done(attempted) => attempted,
+            Outcome::Refused(refusal) => return all_refused(&refusal),
         };
-        let revision = event.as_ref().map(|event| event.revision);
-        let mut claimed = Vec::new();
-        for taken in taken {
-            let id = taken.task.id.clone();
-            match self.confirmed(Claimed { revision, ..taken }, event.as_ref())? {
-                ClaimOutcome::Claimed(taken) => claimed.push(*taken),
-                ClaimOutcome::Refused { refusal, task } => refused.push(RefusedClaim { id, refusal, task }),
+        let mut possible = Possible { done: Vec::new(), refused: attempted.refused };
+        for claimed in attempted.done {
+            let id = claimed.task.id.clone();
+            match self.confirmed(claimed, commit.as_ref())? {
+                Outcome::Done(claimed) => possible.done.push(claimed),
+                Outcome::Refused(refusal) => possible.refused.push((id, refusal)),
             }
         }
-        Ok(ClaimedTogether { claimed, refused })
+        Ok(possible)
     }
-}
 
-/// A refused claim, with the context its caller should know.
-#[derive(Clone, Debug)]
-pub struct LostClaim {
-    /// The rule that refused the claim, with the obstacle.
-    pub refusal: ClaimRefusal,
-    /// The requested task, if there is one.
-    pub(crate) task: Option<Box<Task>>,
-    /// When the owner got the task, if another agent has it and the time is known.
-    pub since: Option<Timestamp>,
-    /// If nothing is ready and the agent's name was not given explicitly: the tasks held under that name.
-    pub also_held: Vec<TaskId>,
-    /// If nothing is ready and open tasks have disappeared: what the list has lost.
-    pub gone: Option<Gone>,
-}
-
-impl Yard {
-    /// Collects the context for a claim that was refused on these terms.
-    pub fn explain_lost_claim(
-        &self,
-        claim: &Claim,
-        refusal: ClaimRefusal,
-        task: Option<Box<Task>>,
-    ) -> Result<LostClaim, Error> {
-        let is_idle = matches!(refusal, ClaimRefusal::NothingReady { .. });
-        let gone = if is_idle { self.gone()?.filter(Gone::is_loss) } else { None };
-        let is_unnamed = is_idle && claim.resuming != Resuming::All;
-        let also_held = if is_unnamed { self.held()? } else { Vec::new() };
-        let since = match (&refusal, &task) {
-            (ClaimRefusal::AlreadyClaimed { .. }, Some(task)) if !self.rules().is_client() => self.owned_since(task)?,
-            _ => None,
+    /// Adds to a refused claim on these terms what its caller should know. Other refusals are returned as they are.
+    pub fn explained(&self, refusal: Refusal, claim: &Claim) -> Result<Refusal, Error> {
+        let mut lost = match refusal {
+            Refusal::Claim(lost) => lost,
+            other => return Ok(other),
         };
-        Ok(LostClaim { refusal, task, since, also_held, gone })
+        match (&lost.reason, &lost.task) {
+            (ClaimRefusal::NothingReady { .. }, _) => {
+                lost.gone = self.gone()?.filter(Gone::is_loss);
+                if claim.resuming != Resuming::All {
+                    lost.also_held = self.held()?;
+                }
+            }
+            (ClaimRefusal::AlreadyClaimed { .. }, Some(task)) if !self.rules().is_client() => {
+                lost.since = self.owned_since(task)?;
+            }
+            _ => {}
+        }
+        Ok(Refusal::Claim(lost))
     }
 }
 

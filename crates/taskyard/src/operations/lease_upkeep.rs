@@ -277,13 +277,13 @@ impl Yard {
     /// ```
     /// # use std::sync::Arc;
     /// # use taskyard::core::{AgentName, ListId, Rules};
-    /// # use taskyard::operations::{Claim, ClaimOutcome, NewTask};
+    /// # use taskyard::operations::{Claim, NewTask};
     /// # use taskyard::store::MemoryStore;
     /// # use taskyard::Yard;
     /// # let store = Arc::new(MemoryStore::new(Rules::Strict));
     /// # let yard = Yard::new(store, ListId::new("rocket")?, AgentName::new("ana")?);
     /// # yard.create(NewTask { subject: "Design the schema".into(), ..NewTask::default() })?.done()?;
-    /// let ClaimOutcome::Claimed(claimed) = yard.claim_next(&Claim::default())? else { panic!("it is ready") };
+    /// let Outcome::Done(claimed) = yard.claim_next(&Claim::default())? else { panic!("it is ready") };
     /// let keeper = yard.keep(&claimed.lease, |loss| eprintln!("stop: {loss}"))?;
     /// // The work, however long it takes.
     /// assert_eq!(keeper.finish(), None, "it was ours to the end");

@@ -31,7 +31,7 @@ mod undo;
 mod update;
 mod worktrees;
 
-pub use claim::{ClaimOutcome, Claimed, ClaimedTogether, LostClaim, RefusedClaim};
+pub use claim::Claimed;
 pub use consulting::{IdleAnswer, StopAnswer, Stopped};
 pub use create::{Created, CreatedBatch, NewTask};
 pub use delete::{Cleared, Deleted};
@@ -57,7 +57,6 @@ pub use stats::{KnownPast, PastAndPresent, TimeSpent};
 pub use taskyard_core::rules::agents::Departure;
 pub use taskyard_core::rules::changes::editing::Draft;
 pub use taskyard_core::rules::changes::patching::{Field, OwnerChange, Patch, TagChange};
-pub use taskyard_core::rules::claims::claiming::ClaimRefusal;
 pub use taskyard_core::rules::claims::readiness::Brief;
 pub use taskyard_core::rules::health::FindingCode;
 pub use taskyard_core::rules::history::vanishing::{Absence, Gone, KeptIn};

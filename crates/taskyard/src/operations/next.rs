@@ -4,19 +4,18 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use taskyard_core::live::LiveList;
-use taskyard_core::rules::claims::claiming::{
-    Candidate, ClaimRefusal, Claimant, Resumes, candidates, held, is_given_up, judge_load,
-};
+use taskyard_core::rules::claims::claiming::{Candidate, Claimant, Resumes, candidates, held, is_given_up, judge_load};
 use taskyard_core::rules::claims::readiness::{Ranked, rank};
 use taskyard_core::rules::history::vanishing::Gone;
 pub use taskyard_core::rules::leases::leasing::DEFAULT_LEASE;
 use taskyard_core::rules::leases::leasing::{LeaseState, holds};
 use taskyard_core::rules::looking::query::{Query, Surroundings, Times};
+use taskyard_core::rules::refusal::{ClaimRefusal, Refusal};
 use taskyard_core::{Holder, Lease, Moment, ProcessMark, Revision, Task, TaskId, Timestamp};
 
 use super::reading::Reading;
 use crate::store::{StoreError, Txn};
-use crate::{Error, Yard};
+use crate::{Error, Outcome, Yard};
 
 /// How many of the best candidates are taken from a list in memory. If other agents claim all of them first, it is
 /// asked again.
@@ -28,7 +27,7 @@ pub(super) type Choice = (Vec<Candidate>, Vec<TaskId>);
 impl Yard {
     /// Returns the candidates for the agent and the revision they were read at. Tasks of expired leases are released
     /// first.
-    pub(super) fn choose(&self, claim: &Claim) -> Result<(Result<Choice, ClaimRefusal>, Revision), Error> {
+    pub(super) fn choose(&self, claim: &Claim) -> Result<(Outcome<Choice>, Revision), Error> {
         let (mut list, now) = (self.store().read(self.list_id())?, self.now()?);
         let mut leases = list.leases()?;
         if !self.are_alive(&leases, &now) {
@@ -61,9 +60,9 @@ impl Yard {
         tasks: &[Task],
         leases: &[Lease],
         claim: &Claim,
-    ) -> Result<Result<Choice, ClaimRefusal>, StoreError> {
+    ) -> Result<Outcome<Choice>, StoreError> {
         if !matches!(chosen, Err(ClaimRefusal::NothingReady { .. })) {
-            return Ok(chosen);
+            return Ok(chosen.map_err(Refusal::from).into());
         }
         let left = self.of_ended_sessions(tasks, leases)?;
         let free = left.into_iter().filter(|abandoned| abandoned.is_free).map(|abandoned| abandoned.task);
@@ -71,17 +70,18 @@ impl Yard {
         let why = "left in progress by a session that has ended".to_owned();
         let candidate = |task: Task| Candidate { task: task.id, why: why.clone(), is_resumed: false };
         let candidates: Vec<Candidate> = wanted.map(candidate).collect();
-        Ok(if candidates.is_empty() { chosen } else { Ok((candidates, Vec::new())) })
+        Ok(if candidates.is_empty() {
+            chosen.map_err(Refusal::from).into()
+        } else {
+            Outcome::Done((candidates, Vec::new()))
+        })
     }
 
     /// Returns the candidates within a transaction; `None` if the list is not in memory.
-    pub(super) fn choose_again(
-        &self,
-        txn: &dyn Txn,
-        claim: &Claim,
-    ) -> Result<Option<Result<Choice, ClaimRefusal>>, StoreError> {
+    pub(super) fn choose_again(&self, txn: &dyn Txn, claim: &Claim) -> Result<Option<Outcome<Choice>>, StoreError> {
         let (leases, now) = (txn.leases()?, self.now()?);
-        Ok(txn.live()?.map(|live| self.candidates_in_memory(&live, &leases, claim, &now)))
+        let chosen = |live: &LiveList| self.candidates_in_memory(live, &leases, claim, &now).map_err(Refusal::from);
+        Ok(txn.live()?.map(|live| chosen(&live).into()))
     }
 
     /// Returns the candidates of a list that was read.
@@ -94,7 +94,7 @@ impl Yard {
     ) -> Result<Choice, ClaimRefusal> {
         let claimant = Claimant { resumes: self.resumes(leases, claim, now), ..self.claimant(claim) };
         if claim.only_when_idle {
-            judge_load(tasks, &TaskId::stored(""), &claimant, self.rules())?;
+            judge_load(tasks, None, &claimant, self.rules())?;
         }
         let mut passed_over = claim.passed_over.clone();
         let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
@@ -125,7 +125,7 @@ impl Yard {
         let claimant = Claimant { resumes: self.resumes(leases, claim, now), ..self.claimant(claim) };
         let own = || live.tasks_of(self.actor(), self.rules());
         if claim.only_when_idle {
-            judge_load(&own(), &TaskId::stored(""), &claimant, self.rules())?;
+            judge_load(&own(), None, &claimant, self.rules())?;
         }
         let is_held_elsewhere = |task: &Task| {
             let on_it = leases.iter().filter(|lease| lease.task == task.id && holds(lease, task));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use taskyard_core::rules::agents::{Departure, is_same_agent, name_of};
 use taskyard_core::rules::changes::patching::Field;
-use taskyard_core::rules::claims::claiming::{ClaimRefusal, judge_start};
-use taskyard_core::rules::refusal::{Refusal, TeamRefusal};
+use taskyard_core::rules::claims::claiming::judge_start;
+use taskyard_core::rules::refusal::{ClaimRefusal, Refusal, TeamRefusal};
 use taskyard_core::{AgentName, ListId, Proof, Status, Task, TaskId, Team};
 
 use super::{Claim, Departed, Updated};
@@ -227,27 +227,33 @@ impl Yard {
         Ok(judge_start(&tasks, before, after, &names, limit)?)
     }
 
-    /// Returns the claim adapted to the actor's team and run, or why the actor may not claim. A teammate whose plan is
+    /// Returns a claim on a task, or on the next one, adapted to the actor's team and run, or why the actor may not
+    /// claim. A teammate whose plan is
     /// not approved may not start anything; by default it must finish its task in progress first.
-    pub(super) fn as_teammate<'a>(&self, claim: &'a Claim) -> Result<Result<Cow<'a, Claim>, ClaimRefusal>, Error> {
+    pub(super) fn as_teammate<'a>(
+        &self,
+        claim: &'a Claim,
+        id: Option<&TaskId>,
+    ) -> Result<Outcome<Cow<'a, Claim>>, Error> {
         // The client has a busy check, but never uses it.
         let seat = if self.rules().is_client() { None } else { self.seat()? };
         let claim = match self.run() {
             Some(_) => Cow::Owned(Claim { limit: Some(AT_ONCE), ..claim.clone() }),
             None => Cow::Borrowed(claim),
         };
-        let Some(seat) = seat else { return Ok(Ok(claim)) };
+        let Some(seat) = seat else { return Ok(Outcome::Done(claim)) };
         if !claim.reserve && !self.may_begin(&seat)? {
-            return Ok(Err(ClaimRefusal::PlanNotApproved { lead: seat.team.lead().to_owned() }));
+            let reason = ClaimRefusal::PlanNotApproved { lead: seat.team.lead().to_owned() };
+            return Ok(Outcome::Refused(Refusal::claim(id, reason, None)));
         }
         if let Some(teams) = self.teams() {
             // Tasks of dead members become available to agents that look for work.
             self.prune_team_of(teams, &seat)?;
         }
         if seat.is_lead() || claim.limit.is_some() {
-            return Ok(Ok(claim));
+            return Ok(Outcome::Done(claim));
         }
-        Ok(Ok(Cow::Owned(Claim { limit: Some(AT_ONCE), ..claim.into_owned() })))
+        Ok(Outcome::Done(Cow::Owned(Claim { limit: Some(AT_ONCE), ..claim.into_owned() })))
     }
 
     fn may_begin(&self, seat: &Seat) -> Result<bool, TeamError> {

@@ -174,9 +174,9 @@ impl Yard {
         update: &impl Fn(&Task) -> Update,
         seat: Option<&Seat>,
     ) -> Result<Outcome<Vec<Option<Task>>>, Error> {
-        if !list.exists()? {
-            let task = ids.first().cloned().unwrap_or_else(|| TaskId::stored(""));
-            return Ok(Outcome::Refused(Refusal::NoSuchTask { task }));
+        let exists = list.exists()?;
+        if let Some(task) = ids.first().filter(|_| !exists) {
+            return Ok(Outcome::Refused(Refusal::NoSuchTask { task: task.clone() }));
         }
         let mut seen: Vec<Option<Task>> = vec![None; ids.len()];
         if self.hooks().is_some() || seat.is_some() {

@@ -92,7 +92,7 @@ mod tests {
     use taskyard_core::rules::worktrees::record::{TaskWorktree, WorktreeState, worktree_of};
     use taskyard_core::{AgentName, ListId, Rules, TaskId, Timestamp};
 
-    use crate::operations::{Claim, ClaimOutcome, NewTask};
+    use crate::operations::{Claim, NewTask};
     use crate::store::MemoryStore;
     use crate::{Outcome, Yard};
 
@@ -109,7 +109,7 @@ mod tests {
             let created = yard.create(NewTask { subject: name.into(), ..NewTask::default() });
             let id = created.unwrap().done().unwrap().task.id;
             let agent = yard.acting_as(AgentName::new(name).unwrap());
-            let ClaimOutcome::Claimed(claimed) = agent.claim(&id, &Claim::default()).unwrap() else { panic!("free") };
+            let Outcome::Done(claimed) = agent.claim(&id, &Claim::default()).unwrap() else { panic!("free") };
             let agent = agent.proving(claimed.lease.token);
             agent.set_worktree(&id, &queued(), None).unwrap().done().unwrap();
             agent
@@ -136,8 +136,8 @@ mod tests {
         ana.set_worktree(&one, &queued().in_state(WorktreeState::Review), None).unwrap().done().unwrap();
         ana.release(&one).unwrap().done().unwrap();
         let claimed = ana.claim_next(&Claim::default()).unwrap();
-        assert!(matches!(claimed, ClaimOutcome::Refused { .. }), "{claimed:?}");
+        assert!(matches!(claimed, Outcome::Refused(_)), "{claimed:?}");
         let reviewer = Claim { roles: vec!["reviewer".to_owned()], ..Claim::default() };
-        assert!(matches!(ana.claim_next(&reviewer).unwrap(), ClaimOutcome::Claimed(_)));
+        assert!(matches!(ana.claim_next(&reviewer).unwrap(), Outcome::Done(_)));
     }
 }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use taskyard::core::rules::leases::leasing::Loss;
 use taskyard::core::{AgentName, ListId, Rules};
-use taskyard::operations::{Claim, ClaimOutcome, Claimed, NewTask};
+use taskyard::operations::{Claim, Claimed, NewTask};
 use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Store, StoreError};
-use taskyard::{Error, Yard};
+use taskyard::{Error, Outcome, Yard};
 use taskyard_testkit::{PATIENCE, is_once_within, list_builder};
 
 use super::lost_answers::BadLine;
@@ -17,9 +17,9 @@ use super::{done, id, yard};
 /// Long enough for a keeper on a busy machine to renew the lease in time.
 const TTL: Duration = Duration::from_secs(4);
 
-fn claimed(yard: &Yard) -> Box<Claimed> {
+fn claimed(yard: &Yard) -> Claimed {
     let claim = Claim { ttl: Some(TTL), ..Claim::default() };
-    let ClaimOutcome::Claimed(claimed) = yard.claim(&id(1), &claim).unwrap() else { panic!("it is free") };
+    let Outcome::Done(claimed) = yard.claim(&id(1), &claim).unwrap() else { panic!("it is free") };
     claimed
 }
 
@@ -35,7 +35,7 @@ fn a_kept_lease_outlives_its_time_until_its_keeper_is_finished() {
     let ends = |yard: &Yard| yard.lease(&id(1)).unwrap().unwrap().ends.unwrap().wall;
     let given = ends(&yard);
     while ends(&yard).0 < given.0 + 2 * TTL.as_millis() as i64 {
-        assert!(matches!(other(&yard).claim(&id(1), &Claim::default()).unwrap(), ClaimOutcome::Refused { .. }));
+        assert!(matches!(other(&yard).claim(&id(1), &Claim::default()).unwrap(), Outcome::Refused(_)));
         thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(keeper.finish(), None);
@@ -49,7 +49,7 @@ fn a_keeper_of_a_lease_is_told_when_it_is_lost() {
     let (tell, hear) = mpsc::channel();
     let keeper = yard.keep(&claimed.lease, move |loss| tell.send(loss.clone()).unwrap()).unwrap();
     done(other(&yard).overruling().release(&id(1)));
-    assert!(matches!(other(&yard).claim(&id(1), &Claim::default()).unwrap(), ClaimOutcome::Claimed(_)));
+    assert!(matches!(other(&yard).claim(&id(1), &Claim::default()).unwrap(), Outcome::Done(_)));
     assert_eq!(hear.recv_timeout(PATIENCE).unwrap(), Loss::TakenBy("bo".into()));
     assert_eq!(keeper.finish(), Some(Loss::TakenBy("bo".into())));
 }

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use taskyard::core::rules::refusal::ClaimRefusal;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, Holder, Lease, ListId, Op, Rules, Status, Task, Token};
 use taskyard::liveness::World;
-use taskyard::operations::{
-    Claim, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE, MergeWhich, OwnerChange, Patch, UndoRange, Update,
-};
+use taskyard::operations::{Claim, Claimed, DEFAULT_LEASE, MergeWhich, OwnerChange, Patch, UndoRange, Update};
 use taskyard::store::MemoryStore;
-use taskyard::{StartLease, Yard};
+use taskyard::{Outcome, StartLease, Yard};
 use taskyard_testkit::TurnedWorld;
 
 use super::{CLIENT, done, elsewhere, id, refused, task, yard, yard_in, yard_on};
@@ -27,17 +26,17 @@ fn for_a_minute() -> Claim {
     Claim { ttl: Some(MINUTE), ..Claim::default() }
 }
 
-fn claimed(outcome: ClaimOutcome) -> Claimed {
+fn claimed(outcome: Outcome<Claimed>) -> Claimed {
     match outcome {
-        ClaimOutcome::Claimed(claimed) => *claimed,
-        ClaimOutcome::Refused { refusal, .. } => panic!("{refusal}"),
+        Outcome::Done(claimed) => claimed,
+        Outcome::Refused(refusal) => panic!("{refusal}"),
     }
 }
 
-fn reason(outcome: ClaimOutcome) -> ClaimRefusal {
+fn reason(outcome: Outcome<Claimed>) -> ClaimRefusal {
     match outcome {
-        ClaimOutcome::Refused { refusal, .. } => refusal,
-        ClaimOutcome::Claimed(claimed) => panic!("{claimed:?}"),
+        Outcome::Refused(refusal) => refusal.of_claim().unwrap().clone(),
+        Outcome::Done(claimed) => panic!("{claimed:?}"),
     }
 }
 
@@ -73,8 +72,8 @@ fn what_a_person_starts_has_an_owner_and_no_lease() {
     let since = ana.owned_since(&started.task).unwrap();
     assert!(since.is_some());
     assert_eq!(refused(ben(&ana).start(&id(1))), expected(since));
-    let ClaimOutcome::Refused { refusal, .. } = ben(&ana).claim(&id(1), &Claim::default()).unwrap() else { panic!() };
-    assert_eq!(refusal.as_str(), "already_claimed");
+    let Outcome::Refused(refusal) = ben(&ana).claim(&id(1), &Claim::default()).unwrap() else { panic!() };
+    assert_eq!(refusal.of_claim().map(ClaimRefusal::as_str), Some("already_claimed"));
     let taken_over = done(ben(&ana).with_start_lease(Some(StartLease::default())).overruling().start(&id(1)));
     assert_eq!(
         (taken_over.task.owner(), taken_over.lease.map(|lease| lease.agent.to_string())),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use taskyard::core::{AgentName, Entry, Event, Image, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId};
-use taskyard::operations::{Claim, ClaimOutcome, NewTask};
+use taskyard::operations::{Claim, NewTask};
 use taskyard::store::{
     Capabilities, HistoryQuery, ListInfo, ListWatch, Lookup, MemoryStore, Moved, NewLease, Signature, Snapshot, Store,
     StoreError, Txn, TxnPair, UnreadableTask,
 };
-use taskyard::{Error, Yard};
+use taskyard::{Error, Outcome, Yard};
 use taskyard_testkit::list_builder;
 
 use super::{done, id, task};
@@ -201,7 +201,7 @@ fn revision(yard: &Yard) -> u64 {
 fn a_change_that_happened_is_not_made_again() {
     let (yard, line) = behind_a_bad_line("1 pending; 2 pending; 3 pending");
     line.lost_after.store(1, Ordering::SeqCst);
-    let ClaimOutcome::Claimed(claimed) = yard.claim_next(&Claim::default()).unwrap() else { panic!("nothing was had") };
+    let Outcome::Done(claimed) = yard.claim_next(&Claim::default()).unwrap() else { panic!("nothing was had") };
     assert_eq!((claimed.task.id, claimed.revision.unwrap().0, revision(&yard)), (id(1), 2, 2));
     assert_eq!(task(&yard, 2).status, Status::Pending, "the second try took a second task");
     line.lost_after.store(1, Ordering::SeqCst);

@@ -1,8 +1,8 @@
 use serde_json::json;
-use taskyard::core::rules::claims::claiming::ClaimRefusal;
+use taskyard::core::rules::refusal::ClaimRefusal;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, Status, TaskId};
-use taskyard::operations::{Claim, ClaimOutcome, Filter, NewTask, Patch, UndoRange, Update, now_ready};
+use taskyard::operations::{Claim, Filter, NewTask, Patch, UndoRange, Update, now_ready};
 use taskyard::{Outcome, Yard};
 
 use crate::{CLIENT, done, id, ids, refused, task, yard, yard_in};
@@ -18,9 +18,9 @@ fn ready(yard: &Yard) -> Vec<TaskId> {
 fn next(yard: &Yard, agent: &str) -> Option<TaskId> {
     let yard = yard.acting_as(AgentName::new(agent).unwrap());
     match yard.claim_next(&Claim::default()).unwrap() {
-        ClaimOutcome::Claimed(claimed) => Some(claimed.task.id),
-        ClaimOutcome::Refused { refusal, .. } => {
-            assert_eq!(refusal.as_str(), "nothing_ready");
+        Outcome::Done(claimed) => Some(claimed.task.id),
+        Outcome::Refused(refusal) => {
+            assert_eq!(refusal.of_claim().map(ClaimRefusal::as_str), Some("nothing_ready"));
             None
         }
     }
@@ -33,10 +33,8 @@ fn parts_are_blocked_with_their_parent_and_say_why() {
     let blocked = Refusal::Blocked { task: id(5), by: ids(&[6]), through: Some(id(4)) };
     assert_eq!(blocked.to_string(), "task 5 is blocked by #6, as a part of #4");
     assert_eq!(refused(yard.start(&id(5))), blocked);
-    let ClaimOutcome::Refused { refusal, .. } = yard.claim(&id(3), &Claim::default()).unwrap() else {
-        panic!("its parent waits")
-    };
-    assert_eq!(refusal, ClaimRefusal::Blocked { by: ids(&[2, 6]), through: Some(id(1)) });
+    let Outcome::Refused(refusal) = yard.claim(&id(3), &Claim::default()).unwrap() else { panic!("its parent waits") };
+    assert_eq!(refusal.of_claim(), Some(&ClaimRefusal::Blocked { by: ids(&[2, 6]), through: Some(id(1)) }));
     let listing = yard.list(&taskyard::operations::Filter { blocked: true, ..Default::default() }).unwrap();
     assert_eq!(listing.tasks.len(), 5);
     assert_eq!(listing.blockers[&id(2)], ids(&[6]));
@@ -74,7 +72,7 @@ fn a_task_with_open_parts_is_never_given_out() {
 #[test]
 fn parent_claimed_by_id_is_followed_by_its_parts() {
     let yard = yard(r#"1 pending; 2 pending {"parent":"1"}"#);
-    assert!(matches!(yard.claim(&id(1), &Claim::default()).unwrap(), ClaimOutcome::Claimed(_)));
+    assert!(matches!(yard.claim(&id(1), &Claim::default()).unwrap(), Outcome::Done(_)));
     assert_eq!(next(&yard, "ana"), Some(id(2)));
     done(yard.done(&id(2)));
     assert_eq!(next(&yard, "ana"), Some(id(1)));

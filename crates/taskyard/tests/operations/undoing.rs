@@ -1,7 +1,7 @@
 use taskyard::core::rules::history::undoing::UndoOffer;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, Image, Op, Revision, Rules, SignedRevision, Status};
-use taskyard::operations::{Claim, ClaimOutcome, NewTask, Patch, UndoRange, Undone, Update};
+use taskyard::operations::{Claim, NewTask, Patch, UndoRange, Undone, Update};
 use taskyard::store::HistoryQuery;
 use taskyard::{Outcome, Yard};
 use taskyard_testkit::images;
@@ -154,7 +154,7 @@ fn a_range_is_offered_only_if_it_can_be_taken_back() {
     assert_eq!(range_end(refused(ana.undo(UndoRange::One(Revision(2))))), (vec![4], Some(Revision(5))));
     assert_eq!(offers(&ana, 2..=5)[0], UndoOffer::WithLater { last: Revision(5), later: 3 });
     let claim = Claim { ttl: None, ..Claim::default() };
-    assert!(matches!(bot.claim(&id(2), &claim).unwrap(), ClaimOutcome::Claimed(_)));
+    assert!(matches!(bot.claim(&id(2), &claim).unwrap(), Outcome::Done(_)));
     assert_eq!(range_end(refused(ana.undo(UndoRange::One(Revision(2))))), (vec![4], None), "bot works on task 2");
     assert_eq!(
         offers(&ana, 2..=6),

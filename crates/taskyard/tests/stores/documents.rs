@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use taskyard::core::{AgentName, ListId, Op, Status, TaskId};
-use taskyard::operations::{Claim, ClaimOutcome, NewTask, Update};
+use taskyard::operations::{Claim, NewTask, Update};
 use taskyard::store::{DocumentOptions, DocumentPaths, HistoryQuery, open_documents};
 use taskyard::{Outcome, Yard};
 use taskyard_testkit::{PATIENCE, Program, rules_under_test};
@@ -325,7 +325,7 @@ fn tasks_are_listed_and_given_out_in_the_order_of_the_document() {
     let ready: Vec<String> = yard.ready(None).unwrap().ranked.into_iter().map(|ranked| ranked.task.subject).collect();
     assert_eq!(ready, subjects);
     for subject in &subjects {
-        let ClaimOutcome::Claimed(claimed) = yard.claim_next(&Claim::default()).unwrap() else { panic!("{subject}") };
+        let Outcome::Done(claimed) = yard.claim_next(&Claim::default()).unwrap() else { panic!("{subject}") };
         assert_eq!(&claimed.task.subject, subject);
         yard.done(&claimed.task.id).unwrap().done().unwrap();
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use taskyard::core::dialect::native;
 use taskyard::core::{AgentName, ListId, Rules, Task, TaskId, Token};
-use taskyard::operations::{Claim, ClaimOutcome, Claimed, NewTask};
+use taskyard::operations::{Claim, Claimed, NewTask};
 use taskyard::store::{FileStore, FileStoreOptions, HistoryQuery, StoreClock, StoreError};
-use taskyard::{Error, Yard};
+use taskyard::{Error, Outcome, Yard};
 use taskyard_testkit::properties::{Outside, leases_keep_their_promises};
 use taskyard_testkit::{Opened, images, list_builder, make_first_format, make_second_format, set_format};
 use tempfile::TempDir;
@@ -47,8 +47,8 @@ fn list() -> ListId {
 
 fn claim(yard: &Yard, number: u64) -> Claimed {
     match yard.claim(&TaskId::number(number), &Claim::default()).unwrap() {
-        ClaimOutcome::Claimed(claimed) => *claimed,
-        ClaimOutcome::Refused { refusal, .. } => panic!("{refusal}"),
+        Outcome::Done(claimed) => claimed,
+        Outcome::Refused(refusal) => panic!("{refusal}"),
     }
 }
 

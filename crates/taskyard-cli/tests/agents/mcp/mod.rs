@@ -27,6 +27,7 @@ mod passing_messages;
 mod recording;
 mod repeating;
 mod resources;
+mod same_answers;
 mod scopes;
 mod sessions;
 mod short_sessions;

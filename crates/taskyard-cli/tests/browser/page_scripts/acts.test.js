@@ -46,17 +46,10 @@ test("a refusal has its words and what to do next", async () => {
   await assert.rejects(call("POST", "/x", {}), /answers with 500/);
 });
 
-test("a lost claim says why", async () => {
-  for (const [lost, words] of [
-    [{ reason: "already_claimed", owner: "ana" }, "ana has it"],
-    [{ reason: "blocked", blockedBy: ["2", "3"] }, "it waits for #2 #3"],
-    [{ reason: "agent_busy", busyWith: ["4"] }, "#4 is not finished"],
-    [{ reason: "not_allowed", assignableTo: [] }, "it is for no agent"],
-    [{ reason: "is_deferred" }, "is deferred"],
-  ]) {
-    api(() => json({ claimed: false, ...lost }, { status: 409 }));
-    await assert.rejects(call("POST", "/x", {}), { message: words });
-  }
+test("a lost claim is a refusal like any other", async () => {
+  const error = { code: "blocked", message: "task 1 cannot be claimed: it waits for #2", hint: "finish #2 first" };
+  api(() => json({ claimed: false, reason: "blocked", blockedBy: ["2"], error }, { status: 409 }));
+  await assert.rejects(call("POST", "/x", {}), (lost) => lost instanceof Refusal && lost.message === error.message && lost.hint === error.hint);
 });
 
 test("a change by somebody else of another field is no conflict", async () => {

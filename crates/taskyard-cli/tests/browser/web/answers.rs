@@ -146,8 +146,12 @@ fn claims(user: &mut User) {
     let (id, token) = (won["task"]["id"].as_str().unwrap().to_owned(), won["token"].as_u64().unwrap());
     let lost = user.ask_as("bob", "POST", &format!("{L}/tasks/{id}/claim"), Some(json!({})));
     assert_eq!((lost.status, lost.json()["reason"].as_str()), (409, Some("already_claimed")));
+    assert_eq!((lost.code().as_str(), &lost.json()["error"]["owner"]), ("already_claimed", &json!("ana")));
+    let some = user.ask_as("bob", "POST", &format!("{L}/claim"), Some(json!({"ids": [id], "keepGoing": true})));
+    assert_eq!((some.status, some.json()["refused"][0]["reason"].as_str()), (200, Some("already_claimed")));
     let nowhere = user.ask_as("bob", "POST", &format!("{L}/tasks/99/claim"), Some(json!({})));
     assert_eq!((nowhere.status, nowhere.json()["reason"].as_str()), (404, Some("task_not_found")));
+    assert_eq!(nowhere.code(), "task_not_found");
     let leased = user.ask_as("bob", "PATCH", &format!("{L}/tasks/{id}"), Some(json!({"subject": "x"})));
     assert_eq!((leased.status, leased.code().as_str()), (409, "leased"));
     user.post(&format!("{L}/tasks/{id}/renew"), json!({"token": token, "ttl": "20m"}));

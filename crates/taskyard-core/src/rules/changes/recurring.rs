@@ -37,7 +37,9 @@ pub fn due_again(task: &Task) -> Option<Recurrence> {
 pub fn coming_again(task: &TaskId, tasks: &[Task]) -> Vec<TaskId> {
     let mut parts: HashMap<TaskId, Vec<&Task>> = HashMap::new();
     for part in tasks.iter().filter(|part| part.meta(EVERY).is_none() && !part.is_internal()) {
-        parts.entry(part.parent().unwrap_or_else(|| TaskId::stored(""))).or_default().push(part);
+        if let Some(parent) = part.parent() {
+            parts.entry(parent).or_default().push(part);
+        }
     }
     let mut found = vec![task.clone()];
     let mut seen: HashSet<TaskId> = found.iter().cloned().collect();

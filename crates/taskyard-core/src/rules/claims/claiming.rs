@@ -9,7 +9,7 @@ use crate::rules::agents::is_same_agent;
 use crate::rules::graph::dependencies::OpenTasks;
 use crate::rules::graph::parts::held_up_through;
 use crate::rules::looking::ordering::NumberOrder;
-use crate::rules::refusal::Refusal;
+use crate::rules::refusal::{ClaimRefusal, Refusal};
 use crate::{AgentName, Assignee, Rules, Status, Task, TaskId, Timestamp};
 
 /// The agent that claims a task, and its conditions.
@@ -46,105 +46,6 @@ impl Resumes {
     }
 }
 
-/// Why a claim is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ClaimRefusal {
-    /// The task does not exist.
-    #[error("there is no such task")]
-    TaskNotFound,
-    /// Another agent has it.
-    #[error("{}", has_it(.by, *.free_at))]
-    AlreadyClaimed {
-        /// The name of that agent, as written in the task.
-        by: String,
-        /// When the task is released, if the server it was claimed through has ended.
-        free_at: Option<Timestamp>,
-    },
-    /// It is completed.
-    #[error("it is completed")]
-    AlreadyResolved,
-    /// It has open blockers.
-    #[error("it waits for {}{}", crate::rules::refusal::numbered(.by), crate::rules::refusal::as_its_parent(.through.as_ref()))]
-    Blocked {
-        /// The open blockers.
-        by: Vec<TaskId>,
-        /// The parent whose blockers these are, or `None` if they are the task's own.
-        through: Option<TaskId>,
-    },
-    /// The agent has reached its limit.
-    #[error("{} is not finished", crate::rules::refusal::numbered(.with))]
-    AgentBusy {
-        /// The tasks it has.
-        with: Vec<TaskId>,
-    },
-    /// `work` started the agent for one task, and either this is a different task or the agent has released that one.
-    #[error("{}", outside_run(.task, *.is_over))]
-    OutsideRun {
-        /// The task of the run.
-        task: TaskId,
-        /// Whether the agent no longer holds that task.
-        is_over: bool,
-    },
-    /// It is restricted to other agents.
-    #[error("{}", not_allowed(.only_for))]
-    NotAllowed {
-        /// The agents and roles that may take it; empty for the client's internal tasks, which no agent may take.
-        only_for: Vec<Assignee>,
-    },
-    /// The agent must have its plan approved first, and the lead has not approved it.
-    #[error("{lead} has not approved the plan yet")]
-    PlanNotApproved {
-        /// The lead who approves it.
-        lead: String,
-    },
-    /// No task can start now.
-    #[error("nothing is ready")]
-    NothingReady {
-        /// Number of tasks that could start but are restricted to other agents.
-        for_others: usize,
-        /// When the next task that only waits for its start time can start.
-        next_at: Option<Timestamp>,
-    },
-}
-
-impl ClaimRefusal {
-    /// Returns the code used in JSON.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::TaskNotFound => "task_not_found",
-            Self::AlreadyClaimed { .. } => "already_claimed",
-            Self::AlreadyResolved => "already_resolved",
-            Self::Blocked { .. } => "blocked",
-            Self::AgentBusy { .. } | Self::OutsideRun { .. } => "agent_busy",
-            Self::NotAllowed { .. } => "not_allowed",
-            Self::PlanNotApproved { .. } => "plan_not_approved",
-            Self::NothingReady { .. } => "nothing_ready",
-        }
-    }
-}
-
-fn has_it(by: &str, free_at: Option<Timestamp>) -> String {
-    match free_at {
-        Some(at) => format!("{by} has it; its server has ended, free at {at}"),
-        None => format!("{by} has it"),
-    }
-}
-
-fn outside_run(task: &TaskId, is_over: bool) -> String {
-    match is_over {
-        false => format!("this run is for #{task}; finish or release it first"),
-        true => format!("this run has given #{task} back; leave it to a later run"),
-    }
-}
-
-fn not_allowed(only_for: &[Assignee]) -> String {
-    if only_for.is_empty() {
-        return "it is the client's own bookkeeping".to_owned();
-    }
-    format!("it is only for {}", only_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
-}
-
 /// Judges whether a task may be given to a claimant. Its other tasks are not considered; see [`judge_load`].
 ///
 /// The client's reasons come in the client's order: already claimed, completed, blocked. Our own reasons are checked
@@ -176,12 +77,17 @@ pub fn judge_claim(
     Ok(())
 }
 
-/// Judges whether a claimant may take one more task, given the whole list.
+/// Judges whether a claimant may take one more task, given the whole list. `wanted` is the task if it is named.
 ///
 /// An agent that claims only when idle must have no other open task. An agent with a limit must have fewer tasks in
 /// progress than that.
-pub fn judge_load(tasks: &[Task], wanted: &TaskId, claimant: &Claimant, rules: Rules) -> Result<(), ClaimRefusal> {
-    let has: Vec<&Task> = held(tasks, &claimant.agent, rules).filter(|task| task.id != *wanted).collect();
+pub fn judge_load(
+    tasks: &[Task],
+    wanted: Option<&TaskId>,
+    claimant: &Claimant,
+    rules: Rules,
+) -> Result<(), ClaimRefusal> {
+    let has: Vec<&Task> = held(tasks, &claimant.agent, rules).filter(|task| Some(&task.id) != wanted).collect();
     let ids = |tasks: &[&Task]| tasks.iter().map(|task| task.id.clone()).collect();
     if claimant.only_when_idle && !has.is_empty() {
         return Err(ClaimRefusal::AgentBusy { with: ids(&has) });
@@ -318,8 +224,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{ClaimRefusal, Claimant, Resumes, candidates, judge_claim, judge_load, judge_start};
-    use crate::rules::refusal::Refusal;
+    use super::{Claimant, Resumes, candidates, judge_claim, judge_load, judge_start};
+    use crate::rules::refusal::{ClaimRefusal, Refusal};
     use crate::{AgentName, ClientVersion, Rules, Status, Task, TaskId, Timestamp};
 
     const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_325);
@@ -368,16 +274,16 @@ mod tests {
     fn idle_agents_hold_nothing_and_limit_counts_in_progress() {
         let tasks = [task(1, "ana", Status::InProgress), task(2, "ana", Status::Pending), task(3, "", Status::Pending)];
         let wanted = TaskId::number(3);
-        assert_eq!(judge_load(&tasks, &wanted, &ana(), Rules::Strict), Ok(()));
+        assert_eq!(judge_load(&tasks, Some(&wanted), &ana(), Rules::Strict), Ok(()));
         let idle = Claimant { only_when_idle: true, ..ana() };
         let busy = ClaimRefusal::AgentBusy { with: vec![TaskId::number(1), TaskId::number(2)] };
-        assert_eq!(judge_load(&tasks, &wanted, &idle, Rules::Strict), Err(busy));
+        assert_eq!(judge_load(&tasks, Some(&wanted), &idle, Rules::Strict), Err(busy));
         let limited = |limit| Claimant { limit: Some(limit), ..ana() };
         let full = ClaimRefusal::AgentBusy { with: vec![TaskId::number(1)] };
-        assert_eq!(judge_load(&tasks, &wanted, &limited(1), Rules::Strict), Err(full));
-        assert_eq!(judge_load(&tasks, &wanted, &limited(2), Rules::Strict), Ok(()));
+        assert_eq!(judge_load(&tasks, Some(&wanted), &limited(1), Rules::Strict), Err(full));
+        assert_eq!(judge_load(&tasks, Some(&wanted), &limited(2), Rules::Strict), Ok(()));
         // A task that the agent already has does not count against its limit.
-        assert_eq!(judge_load(&tasks, &TaskId::number(1), &limited(1), Rules::Strict), Ok(()));
+        assert_eq!(judge_load(&tasks, Some(&TaskId::number(1)), &limited(1), Rules::Strict), Ok(()));
     }
 
     #[test]

@@ -344,7 +344,7 @@ fn with_base(problem: Problem, expected: Option<NamedTags>, task: Option<&TaskId
 
 /// Returns the status of an answer: a refused claim is an error, all others succeed.
 fn status_of_answer(refusal: Option<ProblemKind>, operation: &Operation) -> StatusCode {
-    match refusal.filter(|_| operation.refusal.is_some()) {
+    match refusal {
         Some(ProblemKind::NotFound) => StatusCode::NOT_FOUND,
         Some(_) => StatusCode::CONFLICT,
         None => operation.success,

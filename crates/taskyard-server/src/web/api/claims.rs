@@ -4,12 +4,14 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use taskyard::Error;
 use taskyard::answers::{rehearsed, renewed};
-use taskyard::core::problem::{Problem, ProblemKind};
+use taskyard::core::answers::claim_answers::ClaimLost;
+use taskyard::core::problem::Problem;
+use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{Token, answers};
 use taskyard::lease_watch::Alarm;
-use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, DEFAULT_LEASE, LostClaim, Possible, RefusedClaim};
+use taskyard::operations::{Claim, Claimed, DEFAULT_LEASE, Possible};
+use taskyard::{Error, Outcome};
 
 use super::inputs::{Chosen, Departure, Proof, SeveralTasks, lifetime, none_chosen, pause, where_query};
 use super::operation::{Asked, Operation, Parts, Reply};
@@ -25,21 +27,21 @@ pub(super) fn operations() -> Vec<Operation> {
             "/lists/{list}/tasks/{id}/claim",
             "Take a task",
         )
-        .or_refuses::<answers::claim_answers::ClaimLost<'_>>()
+        .or_refuses::<ClaimLost<'_>>()
         .with(claim),
         Operation::post::<answers::claim_answers::ClaimWon<'_>>(
             "claimNextTask",
             "/lists/{list}/claim-next",
             "Take what comes next: one's own unfinished task, else the best that is ready",
         )
-        .or_refuses::<answers::claim_answers::ClaimLost<'_>>()
+        .or_refuses::<ClaimLost<'_>>()
         .with(claim_next),
         Operation::post::<answers::claim_answers::ClaimedTogether<'_>>(
             "claimTasks",
             "/lists/{list}/claim",
             "Take tasks, all or none",
         )
-        .or_refuses::<answers::claim_answers::ClaimLost<'_>>()
+        .or_refuses::<ClaimLost<'_>>()
         .or::<answers::claim_answers::ClaimWon<'_>>()
         .or::<answers::task_answers::Unchanged<'_>>()
         .with(claim_several),
@@ -120,26 +122,21 @@ impl ClaimTerms {
 }
 
 /// Returns the answer for the outcome of a claim.
-fn claimed(outcome: ClaimOutcome, claim: &Claim, call: &Call) -> Result<Reply, Problem> {
+fn claimed(outcome: Outcome<Claimed>, claim: &Claim, call: &Call) -> Result<Reply, Problem> {
     match outcome {
-        ClaimOutcome::Claimed(claimed) => {
+        Outcome::Done(claimed) => {
             call.note_claim(&claimed);
-            Reply::of(answers::claim_answers::ClaimWon::from(&*claimed))
+            Reply::of(answers::claim_answers::ClaimWon::from(&claimed))
         }
-        ClaimOutcome::Refused { refusal, task } => lost(call.yard.explain_lost_claim(claim, refusal, task)?),
+        Outcome::Refused(refusal) => lost(call.yard.explained(refusal, claim)?),
     }
 }
 
-fn lost(lost: LostClaim) -> Result<Reply, Problem> {
-    let refusal = kind_of(&lost.refusal);
-    Ok(Reply::of(answers::claim_answers::ClaimLost::from(&lost))?.refused(Some(refusal)))
-}
-
-fn kind_of(refusal: &ClaimRefusal) -> ProblemKind {
-    match refusal {
-        ClaimRefusal::TaskNotFound => ProblemKind::NotFound,
-        _ => ProblemKind::Refused,
-    }
+fn lost(refusal: Refusal) -> Result<Reply, Problem> {
+    let Refusal::Claim(lost) = refusal else { return Err(refusal.into()) };
+    let answer = ClaimLost::from(&*lost);
+    let kind = answer.error.kind;
+    Ok(Reply::of(answer)?.refused(kind))
 }
 
 fn claim(parts: &Parts, terms: Terms) -> Result<Asked, Problem> {
@@ -177,7 +174,7 @@ fn claim_next(_: &Parts, next: NextTerms) -> Result<Asked, Problem> {
         let handle = alarm.handle();
         let _stopped = call.cancel.on_cancel(move || handle.stop());
         match call.yard.claim_next_in_time(&claim, &mut alarm, Some(until))? {
-            ClaimOutcome::Refused { .. } if call.cancel.is_cancelled() => Err(Error::Cancelled.into()),
+            Outcome::Refused(_) if call.cancel.is_cancelled() => Err(Error::Cancelled.into()),
             outcome => claimed(outcome, &claim, call),
         }
     });
@@ -212,22 +209,18 @@ fn claim_several(_: &Parts, given: SeveralTerms) -> Result<Asked, Problem> {
             return none_chosen();
         }
         let yard = if chosen.dry_run { call.yard.clone().rehearsing() } else { call.yard.clone() };
-        let mut outcome = match chosen.keep_going {
+        let possible = match chosen.keep_going {
             true => yard.claim_possible(&ids, &claim)?,
-            false => yard.claim_together(&ids, &claim)?,
+            false => match yard.claim_together(&ids, &claim)? {
+                Outcome::Done(done) => Possible { done, refused: Vec::new() },
+                Outcome::Refused(refusal) => return lost(yard.explained(refusal, &claim)?),
+            },
         };
-        // All or none: what is refused leaves nothing claimed.
-        if !chosen.keep_going && !outcome.refused.is_empty() {
-            let RefusedClaim { refusal, task, .. } = outcome.refused.swap_remove(0);
-            return lost(yard.explain_lost_claim(&claim, refusal, task)?);
-        }
-        let refusal = outcome.refused.first().map(|refused| kind_of(&refused.refusal));
         if chosen.dry_run {
-            let tasks = outcome.claimed.iter().map(|claimed| &claimed.task);
-            return Ok(Reply::of(rehearsed(tasks, &[]))?.refused(refusal));
+            return Reply::of(rehearsed(possible.done.iter().map(|claimed| &claimed.task), &possible.refused));
         }
-        outcome.claimed.iter().for_each(|claimed| call.note_claim(claimed));
-        Ok(Reply::of(answers::claim_answers::ClaimedTogether::from(&outcome))?.refused(refusal))
+        possible.done.iter().for_each(|claimed| call.note_claim(claimed));
+        Reply::of(answers::claim_answers::ClaimedTogether::from(&possible))
     }))
 }
 

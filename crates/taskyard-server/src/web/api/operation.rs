@@ -117,8 +117,8 @@ impl Reply {
     }
 
     /// Sets the kind of refusal that the answer reports.
-    pub(crate) fn refused(self, refusal: Option<ProblemKind>) -> Self {
-        Self { refusal, ..self }
+    pub(crate) fn refused(self, kind: ProblemKind) -> Self {
+        Self { refusal: Some(kind), ..self }
     }
 }
 

@@ -119,7 +119,6 @@ async function ask(method, path, body, { expected, signal, again = AGAIN } = {})
   if (answer.status === 412 && read.error?.current) throw new Conflict(read.error, tag);
   if (read.error?.code === "page_unproved") warn(`This browser may only look: it no longer has what proves that a change comes from this page. ${read.error.hint}.`);
   if (read.error) throw new Refusal(read.error.message, read.error.hint);
-  if (read.claimed === false) throw new Refusal(whyNot(read));
   throw new Refusal(`The server answers with ${answer.status}`);
 }
 
@@ -127,18 +126,6 @@ const numbersIn = (text) => (text ? text.split(",").map(Number) : []);
 
 /** Returns the revisions that requests made, by what was answered to them, oldest first. */
 const madeRevisions = (answers) => [answers].flat().flatMap((answer) => madeBy.get(answer?.read ?? answer) ?? []);
-
-/** Says why a claim was lost; the keys are those of `ClaimLost`. */
-function whyNot({ reason, owner, blockedBy, busyWith, assignableTo }) {
-  const ids = (tasks) => tasks.map((id) => `#${id}`).join(" ");
-  switch (reason) {
-    case "already_claimed": return `${owner} has it`;
-    case "blocked": return `it waits for ${ids(blockedBy)}`;
-    case "agent_busy": return `${ids(busyWith)} is not finished`;
-    case "not_allowed": return `it is for ${assignableTo.join(", ") || "no agent"}`;
-    default: return reason.replaceAll("_", " ");
-  }
-}
 
 /** Says something for a while; the revisions that were made in a list can be taken back from there, and no others. */
 export function say(words, made = [], { list } = here()) {

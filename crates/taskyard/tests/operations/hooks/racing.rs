@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
+use taskyard::Outcome;
 use taskyard::core::{AgentName, Entry, Lease, ListId, Moment, Op, Rules, Status, Task};
-use taskyard::operations::{Claim, ClaimOutcome};
+use taskyard::operations::Claim;
 use taskyard::store::{
     Capabilities, HistoryQuery, ListInfo, ListWatch, MemoryStore, Moved, Snapshot, Store, StoreError, Txn, TxnPair,
 };
@@ -107,8 +108,6 @@ fn part_added_before_lock_keeps_parent_from_being_claimed() {
     });
     let store = Arc::new(Interrupted { store, meanwhile: Mutex::new(Some(make_part)) });
     let yard = taskyard::Yard::new(store, list, AgentName::new("ana").unwrap());
-    let ClaimOutcome::Claimed(claimed) = yard.claim_next(&Claim::default()).unwrap() else {
-        panic!("nothing was ready")
-    };
+    let Outcome::Done(claimed) = yard.claim_next(&Claim::default()).unwrap() else { panic!("nothing was ready") };
     assert_eq!(claimed.task.id, id(2));
 }
