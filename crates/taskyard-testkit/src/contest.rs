@@ -15,7 +15,7 @@ use crate::Random;
 const ROLE: &str = "smith";
 /// How many finished tasks a contestant keeps before removing them.
 const FINISHED: usize = 2;
-/// After so many attempts the list is looked at again.
+/// The number of attempts after which the list is read again.
 const FORGETTING: usize = 6;
 
 /// An agent with a name of its own; for some attempts it makes another up.
@@ -48,7 +48,7 @@ pub fn prepare(yard: &Yard, tasks: usize) {
 }
 
 impl Contestant {
-    /// Takes a place: the number decides what it is called, what it is and what it does.
+    /// Creates a contestant: its number determines its name, kind and actions.
     pub fn new(yard: &Yard, number: usize) -> Self {
         let name = format!("agent{number}");
         let roles = if number.is_multiple_of(2) { vec![ROLE.to_owned()] } else { Vec::new() };
@@ -57,7 +57,8 @@ impl Contestant {
         Self { yard, name, roles, random, held: Vec::new(), finished: Vec::new(), seen: Vec::new() }
     }
 
-    /// Makes so many attempts and returns them. What it wins it finishes, removes in time, and replaces by something new.
+    /// Makes a number of attempts and returns them. It completes what it wins, deletes it later, and creates new tasks
+    /// instead.
     pub fn compete(mut self, attempts: usize) -> Vec<Attempt> {
         let mut made = Vec::with_capacity(attempts);
         for turn in 0..attempts {
@@ -75,7 +76,7 @@ impl Contestant {
         made
     }
 
-    /// Takes whatever is ready, each time under another name, until it is told that nothing is.
+    /// Claims ready tasks, each time under another name, until nothing is ready.
     pub fn take_the_rest(mut self) -> Vec<Attempt> {
         let mut made = Vec::new();
         let is_last = |attempt: &Attempt| !matches!(attempt.answer, Answer::Won { .. });
@@ -188,7 +189,7 @@ pub struct Wish {
     pub roles: Vec<String>,
 }
 
-/// What an agent was told.
+/// The answer an agent got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The task is its own.
@@ -208,7 +209,7 @@ pub enum Answer {
         reason: String,
         /// Whom or what that word is about: an owner, blockers, what the agent is busy with, for whom the task is.
         names: Vec<String>,
-        /// How many tasks are ready for others, where nothing is for the agent.
+        /// How many tasks are ready for others, if none is ready for the agent.
         for_others: usize,
     },
 }
@@ -224,7 +225,7 @@ pub struct Attempt {
     pub since: Revision,
     /// The newest revision when it had its answer.
     pub until: Revision,
-    /// What it was told.
+    /// The answer it got.
     pub answer: Answer,
 }
 

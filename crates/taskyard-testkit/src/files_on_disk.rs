@@ -184,7 +184,7 @@ impl StrangeFile {
         }
     }
 
-    /// Returns what it is called where it stands at a path.
+    /// Returns its name at a path.
     pub fn called(self, path: &Path) -> &'static str {
         let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
         match self {
@@ -208,7 +208,7 @@ pub struct DiskUse {
 }
 
 impl DiskUse {
-    /// Counts a directory; what is not there takes nothing.
+    /// Measures a directory; a missing one takes no space.
     pub fn of(path: &Path) -> Self {
         let Ok(found) = fs::symlink_metadata(path) else { return Self::default() };
         let below = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| Self::of(&entry.path()));

@@ -81,7 +81,7 @@ fn task(part: &str) -> Task {
     task
 }
 
-/// Returns what stands between a pair of quotes, or the word that has none.
+/// Returns the text between a pair of quotes, or the unquoted word.
 fn unquoted(word: &str) -> &str {
     let between = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
     between('"').or_else(|| between('\'')).unwrap_or(word)

@@ -104,14 +104,14 @@ impl Followed for FollowedList {
     }
 }
 
-/// The log of a directory, and what was read of it.
+/// The log of a directory, and its parsed contents.
 #[derive(Debug)]
 struct Log {
     directory: PathBuf,
     lists: Mutex<Lists>,
 }
 
-/// Every list as far as the log was read.
+/// Every list, up to the position read in the log.
 #[derive(Debug, Default)]
 struct Lists {
     /// How many bytes of the log are in here.
@@ -323,7 +323,7 @@ impl LogWriter {
         Self::lock(log, list, FlockOperation::LockExclusive).map_err(failed("lock a list"))
     }
 
-    /// Becomes the writer of a list where there is none.
+    /// Becomes the writer of a list if there is none.
     fn without_waiting(log: &Arc<Log>, list: &ListId) -> Result<Option<Self>, StoreError> {
         match Self::lock(log, list, FlockOperation::NonBlockingLockExclusive) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),

@@ -19,7 +19,8 @@ use tempfile::TempDir;
 use crate::files_on_disk::connect;
 use crate::process::{Program, Ran};
 
-/// Where the yards were made. What their databases say of it is changed to where they are unpacked.
+/// The directory in which the yards were created. It is replaced in their databases by the directory they are unpacked
+/// to.
 const MADE_AT: &str = "/tmp/taskyard-old-yard";
 
 /// A yard of an earlier release, unpacked into a place of its own.
@@ -128,7 +129,7 @@ impl OldYard {
         taskyard::open(&address, &places, &openers).expect("the store can be opened").store
     }
 
-    /// Lets the databases know where they are now, past all of our own code.
+    /// Updates the paths in the databases, without using our own code.
     fn settle_here(&self) {
         let mut changes = vec![(MADE_AT.to_owned(), self.root.to_str().expect("the path is text").to_owned())];
         changes.extend(this_run_for(
@@ -246,7 +247,7 @@ pub struct OldEntry {
     pub at: i64,
     /// Who made it.
     pub actor: String,
-    /// The word for what was done.
+    /// The name of the operation.
     pub op: String,
     /// The task.
     pub task: String,
@@ -384,7 +385,7 @@ fn collect(root: &Path, directory: &Path, files: &mut Vec<PathBuf>) -> io::Resul
     Ok(())
 }
 
-/// Unpacks what was packed into a directory that is not there yet.
+/// Unpacks the archive into a new directory.
 fn unpack(packed: &[u8], root: &Path) {
     write_out(&lz4_flex::decompress_size_prepended(packed).expect("the yard is whole"), root);
 }

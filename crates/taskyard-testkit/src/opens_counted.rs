@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
-/// Counts how often one file is opened, or a directory with what is in it, by whatever process.
+/// Counts how often any process opens one file, or a directory and its contents.
 #[derive(Debug)]
 pub struct OpensCounted(OwnedFd);
 
@@ -20,7 +20,7 @@ impl OpensCounted {
         Self(watching)
     }
 
-    /// Returns how often it was opened since this was last asked, and where it is a directory, how often it or what is in it was.
+    /// Returns how often it, or for a directory it and its contents, was opened since the last call.
     pub fn take(&self) -> usize {
         self.take_names().len()
     }
@@ -30,7 +30,7 @@ impl OpensCounted {
         self.take_names().into_iter().flatten().collect()
     }
 
-    /// Returns the name of what was opened, for each time; none where it was the path itself.
+    /// Returns the name of each opened entry; `None` for the path itself.
     fn take_names(&self) -> Vec<Option<String>> {
         let mut buffer = [MaybeUninit::uninit(); 64 * 1024];
         let mut events = inotify::Reader::new(&self.0, &mut buffer);

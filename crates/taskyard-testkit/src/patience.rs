@@ -35,7 +35,7 @@ pub fn wait_or<T>(mut look: impl FnMut() -> Option<T>, explain: impl FnOnce() ->
     }
 }
 
-/// Runs something on a thread of its own and returns what it returns; panics if it does not come to an end.
+/// Runs a closure on its own thread and returns its result; panics if it does not finish.
 pub fn finishes<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = channel();
     let worker = thread::spawn(move || {
@@ -67,7 +67,7 @@ const VARIABLE: &str = "TASKYARD_TEST_SCALE";
 pub struct Scale(f64);
 
 impl Scale {
-    /// Reads the scale from the environment; `otherwise` is used where it says nothing.
+    /// Reads the scale from the environment, or returns `otherwise` if it is not set.
     pub fn from_environment(otherwise: f64) -> Self {
         let said = std::env::var(VARIABLE).ok().and_then(|text| text.trim().parse().ok());
         Self(said.unwrap_or(otherwise))

@@ -34,7 +34,7 @@ pub struct Program {
     has_output: bool,
     /// Whether it leads a process group, which ends with it.
     leads_group: bool,
-    /// Whether it and what it starts may run on when the test process has ended.
+    /// Whether it and its children may outlive the test process.
     outlives_test: bool,
 }
 
@@ -56,7 +56,7 @@ impl Program {
         Self { command, has_output: false, leads_group: false, outlives_test: false }
     }
 
-    /// Sets the rules that a command of ours follows unless its arguments name others.
+    /// Sets the default rules of our commands.
     pub fn under(&mut self, rules: Rules) -> &mut Self {
         match rules {
             Rules::Strict => self.env_remove("TASKYARD_RULES").env_remove("TASKYARD_CLIENT_VERSION"),
@@ -83,7 +83,7 @@ impl Program {
         starter
     }
 
-    /// Has this program started by a shell, after a line that limits what it may use.
+    /// Starts this program from a shell, after a line that limits its resources.
     pub fn limited(&self, line: &str) -> Self {
         self.started_by("sh", &["-c", &format!("{line} && exec \"$0\" \"$@\"")])
     }
@@ -155,7 +155,7 @@ impl Program {
         self
     }
 
-    /// Has it run as a user without rights where the test has all of them.
+    /// Runs it as an unprivileged user if the test runs as root.
     pub fn unprivileged(&mut self) -> &mut Self {
         match is_root() {
             true => self.as_nobody(),
@@ -170,7 +170,7 @@ impl Program {
         self
     }
 
-    /// Lets it and what it starts run on when the test process has ended: for a server that the tests of a run share.
+    /// Lets it and its children outlive the test process, for a server shared by the tests of a run.
     pub(crate) fn outliving_test(&mut self) -> &mut Self {
         self.outlives_test = true;
         self
@@ -191,7 +191,7 @@ impl Program {
         self.command.get_envs().filter_map(|(name, value)| Some((name, value?)))
     }
 
-    /// Returns the directory it is to run in, where the test has said which.
+    /// Returns its working directory, if the test has set one.
     pub fn directory(&self) -> Option<&Path> {
         self.command.get_current_dir()
     }
@@ -209,17 +209,17 @@ impl Program {
         Ran::from(self.output())
     }
 
-    /// Runs it to its end, and returns what it said byte by byte.
+    /// Runs it to its end, and returns its raw output.
     pub fn output(&mut self) -> Output {
         self.begin(Command::output)
     }
 
-    /// Runs it to its end, and lets what it says be heard.
+    /// Runs it to its end, and passes its output through.
     pub fn status(&mut self) -> ExitStatus {
         self.begin(Command::status)
     }
 
-    /// Runs it to its end, which must be a good one, and returns what it printed.
+    /// Runs it to its end, which must be successful, and returns its output.
     pub fn succeed(&mut self) -> String {
         let ran = self.run();
         assert_eq!(ran.code, Some(0), "{:?}: {}{}", self.command, ran.stderr, ran.stdout);
@@ -327,7 +327,7 @@ impl Process {
         is_stopped(Path::new(&format!("/proc/{}", self.id())))
     }
 
-    /// Kills it, where it has not ended yet, and reaps it.
+    /// Kills it if it still runs, and reaps it.
     pub fn kill(&mut self) {
         let Some(child) = &mut self.child else { return };
         if std::mem::take(&mut self.leads_group) {
@@ -337,12 +337,12 @@ impl Process {
         let _ = child.wait();
     }
 
-    /// Returns how it ended, where it has.
+    /// Returns how it ended, or `None` if it still runs.
     pub fn try_wait(&mut self) -> Option<ExitStatus> {
         self.child.as_mut().expect("it ends once").try_wait().expect("a child can be asked")
     }
 
-    /// Tells whether it has ended; it is not reaped by that, so that what it used can still be asked for.
+    /// Returns whether it has ended, without reaping it, so that its resource usage can still be read.
     pub fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(self.pid()), options).expect("a child can be asked").is_some()
@@ -354,12 +354,12 @@ impl Process {
         self.child.as_mut().expect("it ends once").wait().expect("a child can be waited for")
     }
 
-    /// Closes its input and waits for its end; what it printed since the last line taken is in the answer.
+    /// Closes its input and waits for its end; returns the output since the last line read.
     pub fn end(self) -> Ran {
         Ran::from(self.wait_with_output())
     }
 
-    /// Does the same, and returns what it said byte by byte.
+    /// Does the same, and returns the raw output.
     pub fn wait_with_output(mut self) -> Output {
         self.close_input();
         let mut child = self.child.take().expect("it ends once");

@@ -16,7 +16,7 @@ pub struct Rival {
 }
 
 impl Rival {
-    /// Starts one of the programs in `rivals/node`, installing what they need where that has not been done.
+    /// Starts one of the programs in `rivals/node`, installing their dependencies if necessary.
     pub fn start(program: &str, arguments: &[&str]) -> Self {
         Self { process: node(program, arguments).start() }
     }
@@ -61,7 +61,7 @@ impl Rival {
         self.process.json()
     }
 
-    /// Waits for its end; what it printed since the last line taken is in the answer.
+    /// Waits for its end; returns the output since the last line read.
     pub fn end(self) -> Ran {
         self.process.end()
     }

@@ -12,8 +12,8 @@ use taskyard::store::StoreClock;
 /// How many machines there are.
 const MACHINES: usize = 2;
 
-/// Two machines with two containers each, on clocks that stand still until they are turned, with processes that run until they are told to
-/// end. The judge of leases stands in one of the containers, and can be moved to another.
+/// Two machines with two containers each, with clocks that tests advance and processes that tests end. The judge of
+/// leases runs in one of the containers, and can be moved to another.
 #[derive(Debug)]
 pub struct TurnedWorld(Mutex<Inner>);
 
@@ -24,7 +24,7 @@ pub struct SignLeft {
     pub left: Moment,
     /// How much time had passed then since the world began.
     pub elapsed: Duration,
-    /// How often the wall clock had been set by then.
+    /// How often the wall clock had been set before.
     pub settings: u32,
 }
 
@@ -34,7 +34,7 @@ struct Inner {
     elapsed: Duration,
     settings: u32,
     machines: [Machine; MACHINES],
-    /// On which machine, and in which container of it, the judge stands.
+    /// The machine and the container of the judge.
     stands: (usize, usize),
     is_hidden: bool,
     running: HashSet<ProcessMark>,
@@ -65,7 +65,7 @@ impl Default for TurnedWorld {
 }
 
 impl TurnedWorld {
-    /// Returns the moment it is where the judge stands.
+    /// Returns the current moment on the judge's machine.
     pub fn now(&self) -> Moment {
         let inner = self.inner();
         let boot = inner.standpoint().boot;
@@ -83,14 +83,14 @@ impl TurnedWorld {
         self.inner().pass(time);
     }
 
-    /// Sets the clock that people read, by so many milliseconds.
+    /// Moves the wall clock by a number of milliseconds.
     pub fn set_wall_clock(&self, by: i64) {
         let mut inner = self.inner();
         inner.wall += by;
         inner.settings += 1;
     }
 
-    /// Turns the machine off and on where the judge stands: its processes end, and its clock since then begins at nothing.
+    /// Restarts the judge's machine: its processes end, and its clock since boot restarts at zero.
     pub fn restart(&self, off: Duration) {
         let mut inner = self.inner();
         inner.pass(off);
@@ -100,7 +100,7 @@ impl TurnedWorld {
         inner.running.retain(|process| process.machine != machine_name(here));
     }
 
-    /// Has the judge stand elsewhere, by a number; every fourth number is the same place.
+    /// Moves the judge to a place given by a number, modulo four.
     pub fn stand(&self, place: u8) {
         self.inner().stands = (usize::from(place) % MACHINES, usize::from(place) / MACHINES % 2);
     }
@@ -110,7 +110,7 @@ impl TurnedWorld {
         self.inner().is_hidden = is_hidden;
     }
 
-    /// Starts a process where the judge stands. Processes of different places have the same numbers.
+    /// Starts a process in the judge's container. Processes of different containers have the same ids.
     pub fn start_process(&self) -> ProcessMark {
         let mut inner = self.inner();
         let (machine, space) = inner.stands;
@@ -150,7 +150,7 @@ impl TurnedWorld {
         (inner.elapsed - sign.elapsed, inner.settings != sign.settings)
     }
 
-    /// Returns where the judge stands, and whether the process table is hidden from it.
+    /// Returns the judge's container, and whether the process table is hidden from it.
     pub fn standpoint(&self) -> (Standpoint, bool) {
         let inner = self.inner();
         (inner.standpoint(), inner.is_hidden)

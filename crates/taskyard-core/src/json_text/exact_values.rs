@@ -9,12 +9,12 @@ use super::has_lone_surrogates;
 use super::lone_surrogates::{ESCAPE, code_unit, lone_surrogates};
 use crate::json_text::lone_surrogates::{odd_numbers, shown_number};
 
-/// How the numbers of a value are printed that say what they said.
+/// How to print numbers whose value is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Numbers {
     /// As they were written.
     AsWritten,
-    /// As the printer prints them.
+    /// In the printer's spelling.
     AsPrinted,
 }
 
@@ -23,7 +23,7 @@ const MARK_ITSELF: &str = "\u{fdd0}fdd0";
 const MARK_NUMBER: &str = "\u{fdd0}num:";
 const DIGITS: usize = 4;
 
-/// Parses JSON into a value whose texts are exact, and with them its numbers where they are to be kept.
+/// Parses JSON into a value with exact strings, and with exact numbers if they are to be kept.
 pub(super) fn parse(json: &[u8], numbers: Numbers) -> Result<Value, serde_json::Error> {
     let mut exact: Vec<u8> = Vec::with_capacity(json.len());
     let mut halves = lone_surrogates(json).peekable();
@@ -43,7 +43,7 @@ pub(super) fn parse(json: &[u8], numbers: Numbers) -> Result<Value, serde_json::
             exact.extend_from_slice(MARK_ITSELF.as_bytes());
             at += MARK.len_utf8();
         } else {
-            // A backslash takes the byte after it along.
+            // A backslash escapes the next byte.
             let end = json.len().min(at + if *byte == b'\\' { 2 } else { 1 });
             exact.extend_from_slice(&json[at..end]);
             at = end;
@@ -52,12 +52,12 @@ pub(super) fn parse(json: &[u8], numbers: Numbers) -> Result<Value, serde_json::
     serde_json::from_slice(&exact)
 }
 
-/// Makes the texts of a value exact that were read with U+FFFD for every half.
+/// Makes the strings of a value exact that were read with U+FFFD in place of lone surrogates.
 pub(super) fn exact(value: &Value) -> Value {
     mapped(value, &|text| Value::String(text.replace(MARK, MARK_ITSELF)))
 }
 
-/// Returns a value as it is read and shown, with U+FFFD for every half and numbers for numbers.
+/// Returns a value in its displayed form, with U+FFFD in place of lone surrogates and parsed numbers.
 pub(super) fn shown(value: &Value) -> Value {
     mapped(value, &|text| match text.strip_prefix(MARK_NUMBER) {
         Some(number) => shown_number(number),
@@ -65,7 +65,7 @@ pub(super) fn shown(value: &Value) -> Value {
     })
 }
 
-/// Returns a text as it is read and shown.
+/// Returns a string in its displayed form.
 pub(super) fn shown_text(text: &str) -> Cow<'_, str> {
     replaced(text, |digits| match digits {
         "fdd0" => MARK.to_string(),
@@ -73,7 +73,7 @@ pub(super) fn shown_text(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Returns the JSON text of a value whose texts are exact, given it as it was printed.
+/// Returns the JSON text of an exact value, given its printed form.
 pub(super) fn print(printed: &str) -> String {
     let escaped = |digits: &str| match digits {
         "fdd0" => MARK.to_string(),
@@ -82,7 +82,7 @@ pub(super) fn print(printed: &str) -> String {
     replaced(&without_number_marks(printed), escaped).into_owned()
 }
 
-/// Takes the marks and the quotes of exact numbers away.
+/// Removes the marks and quotes of exact numbers.
 fn without_number_marks(printed: &str) -> Cow<'_, str> {
     let mark = format!("\"{MARK_NUMBER}");
     if !printed.contains(&mark) {
@@ -125,17 +125,17 @@ fn mapped_object(object: &Map<String, Value>, map: &impl Fn(&str) -> Value) -> M
     object.iter().map(|(name, value)| (key(name), mapped(value, map))).collect()
 }
 
-/// More comparisons than this are not made to find out what became of the entries of one array.
+/// The maximum number of comparisons made to match the entries of one array.
 const MANY: usize = 250_000;
 
-/// Prints a value over the JSON text that it was read from: wherever it says what that text said, halves of surrogate pairs come
-/// back, and numbers as they were written. Where that text has none of them, or there is none, the value is just printed.
+/// Prints a value over the JSON text that it was read from: wherever the value is unchanged, lone surrogates and the
+/// spelling of numbers are restored. If that text has neither, or there is none, the value is simply printed.
 pub(crate) fn print_over(over: Option<&[u8]>, value: &Value, printer: impl FnOnce(&Value) -> String) -> String {
     let over = over.filter(|json| is_more_than_read(json));
     print_exactly(over, value, Numbers::AsWritten, printer)
 }
 
-/// Prints a value as [`print_over`] does, but for the numbers, which are printed as JavaScript would print them.
+/// Prints a value as [`print_over`] does, but with numbers as JavaScript prints them.
 pub(crate) fn print_over_as_javascript(
     over: Option<&[u8]>,
     value: &Value,
@@ -145,7 +145,7 @@ pub(crate) fn print_over_as_javascript(
     print_exactly(over, value, Numbers::AsPrinted, printer)
 }
 
-/// Returns whether a JSON text says something that is lost when it is read: half a surrogate pair, or how a number is written.
+/// Returns whether parsing a JSON text loses something: a lone surrogate, or the spelling of a number.
 pub(crate) fn is_more_than_read(json: &[u8]) -> bool {
     has_lone_surrogates(json) || odd_numbers(json).next().is_some()
 }
@@ -162,7 +162,7 @@ fn print_exactly(
     }
 }
 
-/// Returns the later of two exact values with what the earlier one says in other words that are shown the same.
+/// Returns the later of two exact values, with the earlier one's exact form wherever both are displayed the same.
 fn kept(before: &Value, after: Value) -> Value {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => Value::Object(kept_object(before, after)),
@@ -211,7 +211,7 @@ fn kept_array(before: &[Value], after: Vec<Value>) -> Vec<Value> {
     with_origin.map(|(value, origin)| origin.map_or(value.clone(), |place| kept(&before[place], value))).collect()
 }
 
-/// Takes the place of the entry that says most of what another says, at least half of it.
+/// Removes and returns the index of the entry that shares most with another, at least half of it.
 fn take_most_alike(before: &[Value], left: &mut Vec<usize>, after: &Value) -> Option<usize> {
     let after = after.as_object()?;
     let alike = |place: &usize| {
@@ -280,7 +280,7 @@ mod keeping_tests {
     use super::{print_over, print_over_as_javascript};
     use crate::json_text::from_str;
 
-    /// Reads a text, changes what was read, and prints that over the text.
+    /// Parses a text, changes the value, and prints it over the text.
     fn changed(over: &str, change: impl FnOnce(&mut Value)) -> String {
         let mut value: Value = from_str(over).unwrap();
         change(&mut value);

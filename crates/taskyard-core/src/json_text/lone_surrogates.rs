@@ -1,4 +1,4 @@
-//! JSON text that JavaScript writes and the parser would not take or keep.
+//! JSON text that JavaScript writes but the parser would reject or change.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,12 +6,12 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// How long an escape is: `\ud83d`.
+/// The length of an escape: `\ud83d`.
 pub(super) const ESCAPE: usize = 6;
 
-/// Replaces every escape of half a surrogate pair by `\ufffd`, which is as long, so that nothing moves.
+/// Replaces every escape of a lone surrogate with `\ufffd`, which has the same length, so that no offset changes.
 ///
-/// Borrows what holds none: then all it costs is the search for a backslash.
+/// Borrows the text if it has none; then it only costs the search for a backslash.
 pub(crate) fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     let mut replaced = Cow::Borrowed(json);
     for at in lone_surrogates(json) {
@@ -20,12 +20,12 @@ pub(crate) fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     replaced
 }
 
-/// Returns whether a JSON text escapes half a surrogate pair.
+/// Returns whether a JSON text has an escaped lone surrogate.
 pub fn has_lone_surrogates(json: &[u8]) -> bool {
     lone_surrogates(json).next().is_some()
 }
 
-/// Writes every escape of half a surrogate pair in lower case, as `JSON.stringify` does.
+/// Writes every escape of a lone surrogate in lower case, as `JSON.stringify` does.
 pub(crate) fn lower_case_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     let mut lowered = Cow::Borrowed(json);
     for at in lone_surrogates(json) {
@@ -34,9 +34,9 @@ pub(crate) fn lower_case_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     lowered
 }
 
-/// Returns where the escapes of half a surrogate pair begin.
+/// Returns the positions of escaped lone surrogates.
 ///
-/// Outside of strings JSON has no backslash, so none of them is taken for what it is not.
+/// JSON has no backslashes outside of strings, so there are no false matches.
 pub(super) fn lone_surrogates(json: &[u8]) -> impl Iterator<Item = usize> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -51,21 +51,21 @@ pub(super) fn lone_surrogates(json: &[u8]) -> impl Iterator<Item = usize> {
                     at = begin + ESCAPE;
                     return Some(begin);
                 }
-                // A backslash takes the byte after it along: `\\ud83d` is a backslash and four letters.
+                // A backslash escapes the next byte: `\\ud83d` is a backslash and five characters.
                 _ => at = begin + 2,
             }
         }
     })
 }
 
-/// Returns the UTF-16 unit that a `\uXXXX` at this place stands for.
+/// Returns the UTF-16 code unit of the `\uXXXX` escape at this position.
 pub(super) fn code_unit(json: &[u8], at: usize) -> Option<u16> {
     let digits = json.get(at..at + ESCAPE)?.strip_prefix(b"\\u")?;
     digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)? as u16))
 }
 
-/// Parses JSON as `serde_json` does, and takes half a surrogate pair for U+FFFD and a number that is larger than any float for null. Where
-/// there is neither it costs nothing.
+/// Parses JSON as `serde_json` does, but reads a lone surrogate as U+FFFD and a number larger than any float as null.
+/// Costs nothing if there is neither.
 pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
     serde_json::from_slice(json).or_else(|error| match parseable(json) {
         Cow::Owned(whole) => serde_json::from_slice(&whole),
@@ -73,8 +73,8 @@ pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Err
     })
 }
 
-/// Replaces what JavaScript may write and the parser refuses by something as long: half a surrogate pair by U+FFFD, a number that is larger than
-/// any float by null. Borrows what has neither.
+/// Replaces what JavaScript may write but the parser rejects with something of the same length: a lone surrogate with
+/// U+FFFD, a number larger than any float with null. Borrows a text that has neither.
 pub fn parseable(json: &[u8]) -> Cow<'_, [u8]> {
     let mut replaced = without_lone_surrogates(json);
     for range in endless_numbers(json) {
@@ -89,20 +89,21 @@ pub fn from_str<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error>
     from_slice(json.as_bytes())
 }
 
-/// So many digits always fit, and are printed as they were written.
+/// The number of digits that always fit, and are printed as they were written.
 const FITTING_DIGITS: usize = 18;
 
-/// Returns where the numbers stand that are printed otherwise than they are written. Whether the rest is JSON, the parser says.
+/// Returns the positions of the numbers that would be printed differently from their spelling. The parser checks
+/// whether the rest is JSON.
 pub(super) fn odd_numbers(json: &[u8]) -> impl Iterator<Item = Range<usize>> {
     numbers(json).filter(|range| is_odd(&json[range.clone()]))
 }
 
-/// Returns where the numbers stand that are larger than any float.
+/// Returns the positions of the numbers that are larger than any float.
 pub(super) fn endless_numbers(json: &[u8]) -> impl Iterator<Item = Range<usize>> {
     numbers(json).filter(|range| text_of(&json[range.clone()]).parse().is_ok_and(f64::is_infinite))
 }
 
-/// Returns a number as it is read and shown: one that is larger than any float is nothing, as to JavaScript.
+/// Returns a number in its displayed form; one that is larger than any float is null, as in JavaScript.
 pub(super) fn shown_number(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
@@ -125,12 +126,12 @@ fn numbers(json: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Returns where a text ends whose first character stands here.
+/// Returns the end of the string whose first character is at this position.
 fn end_of_text(json: &[u8], mut at: usize) -> usize {
     while let Some(byte) = json.get(at) {
         match byte {
             b'"' => return at + 1,
-            // A backslash takes the byte after it along.
+            // A backslash escapes the next byte.
             b'\\' => at += 2,
             _ => at += 1,
         }

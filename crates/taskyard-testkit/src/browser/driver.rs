@@ -17,7 +17,7 @@ use crate::process::{Process, Program};
 pub(super) struct Driver {
     process: Process,
     port: u16,
-    /// Where the browser keeps what it keeps.
+    /// The browser's profile directory.
     _folder: TempDir,
 }
 
@@ -55,7 +55,7 @@ impl Driver {
         }
     }
 
-    /// Has the driver carry out a command; none where it does not answer.
+    /// Sends a command to the driver; returns `None` if it does not answer.
     pub(super) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<Value> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let (port, length) = (self.port, body.len());
@@ -182,7 +182,7 @@ impl Drop for Session {
     }
 }
 
-/// Returns the bytes that a text stands for; what is none of its characters is passed over.
+/// Decodes a text to bytes, skipping invalid characters.
 pub(super) fn decode(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut held) = (0_u32, 0_u32);

@@ -12,7 +12,7 @@ use crate::browser::driver::Session;
 use crate::patience::wait_or;
 use crate::rivals::install_axe;
 
-/// A window or a tab of a browser. Everything waits for what it needs, and panics where that does not come.
+/// A window or a tab of a browser. Every method waits for what it needs, and panics if that does not appear.
 #[derive(Debug)]
 pub struct Window {
     session: Arc<Session>,
@@ -26,7 +26,7 @@ impl Window {
         Self { session, handle, has_scripts: Cell::new(true) }
     }
 
-    /// Opens an address, and waits until the page is loaded and hears what is done to it.
+    /// Opens an address, and waits until the page is loaded and handles input.
     pub fn open(&self, address: &str) {
         self.done("POST", "/url", &json!({ "url": address }));
         self.is_ready();
@@ -38,7 +38,7 @@ impl Window {
         self.is_ready();
     }
 
-    /// Waits until a page is loaded and, if it is one of ours with scripts, says that they are ready: a key that comes before is lost.
+    /// Waits until a page is loaded and its scripts, if any, are ready: keys pressed earlier are lost.
     fn is_ready(&self) {
         self.until("document.readyState === 'complete'");
         if self.has_scripts.get() {
@@ -124,19 +124,19 @@ impl Window {
         elements.filter_map(|answer| Element::of(&self.session, &self.handle, answer)).collect()
     }
 
-    /// Waits for an element by what it is and what it is called, as the browser tells people who do not see it.
+    /// Waits for an element with an accessible role and name.
     pub fn find(&self, role: &str, name: &str) -> Element {
         self.wait(&format!("there is a {role} `{name}`"), || self.find_now(role, name))
     }
 
-    /// Returns such an element, where there is one now.
+    /// Returns such an element, if there is one now.
     pub fn find_now(&self, role: &str, name: &str) -> Option<Element> {
         self.elements(&selector_of(role))
             .into_iter()
             .find(|element| element.is_shown() && element.role() == role && element.name().trim() == name)
     }
 
-    /// Clicks on an element by what it is and what it is called. One that the page replaces meanwhile is looked for again.
+    /// Clicks an element with a role and name. If the page replaces it in the meantime, it is looked up again.
     pub fn click(&self, role: &str, name: &str) {
         self.wait(&format!("the {role} `{name}` can be clicked"), || {
             self.find_now(role, name).and_then(|element| element.try_click().ok())
@@ -210,7 +210,7 @@ impl Window {
         self.done("POST", "/actions", &json!({ "actions": [pointer] }));
     }
 
-    /// Runs the body of a function of JavaScript in the page, and returns what it returns.
+    /// Runs the body of a JavaScript function in the page, and returns its result.
     pub fn script(&self, body: &str, arguments: &[Value]) -> Value {
         self.try_script(body, arguments).unwrap_or_else(|error| panic!("{error:?}: {body}"))
     }
@@ -226,7 +226,7 @@ impl Window {
         self.devtools("Emulation.setDeviceMetricsOverride", size);
     }
 
-    /// Has the reader prefer other colours, and things that stand still.
+    /// Sets the preferred colour scheme and reduced motion.
     pub fn prefer(&self, scheme: Scheme) {
         let features = json!([
             { "name": "prefers-color-scheme", "value": scheme.as_str() },
@@ -249,7 +249,7 @@ impl Window {
         self.devtools("Network.emulateNetworkConditions", conditions);
     }
 
-    /// Takes a picture of what is shown.
+    /// Takes a screenshot.
     pub fn picture(&self) -> Picture {
         let taken = self.devtools("Page.captureScreenshot", json!({ "format": "png" }));
         Picture { png: driver::decode(taken["data"].as_str().unwrap_or_default()) }
@@ -341,7 +341,7 @@ impl Browser {
 /// The name under which the standard passes elements around.
 const KEY: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// Something on a page, until the page takes it away.
+/// An element of a page; invalid after the page removes it.
 #[derive(Clone, Debug)]
 pub struct Element {
     session: Arc<Session>,
@@ -387,17 +387,17 @@ impl Element {
         self.word("text")
     }
 
-    /// Returns what it is, as people hear it who do not see it.
+    /// Returns its accessible role.
     pub fn role(&self) -> String {
         self.word("computedrole")
     }
 
-    /// Returns what it is called, as people hear it who do not see it.
+    /// Returns its accessible name.
     pub fn name(&self) -> String {
         self.word("computedlabel")
     }
 
-    /// Returns an attribute; none where it has no such.
+    /// Returns an attribute, or `None` if it does not have it.
     pub fn attribute(&self, name: &str) -> Option<String> {
         let value = self.call("GET", &format!("attribute/{name}"), None).unwrap_or_default();
         value.as_str().map(str::to_owned)

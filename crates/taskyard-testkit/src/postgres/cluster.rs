@@ -104,7 +104,7 @@ impl Cluster {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Returns the process that all others of it are children of; none where it does not run.
+    /// Returns the parent process of all others, or `None` if it does not run.
     pub fn process(&self) -> Option<Pid> {
         let file = fs::read_to_string(self.data().join("postmaster.pid")).ok()?;
         let pid = Pid::from_raw(file.lines().next()?.parse().ok()?)?;
@@ -155,7 +155,7 @@ impl Cluster {
         self.run(promote.args(["promote", "--wait", &at_most(), "-D"]).arg(self.data()));
     }
 
-    /// Runs statements by `psql` and returns what they answer, a row a line, columns between bars.
+    /// Runs statements with `psql` and returns the result, one row per line, columns separated by bars.
     pub fn sql(&self, statements: &str) -> String {
         let mut psql = Program::new(postgres_program("psql"));
         psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", "--dbname"]);
@@ -284,7 +284,7 @@ pub struct SharedPostgres {
 }
 
 impl SharedPostgres {
-    /// Returns the server, started where it does not run.
+    /// Returns the server, starting it if necessary.
     pub fn get() -> &'static Self {
         static SHARED: OnceLock<SharedPostgres> = OnceLock::new();
         SHARED.get_or_init(|| Self::in_directory(&directory()))
@@ -341,7 +341,7 @@ impl SharedPostgres {
     }
 }
 
-/// Returns where the server of this user's tests is.
+/// Returns the directory of this user's test server.
 fn directory() -> PathBuf {
     env::temp_dir().join(format!("taskyard-postgres-{}", rustix::process::getuid().as_raw()))
 }

@@ -92,7 +92,7 @@ impl CountingProxy {
         of_server.replace(&format!(":{}/", self.server), &format!(":{}/", self.port))
     }
 
-    /// Forgets what was counted, but for connections that are open.
+    /// Resets the counts, except that of open connections.
     pub fn reset(&self) {
         self.trips().clear();
         self.counts.made.store(0, Ordering::SeqCst);

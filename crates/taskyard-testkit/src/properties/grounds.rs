@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use crate::commit;
 use crate::opened::folder_in_memory;
 
-/// What can stand under a task's name.
+/// What can exist under a task's name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Thing {
     Task,
@@ -40,10 +40,10 @@ pub(super) trait Ground: Debug {
     /// Puts something under a task's name, where that can be done.
     fn lay(&self, list: &ListId, stem: &str, thing: Thing);
 
-    /// Takes away what stands under a task's name.
+    /// Removes what exists under a task's name.
     fn take(&self, list: &ListId, stem: &str);
 
-    /// Writes the mark, where the store has one.
+    /// Writes the mark, if the store has one.
     fn mark(&self, list: &ListId, text: &str);
 
     /// Returns everything that is there, to the letter.
@@ -52,7 +52,7 @@ pub(super) trait Ground: Debug {
     /// Tells whether a task is held under a name.
     fn is_name_of(&self, name: &str, id: &TaskId) -> bool;
 
-    /// Tells whether what was held under a name is still there after a change of the named tasks.
+    /// Returns whether the content under a name is unchanged after a change of the named tasks.
     fn is_kept(&self, (name, contents): (&String, &String), after: &Held, _named: &BTreeSet<TaskId>) -> bool {
         after.get(name) == Some(contents)
     }

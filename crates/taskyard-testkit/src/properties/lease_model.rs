@@ -222,7 +222,7 @@ impl Given {
         }
     }
 
-    /// Panics where a lease is dead that should live, or the other way round.
+    /// Panics if a lease is dead that should be live, or the reverse.
     pub(super) fn lives_as_it_should(&self, lease: &Lease, state: &LeaseState, now: &Moment, step: &LeaseStep) {
         // Only the clock of one run of one machine measures how long it was.
         let ends = lease.ends.as_ref().unwrap_or(now);
@@ -251,7 +251,7 @@ enum Known {
     Nothing,
 }
 
-/// Panics where the judge says of a lease what it cannot know, or takes it from a process that lives.
+/// Panics if the judge claims to know what it cannot, or takes a lease from a live process.
 pub(super) fn stands_as_it_should(lease: &Lease, state: &LeaseState, world: &TurnedWorld, step: &LeaseStep) {
     let Some(holder) = lease.holder.as_ref().filter(|_| *state != LeaseState::TimeIsOver) else { return };
     let process = holder.process();

@@ -103,7 +103,7 @@ fn missing_step() -> impl Strategy<Value = MissingStep> {
     ]
 }
 
-/// How a task stands, as far as the player has seen to it.
+/// The expected state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     Unmade,
@@ -234,7 +234,7 @@ impl Player {
         }
     }
 
-    /// Takes revisions back: the tasks stand as they did before them.
+    /// Undoes revisions: the tasks become what they were before.
     fn undo(&mut self, range: UndoRange) -> Option<Revision> {
         let undone = self.yard.undo(range).unwrap().done().ok()?;
         for revision in undone.revisions.iter().map(|signed| signed.revision) {
@@ -331,7 +331,7 @@ enum OverwritingStep {
         stem: &'static str,
         thing: Thing,
     },
-    /// Another program takes it away.
+    /// Another program removes it.
     Take {
         stem: &'static str,
     },

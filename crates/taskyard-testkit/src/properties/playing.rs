@@ -122,7 +122,7 @@ impl Player {
         }
     }
 
-    /// Each follower was told each commit once, in order.
+    /// Every follower got each commit once, in order.
     fn check_what_was_told(&mut self) {
         for revision in 1..=self.revision().0 {
             let told = self.stream.next_before(Some(Instant::now() + PATIENCE)).unwrap();
@@ -138,7 +138,7 @@ impl Player {
         }
     }
 
-    /// Does what the step says, and tells whether it was refused.
+    /// Performs the step, and returns whether it was refused.
     fn perform(&mut self, step: &Step) -> bool {
         let yard = self.yard.clone();
         match step {
@@ -338,12 +338,21 @@ pub(super) fn edges_are_in_order(tasks: &[Task]) {
     for task in tasks {
         for on in &task.blocked_by {
             let blocker = there.get(on).unwrap_or_else(|| panic!("{} waits for {on}, which is not there", task.id));
-            assert!(blocker.blocks.contains(&task.id), "{} waits for {on}, which does not know it", task.id);
+            assert!(
+                blocker.blocks.contains(&task.id),
+                "{} waits for {on}, which does not list it as a dependent",
+                task.id
+            );
         }
         for waiting in &task.blocks {
             let dependent =
                 there.get(waiting).unwrap_or_else(|| panic!("{} blocks {waiting}, which is not there", task.id));
-            assert!(dependent.blocked_by.contains(&task.id), "{} blocks {waiting}, which does not know it", task.id);
+            assert!(
+                dependent.blocked_by.contains(&task.id),
+                "{} blocks {waiting}, which does not list it as a \
+                dependent",
+                task.id
+            );
         }
         for ids in [&task.blocked_by, &task.blocks] {
             let once: HashSet<&TaskId> = ids.iter().collect();
@@ -357,7 +366,7 @@ pub(super) fn edges_are_in_order(tasks: &[Task]) {
     }
 }
 
-/// A list as its journal tells it, played entry by entry.
+/// A list rebuilt from its journal, entry by entry.
 pub(super) struct Replay {
     list: ListId,
     played: BTreeMap<TaskId, String>,

@@ -24,7 +24,7 @@ fn revisions(opened: &Opened, query: &HistoryQuery) -> Vec<u64> {
     opened.store.history(&list(), query).unwrap().iter().map(|entry| entry.revision.0).collect()
 }
 
-/// Before and after are there, and each is none where there was no task.
+/// Before and after are recorded, and each is `None` if there was no task.
 pub fn an_entry_holds_the_task_before_and_after(open: &Open) {
     let opened = five_revisions(open);
     let query = HistoryQuery { task: Some(id(1)), ..HistoryQuery::default() };
@@ -77,7 +77,7 @@ pub fn the_journal_is_asked_for_a_range(open: &Open) {
     }
 }
 
-/// At most so many revisions, whole ones, the newest.
+/// Returns at most `limit` complete revisions, the newest.
 pub fn the_journal_is_asked_for_the_newest_revisions(open: &Open) {
     let opened = five_revisions(open);
     let newest = |count| HistoryQuery { newest: Some(count), ..HistoryQuery::default() };
@@ -89,8 +89,8 @@ pub fn the_journal_is_asked_for_the_newest_revisions(open: &Open) {
     assert_eq!(revisions(&opened, &HistoryQuery { task: Some(id(1)), ..newest(2) }), [3, 4]);
 }
 
-/// At most so many revisions, whole ones, the oldest; together with the newest, the oldest of those. A store that ends earlier gives one at
-/// least.
+/// Returns at most `limit` complete revisions, the oldest; together with the newest, the oldest of those. A store that
+/// ends earlier gives one at least.
 pub fn the_journal_is_asked_for_the_oldest_revisions(open: &Open) {
     let opened = five_revisions(open);
     let oldest = |count| HistoryQuery { oldest: Some(count), ..HistoryQuery::default() };
@@ -102,7 +102,7 @@ pub fn the_journal_is_asked_for_the_oldest_revisions(open: &Open) {
     assert_eq!(revisions(&opened, &HistoryQuery { since: Revision(5), ..oldest(1) }), [0; 0]);
 }
 
-/// Only entries of some verbs, and only those by which a task came; so many of the newest are so many of those.
+/// Returns only entries of some operations, or only those that created a task; a limit counts only those.
 pub fn the_journal_is_asked_for_what_was_done(open: &Open) {
     let opened = five_revisions(open);
     let mut txn = opened.store.write(&list()).unwrap();

@@ -45,7 +45,7 @@ pub fn strict_rules_keep_what_they_do_not_know(open: &Open) {
     );
 }
 
-/// The client puts a new key last, and into its place on the next write; what it does not know goes.
+/// The client writes a new key last, and in its usual place on the next write; unknown keys are dropped.
 pub fn in_client_rules_every_put_is_one_write_of_the_client(open: &Open) {
     let opened = open(CLIENT);
     plant(&*opened.store, 4, FOREIGN);
@@ -66,7 +66,7 @@ pub fn in_client_rules_every_put_is_one_write_of_the_client(open: &Open) {
     assert!(twice.contains("\"owner\": \"ana\",\n  \"status\": \"pending\""), "{twice}");
 }
 
-/// What no task can be read from is told apart, and is no task.
+/// An unreadable entry is reported as such, and not as a task.
 pub fn what_is_no_task_is_a_problem(open: &Open) {
     let opened = open(Rules::Strict);
     list_builder::fill(&*opened.store, &list(), "1 pending");

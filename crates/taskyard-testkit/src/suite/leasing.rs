@@ -75,7 +75,7 @@ pub fn a_lease_is_kept_as_it_was_given(open: &Open) {
     assert_eq!((&given[2].agent, &given[1].ends), (&AgentName::new("ana").unwrap(), &None));
 }
 
-/// When a lease is taken, and when it ends, is told by the clock of the store.
+/// The store's clock determines when a lease is taken and when it ends.
 pub fn a_lease_is_given_by_the_stores_clock(open: &Open) {
     let opened = open(Rules::Strict);
     let before = opened.store.now().unwrap();
@@ -207,7 +207,7 @@ pub fn a_lease_ends_when_its_task_moves_to_another_list(open: &Open) {
     assert_eq!(opened.store.read(&other).unwrap().leases().unwrap(), []);
 }
 
-/// Giving, changing and ending leases alone is no commit: no revision, no entry, no follower is told.
+/// Creating, changing and ending leases alone is not a commit: no revision, no entry, no event.
 pub fn a_commit_with_only_leases_is_no_revision(open: &Open) {
     let opened = open(Rules::Strict);
     list_builder::fill(&*opened.store, &list(), "1 in_progress (ana)");

@@ -19,7 +19,7 @@ pub fn the_number_of_a_removed_task_is_not_given_out_again(open: &Open) {
     }
 }
 
-/// An emptied list counts on from where it was.
+/// An emptied list continues its numbering.
 pub fn clear_keeps_the_high_water_mark(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);
@@ -79,7 +79,7 @@ pub fn a_number_too_large_to_count_on_from_does_not_count(open: &Open) {
     }
 }
 
-/// What stands under the name of a new task, a task or not, staged or not, is not replaced, and nothing is staged.
+/// Whatever exists under the name of a new task is not replaced, and nothing is staged.
 pub fn a_new_task_never_takes_the_place_of_another(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);

@@ -74,7 +74,7 @@ pub fn tasks_that_wait_for_a_task_are_found_by_what_they_say(open: &Open) {
     assert_eq!(numbers(txn.waiting_for(&id(1)).unwrap()), [1, 2, 10]);
 }
 
-/// Tasks that wait for a task are found together with every part of another task, by rising number, with what is staged.
+/// Dependents of a task and all parts of another are found, in ascending order, including staged changes.
 pub fn parts_are_found_with_those_who_wait(open: &Open) {
     let opened = open(Rules::Strict);
     let part = |number: u64, parent: Value| Task {
@@ -97,7 +97,7 @@ pub fn parts_are_found_with_those_who_wait(open: &Open) {
     assert_eq!(numbers(txn.waiting_for_or_parts(&id(9)).unwrap()), [3, 4]);
 }
 
-/// Lists are told by name with what they hold; internal tasks are not counted.
+/// Lists are returned by name with their counts; internal tasks are not counted.
 pub fn lists_are_told_with_their_counts(open: &Open) {
     let opened = open(Rules::Strict);
     let named = |name: &str| ListId::new(name).unwrap();
@@ -108,7 +108,7 @@ pub fn lists_are_told_with_their_counts(open: &Open) {
     assert_eq!(told, [("one", [0, 0, 1], true), ("two", [2, 1, 1], true)]);
 }
 
-/// Some lists are told by name, those behind another.
+/// A page of lists is returned by name, starting after another list.
 pub fn some_lists_are_told_at_a_time(open: &Open) {
     let opened = open(Rules::Strict);
     for name in ["b", "a", "Z", "a-b", "c"] {

@@ -27,7 +27,7 @@ pub(super) fn subjects(store: &dyn Store) -> Vec<String> {
     store.read(&list()).unwrap().tasks().unwrap().into_iter().map(|task| task.subject).collect()
 }
 
-/// Fails unless a new task gets this number next; where the store names tasks otherwise, a name that nothing ever had.
+/// Fails unless a new task gets this number next, or a never-used name if the store does not number tasks.
 pub(super) fn next_is(store: &dyn Store, number: u64) {
     let next = store.write(&list()).unwrap().new_id().unwrap();
     let layout = store.care().map_or(FileLayout::Numbered, |care| care.layout());

@@ -65,7 +65,7 @@ pub fn every_agent_of_every_session_has_a_list_of_its_own(todos: &Arc<dyn Todos>
     }
 }
 
-/// A client that begins writes an empty one where there is none.
+/// A starting client writes an empty list if there is none.
 pub fn an_empty_list_is_another_thing_than_none(todos: &Arc<dyn Todos>) {
     let list = TodoLists::new(Arc::clone(todos), "s").of("ana");
     list.begin().unwrap();
@@ -75,7 +75,7 @@ pub fn an_empty_list_is_another_thing_than_none(todos: &Arc<dyn Todos>) {
     assert_eq!(list.read().unwrap().len(), 1);
 }
 
-/// A caller that replaces it hears what it was.
+/// A caller that replaces it gets the old list.
 pub fn a_list_that_is_done_is_empty_from_then_on(todos: &Arc<dyn Todos>) {
     let list = TodoLists::new(Arc::clone(todos), "s").of("ana");
     list.replace(&[todo("a", Status::Pending)]).unwrap();

@@ -49,7 +49,7 @@ fn hear(heard: &Receiver<Event>, count: usize) -> Vec<u64> {
     (0..count).map(next).collect()
 }
 
-/// What happened before is told first, then what happens, without gaps or repeats.
+/// Past events are delivered first, then new ones, without gaps or repeats.
 pub fn past_commits_come_first_and_then_new_ones(open: &Open) {
     let opened = open(rules_under_test());
     (1..=3).for_each(|number| drop(make(&opened, number)));
@@ -59,7 +59,7 @@ pub fn past_commits_come_first_and_then_new_ones(open: &Open) {
     assert!(heard.try_recv().is_err());
 }
 
-/// A watcher that has seen a revision is not told of it again.
+/// A revision is not delivered again to a watcher that has seen it.
 pub fn watching_from_a_revision_begins_after_it(open: &Open) {
     let opened = open(rules_under_test());
     (1..=3).for_each(|number| drop(make(&opened, number)));
@@ -80,7 +80,7 @@ pub fn every_listener_hears_every_commit_once(open: &Open) {
     }
 }
 
-/// After the drop nothing that happens is told, while other listeners still hear it.
+/// After the drop nothing more is delivered, while other listeners still get events.
 pub fn a_dropped_subscription_hears_no_more(open: &Open) {
     let opened = open(rules_under_test());
     let (ended, silent) = listen(&opened, 0);
@@ -137,7 +137,7 @@ pub fn what_is_told_is_what_the_journal_holds(open: &Open) {
     assert_eq!(told.entries, opened.store.history(&list(), &HistoryQuery::default()).unwrap());
 }
 
-/// Wherever in the journal and whenever one begins to listen, everything from there on is told, once and in order.
+/// Whenever and wherever in the journal a listener starts, it gets everything from there on, once and in order.
 pub fn subscriptions_begun_at_any_revision_while_others_write_yield_the_journal(open: &Open) {
     const WRITERS: u64 = 4;
     let opened = open(rules_under_test());

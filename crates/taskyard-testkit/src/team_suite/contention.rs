@@ -72,7 +72,7 @@ pub fn of_those_who_join_under_one_name_one_gets_the_seat(open: &OpenTeams) {
     }
 }
 
-/// A member that several take out is taken out by one.
+/// Of several callers that remove a member, one succeeds.
 pub fn of_those_who_take_out_a_member_one_does(open: &OpenTeams) {
     let opened = open();
     make(&opened.teams(), &["ana"]);
@@ -81,7 +81,7 @@ pub fn of_those_who_take_out_a_member_one_does(open: &OpenTeams) {
     assert_eq!(left.iter().filter(|was_there| **was_there).count(), 1);
 }
 
-/// Of several readers of one mailbox that say they have a message, one has it.
+/// Of several readers of a mailbox that acknowledge a message, one succeeds.
 pub fn a_message_is_taken_once_however_many_acknowledge_it(open: &OpenTeams) {
     let opened = open();
     make(&opened.teams(), &["ana"]);

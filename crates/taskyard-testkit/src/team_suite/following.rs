@@ -13,7 +13,7 @@ use taskyard::stream::{AlreadyTold, Cursor, Happening, Stream};
 use crate::team_suite::team_samples::{OpenTeams, agent, keys, make, new_member, seat, send};
 use crate::{OpenedTeams, PATIENCE, Scale};
 
-/// Follows what is written to an agent, and who comes and goes in the team that the suite plays with.
+/// Follows the messages to an agent, and the members that join and leave the suite's team.
 fn follow(opened: &OpenedTeams, name: &str, since: Cursor) -> Stream {
     let store = Arc::new(MemoryStore::new(Rules::Strict));
     let yard = Yard::new(store, ListId::new("alpha").unwrap(), agent(name)).with_teams(Arc::new(opened.teams()));
@@ -34,7 +34,7 @@ fn from_the_beginning() -> Cursor {
     Cursor { messages: AlreadyTold::nothing(), ..Cursor::now() }
 }
 
-/// A follower that reads what it is told, and never looks by itself, misses no message, also where it acknowledges what it has.
+/// A follower that only reads when notified misses no message, even if it acknowledges what it has.
 pub fn a_follower_misses_no_message(open: &OpenTeams) {
     let opened = open();
     make(&opened.teams(), &["ana"]);
@@ -60,7 +60,8 @@ pub fn a_follower_misses_no_message(open: &OpenTeams) {
     sending.join().unwrap();
 }
 
-/// A follower that was told nothing is told what waits; one that begins now is not; and one goes on where another stopped.
+/// A new follower gets the waiting messages; one that starts at the present does not; and one continues where another
+/// stopped.
 pub fn a_follower_begins_where_it_says(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
@@ -78,7 +79,7 @@ pub fn a_follower_begins_where_it_says(open: &OpenTeams) {
     assert_eq!(next(&mut from_now_on), "ana: three");
 }
 
-/// An agent that is in no team yet is told when it has joined one, and of what is written to it then, and that it has left.
+/// An agent without a team is notified when it joins one, of messages to it from then on, and when it has left.
 pub fn an_agent_that_joins_later_is_told_from_then_on(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
@@ -94,7 +95,8 @@ pub fn an_agent_that_joins_later_is_told_from_then_on(open: &OpenTeams) {
     assert_eq!(next(&mut stream), format!("ana went from {name}"));
 }
 
-/// A follower can be told of other agents' messages while it waits; an agent that comes back is told anew of what waits.
+/// A waiting follower can be notified of other agents' messages; an agent that comes back is notified again of waiting
+/// messages.
 pub fn others_come_to_be_followed(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();

@@ -55,7 +55,7 @@ pub fn what_is_not_acknowledged_comes_again(open: &OpenTeams) {
     }
 }
 
-/// What was acknowledged comes to no reader again, and what was not stays.
+/// An acknowledged message is never delivered again, and an unacknowledged one stays.
 pub fn what_is_acknowledged_never_comes_again(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
@@ -123,7 +123,7 @@ pub fn a_team_made_anew_begins_with_empty_mailboxes(open: &OpenTeams) {
     assert_eq!(opened.teams().only_seat(&agent("ana")).unwrap().unwrap().team.members.len(), 2);
 }
 
-/// A process that looks for what has come for leads misses nothing, though what came before was looked at a moment ago.
+/// A process that checks for messages to leads misses none, even if it checked a moment ago.
 pub fn what_comes_for_a_lead_is_noticed_however_often_it_was_looked_at(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();

@@ -47,7 +47,7 @@ pub fn a_member_that_joins_again_keeps_its_seat_and_its_colour(open: &OpenTeams)
     assert_eq!(again.team.members.len(), 3);
 }
 
-/// A member that left is out, and of two who take it out one does.
+/// A member that left is removed, and only one of two callers that remove it succeeds.
 pub fn a_member_is_taken_out_once(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();

@@ -26,7 +26,7 @@ fn index() -> String {
     fs::read_to_string(root().join("docs/conformance.md")).unwrap()
 }
 
-/// A statement of a seed, as a page has it.
+/// A statement of a seed, as given on a page.
 #[derive(Debug)]
 struct Row {
     number: String,
@@ -62,7 +62,7 @@ fn rule_sets(cell: &str) -> Option<RuleSets> {
     }
 }
 
-/// Returns the statements of a page, or what is no row where one should be.
+/// Returns the statements of a page, or the line that should be a row but is not.
 fn rows(page: &str) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for line in page.lines().filter(|line| line.starts_with('|')) {
@@ -351,7 +351,7 @@ fn the_numbers_of_the_index_are_those_of_the_pages() {
     assert_eq!(told.len(), SEEDS.len() + 1);
 }
 
-/// Returns what stands between backticks.
+/// Returns the text between backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The arrows of ARCHITECTURE.md: which crate of ours may depend on which. Tests may use the testkit besides.
+/// The arrows of ARCHITECTURE.md: which crate may depend on which. Tests may also use the testkit.
 const ARROWS: [(&str, &[&str]); 10] = [
     ("taskyard-core", &[]),
     ("taskyard", &["taskyard-core"]),

@@ -195,7 +195,7 @@ impl Names {
         names
     }
 
-    /// Returns the module in which something is made that a path names; none where that is another crate.
+    /// Returns the module that defines an item, or `None` if it is in another crate.
     fn origin(&self, path: &[String], seen: &mut BTreeSet<Vec<String>>) -> Option<Module> {
         if !seen.insert(path.to_vec()) {
             return None;
@@ -259,7 +259,7 @@ fn test_modules(module: &[String], file: &syn::File) -> Vec<Module> {
     declared.map(|name| [module, &[name]].concat()).collect()
 }
 
-/// Returns a shortest way from a module back to itself, where there is one.
+/// Returns a shortest cycle through a module, if there is one.
 fn shortest_circle(arrows: &Arrows) -> Option<Vec<Module>> {
     let mut shortest: Option<Vec<Module>> = None;
     for start in arrows.keys() {

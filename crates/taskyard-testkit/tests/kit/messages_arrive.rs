@@ -68,7 +68,7 @@ fn sender(number: usize) -> String {
     format!("sender-{number}")
 }
 
-/// Returns everything a process tells, on a thread that reads as it comes.
+/// Returns everything a process prints, read on a thread as it arrives.
 fn lines(child: &mut Process) -> thread::JoinHandle<Vec<Value>> {
     let out = child.take_output();
     thread::spawn(move || out.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect())

@@ -61,7 +61,7 @@ fn twenty_processes_on_one_document_lose_nothing() {
     }
 }
 
-/// The steps of a commit to a document, and whether it exists by then.
+/// The steps of a commit to a document, and whether the commit exists at each.
 const STEPS_OF_A_DOCUMENT: [(&str, bool); 8] = [
     ("dialect: before the journal", false),
     ("journal: flushed", true),
@@ -73,7 +73,7 @@ const STEPS_OF_A_DOCUMENT: [(&str, bool); 8] = [
     ("dialect: saved", true),
 ];
 
-/// The steps of a commit to a folder, and whether it exists by then.
+/// The steps of a commit to a folder, and whether the commit exists at each.
 const STEPS_OF_A_FOLDER: [(&str, bool); 6] = [
     ("dialect: before the journal", false),
     ("journal: flushed", true),

@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::documents::page::{root, sources};
 
-/// Returns the words that a program of ours gives as the code of an error.
+/// Returns the error codes of our programs.
 fn codes_in(source: &str) -> BTreeSet<String> {
     let mut codes = BTreeSet::new();
     for call in ["Problem::new(", "Self::new(", "Problem::usage(", "Self::usage("] {

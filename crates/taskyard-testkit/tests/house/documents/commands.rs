@@ -34,7 +34,7 @@ fn reference() -> Reference {
     reference
 }
 
-/// Returns the long flags that stand in a text.
+/// Returns the long flags in a text.
 fn flags_in(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
     words.filter(|word| {
@@ -53,7 +53,7 @@ fn commands_in(page: &Page) -> Vec<String> {
     spans.chain(blocks).map(end).collect()
 }
 
-/// Tells what is wrong with a command; none where it could be typed.
+/// Returns what is wrong with a command, or `None` if it is valid.
 fn fault(command: &str, reference: &Reference) -> Option<String> {
     let mut name = "taskyard".to_owned();
     let mut words = command.split_whitespace().skip_while(|word| word.starts_with('-')).peekable();

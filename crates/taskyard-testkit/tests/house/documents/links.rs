@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::documents::page::{Page, root};
 
-/// Returns where the links of a page lead that stay in the project.
+/// Returns the targets of a page's links within the project.
 fn links_in(text: &str) -> impl Iterator<Item = &str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let targets = targets.map(|target| target.split('#').next().unwrap_or_default());

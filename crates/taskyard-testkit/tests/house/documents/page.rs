@@ -49,7 +49,7 @@ impl Page {
         paths.into_iter().map(read).collect()
     }
 
-    /// Returns what stands between backquotes, outside of blocks.
+    /// Returns the text between backticks, outside of blocks.
     pub(crate) fn spans(&self) -> impl Iterator<Item = &str> {
         self.lines().filter(|(is_block, _)| !is_block).flat_map(|(_, line)| line.split('`').skip(1).step_by(2))
     }
